@@ -1,0 +1,187 @@
+"""AnomTrans (Anomaly Transformer): two views of how a step relates to the others.
+
+Xu et al., "Anomaly Transformer: Time Series Anomaly Detection with Association Discrepancy", ICLR
+2022. Each layer holds learned attention (the series view) and a Gaussian of learned width around
+each step (the prior view). Abnormal steps can hardly build wide relations, so the views are close
+there; a minimax training widens the gap elsewhere.
+
+Differs from the publication's code: both phases of the minimax are one loss with one backward
+pass, of the same gradients; distances use the attention before dropout, since a dropped map is no
+distribution.
+
+Dropout sites: tokens `[B, L, d]`; per layer the attention weights `[B, h, L, L]` and the MLP
+hidden layer `[B, L, ff]`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from sacm.backbones.base import Detector, ScoreKind
+from sacm.backbones.blocks.attention import merge_heads, split_heads
+from sacm.backbones.blocks.divergence import symmetric_distance
+from sacm.backbones.blocks.embedding import Positions, TokenConv
+from sacm.backbones.blocks.precision import full_precision, widen
+from sacm.backbones.blocks.transformer import MLP
+from sacm.backbones.registry import register
+from sacm.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class AnomTransConfig:
+    """Sizes of the paper's runs; `temperature` sharpens the score within a window."""
+
+    width: int = 128
+    heads: int = 4
+    hidden: int = 256
+    layers: int = 2
+    discrepancy_weight: float = 3.0
+    temperature: float = 50.0
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.layers < 1:
+            raise ArgumentError(f"AnomTrans: layers must be at least 1, got {self.layers}.")
+        if self.heads < 1 or self.width % self.heads:
+            raise ArgumentError(f"width {self.width} cannot be divided into {self.heads} heads.")
+
+
+SMALL = AnomTransConfig(width=32, heads=2, hidden=64)
+
+
+class Views(NamedTuple):
+    """A reconstruction `[B, L, C]` and, per layer, series and prior relations `[B, h, L, L]`."""
+
+    reconstruction: Tensor
+    series: list[Tensor]
+    priors: list[Tensor]
+
+
+class AnomalyAttention(nn.Module):
+    """Attention that also returns its weights and a Gaussian prior beside them."""
+
+    squared_gaps: Tensor
+
+    def __init__(self, config: AnomTransConfig, *, length: int) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.query = nn.Linear(config.width, config.width)
+        self.key = nn.Linear(config.width, config.width)
+        self.value = nn.Linear(config.width, config.width)
+        self.sigma = nn.Linear(config.width, config.heads)
+        self.output = nn.Linear(config.width, config.width)
+        self.dropout = nn.Dropout(config.dropout)
+        step = torch.arange(length, dtype=torch.float32)
+        squared_gaps = (step[:, None] - step).square()  # [L, L]
+        self.register_buffer("squared_gaps", squared_gaps, persistent=False)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """`[B, L, d]` to the attended `[B, L, d]`, series and prior `[B, h, L, L]`."""
+        q = split_heads(self.query(x), self.heads)  # [B, h, L, d/h]
+        k = split_heads(self.key(x), self.heads)
+        v = split_heads(self.value(x), self.heads)
+        series = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).softmax(dim=-1)
+        attended = self.output(merge_heads(self.dropout(series) @ v))
+        return attended, series, self.prior(self.sigma(x))
+
+    def prior(self, sigma: Tensor) -> Tensor:
+        """Rows exp(-(i-j)^2 / (2 sigma_i^2)), normalised: raw `[B, L, h]` to `[B, h, L, L]`."""
+        with full_precision(sigma):
+            exponent = (5 * widen(sigma)).sigmoid() + 1e-5
+            spread = (3.0**exponent - 1).transpose(1, 2)[..., None]  # [B, h, L, 1]
+            return (-self.squared_gaps / (2 * spread.square())).softmax(dim=-1)
+
+
+class AnomalyLayer(nn.Module):
+    """Post-norm layer around anomaly attention."""
+
+    def __init__(self, config: AnomTransConfig, *, length: int) -> None:
+        super().__init__()
+        self.attention = AnomalyAttention(config, length=length)
+        self.attention_norm = nn.LayerNorm(config.width)
+        self.mlp = MLP(config.width, config.hidden, config.dropout)
+        self.mlp_norm = nn.LayerNorm(config.width)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """`[B, L, d]` to the same, with the layer's series and prior `[B, h, L, L]`."""
+        attended, series, prior = self.attention(x)
+        x = self.attention_norm(x + attended)
+        return self.mlp_norm(x + self.mlp(x)), series, prior
+
+
+@register(
+    "AnomTrans",
+    paper=AnomTransConfig(),
+    small=SMALL,
+    cost="light",
+    reference="Xu et al., ICLR 2022, arXiv:2110.02642",
+)
+class AnomTrans(Detector):
+    """Reconstruction and association discrepancy, trained against each other."""
+
+    def __init__(self, config: AnomTransConfig, *, input_len: int, channels: int) -> None:
+        super().__init__(input_len=input_len, channels=channels)
+        self.discrepancy_weight = config.discrepancy_weight
+        self.temperature = config.temperature
+        self.tokens = TokenConv(channels, config.width)
+        self.positions = Positions(input_len, config.width)
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(
+            AnomalyLayer(config, length=input_len) for _ in range(config.layers)
+        )
+        self.norm = nn.LayerNorm(config.width)
+        self.output = nn.Linear(config.width, channels)
+        self.state_layouts()
+
+    def forward(self, x: Tensor) -> Views:
+        """`[B, L, C]` to its reconstruction and both views of every layer."""
+        self.check_window(x)
+        z = self.dropout(self.positions(self.tokens(x)))  # [B, L, d]
+        all_series, priors = [], []
+        for layer in self.layers:
+            z, series, prior = layer(z)
+            all_series.append(series)
+            priors.append(prior)
+        return Views(self.output(self.norm(z)), all_series, priors)
+
+    def training_loss(self, x: Tensor) -> Tensor:
+        """2 rec + 3 (prior term - series term): priors move to series, series away from priors.
+
+        As a number this is 2 rec, since the two terms are equal; only their gradients differ.
+        """
+        views = self(x)
+        error = (views.reconstruction - x).square().mean()
+        gap = self.prior_term(views) - self.series_term(views)
+        return 2 * error + self.discrepancy_weight * gap
+
+    def validation_loss(self, x: Tensor) -> Tensor:
+        """Mean squared error of the reconstruction."""
+        return (self(x).reconstruction - x).square().mean()
+
+    def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:
+        """Squared error weighted by how close the views are within the window, `[B, L]`."""
+        self.check_score(score)
+        views = self(x)
+        if score == "reconstruction":
+            return (views.reconstruction - x).abs().mean(dim=-1)
+        pairs = zip(views.series, views.priors, strict=True)
+        distance = torch.stack([symmetric_distance(s, p) for s, p in pairs]).sum(dim=0)  # [B, L]
+        closeness = (-self.temperature * distance).softmax(dim=-1)
+        return closeness * (views.reconstruction - x).square().mean(dim=-1)
+
+    @staticmethod
+    def series_term(views: Views) -> Tensor:
+        """Mean distance of the views that moves only the series."""
+        pairs = zip(views.series, views.priors, strict=True)
+        return torch.stack([symmetric_distance(s, p.detach()) for s, p in pairs]).mean()
+
+    @staticmethod
+    def prior_term(views: Views) -> Tensor:
+        """Mean distance of the views that moves only the priors."""
+        pairs = zip(views.series, views.priors, strict=True)
+        return torch.stack([symmetric_distance(p, s.detach()) for s, p in pairs]).mean()

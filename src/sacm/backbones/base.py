@@ -1,0 +1,173 @@
+"""What every backbone is: one interface, and one kind of network for each of three tasks."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from sacm.errors import ArgumentError
+from sacm.inject.layout import SiteLayout
+
+Task = Literal["forecasting", "classification", "anomaly"]
+ScoreKind = Literal["native", "reconstruction"]
+
+
+class Backbone(nn.Module):
+    """A network over windows `[B, L, C]`.
+
+    `sacm_layouts` states, for every dropout site, which rows belong to which window; `sacm.attach`
+    falls back on it for the sites whose input does not depend on the window.
+    """
+
+    def __init__(self, *, input_len: int, channels: int) -> None:
+        super().__init__()
+        if input_len < 1 or channels < 1:
+            raise ArgumentError(
+                f"{type(self).__name__}: input_len and channels must be at least 1, "
+                f"got {input_len} and {channels}."
+            )
+        self.input_len = input_len
+        self.channels = channels
+        self.sacm_layouts: dict[str, SiteLayout] = {}
+
+    def check_window(self, x: Tensor) -> None:
+        """Refuse anything but `[B, input_len, channels]`."""
+        if x.dim() != 3 or x.shape[1] != self.input_len or x.shape[2] != self.channels:
+            raise ArgumentError(
+                f"{type(self).__name__} was built for windows [B, {self.input_len}, "
+                f"{self.channels}] (batch, time, channel) but got {list(x.shape)}."
+            )
+
+    def state_layouts(self, folds: dict[str, int] | None = None) -> None:
+        """Record every dropout site as batch-major over dimension 0.
+
+        The fold is 1, or what `folds` says for the site or for the nearest module that contains it.
+        """
+        folds = folds or {}
+        self.sacm_layouts = {
+            name: SiteLayout(dim=0, fold=nearest(folds, name))
+            for name, module in self.named_modules()
+            if isinstance(module, nn.Dropout)
+        }
+
+    def prepare(self, train_x: Tensor) -> None:
+        """Fit what is fitted once, before the first step, on training windows `[N, L, C]` only."""
+
+    def set_epoch(self, epoch: int) -> None:
+        """Tell the network which epoch (1, 2, …) is about to begin."""
+
+    def auxiliary_loss(self) -> Tensor:
+        """A scalar to add to the task loss of the last training forward."""
+        return torch.zeros((), device=next(self.parameters()).device)
+
+
+def nearest(folds: dict[str, int], name: str) -> int:
+    """The fold stated for the dotted `name` or its closest ancestor; 1 if there is none."""
+    while name:
+        if name in folds:
+            return folds[name]
+        name = name.rpartition(".")[0]
+    return 1
+
+
+class Forecaster(Backbone):
+    """`[B, L, C]` (and calendar `[B, L + H, 4]`) to `[B, H, C]`."""
+
+    task: Task = "forecasting"
+
+    def __init__(self, *, input_len: int, horizon: int, channels: int) -> None:
+        super().__init__(input_len=input_len, channels=channels)
+        if horizon < 1:
+            raise ArgumentError(
+                f"{type(self).__name__}: horizon must be at least 1, got {horizon}."
+            )
+        self.horizon = horizon
+
+    def check_stamps(
+        self, stamps: Tensor | None, calendar_sizes: tuple[int, ...] | None, batch: int
+    ) -> None:
+        """Refuse calendar features that this network was not built for, or of another shape."""
+        name = type(self).__name__
+        if stamps is None:
+            if calendar_sizes is not None:
+                raise ArgumentError(
+                    f"{name} was built with calendar_sizes={calendar_sizes}: pass stamps "
+                    f"[B, {self.input_len + self.horizon}, 4], or build it without."
+                )
+            return
+        if calendar_sizes is None:
+            raise ArgumentError(
+                f"{name} has no calendar tables: build it with calendar_sizes=(steps a day, 7, 31, "
+                "366), or pass no stamps."
+            )
+        expected = [batch, self.input_len + self.horizon, len(calendar_sizes)]
+        if list(stamps.shape) != expected:
+            raise ArgumentError(f"{name}: stamps must be {expected}, got {list(stamps.shape)}.")
+
+    @abstractmethod
+    def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
+        """Forecast `[B, H, C]`."""
+
+
+class Classifier(Backbone):
+    """`[B, L, C]` to logits `[B, K]`."""
+
+    task: Task = "classification"
+
+    def __init__(self, *, input_len: int, channels: int, classes: int) -> None:
+        super().__init__(input_len=input_len, channels=channels)
+        if classes < 2:
+            raise ArgumentError(
+                f"{type(self).__name__}: classes must be at least 2, got {classes}."
+            )
+        self.classes = classes
+
+    @abstractmethod
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits `[B, K]`."""
+
+
+class Detector(Backbone):
+    """An anomaly detector: its own loss, its own score, each calling `forward` exactly once."""
+
+    task: Task = "anomaly"
+
+    def check_score(self, score: str) -> None:
+        """Refuse an unknown kind of score."""
+        if score not in get_args(ScoreKind):
+            raise ArgumentError(
+                f"unknown score {score!r}: choose one of {', '.join(get_args(ScoreKind))}."
+            )
+
+    @abstractmethod
+    def training_loss(self, x: Tensor) -> Tensor:
+        """Scalar to minimise on windows `[B, L, C]`."""
+
+    @abstractmethod
+    def validation_loss(self, x: Tensor) -> Tensor:
+        """Scalar to choose a checkpoint by, without labels."""
+
+    @abstractmethod
+    def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:
+        """Per-step scores `[B, L]`; higher is more anomalous."""
+
+
+class ReconstructionDetector(Detector):
+    """A detector whose `forward` rebuilds its window: mean absolute error is loss and score."""
+
+    @abstractmethod
+    def forward(self, x: Tensor) -> Tensor:
+        """Reconstruction `[B, L, C]`."""
+
+    def training_loss(self, x: Tensor) -> Tensor:  # noqa: D102  (inherited)
+        return (self(x) - x).abs().mean()
+
+    def validation_loss(self, x: Tensor) -> Tensor:  # noqa: D102  (inherited)
+        return self.training_loss(x)
+
+    def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:  # noqa: D102  (inherited)
+        self.check_score(score)
+        return (self(x) - x).abs().mean(dim=-1)

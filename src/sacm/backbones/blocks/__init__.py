@@ -1,0 +1,1 @@
+"""Layers that several architectures truly share, and nothing else."""

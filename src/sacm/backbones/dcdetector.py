@@ -1,0 +1,167 @@
+"""DCdetector: attention between patches against attention inside them.
+
+Yang et al., "DCdetector: Dual Attention Contrastive Representation Learning for Time Series Anomaly
+Detection", KDD 2023. Both are views of one window; on normal data they are trained to agree,
+without reconstructing anything. Disagreement is the score.
+
+Differs from the publication's code: the loss is the disagreement itself and so is the score, as
+first published; in-patch tokens are positions within the patch; the rows of both maps sum to 1;
+there is no value path, on which no output would depend.
+
+Dropout sites: for each patch size q the embeddings `[B*C, L/q, d]` and `[B*C, q, d]`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from sacm.backbones.base import Detector, ScoreKind
+from sacm.backbones.blocks.attention import split_heads
+from sacm.backbones.blocks.divergence import symmetric_distance
+from sacm.backbones.blocks.embedding import Positions, TokenConv
+from sacm.backbones.blocks.normalisation import RevIN
+from sacm.backbones.registry import register
+from sacm.errors import ArgumentError
+
+TARGETS = (3, 5, 7)  # the published patch sizes, met exactly at L = 105
+
+
+@dataclass(frozen=True)
+class DCdetectorConfig:
+    """Sizes of the paper's runs."""
+
+    width: int = 128
+    heads: int = 4
+    layers: int = 2
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.layers < 1:
+            raise ArgumentError(f"DCdetector: layers must be at least 1, got {self.layers}.")
+        if self.heads < 1 or self.width % self.heads:
+            raise ArgumentError(f"width {self.width} cannot be divided into {self.heads} heads.")
+
+
+SMALL = DCdetectorConfig(width=32, heads=2)
+
+
+def patch_sizes(input_len: int) -> list[int]:
+    """For each target the nearest unused proper divisor of `input_len`, ties to the larger."""
+    divisors = [size for size in range(2, input_len) if input_len % size == 0]
+    if not divisors:
+        raise ArgumentError(
+            f"DCdetector cuts windows into equal patches, but input_len={input_len} has no divisor "
+            "besides 1 and itself: use another length, such as 100."
+        )
+    chosen: list[int] = []
+    for target in TARGETS[: len(divisors)]:
+        unused = [size for size in divisors if size not in chosen]
+        chosen.append(min(unused, key=lambda size: (abs(size - target), -size)))
+    return chosen
+
+
+class View(nn.Module):
+    """Embeds one way of cutting a channel into tokens."""
+
+    def __init__(self, config: DCdetectorConfig, *, features: int, tokens: int) -> None:
+        super().__init__()
+        self.tokens = TokenConv(features, config.width)
+        self.positions = Positions(tokens, config.width)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`[B*C, tokens, features]` to `[B*C, tokens, d]`."""
+        return self.dropout(self.positions(self.tokens(x)))
+
+
+class Relation(nn.Module):
+    """Attention weights without values, averaged over channels."""
+
+    def __init__(self, config: DCdetectorConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.query = nn.Linear(config.width, config.width)
+        self.key = nn.Linear(config.width, config.width)
+
+    def forward(self, z: Tensor, channels: int) -> Tensor:
+        """Tokens `[B*C, T, d]` to `[B, h, T, T]`."""
+        q = split_heads(self.query(z), self.heads)  # [B*C, h, T, d/h]
+        k = split_heads(self.key(z), self.heads)
+        weights = (q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])).softmax(dim=-1)
+        return weights.unflatten(0, (-1, channels)).mean(dim=1)
+
+
+@register(
+    "DCdetector",
+    paper=DCdetectorConfig(),
+    small=SMALL,
+    cost="medium",
+    reference="Yang et al., KDD 2023, arXiv:2306.10347",
+)
+class DCdetector(Detector):
+    """Between-patch and in-patch attention at several patch sizes, trained to agree."""
+
+    def __init__(self, config: DCdetectorConfig, *, input_len: int, channels: int) -> None:
+        super().__init__(input_len=input_len, channels=channels)
+        self.patch_sizes = patch_sizes(input_len)
+        self.revin = RevIN(channels)
+        self.between = nn.ModuleList(
+            View(config, features=size, tokens=input_len // size) for size in self.patch_sizes
+        )
+        self.inside = nn.ModuleList(
+            View(config, features=input_len // size, tokens=size) for size in self.patch_sizes
+        )
+        self.relations = nn.ModuleList(Relation(config) for _ in range(config.layers))
+        self.state_layouts({"between": channels, "inside": channels})
+
+    def forward(self, x: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Pairs of maps `[B, h, L, L]`, between patches and inside, per patch size and layer."""
+        self.check_window(x)
+        x, _ = self.revin.normalise(x)
+        series = x.transpose(1, 2).flatten(0, 1)  # [B*C, L]
+        pairs = []
+        for size, between, inside in zip(self.patch_sizes, self.between, self.inside, strict=True):
+            patches = series.unflatten(1, (-1, size))  # [B*C, N, q]
+            outer, inner = between(patches), inside(patches.transpose(1, 2))
+            for relation in self.relations:
+                coarse = relation(outer, self.channels)  # [B, h, N, N]
+                fine = relation(inner, self.channels)  # [B, h, q, q]
+                pairs.append((spread_blocks(coarse, size), tile(fine, patches.shape[1])))
+        return pairs
+
+    def training_loss(self, x: Tensor) -> Tensor:
+        """Mean disagreement of the views, each moved towards the other held still."""
+        terms = [
+            symmetric_distance(first, second.detach()) + symmetric_distance(second, first.detach())
+            for first, second in self(x)
+        ]
+        return torch.stack(terms).mean() / 2
+
+    def validation_loss(self, x: Tensor) -> Tensor:
+        """The training loss."""
+        return self.training_loss(x)
+
+    def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:
+        """Mean disagreement of the views at each step, `[B, L]`."""
+        self.check_score(score)
+        if score == "reconstruction":
+            raise ArgumentError(
+                "DCdetector reconstructs nothing, so it has no reconstruction score: use "
+                "score='native'."
+            )
+        return torch.stack([symmetric_distance(*pair) for pair in self(x)]).mean(dim=0)
+
+
+def spread_blocks(weights: Tensor, size: int) -> Tensor:
+    """`[B, h, N, N]` to `[B, h, L, L]`: every entry fills a block of q x q steps."""
+    blocks = weights.repeat_interleave(size, dim=-1).repeat_interleave(size, dim=-2)
+    return blocks / size
+
+
+def tile(weights: Tensor, count: int) -> Tensor:
+    """`[B, h, q, q]` to `[B, h, L, L]`: the same map for every pair of patches."""
+    return weights.repeat(1, 1, count, count) / count

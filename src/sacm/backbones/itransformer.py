@@ -1,0 +1,132 @@
+"""iTransformer: a whole channel is one token; attention mixes channels.
+
+Liu et al., "iTransformer: Inverted Transformers Are Effective for Time Series Forecasting",
+ICLR 2024. The window is normalised per channel (not in classification), each channel becomes a
+token by one Linear over time, and layers attend over the C tokens.
+
+Differs from the publication: nothing is dropped on the residual branches, and there are no
+calendar tokens. With one channel attention is a constant.
+
+Dropout sites: tokens `[B, C, d]`; per layer the attention weights `[B, h, C, C]` and the MLP hidden
+layer `[B, C, ff]`; classification adds the features `[B, C, d]`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sacm.backbones.base import Classifier, Forecaster, ReconstructionDetector
+from sacm.backbones.blocks.normalisation import RevIN
+from sacm.backbones.blocks.transformer import EncoderLayer
+from sacm.backbones.registry import register
+
+REFERENCE = "Liu et al., ICLR 2024, arXiv:2310.06625"
+
+
+@dataclass(frozen=True)
+class ITransformerConfig:
+    """Sizes of the paper's runs."""
+
+    width: int = 256
+    heads: int = 1
+    hidden: int = 1024
+    layers: int = 1
+    dropout: float = 0.1
+
+
+SMALL = ITransformerConfig(width=64, hidden=128)
+
+
+class Encoder(nn.Module):
+    """Channels as tokens: `[B, L, C]` to `[B, C, d]`."""
+
+    def __init__(self, config: ITransformerConfig, *, input_len: int) -> None:
+        super().__init__()
+        self.embed = nn.Linear(input_len, config.width)
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(
+            EncoderLayer(config.width, config.heads, config.hidden, config.dropout)
+            for _ in range(config.layers)
+        )
+        self.norm = nn.LayerNorm(config.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Encode `[B, L, C]` as `[B, C, d]`."""
+        tokens = self.dropout(self.embed(x.transpose(1, 2)))  # [B, C, d]
+        for layer in self.layers:
+            tokens = layer(tokens)
+        return self.norm(tokens)
+
+
+class Network(nn.Module):
+    """Normalised window to `output_len` steps of each channel, in the window's own units."""
+
+    def __init__(
+        self, config: ITransformerConfig, *, input_len: int, output_len: int, channels: int
+    ) -> None:
+        super().__init__()
+        self.revin = RevIN(channels)
+        self.encoder = Encoder(config, input_len=input_len)
+        self.head = nn.Linear(config.width, output_len)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`[B, L, C]` to `[B, T, C]`."""
+        normal, statistics = self.revin.normalise(x)
+        y = self.head(self.encoder(normal)).transpose(1, 2)  # [B, T, C]
+        return self.revin.restore(y, statistics)
+
+
+@register("iTransformer", paper=ITransformerConfig(), small=SMALL, reference=REFERENCE)
+class ITransformerForecaster(Forecaster):
+    """Forecast `[B, H, C]`."""
+
+    def __init__(
+        self, config: ITransformerConfig, *, input_len: int, horizon: int, channels: int
+    ) -> None:
+        super().__init__(input_len=input_len, horizon=horizon, channels=channels)
+        self.network = Network(config, input_len=input_len, output_len=horizon, channels=channels)
+        self.state_layouts()
+
+    def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
+        """Forecast `[B, H, C]` from `[B, L, C]`."""
+        self.check_window(x)
+        self.check_stamps(stamps, None, x.shape[0])
+        return self.network(x)
+
+
+@register("iTransformer", paper=ITransformerConfig(), small=SMALL, reference=REFERENCE)
+class ITransformerDetector(ReconstructionDetector):
+    """Reconstruction `[B, L, C]`."""
+
+    def __init__(self, config: ITransformerConfig, *, input_len: int, channels: int) -> None:
+        super().__init__(input_len=input_len, channels=channels)
+        self.network = Network(config, input_len=input_len, output_len=input_len, channels=channels)
+        self.state_layouts()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Rebuild `[B, L, C]`."""
+        self.check_window(x)
+        return self.network(x)
+
+
+@register("iTransformer", paper=ITransformerConfig(), small=SMALL, reference=REFERENCE)
+class ITransformerClassifier(Classifier):
+    """Logits `[B, K]` from the encoded channels, without normalising the window."""
+
+    def __init__(
+        self, config: ITransformerConfig, *, input_len: int, channels: int, classes: int
+    ) -> None:
+        super().__init__(input_len=input_len, channels=channels, classes=classes)
+        self.encoder = Encoder(config, input_len=input_len)
+        self.dropout = nn.Dropout(config.dropout)
+        self.head = nn.Linear(channels * config.width, classes)
+        self.state_layouts()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits `[B, K]` of `[B, L, C]`."""
+        self.check_window(x)
+        features = self.dropout(F.gelu(self.encoder(x)))  # [B, C, d]
+        return self.head(features.flatten(1))

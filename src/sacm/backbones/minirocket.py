@@ -1,0 +1,219 @@
+"""MiniROCKET: a fixed set of small convolutions and a linear classifier.
+
+Dempster et al., "MiniRocket: A Very Fast (Almost) Deterministic Transform for Time Series
+Classification", KDD 2021. The 84 kernels of length 9 with three taps of weight 2 and six of -1 run
+over the series at many dilations; each output is reduced to the share of time it exceeds a bias
+taken from the training data. A Linear on these 9,996 shares is all that is trained.
+
+Differs from the publication: dropout in front of the classifier, where it has none.
+
+Dropout sites: standardised features `[B, 9996]`. No gradient reaches the input.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sacm.backbones.base import Classifier
+from sacm.backbones.blocks.precision import full_precision
+from sacm.backbones.blocks.preparation import require_fitted, unfitted
+from sacm.backbones.registry import register
+from sacm.errors import ArgumentError
+
+KERNEL_LENGTH = 9
+KERNEL_COUNT = 84
+MAX_DILATIONS = 32
+GOLDEN_RATIO = (1 + math.sqrt(5)) / 2
+CHUNK_VALUES = 50_000_000  # comparisons held at once while the training set is transformed
+
+
+@dataclass(frozen=True)
+class MiniRocketConfig:
+    """Sizes of the paper's runs; `seed` draws channels and bias samples."""
+
+    features: int = 10_000
+    dropout: float = 0.1
+    seed: int = 0
+
+
+SMALL = MiniRocketConfig(features=1_000)
+
+
+def kernel_table() -> Tensor:
+    """The 84 kernels `[84, 9]`, by the positions of their heavy taps in lexicographic order."""
+    kernels = torch.full((KERNEL_COUNT, KERNEL_LENGTH), -1.0)
+    for row, heavy in zip(kernels, itertools.combinations(range(KERNEL_LENGTH), 3), strict=True):
+        row[list(heavy)] = 2.0
+    return kernels
+
+
+def dilation_plan(length: int, features_per_kernel: int) -> dict[int, int]:
+    """Dilations for series of `length` and how many features each kernel takes from them."""
+    candidates = min(features_per_kernel, MAX_DILATIONS)
+    exponents = torch.linspace(
+        0, math.log2((length - 1) / (KERNEL_LENGTH - 1)), candidates, dtype=torch.float64
+    )
+    dilations, counts = torch.pow(2.0, exponents).long().unique(return_counts=True)
+    shares = (counts * (features_per_kernel / candidates)).long().tolist()
+    for place in range(features_per_kernel - sum(shares)):
+        shares[place % len(shares)] += 1
+    return dict(zip(dilations.tolist(), shares, strict=True))
+
+
+class Transform(nn.Module):
+    """Shares of positive values `[B, features]` of fixed dilated convolutions.
+
+    `channel_mask` `[dilations, 84, C]` says which channels each convolution sums over; `biases`
+    `[features]` run over dilation, kernel and feature. Both are fitted to training windows.
+    """
+
+    kernels: Tensor
+    channel_mask: Tensor
+    biases: Tensor
+
+    def __init__(self, config: MiniRocketConfig, *, input_len: int, channels: int) -> None:
+        super().__init__()
+        per_kernel = config.features // KERNEL_COUNT
+        if per_kernel < 1:
+            raise ArgumentError(
+                f"MiniROCKET needs at least {KERNEL_COUNT} features, got {config.features}."
+            )
+        self.length = max(input_len, KERNEL_LENGTH)
+        self.plan = dilation_plan(self.length, per_kernel)
+        self.features = per_kernel * KERNEL_COUNT
+        self.register_buffer("kernels", kernel_table(), persistent=False)
+        self.register_buffer("channel_mask", unfitted(len(self.plan), KERNEL_COUNT, channels))
+        self.register_buffer("biases", unfitted(self.features))
+
+    @torch.no_grad()
+    def forward(self, x: Tensor) -> Tensor:
+        """`[B, L, C]` to `[B, features]`."""
+        with full_precision(x):
+            series = self.as_series(x)
+            biases = self.biases.split([KERNEL_COUNT * share for share in self.plan.values()])
+            shares = [
+                self.positive_shares(series, index, dilation, bias.unflatten(0, (KERNEL_COUNT, -1)))
+                for index, (dilation, bias) in enumerate(zip(self.plan, biases, strict=True))
+            ]
+        return torch.cat(shares, dim=1)
+
+    @torch.no_grad()
+    def fit(self, x: Tensor, generator: torch.Generator) -> None:
+        """Draw channels, and take biases from random windows of `x` `[N, L, C]`."""
+        self.channel_mask.copy_(draw_channels(self.channel_mask.shape, generator))
+        place = torch.arange(1, self.features + 1, dtype=torch.float64, device=x.device)
+        levels = (place * GOLDEN_RATIO).frac()
+        biases, start = [], 0
+        for index, (dilation, share) in enumerate(self.plan.items()):
+            chosen = torch.randint(len(x), (KERNEL_COUNT,), generator=generator)
+            series = self.as_series(x[chosen.to(x.device)])  # [84, C, L]
+            outputs = F.conv1d(
+                series.flatten(0, 1)[None],
+                self.weights(index),
+                padding=4 * dilation,
+                dilation=dilation,
+                groups=KERNEL_COUNT,
+            )[0]  # [84, L]
+            stop = start + KERNEL_COUNT * share
+            biases.append(quantiles(outputs, levels[start:stop].unflatten(0, (KERNEL_COUNT, -1))))
+            start = stop
+        self.biases.copy_(torch.cat([bias.flatten() for bias in biases]))
+
+    def as_series(self, x: Tensor) -> Tensor:
+        """`[B, L, C]` to `[B, C, L]`, with zeros after windows shorter than a kernel."""
+        series = x.to(self.kernels.dtype).transpose(1, 2)
+        return F.pad(series, (0, self.length - series.shape[2]))
+
+    def weights(self, index: int) -> Tensor:
+        """The convolutions of one dilation, `[84, C, 9]`."""
+        return self.channel_mask[index, :, :, None] * self.kernels[:, None]
+
+    def positive_shares(self, series: Tensor, index: int, dilation: int, biases: Tensor) -> Tensor:
+        """Shares of one dilation: series `[B, C, L]` and biases `[84, f]` to `[B, 84 * f]`.
+
+        Kernels alternate between the padded output and its valid part.
+        """
+        margin = 4 * dilation
+        outputs = F.conv1d(series, self.weights(index), padding=margin, dilation=dilation)
+        above = outputs[:, :, None] > biases[:, :, None]  # [B, 84, f, L]
+        shares = above.new_zeros(above.shape[:3], dtype=series.dtype)
+        first = index % 2  # the first kernel that sees the padded output
+        whole, valid = above[:, first::2], above[:, 1 - first :: 2, :, margin:-margin]
+        shares[:, first::2] = whole.sum(dim=-1).to(series.dtype) / whole.shape[-1]
+        shares[:, 1 - first :: 2] = valid.sum(dim=-1).to(series.dtype) / valid.shape[-1]
+        return shares.flatten(1)
+
+
+def draw_channels(shape: torch.Size, generator: torch.Generator) -> Tensor:
+    """A 0/1 mask `[dilations, 84, C]`: floor(2^u) channels a row, u below log2(min(C, 9) + 1)."""
+    channels = shape[-1]
+    most = math.log2(min(channels, KERNEL_LENGTH) + 1)
+    exponents = torch.rand(shape[:2], generator=generator, dtype=torch.float64) * most
+    counts = torch.pow(2.0, exponents).long().clamp(max=min(channels, KERNEL_LENGTH))
+    ranks = torch.rand(shape, generator=generator).argsort(dim=-1).argsort(dim=-1)
+    return (ranks < counts[..., None]).float()
+
+
+def quantiles(values: Tensor, levels: Tensor) -> Tensor:
+    """Row-wise quantiles with linear interpolation: `[n, L]` at `[n, f]` to `[n, f]`."""
+    ordered = values.double().sort(dim=1).values
+    place = levels * (values.shape[1] - 1)
+    below = place.floor().long()
+    low = ordered.gather(1, below)
+    high = ordered.gather(1, (below + 1).clamp(max=values.shape[1] - 1))
+    return (low + (place - below) * (high - low)).to(values.dtype)
+
+
+@register(
+    "MiniROCKET",
+    paper=MiniRocketConfig(),
+    small=SMALL,
+    cost="light",
+    reference="Dempster et al., KDD 2021, arXiv:2012.08791",
+)
+class MiniRocket(Classifier):
+    """Fixed features, standardised on the training part, dropout, one Linear."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(
+        self, config: MiniRocketConfig, *, input_len: int, channels: int, classes: int
+    ) -> None:
+        super().__init__(input_len=input_len, channels=channels, classes=classes)
+        self.seed = config.seed
+        self.transform = Transform(config, input_len=input_len, channels=channels)
+        self.register_buffer("mean", unfitted(self.transform.features))
+        self.register_buffer("std", unfitted(self.transform.features))
+        self.dropout = nn.Dropout(config.dropout)
+        self.output = nn.Linear(self.transform.features, classes)
+        nn.init.zeros_(self.output.weight)
+        nn.init.zeros_(self.output.bias)
+        self.state_layouts()
+
+    @torch.no_grad()
+    def prepare(self, train_x: Tensor) -> None:
+        """Fit kernels' channels and biases and the features' scale to windows `[N, L, C]`."""
+        self.check_window(train_x)
+        self.transform.fit(train_x, torch.Generator().manual_seed(self.seed))
+        features = torch.cat([self.transform(part) for part in self.parts(train_x)]).double()
+        self.mean.copy_(features.mean(dim=0))
+        self.std.copy_(features.std(dim=0, correction=0) + 1e-8)
+
+    def parts(self, x: Tensor) -> tuple[Tensor, ...]:
+        """`x` in parts small enough to transform at once."""
+        most_shares = max(self.transform.plan.values())
+        return x.split(max(1, CHUNK_VALUES // (KERNEL_COUNT * most_shares * self.transform.length)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits `[B, K]`."""
+        self.check_window(x)
+        require_fitted(self, self.std)
+        features = (self.transform(x) - self.mean) / self.std  # [B, features]
+        return self.output(self.dropout(features))

@@ -1,0 +1,171 @@
+"""PatchTST: every channel alone, overlapping patches as tokens.
+
+Nie et al., "A Time Series is Worth 64 Words: Long-term Forecasting with Transformers", ICLR 2023.
+The window is normalised per channel, its end repeated by one stride, and each channel is cut into
+overlapping patches that become the tokens of a small Transformer; one Linear reads all of them.
+
+Differs from the publication: LayerNorm and fixed positions (the publication offers both, and
+defaults to BatchNorm and a learned table), and nothing is dropped on the residual branches.
+
+Dropout sites: tokens `[B*C, N, d]`; per layer the attention weights `[B*C, h, N, N]` and the MLP
+hidden layer `[B*C, N, ff]`; the head at rate 0, which acts on the forecast itself `[B, C, H]`
+(classification: on the features `[B, C*N*d]`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor, nn
+
+from sacm.backbones.base import Classifier, Forecaster, ReconstructionDetector
+from sacm.backbones.blocks.embedding import Positions
+from sacm.backbones.blocks.normalisation import RevIN
+from sacm.backbones.blocks.patching import count_patches, cut_patches
+from sacm.backbones.blocks.transformer import EncoderLayer
+from sacm.backbones.registry import register
+from sacm.errors import ArgumentError
+
+REFERENCE = "Nie et al., ICLR 2023, arXiv:2211.14730"
+
+
+@dataclass(frozen=True)
+class PatchTSTConfig:
+    """Sizes of the paper's runs."""
+
+    patch: int = 16
+    stride: int = 8
+    width: int = 256
+    heads: int = 1
+    hidden: int = 1024
+    layers: int = 1
+    dropout: float = 0.1
+    head_dropout: float = 0.0
+
+
+@dataclass(frozen=True)
+class PatchTSTClassifierConfig(PatchTSTConfig):
+    """Narrower; windows of `long_input` steps or more are cut by `long_patch` and `long_stride`."""
+
+    width: int = 64
+    hidden: int = 256
+    long_input: int = 1024
+    long_patch: int = 64
+    long_stride: int = 32
+
+    def at_length(self, input_len: int) -> PatchTSTConfig:
+        """The same sizes with the patches settled for windows of `input_len`."""
+        if input_len < self.long_input:
+            return self
+        return replace(self, patch=self.long_patch, stride=self.long_stride)
+
+
+SMALL = PatchTSTConfig(width=64, hidden=128)
+SMALL_CLASSIFIER = PatchTSTClassifierConfig(width=32, hidden=64)
+
+
+class Encoder(nn.Module):
+    """Channels apart, patches as tokens: `[B, L, C]` to `[B, C, N*d]`."""
+
+    def __init__(self, config: PatchTSTConfig, *, input_len: int) -> None:
+        super().__init__()
+        if config.patch < 1 or config.stride < 1:
+            raise ArgumentError(
+                f"PatchTST: patch and stride must be at least 1, got {config.patch} and "
+                f"{config.stride}."
+            )
+        self.stride = config.stride
+        self.patch = min(config.patch, input_len + config.stride)
+        patches = count_patches(input_len, patch=self.patch, stride=self.stride)
+        self.features = patches * config.width
+        self.embed = nn.Linear(self.patch, config.width)
+        self.positions = Positions(patches, config.width)
+        self.dropout = nn.Dropout(config.dropout)
+        self.layers = nn.ModuleList(
+            EncoderLayer(config.width, config.heads, config.hidden, config.dropout)
+            for _ in range(config.layers)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Encode `[B, L, C]` as `[B, C, N*d]`, patch by patch."""
+        batch, _, channels = x.shape
+        series = x.transpose(1, 2).flatten(0, 1)  # [B*C, L]
+        patches = cut_patches(series, patch=self.patch, stride=self.stride)  # [B*C, N, patch]
+        tokens = self.dropout(self.positions(self.embed(patches)))  # [B*C, N, d]
+        for layer in self.layers:
+            tokens = layer(tokens)
+        return tokens.reshape(batch, channels, self.features)
+
+
+class Network(nn.Module):
+    """Normalised window to `output_len` steps of each channel, in the window's own units."""
+
+    def __init__(
+        self, config: PatchTSTConfig, *, input_len: int, output_len: int, channels: int
+    ) -> None:
+        super().__init__()
+        self.revin = RevIN(channels, affine=True)
+        self.encoder = Encoder(config, input_len=input_len)
+        self.head = nn.Linear(self.encoder.features, output_len)
+        self.head_dropout = nn.Dropout(config.head_dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`[B, L, C]` to `[B, T, C]`."""
+        normal, statistics = self.revin.normalise(x)
+        y = self.head_dropout(self.head(self.encoder(normal)))  # [B, C, T]
+        return self.revin.restore(y.transpose(1, 2), statistics)
+
+
+@register("PatchTST", paper=PatchTSTConfig(), small=SMALL, reference=REFERENCE)
+class PatchTSTForecaster(Forecaster):
+    """Forecast `[B, H, C]`."""
+
+    def __init__(
+        self, config: PatchTSTConfig, *, input_len: int, horizon: int, channels: int
+    ) -> None:
+        super().__init__(input_len=input_len, horizon=horizon, channels=channels)
+        self.network = Network(config, input_len=input_len, output_len=horizon, channels=channels)
+        self.state_layouts({"network.encoder": channels})
+
+    def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
+        """Forecast `[B, H, C]` from `[B, L, C]`."""
+        self.check_window(x)
+        self.check_stamps(stamps, None, x.shape[0])
+        return self.network(x)
+
+
+@register("PatchTST", paper=PatchTSTConfig(), small=SMALL, reference=REFERENCE)
+class PatchTSTDetector(ReconstructionDetector):
+    """Reconstruction `[B, L, C]`."""
+
+    def __init__(self, config: PatchTSTConfig, *, input_len: int, channels: int) -> None:
+        super().__init__(input_len=input_len, channels=channels)
+        self.network = Network(config, input_len=input_len, output_len=input_len, channels=channels)
+        self.state_layouts({"network.encoder": channels})
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Rebuild `[B, L, C]`."""
+        self.check_window(x)
+        return self.network(x)
+
+
+@register("PatchTST", paper=PatchTSTClassifierConfig(), small=SMALL_CLASSIFIER, reference=REFERENCE)
+class PatchTSTClassifier(Classifier):
+    """Logits `[B, K]` from all tokens of all channels."""
+
+    def __init__(
+        self, config: PatchTSTClassifierConfig, *, input_len: int, channels: int, classes: int
+    ) -> None:
+        super().__init__(input_len=input_len, channels=channels, classes=classes)
+        self.revin = RevIN(channels, affine=True)
+        self.encoder = Encoder(config.at_length(input_len), input_len=input_len)
+        self.head_dropout = nn.Dropout(config.head_dropout)
+        self.head = nn.Linear(channels * self.encoder.features, classes)
+        self.state_layouts({"encoder": channels})
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits `[B, K]` of `[B, L, C]`."""
+        self.check_window(x)
+        normal, _ = self.revin.normalise(x)
+        features = self.encoder(normal).flatten(1)  # [B, C*N*d]
+        return self.head(self.head_dropout(features))

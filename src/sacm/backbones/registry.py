@@ -1,0 +1,173 @@
+"""Which backbones exist, for which tasks, in which sizes; and how one is built by name."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, get_args
+
+from torch import nn
+
+from sacm.backbones.base import Backbone, Task
+from sacm.errors import ArgumentError
+
+Size = Literal["paper", "small"]
+Cost = Literal["light", "medium", "heavy", "very heavy"]
+BackboneType = TypeVar("BackboneType", bound=type[Backbone])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered network: a name, a task, and its configuration in both sizes."""
+
+    name: str
+    task: Task
+    model: type[Backbone]
+    paper: Any
+    small: Any
+    cost: Cost
+    reference: str
+
+
+_ENTRIES: dict[tuple[str, Task], Entry] = {}
+
+
+def register(
+    name: str,
+    *,
+    paper: Any,
+    small: Any,
+    cost: Cost = "light",
+    reference: str = "",
+) -> Callable[[BackboneType], BackboneType]:
+    """Class decorator: make a backbone buildable by `name` for its class's `task`.
+
+    `paper` and `small` are instances of one frozen dataclass; the class takes it as its first
+    argument, followed by keyword-only sizes (`input_len`, `channels`, `horizon` or `classes`).
+    """
+
+    def add(model: BackboneType) -> BackboneType:
+        task: Task = model.task  # type: ignore[attr-defined]  # set by Forecaster, Classifier, Detector
+        key = (name.lower(), task)
+        if key in _ENTRIES and _ENTRIES[key].model.__qualname__ != model.__qualname__:
+            raise ArgumentError(f"a backbone named {name!r} is already registered for {task}.")
+        _ENTRIES[key] = Entry(name, task, model, paper, small, cost, reference)
+        return model
+
+    return add
+
+
+def names(task: Task | None = None) -> list[str]:
+    """The registered names, in registration order, for one task or for all."""
+    if task is not None:
+        check_task(task)
+    found = [entry.name for entry in _ENTRIES.values() if task in (None, entry.task)]
+    return list(dict.fromkeys(found))
+
+
+def check_task(task: str) -> None:
+    """Refuse an unknown task name."""
+    if task not in get_args(Task):
+        raise ArgumentError(f"unknown task {task!r}: choose one of {', '.join(get_args(Task))}.")
+
+
+def entry(name: str, task: Task) -> Entry:
+    """Look a backbone up, in any letter case; suggest the nearest name when there is none."""
+    check_task(task)
+    found = _ENTRIES.get((name.lower(), task))
+    if found is not None:
+        return found
+    known = names(task)
+    near = difflib.get_close_matches(name.lower(), [n.lower() for n in known], n=1, cutoff=0.5)
+    hint = next((f" Did you mean {n!r}?" for n in known if near and n.lower() == near[0]), "")
+    if name.lower() in (n.lower() for n in names()):
+        hint = f" {name} serves another task."
+    raise ArgumentError(f"no backbone {name!r} for {task}.{hint} Known: {', '.join(known)}.")
+
+
+def configure(found: Entry, *, size: str, overrides: dict[str, Any]) -> Any:
+    """The configuration of one size, with overrides applied by field name."""
+    if size not in get_args(Size):
+        raise ArgumentError(f"unknown size {size!r}: choose one of {', '.join(get_args(Size))}.")
+    base = getattr(found, size)
+    fields = [field.name for field in dataclasses.fields(base)]
+    for key in overrides:
+        if key not in fields:
+            raise ArgumentError(
+                f"{found.name} has no setting {key!r}; its settings are {', '.join(fields)}."
+            )
+        if key.endswith("dropout") and not 0 <= overrides[key] < 1:
+            raise ArgumentError(f"{found.name}: {key} must be in [0, 1), got {overrides[key]}.")
+    return dataclasses.replace(base, **overrides)
+
+
+def build(
+    name: str,
+    task: Task,
+    *,
+    input_len: int,
+    channels: int,
+    horizon: int | None = None,
+    classes: int | None = None,
+    size: Size = "paper",
+    calendar_sizes: tuple[int, int, int, int] | None = None,
+    **overrides: Any,
+) -> Backbone:
+    """Build a backbone for one task.
+
+    `overrides` replace fields of the architecture's own configuration dataclass (see `describe`).
+    `calendar_sizes` = (steps a day, 7, 31, 366) gives Informer and TimesNet their calendar tables.
+    """
+    found = entry(name, task)
+    config = configure(found, size=size, overrides=overrides)
+    sizes: dict[str, Any] = {"input_len": input_len, "channels": channels}
+    needed = {"forecasting": ("horizon", horizon), "classification": ("classes", classes)}
+    if task in needed:
+        key, value = needed[task]
+        if value is None:
+            raise ArgumentError(f"{found.name} for {task} needs {key}=…")
+        sizes[key] = value
+    if calendar_sizes is not None:
+        if "calendar_sizes" not in inspect.signature(found.model.__init__).parameters:
+            raise ArgumentError(f"{found.name} takes no calendar features: drop calendar_sizes.")
+        sizes["calendar_sizes"] = calendar_sizes
+    construct: Callable[..., Backbone] = found.model
+    return construct(config, **sizes)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a person asks of a backbone before using it."""
+
+    name: str
+    task: Task
+    size: Size
+    parameters: int
+    dropout_sites: int
+    cost: Cost
+    reference: str
+    config: Any
+
+
+def describe(name: str, task: Task, *, size: Size = "paper") -> Description:
+    """Describe a backbone at L = 96 (100 for anomaly), C = 7, H = 96, 5 classes."""
+    found = entry(name, task)
+    shape: dict[str, Any] = {
+        "forecasting": {"input_len": 96, "horizon": 96},
+        "classification": {"input_len": 96, "classes": 5},
+        "anomaly": {"input_len": 100},
+    }[task]
+    model = build(name, task, channels=7, size=size, **shape)
+    return Description(
+        name=found.name,
+        task=task,
+        size=size,
+        parameters=sum(p.numel() for p in model.parameters() if p.requires_grad),
+        dropout_sites=sum(isinstance(m, nn.Dropout) for m in model.modules()),
+        cost=found.cost,
+        reference=found.reference,
+        config=configure(found, size=size, overrides={}),
+    )

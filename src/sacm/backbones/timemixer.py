@@ -1,0 +1,164 @@
+"""TimeMixer: seasons mixed from fine to coarse, trends from coarse to fine.
+
+Wang et al., "TimeMixer: Decomposable Multiscale Mixing for Time Series Forecasting", ICLR 2024.
+The window is average-pooled to four resolutions. Each is split into season and trend; MLPs along
+time carry seasons to the next coarser scale and trends to the next finer one. Every scale makes a
+forecast and the forecasts add up.
+
+Differs from the publication's code: no calendar, which it repeats channel by channel over rows
+that run window by window, and no unused LayerNorm.
+
+Dropout sites: the embedding `[B*C, T_i, d]`, called for each scale; at rate 0 the season hidden
+layers `[B*C, d, T_{i+1}]`, the trend hidden layers `[B*C, d, T_i]`, and the feature hidden layer
+`[B*C, T_i, ff]`, called for each scale.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sacm.backbones.base import Forecaster
+from sacm.backbones.blocks.decomposition import MovingAverage
+from sacm.backbones.blocks.embedding import TokenConv
+from sacm.backbones.blocks.normalisation import RevIN
+from sacm.backbones.blocks.transformer import MLP
+from sacm.backbones.registry import register
+from sacm.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class TimeMixerConfig:
+    """Sizes of the paper's runs."""
+
+    width: int = 256
+    hidden: int = 1024
+    blocks: int = 1
+    scales: int = 4
+    moving_average: int = 25
+    dropout: float = 0.1
+    mixer_dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if min(self.blocks, self.scales) < 1:
+            raise ArgumentError(
+                "TimeMixer: blocks and scales must be at least 1, got "
+                f"{self.blocks} and {self.scales}."
+            )
+
+
+SMALL = TimeMixerConfig(width=16, hidden=32)
+
+
+class TimeMLP(nn.Module):
+    """Linear, GELU, dropout, Linear along time, from one scale's length to another's."""
+
+    def __init__(self, source: int, target: int, dropout: float) -> None:
+        super().__init__()
+        self.resample = nn.Linear(source, target)
+        self.dropout = nn.Dropout(dropout)
+        self.refine = nn.Linear(target, target)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`[..., source]` to `[..., target]`."""
+        return self.refine(self.dropout(F.gelu(self.resample(x))))
+
+
+class MixingBlock(nn.Module):
+    """Decompose every scale, mix seasons downwards and trends upwards, mix features."""
+
+    def __init__(self, config: TimeMixerConfig, *, lengths: list[int]) -> None:
+        super().__init__()
+        steps = list(itertools.pairwise(lengths))
+        self.trend = MovingAverage(config.moving_average)
+        self.seasons = nn.ModuleList(
+            TimeMLP(fine, coarse, config.mixer_dropout) for fine, coarse in steps
+        )
+        self.trends = nn.ModuleList(
+            TimeMLP(coarse, fine, config.mixer_dropout) for fine, coarse in steps
+        )
+        self.features = MLP(config.width, config.hidden, config.mixer_dropout)
+
+    def forward(self, scales: list[Tensor]) -> list[Tensor]:
+        """Scales `[B*C, T_i, d]`, finest first, to the same."""
+        columns = [z.transpose(1, 2) for z in scales]  # [B*C, d, T_i]
+        trends = [self.trend(z) for z in columns]
+        seasons = [z - trend for z, trend in zip(columns, trends, strict=True)]
+        for i, mix in enumerate(self.seasons):
+            seasons[i + 1] = seasons[i + 1] + mix(seasons[i])
+        for i, mix in reversed(list(enumerate(self.trends))):
+            trends[i] = trends[i] + mix(trends[i + 1])
+        mixed = [s + t for s, t in zip(seasons, trends, strict=True)]
+        return [
+            z + self.features(m.transpose(1, 2)) for z, m in zip(scales, mixed, strict=True)
+        ]  # [B*C, T_i, d]
+
+
+def pyramid(x: Tensor, scales: int) -> list[Tensor]:
+    """`[B, T, C]` and the means of its pairs, of theirs, and so on, finest first."""
+    levels = [x]
+    while len(levels) < scales:
+        levels.append(F.avg_pool1d(levels[-1].transpose(1, 2), 2).transpose(1, 2))
+    return levels
+
+
+@register(
+    "TimeMixer",
+    paper=TimeMixerConfig(),
+    small=SMALL,
+    cost="heavy",
+    reference="Wang et al., ICLR 2024, arXiv:2405.14616",
+)
+class TimeMixer(Forecaster):
+    """Four resolutions of each channel, mixed, each forecasting; the forecasts add up."""
+
+    def __init__(
+        self, config: TimeMixerConfig, *, input_len: int, horizon: int, channels: int
+    ) -> None:
+        super().__init__(input_len=input_len, horizon=horizon, channels=channels)
+        lengths = [input_len // 2**scale for scale in range(config.scales)]
+        if lengths[-1] < 1:
+            raise ArgumentError(
+                f"TimeMixer: {config.scales} scales need windows of at least "
+                f"{2 ** (config.scales - 1)} steps, got input_len={input_len}."
+            )
+        self.revins = nn.ModuleList(RevIN(channels, affine=True) for _ in lengths)
+        self.tokens = TokenConv(1, config.width)
+        self.dropout = nn.Dropout(config.dropout)
+        self.blocks = nn.ModuleList(
+            MixingBlock(config, lengths=lengths) for _ in range(config.blocks)
+        )
+        self.forecasts = nn.ModuleList(nn.Linear(length, horizon) for length in lengths)
+        self.output = nn.Linear(config.width, 1)
+        self.state_layouts({"dropout": channels, "blocks": channels})
+
+    def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
+        """Forecast `[B, H, C]`."""
+        self.check_window(x)
+        self.check_stamps(stamps, None, len(x))
+        levels = pyramid(x, len(self.revins))  # [B, T_i, C] each
+        normalised = [self.revin(i).normalise(level) for i, level in enumerate(levels)]
+        scales = [self.embed(level) for level, _ in normalised]  # [B*C, T_i, d] each
+        for block in self.blocks:
+            scales = block(scales)
+        forecasts = [
+            self.output(forecast(z.transpose(1, 2)).transpose(1, 2))  # [B*C, H, 1]
+            for forecast, z in zip(self.forecasts, scales, strict=True)
+        ]
+        y = torch.stack(forecasts).sum(dim=0).reshape(-1, self.channels, self.horizon)
+        _, statistics = normalised[0]
+        return self.revin(0).restore(y.transpose(1, 2), statistics)
+
+    def revin(self, scale: int) -> RevIN:
+        """The normalisation of one scale, 0 the finest."""
+        return cast(RevIN, self.revins[scale])
+
+    def embed(self, x: Tensor) -> Tensor:
+        """One scale `[B, T_i, C]`, its channels apart, as tokens `[B*C, T_i, d]`."""
+        series = x.transpose(1, 2).flatten(0, 1)  # [B*C, T_i]
+        return self.dropout(self.tokens(series[..., None]))

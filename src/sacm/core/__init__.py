@@ -1,0 +1,1 @@
+"""The method itself, one stage a file, on torch and NumPy alone."""

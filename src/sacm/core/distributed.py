@@ -1,0 +1,50 @@
+"""The batch of all processes: extremes of the scores, and a number that tells the ranks apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+def world_size() -> int:
+    """Number of processes in data-parallel training; 1 when there is none."""
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def rank() -> int:
+    """This process among `world_size()`."""
+    return dist.get_rank() if world_size() > 1 else 0
+
+
+def global_extremes(low_of: Tensor, high_of: Tensor) -> tuple[Tensor, Tensor]:
+    """Minimum of `low_of` and maximum of `high_of` `[B]` over every process, differentiably."""
+    low, high = _GlobalExtremes.apply(low_of, high_of)
+    return low, high
+
+
+class _GlobalExtremes(torch.autograd.Function):
+    """The gradient of an extreme goes to the ranks that hold it, from every rank that used it."""
+
+    @staticmethod
+    def forward(ctx: Any, low_of: Tensor, high_of: Tensor) -> tuple[Tensor, Tensor]:
+        extremes = torch.stack([-low_of.amin(), high_of.amax()])
+        dist.all_reduce(extremes, op=dist.ReduceOp.MAX)
+        low, high = -extremes[0], extremes[1]
+        is_low, is_high = low_of == low, high_of == high
+        ties = torch.stack([is_low.sum(), is_high.sum()])
+        dist.all_reduce(ties)
+        ctx.save_for_backward(is_low, is_high, ties)
+        return low, high
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_low: Tensor, grad_high: Tensor) -> tuple[Tensor, Tensor]:
+        is_low, is_high, ties = ctx.saved_tensors
+        grads = torch.stack([grad_low, grad_high])
+        dist.all_reduce(grads)
+        low, high = grads / ties
+        return is_low * low, is_high * high

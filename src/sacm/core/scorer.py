@@ -1,0 +1,115 @@
+"""The spectral residual scorer: how much of a window its dominant frequencies fail to explain."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from sacm.core.config import SACMConfig
+from sacm.core.detrend import linear_trend
+from sacm.core.spectrum import (
+    anchored_threshold,
+    log_amplitude,
+    normalise_amplitude,
+    soft_mask,
+    spectral_flatness,
+)
+from sacm.errors import ArgumentError
+
+
+class ScorerOutput(NamedTuple):
+    """Every stage of the scorer, for a batch of windows."""
+
+    scores: Tensor  # s [B]
+    channel_scores: Tensor  # s_c [B, C]
+    sfm: Tensor  # [B, C]
+    threshold: Tensor  # tau [B, C]
+    mask: Tensor  # M [B, K, C]
+    reconstruction: Tensor  # x' [B, L, C]
+    trend: Tensor  # [B, L, C]
+
+
+class SpectralScorer(nn.Module):
+    """Windows `[B, L, C]` to unreliability scores `[B]`; 2C + 1 learnable scalars.
+
+    Always computes in float32 or better, also under autocast. `check_finite=True` raises a
+    `ValueError` that names the first window and channel holding NaN or infinity; it waits for the
+    device, so training leaves it off.
+    """
+
+    def __init__(self, channels: int, config: SACMConfig | None = None) -> None:
+        super().__init__()
+        if not isinstance(channels, int) or channels < 1:
+            raise ArgumentError(f"channels must be a whole number from 1 on, got {channels!r}.")
+        self.channels = channels
+        self.config = config or SACMConfig()
+        self.weight = nn.Parameter(torch.full((channels,), float(self.config.sfm_weight)))
+        self.bias = nn.Parameter(torch.full((channels,), float(self.config.sfm_bias)))
+        self.alpha = nn.Parameter(torch.tensor(float(self.config.alpha)))
+
+    def extra_repr(self) -> str:
+        """Shown by `print(model)`."""
+        return f"channels={self.channels}"
+
+    def forward(self, x: Tensor, *, check_finite: bool = False) -> ScorerOutput:
+        """Score windows `[B, L, C]`."""
+        self._check_shape(x)
+        if check_finite:
+            require_finite(x)
+        with torch.autocast(x.device.type, enabled=False):
+            return self._score(x)
+
+    def _score(self, x: Tensor) -> ScorerOutput:
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        # Beyond this bound sums over a window would overflow; such a spike tops every batch anyway.
+        bound = torch.finfo(dtype).max ** 0.75
+        series = x.to(dtype).clamp(-bound, bound).transpose(1, 2)  # [B, C, L]
+        config = self.config
+        trend = linear_trend(series, config.detrend)
+        spectrum = torch.fft.rfft(series - trend)  # Z [B, C, K]
+        log_amp = log_amplitude(spectrum)
+        amplitude = normalise_amplitude(log_amp, config.eps) if config.log_norm else log_amp
+        flatness = spectral_flatness(log_amp, config.eps)
+        weight, bias, alpha = (p.to(dtype) for p in (self.weight, self.bias, self.alpha))
+        anchor = flatness if config.sfm_anchor else None
+        threshold = anchored_threshold(anchor, weight, bias).expand_as(flatness)
+        mask = soft_mask(amplitude, threshold, alpha)
+        kept = torch.fft.irfft(spectrum * mask, n=series.shape[-1]) + trend  # x'
+        channel_scores = (series - kept).abs().mean(dim=-1)
+        return ScorerOutput(
+            scores=channel_scores.mean(dim=-1),
+            channel_scores=channel_scores,
+            sfm=flatness,
+            threshold=threshold,
+            mask=mask.transpose(1, 2),
+            reconstruction=kept.transpose(1, 2),
+            trend=trend.transpose(1, 2),
+        )
+
+    def _check_shape(self, x: Tensor) -> None:
+        if x.dim() != 3 or 0 in x.shape:
+            raise ArgumentError(
+                f"windows must be a non-empty [B, L, C] tensor (batch, time, channel), got "
+                f"{list(x.shape)}."
+            )
+        if x.shape[2] != self.channels:
+            raise ArgumentError(
+                f"windows {list(x.shape)} have {x.shape[2]} channels, but this scorer was made for "
+                f"channels={self.channels}."
+            )
+        if x.is_complex():
+            raise ArgumentError(f"windows must be real numbers, got {x.dtype}.")
+
+
+def require_finite(x: Tensor) -> None:
+    """Raise a `ValueError` that names the first window, step and channel holding NaN or infinity."""
+    finite = torch.isfinite(x)
+    if bool(finite.all()):
+        return
+    sample, step, channel = (~finite).nonzero()[0].tolist()
+    raise ArgumentError(
+        f"window {sample}, channel {channel}, step {step} is {x[sample, step, channel].item()}: "
+        "fill or drop missing values first."
+    )

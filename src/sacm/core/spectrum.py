@@ -1,0 +1,37 @@
+"""Stages 2 to 5: from a detrended series to the soft mask over its frequencies.
+
+Everything works along the last axis: time `[..., L]` or frequency `[..., K]`, K = L // 2 + 1.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def log_amplitude(spectrum: Tensor) -> Tensor:
+    """`L = log(1 + |Z|)` of a complex spectrum."""
+    return torch.log1p(spectrum.abs())
+
+
+def normalise_amplitude(log_amp: Tensor, eps: float) -> Tensor:
+    """`Â = (L - min_k L) / max(max_k L - min_k L, eps)`, in [0, 1]."""
+    low, high = log_amp.aminmax(dim=-1, keepdim=True)
+    return (log_amp - low) / (high - low).clamp_min(eps)
+
+
+def spectral_flatness(log_amp: Tensor, eps: float) -> Tensor:
+    """`SFM`: geometric over arithmetic mean of `P = L² + eps`; in (0, 1], `[...]`."""
+    power = log_amp.square() + eps
+    return power.log().mean(dim=-1).exp() / (power.mean(dim=-1) + eps)
+
+
+def anchored_threshold(flatness: Tensor | None, weight: Tensor, bias: Tensor) -> Tensor:
+    """`tau_c = sigmoid(w_c SFM_c + b_c)`; without the anchor (`None`), `sigmoid(b_c)`."""
+    return torch.sigmoid(bias if flatness is None else torch.addcmul(bias, weight, flatness))
+
+
+def soft_mask(amplitude: Tensor, threshold: Tensor, alpha: Tensor) -> Tensor:
+    """`M = sigmoid(softplus(alpha) (Â - tau))`; threshold is `[...]`, one per series."""
+    return torch.sigmoid(F.softplus(alpha) * (amplitude - threshold.unsqueeze(-1)))

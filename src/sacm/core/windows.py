@@ -1,0 +1,65 @@
+"""Score every window of a long series, with the untrained scorer."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from sacm.core.config import SACMConfig
+from sacm.core.scorer import SpectralScorer
+from sacm.errors import ArgumentError
+
+Values = TypeVar("Values", Tensor, npt.NDArray[np.floating])
+
+_CHUNK = 1 << 22  # numbers scored at once, so that memory does not grow with the series
+
+
+@torch.no_grad()
+def score_windows(
+    values: Values,
+    window: int = 96,
+    stride: int = 1,
+    *,
+    config: SACMConfig | None = None,
+    check_finite: bool = True,
+) -> Values:
+    """Unreliability of every window of a series `[T]` or `[T, C]`; higher is less reliable.
+
+    Returns one score per window, NumPy for NumPy and tensor for tensor; window i covers the rows
+    `i * stride … i * stride + window - 1`.
+    """
+    series = torch.as_tensor(values)
+    if series.dim() == 1:
+        series = series.unsqueeze(-1)
+    _check(series, window, stride, check_finite=check_finite)
+    if not series.is_floating_point():
+        series = series.float()
+    views = series.unfold(0, window, stride).transpose(1, 2)  # [N, window, C], no copy
+    scorer = SpectralScorer(series.shape[1], config).to(series.device)
+    rows = max(1, _CHUNK // (window * series.shape[1]))
+    scores = torch.cat([scorer(chunk).scores for chunk in views.split(rows)])
+    return scores if isinstance(values, Tensor) else scores.numpy()
+
+
+def _check(series: Tensor, window: int, stride: int, *, check_finite: bool) -> None:
+    if series.dim() != 2 or series.shape[1] == 0:
+        raise ArgumentError(f"a series must be [T] or [T, C], got shape {list(series.shape)}.")
+    if window < 1 or stride < 1:
+        raise ArgumentError(f"window and stride must be at least 1, got {window} and {stride}.")
+    if series.shape[0] < window:
+        raise ArgumentError(
+            f"the series has {series.shape[0]} rows, fewer than one window of {window}: choose a "
+            "shorter window."
+        )
+    if check_finite and series.is_floating_point():
+        finite = torch.isfinite(series)
+        if not bool(finite.all()):
+            row, channel = (~finite).nonzero()[0].tolist()
+            raise ArgumentError(
+                f"row {row}, channel {channel} is {series[row, channel].item()} (first in window "
+                f"{max(0, -(-(row - window + 1) // stride))}): fill or drop missing values first."
+            )

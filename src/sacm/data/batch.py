@@ -1,0 +1,35 @@
+"""What a batch holds, task by task. Windows are `[B, L, C]` everywhere."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+
+class ForecastBatch(NamedTuple):
+    """Inputs and what follows them.
+
+    `observed` is None, or False where a target was missing and has been filled in.
+    """
+
+    x: Tensor  # [B, L, C]
+    y: Tensor  # [B, H, C]
+    stamps: Tensor | None  # [B, L + H, 4]
+    observed: Tensor | None  # [B, H, C] bool
+    positions: Tensor  # [B] row of the first input step
+
+
+class LabelledBatch(NamedTuple):
+    """Cases and their classes; `mask` is True at real steps, False at padding (where x is 0)."""
+
+    x: Tensor  # [B, L, C]
+    mask: Tensor  # [B, L] bool
+    y: Tensor  # [B]
+
+
+class TelemetryBatch(NamedTuple):
+    """Windows of telemetry and where each begins."""
+
+    x: Tensor  # [B, L, C]
+    positions: Tensor  # [B] row of the first step

@@ -1,0 +1,89 @@
+"""Z-scores with the statistics of the training rows, and of nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sacm.errors import ArgumentError, DataError
+
+Values = TypeVar("Values", np.ndarray, Tensor)
+
+# Long series are read in pieces, so that a memory-mapped one never lies in memory as a whole.
+CHUNK_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class ChannelScaler:
+    """Per-channel mean and population standard deviation (1 where a channel is constant), `[C]`."""
+
+    mean: np.ndarray
+    std: np.ndarray
+
+    @classmethod
+    def fit(cls, parts: Iterable[np.ndarray]) -> ChannelScaler:
+        """Fit on the rows of `parts`, each `[n, C]`; NaN entries (padding) do not count."""
+        pieces = [chunk for part in parts for chunk in chunks(part)]
+        if not pieces:
+            raise DataError("There are no training rows to fit the scaler on.")
+        count = sum_over(pieces, lambda x: np.isfinite(x).sum(axis=0))
+        if not count.all():
+            empty = int(np.flatnonzero(count == 0)[0])
+            raise DataError(f"Channel {empty} has no value in the training rows.")
+        mean = sum_over(pieces, lambda x: np.nansum(x, axis=0, dtype=np.float64)) / count
+        squares = sum_over(pieces, lambda x: np.nansum((x - mean) ** 2, axis=0))
+        std = np.sqrt(squares / count)
+        # Rounding leaves a constant channel with a spread of about 1e-16 of its level, not 0.
+        constant = std <= 1e-12 * np.maximum(1.0, np.abs(mean))
+        return cls(mean.astype(np.float32), np.where(constant, 1.0, std).astype(np.float32))
+
+    @property
+    def channels(self) -> int:
+        """Number of channels C."""
+        return len(self.mean)
+
+    def transform(self, values: Values) -> Values:
+        """Raw `[..., C]` to z-scores."""
+        mean, std = self.like(values)
+        return (values - mean) / std
+
+    def inverse(self, values: Values) -> Values:
+        """Z-scores `[..., C]` back to raw units."""
+        mean, std = self.like(values)
+        return values * std + mean
+
+    def like(self, values: Values) -> tuple[Values, Values]:
+        """Mean and deviation as the kind of array, on the device, that `values` is."""
+        if values.shape[-1] != self.channels:
+            raise ArgumentError(
+                f"The scaler was fitted on {self.channels} channels but got {values.shape[-1]}."
+            )
+        if isinstance(values, Tensor):
+            mean, std = torch.from_numpy(self.mean), torch.from_numpy(self.std)
+            return mean.to(values.device), std.to(values.device)
+        return self.mean, self.std
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Plain numbers, for a run's record."""
+        return {"mean": self.mean.tolist(), "std": self.std.tolist()}
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> ChannelScaler:
+        """The scaler that `to_dict` described."""
+        return cls(np.float32(record["mean"]), np.float32(record["std"]))
+
+
+def chunks(values: np.ndarray) -> Iterable[np.ndarray]:
+    """`values` in pieces of at most `CHUNK_ROWS` rows."""
+    for start in range(0, len(values), CHUNK_ROWS):
+        yield values[start : start + CHUNK_ROWS]
+
+
+def sum_over(pieces: list[np.ndarray], statistic: Any) -> np.ndarray:
+    """The sum over all pieces of a per-channel statistic, in float64."""
+    return np.sum([statistic(piece) for piece in pieces], axis=0, dtype=np.float64)

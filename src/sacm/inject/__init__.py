@@ -1,0 +1,1 @@
+"""How the method enters a model: sites, layouts, attach and detach."""

@@ -1,0 +1,108 @@
+"""Find the dropout of a model: what becomes adaptive, what is left alone and why."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
+
+from torch import nn
+
+from sacm.errors import ArgumentError
+from sacm.inject.layout import SiteLayout
+from sacm.inject.sites import ADAPTIVE, ORIGINAL, Site
+
+_RECURRENT = (nn.LSTM, nn.GRU, nn.RNN)
+_ALPHA = (nn.AlphaDropout, nn.FeatureAlphaDropout)
+
+
+def discover(model: nn.Module, skip: Sequence[str]) -> dict[nn.Module, Site]:
+    """Every dropout of a model, adaptive or with the reason why not, in definition order."""
+    names = names_of(model)
+    skipped = set(match_modules(names, skip, "skip"))
+    found: dict[nn.Module, Site] = {}
+    for module, aliases in names.items():
+        site = _classify(module, aliases[0])
+        if site is None:
+            continue
+        if len(aliases) > 1:
+            site.reason = f"tied: also {', '.join(aliases[1:])}"
+        if site.adaptive and module in skipped:
+            site.adaptive, site.reason = False, "skipped on request: ordinary dropout"
+        elif site.adaptive and _is_frozen(model, aliases[0]):
+            site.adaptive, site.reason = False, "frozen: nothing around it is trained"
+        found[module] = site
+    return found
+
+
+def names_of(model: nn.Module) -> dict[nn.Module, list[str]]:
+    """All the names of every module; several for a tied one."""
+    names: dict[nn.Module, list[str]] = {}
+    for name, module in model.named_modules(remove_duplicate=False):
+        names.setdefault(module, []).append(name)
+    return names
+
+
+def match_modules(
+    names: Mapping[nn.Module, list[str]], globs: Iterable[str], argument: str
+) -> list[nn.Module]:
+    """The modules whose name matches one of the globs; a glob that matches none is an error."""
+    if isinstance(globs, str):
+        raise ArgumentError(f"{argument} must be a list of names, got the string {globs!r}.")
+    matched: dict[nn.Module, None] = {}
+    for glob in globs:
+        hits = [m for m, aliases in names.items() if any(_matches(a, glob) for a in aliases)]
+        if not hits:
+            raise ArgumentError(f"{argument}: no module of the model matches {glob!r}.")
+        matched.update(dict.fromkeys(hits))
+    return list(matched)
+
+
+def state_layouts(sites: Sequence[Site], stated: Mapping[str, SiteLayout] | None) -> None:
+    """Give the layouts a user stated, by name or glob, to their sites."""
+    for glob, layout in (stated or {}).items():
+        if not isinstance(layout, SiteLayout):
+            raise ArgumentError(f"site_layouts[{glob!r}] must be a SiteLayout, got {layout!r}.")
+        hits = [site for site in sites if _matches(site.name, glob)]
+        if not hits:
+            known = ", ".join(site.name for site in sites) or "none"
+            raise ArgumentError(f"site_layouts: no dropout site matches {glob!r}; sites: {known}.")
+        for site in hits:
+            site.stated = layout
+
+
+def _matches(name: str, glob: str) -> bool:
+    return name == glob or fnmatch.fnmatchcase(name, glob)
+
+
+def _classify(module: nn.Module, name: str) -> Site | None:
+    kind = type(module).__name__
+    if type(module) in ADAPTIVE:
+        return Site(name, kind)
+    if type(module) in ORIGINAL:
+        return Site(name, kind, adaptive=False, reason="belongs to another modulator")
+    if isinstance(module, _RECURRENT):
+        if module.dropout == 0:
+            return None
+        reason = "drops inside a fused recurrent kernel, which cannot be reached"
+    elif isinstance(module, _ALPHA):
+        reason = "alpha dropout keeps mean and variance by its own formula"
+    elif isinstance(module, nn.modules.dropout._DropoutNd) or _drops_by_name(module):
+        reason = "a dropout class of its own"
+    else:
+        return None
+    return Site(name, kind, adaptive=False, reason=f"not covered: {reason}")
+
+
+def _drops_by_name(module: nn.Module) -> bool:
+    """Third-party layers (DropPath, VariationalDropout …) are known by their class name only."""
+    return "drop" in type(module).__name__.lower() and not any(module.children())
+
+
+def _is_frozen(model: nn.Module, name: str) -> bool:
+    """Whether the nearest ancestor that owns parameters has none that is trained."""
+    while name:
+        name = name.rpartition(".")[0]
+        parameters = list(model.get_submodule(name).parameters())
+        if parameters:
+            return not any(p.requires_grad for p in parameters)
+    return False

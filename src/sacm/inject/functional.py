@@ -1,0 +1,277 @@
+"""Coverage beyond modules: dropout that a forward calls as a function.
+
+`torch.nn.functional.dropout`, the `dropout_p` of scaled-dot-product attention and the attention
+dropout inside `nn.MultiheadAttention` have no module to replace. Each module whose forward makes
+such calls (its owner) runs under a torch-function mode that turns them into adaptive sites; the
+owner rather than the model, so that activation checkpointing, which re-runs parts, is covered too.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import math
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from sacm.inject.layout import SiteLayout
+from sacm.inject.sites import Site
+from sacm.inject.state import ModulationState
+
+Tap = Callable[[Site, Tensor], Tensor | None]
+
+
+class FunctionalCoverage:
+    """All owners of one model, and the calls that the probe found in them."""
+
+    def __init__(
+        self,
+        state: ModulationState,
+        *,
+        skip: Sequence[str] = (),
+        site_layouts: dict[str, SiteLayout] | None = None,
+    ) -> None:
+        self.state = state
+        self.skip = skip
+        self.site_layouts = site_layouts or {}
+        self.owners: list[OwnerForward] = []
+        self.stack: list[OwnerForward] = []
+        self.tap: Tap | None = None
+
+    @property
+    def sites(self) -> list[Site]:
+        """The functional sites found so far."""
+        return [site for owner in self.owners for site in owner.sites.values()]
+
+    def wrap(self, model: nn.Module) -> None:
+        """Make every module that may call dropout as a function an owner."""
+        for name, module in model.named_modules():
+            dropout = isinstance(module, nn.modules.dropout._DropoutNd)
+            builtin = type(module).__module__.startswith("torch.nn.modules")
+            attention = isinstance(module, nn.MultiheadAttention)
+            if dropout or attention or not builtin or any(module.children()):
+                owner = OwnerForward(module, name or type(model).__name__, self, exempt=dropout)
+                module.__dict__["forward"] = owner
+                self.owners.append(owner)
+
+    def tapped(self, tap: Tap) -> RemovableTap:
+        """Show every functional site to the probe until the returned handle is removed."""
+        self.tap = tap
+        return RemovableTap(self)
+
+    def prune(self) -> None:
+        """After the probe, only modules with a site of their own, or exempt ones, stay wrapped."""
+        if not self.sites:
+            self.unwrap()
+            return
+        for owner in self.owners:
+            if not owner.sites and not owner.exempt:
+                owner.unwrap()
+        self.owners = [owner for owner in self.owners if owner.sites or owner.exempt]
+
+    def unwrap(self) -> None:
+        """Give every module its own forward back."""
+        for owner in self.owners:
+            owner.unwrap()
+        self.owners = []
+
+    def new_site(self, owner: str, kind: str, ordinal: int) -> Site:
+        """A functional site, named after its owner: `encoder.attention:dropout`."""
+        name = f"{owner}:{kind}" + (f"[{ordinal}]" if ordinal else "")
+        site = Site(name, f"functional {kind}", state=self.state)
+        if any(fnmatch.fnmatchcase(name, glob) for glob in self.skip):
+            site.adaptive, site.reason = False, "skipped on request: ordinary dropout"
+        for glob, layout in self.site_layouts.items():
+            if fnmatch.fnmatchcase(name, glob):
+                site.stated = layout
+        return site
+
+
+class RemovableTap:
+    """Ends what `FunctionalCoverage.tapped` began."""
+
+    def __init__(self, coverage: FunctionalCoverage) -> None:
+        self.coverage = coverage
+
+    def remove(self) -> None:
+        """Stop showing."""
+        self.coverage.tap = None
+
+
+class OwnerForward:
+    """Stands in for the forward of one module while it, and the model, are in training."""
+
+    def __init__(
+        self, module: nn.Module, name: str, coverage: FunctionalCoverage, *, exempt: bool
+    ) -> None:
+        self.module, self.name, self.coverage, self.exempt = module, name, coverage, exempt
+        self.original = module.__dict__.get("forward")
+        self.sites: dict[tuple[str, int], Site] = {}
+        self.calls: dict[str, int] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The module's own forward, with its functional dropout made adaptive in training."""
+        if not self.module.training:
+            return self._forward(*args, **kwargs)
+        stack = self.coverage.stack
+        outer_calls, self.calls = self.calls, {}
+        stack.append(self)
+        try:
+            if len(stack) > 1:
+                return self._forward(*args, **kwargs)
+            with _Interceptor(self.coverage):
+                return self._forward(*args, **kwargs)
+        finally:
+            stack.pop()
+            self.calls = outer_calls
+
+    def _forward(self, *args: Any, **kwargs: Any) -> Any:
+        if self.original is not None:
+            return self.original(*args, **kwargs)
+        return type(self.module).forward(self.module, *args, **kwargs)
+
+    def next_site(self, kind: str) -> Site:
+        """The site of the next call of this kind in the running forward."""
+        ordinal = self.calls.get(kind, 0)
+        self.calls[kind] = ordinal + 1
+        key = (kind, ordinal)
+        if key not in self.sites:
+            self.sites[key] = self.coverage.new_site(self.name, kind, ordinal)
+        return self.sites[key]
+
+    def unwrap(self) -> None:
+        """Take this stand-in away."""
+        if self.original is None:
+            self.module.__dict__.pop("forward", None)
+        else:
+            self.module.__dict__["forward"] = self.original
+
+
+class _Interceptor(TorchFunctionMode):
+    """Sees every torch function called while an owner runs; acts on the dropping ones."""
+
+    def __init__(self, coverage: FunctionalCoverage) -> None:
+        super().__init__()
+        self.coverage = coverage
+
+    def __torch_function__(
+        self, func: Any, _types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        owner = self.coverage.stack[-1]
+        handler = None if owner.exempt else _HANDLERS.get(func)
+        return func(*args, **kwargs) if handler is None else handler(owner, func, *args, **kwargs)
+
+
+def _drop(owner: OwnerForward, site: Site, h: Tensor, mask_shape: Sequence[int]) -> Tensor:
+    """Adaptive dropout at a functional site; during a probe, show the activation instead."""
+    tap = owner.coverage.tap
+    if tap is None:
+        return site.drop(h, mask_shape)
+    changed = tap(site, h)
+    return h if changed is None else changed
+
+
+def _dropout(
+    owner: OwnerForward,
+    func: Any,
+    input: Tensor,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+) -> Any:
+    if not training:
+        return func(input, p, training, inplace)
+    site = owner.next_site(func.__name__)
+    if not site.adaptive:
+        return func(input, p, training, inplace)
+    featurewise = func is not F.dropout
+    lead = input.shape[:2] if featurewise else input.shape
+    return _drop(owner, site, input, (*lead, *(1,) * (input.dim() - len(lead))))
+
+
+def _attention(
+    owner: OwnerForward,
+    func: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    plain = {"attn_mask": attn_mask, "is_causal": is_causal, "scale": scale}
+    site = owner.next_site("attention") if dropout_p > 0 else None
+    if site is None or not site.adaptive:
+        return func(query, key, value, dropout_p=dropout_p, enable_gqa=enable_gqa, **plain)
+    if enable_gqa:
+        groups = query.shape[-3] // key.shape[-3]
+        key, value = (t.repeat_interleave(groups, dim=-3) for t in (key, value))
+    weights = attention_weights(query, key, attn_mask, is_causal=is_causal, scale=scale)
+    return _drop(owner, site, weights, weights.shape) @ value
+
+
+def attention_weights(
+    query: Tensor,
+    key: Tensor,
+    attn_mask: Tensor | None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """`softmax(q k^T scale + mask)` `[..., Tq, Tk]`; rows that see no key are zero."""
+    logits = query @ key.transpose(-2, -1) * (scale or 1 / math.sqrt(query.shape[-1]))
+    if is_causal:
+        visible = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).tril()
+        logits = logits.masked_fill(~visible, -math.inf)
+    if attn_mask is not None:
+        if attn_mask.dtype == torch.bool:
+            logits = logits.masked_fill(~attn_mask, -math.inf)
+        else:
+            logits = logits + attn_mask
+    if not is_causal and attn_mask is None:
+        return logits.softmax(dim=-1)
+    blind = (logits == -math.inf).all(dim=-1, keepdim=True)
+    return logits.masked_fill(blind, 0).softmax(dim=-1).masked_fill(blind, 0)
+
+
+def _multi_head_attention(owner: OwnerForward, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Torch's own function, its code untouched, with the dropping calls in it led to our sites."""
+    names = {
+        **func.__globals__,
+        "dropout": functools.partial(_dropout, owner, F.dropout),
+        "scaled_dot_product_attention": functools.partial(
+            _attention, owner, F.scaled_dot_product_attention
+        ),
+    }
+    led = types.FunctionType(func.__code__, names, func.__name__, func.__defaults__)
+    led.__kwdefaults__ = func.__kwdefaults__
+    return led(*args, **kwargs)
+
+
+def _not_covered(owner: OwnerForward, func: Any, *args: Any, **kwargs: Any) -> Any:
+    site = owner.next_site(func.__name__)
+    site.adaptive = False
+    site.reason = "not covered: alpha dropout keeps mean and variance by its own formula"
+    return func(*args, **kwargs)
+
+
+_HANDLERS: dict[Any, Callable[..., Any]] = {
+    F.dropout: _dropout,
+    F.dropout1d: _dropout,
+    F.dropout2d: _dropout,
+    F.dropout3d: _dropout,
+    F.scaled_dot_product_attention: _attention,
+    F.multi_head_attention_forward: _multi_head_attention,
+    F.alpha_dropout: _not_covered,
+    F.feature_alpha_dropout: _not_covered,
+}

@@ -1,0 +1,64 @@
+"""Which rows of an activation belong to which window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sacm.core.masking import masked
+from sacm.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class SiteLayout:
+    """Where the batch of `B` windows sits in an activation.
+
+    Dimension `dim` has size `B * fold`. Batch-major: entry `b * fold + f` belongs to window `b`
+    (`[B*C, …]`, and with fold 1 plain `[B, …]`). Batch-minor: entry `f * B + b` (`[C*B, …]`).
+    """
+
+    dim: int
+    fold: int = 1
+    batch_major: bool = True
+
+    def __post_init__(self) -> None:
+        if self.fold < 1 or self.dim < 0:
+            raise ArgumentError(
+                f"a site layout needs dim >= 0 and fold >= 1, got dim={self.dim}, fold={self.fold}."
+            )
+
+    def __str__(self) -> str:
+        if self.fold == 1:
+            return f"dim {self.dim} = B"
+        order = f"B*{self.fold}" if self.batch_major else f"{self.fold}*B"
+        return f"dim {self.dim} = {order}"
+
+    def fits(self, shape: Sequence[int], batch: int) -> bool:
+        """Whether an activation of this shape can hold `batch` windows in this way."""
+        return self.dim < len(shape) and shape[self.dim] == batch * self.fold
+
+    def owners(self, batch: int) -> Tensor:
+        """The window that owns each entry of dimension `dim`, `[batch * fold]`."""
+        entries = torch.arange(batch * self.fold)
+        return entries // self.fold if self.batch_major else entries % batch
+
+    def unfold(self, shape: Sequence[int], batch: int) -> tuple[list[int], int]:
+        """The shape with `dim` split into batch and fold, and the position of the batch in it."""
+        pair = (batch, self.fold) if self.batch_major else (self.fold, batch)
+        split = [*shape[: self.dim], *pair, *shape[self.dim + 1 :]]
+        return split, self.dim if self.batch_major else self.dim + 1
+
+    def drop(self, h: Tensor, keep: Tensor, mask_shape: Sequence[int]) -> Tensor:
+        """Adaptive dropout of `h` whose window `b` is kept with probability `keep[b]`."""
+        batch = keep.shape[0]
+        split, position = self.unfold(h.shape, batch)
+        rows = [batch if i == position else 1 for i in range(len(split))]
+        if mask_shape[self.dim] == h.shape[self.dim]:
+            mask_split, _ = self.unfold(mask_shape, batch)
+        else:  # a feature map that spans windows drops window by window
+            mask_split = [*mask_shape[: self.dim], 1, *mask_shape[self.dim :]]
+            mask_split[position] = batch
+        return masked(h.view(split), keep.view(rows), torch.Size(mask_split)).reshape(h.shape)

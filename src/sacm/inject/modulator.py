@@ -1,0 +1,189 @@
+"""The modulator: the only part of the method that a model carries, registered as its child."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sacm.core.config import SACMConfig
+from sacm.core.mapper import RateMapper
+from sacm.core.scorer import SpectralScorer
+from sacm.errors import ArgumentError, SACMWarning
+from sacm.inject.functional import FunctionalCoverage
+from sacm.inject.probe import Probe, Tap
+from sacm.inject.sites import InsertedSite, Site
+from sacm.inject.state import Call, ModulationState
+from sacm.inject.summary import summarise
+from sacm.inject.window_argument import WindowArgument
+
+
+class CapacityModulator(nn.Module):
+    """Scores the windows of every training forward and hands their rates to the dropout sites.
+
+    Made by `sacm.attach`. Its 2C + 2 scalars are trained with the model; in evaluation it does
+    nothing.
+    """
+
+    def __init__(
+        self,
+        *,
+        window: WindowArgument,
+        config: SACMConfig,
+        scorer: nn.Module | None,
+    ) -> None:
+        super().__init__()
+        self.config = config
+        self.window = window
+        self.scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
+        self.mapper = RateMapper(config)
+        self.state = ModulationState()
+        self.adaptive: list[tuple[nn.Module | InsertedSite, Site]] = []
+        self.left_alone: list[Site] = []
+        self.coverage: FunctionalCoverage | None = None
+        self.probed = False
+        self.random_evaluation = False
+        self.register_load_state_dict_pre_hook(_keep_own_values)
+
+    @property
+    def sites(self) -> list[Site]:
+        """Every dropout of the model: adaptive, or with the reason why not."""
+        functional = [] if self.coverage is None else self.coverage.sites
+        return [*(site for _, site in self.adaptive), *functional, *self.left_alone]
+
+    @property
+    def rates(self) -> Tensor | None:
+        """Dropout rates `[B]` of the last training forward; None before the first."""
+        return None if self.state.rates is None else self.state.rates.detach()
+
+    @property
+    def scores(self) -> Tensor | None:
+        """Unreliability scores `[B]` of the last training forward; None before the first."""
+        return self.state.scores
+
+    def summary(self) -> str:
+        """A table of the sites and the number of parameters added."""
+        added = sum(p.numel() for p in self.parameters())
+        return summarise(self.sites, added, random_evaluation=self.random_evaluation)
+
+    @contextmanager
+    def forced_rates(self, rates: Tensor) -> Iterator[None]:
+        """Use these rates `[B]`, each in [0, 1), instead of the mapper's."""
+        rates = torch.as_tensor(rates)
+        if rates.dim() != 1 or not rates.is_floating_point():
+            raise ArgumentError(f"forced rates must be a [B] tensor of floats, got {rates!r}.")
+        if not bool(((rates >= 0) & (rates < 1)).all()):
+            raise ArgumentError("forced rates must lie in [0, 1).")
+        before, self.state.forced = self.state.forced, rates
+        try:
+            yield
+        finally:
+            self.state.forced = before
+
+    def forward(self, window: Tensor) -> Tensor:
+        """Windows `[B, L, C]` to rates `[B]`; leaves both scores and rates in `state`."""
+        reliable = None
+        if self.config.nonfinite == "max_rate":
+            reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
+            window = torch.where(reliable.view(-1, 1, 1), window, 0)
+        result = self.scorer(window)
+        scores = result if isinstance(result, Tensor) else result.scores
+        if scores.shape != window.shape[:1]:
+            raise ArgumentError(
+                f"the scorer must give one score per window, [{window.shape[0]}], but gave "
+                f"{list(scores.shape)}."
+            )
+        with torch.autocast(window.device.type, enabled=False):
+            rates: Tensor = self.mapper(scores.float() if scores.itemsize < 4 else scores, reliable)
+        self.state.scores = scores.detach()
+        if reliable is not None:
+            self.state.scores = torch.where(reliable, self.state.scores, torch.inf)
+        return rates
+
+    def before_forward(
+        self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Forward pre-hook of the attached model: rates for the sites, in training only."""
+        if not model.training or self.state.probing:
+            return
+        if getattr(model, "_is_replica", False):
+            raise ArgumentError(
+                "nn.DataParallel shares one model between threads: use DistributedDataParallel."
+            )
+        self.state.begin(Call(model, args, kwargs))
+        window = self.window(args, kwargs)
+        if not self.probed:
+            self.probe(Call(model, args, kwargs))
+        forced = self.state.forced
+        if forced is None:
+            self.state.rates = self(window)
+        elif forced.shape[0] != window.shape[0]:
+            raise ArgumentError(
+                f"{forced.shape[0]} forced rates were given for a batch of {window.shape[0]}."
+            )
+        else:
+            self.state.rates = forced.to(window.device)
+
+    @torch.compiler.disable
+    def probe(self, call: Call, *, training: bool = False) -> None:
+        """Find the layout of every site on a batch; see `sacm.inject.probe`."""
+        self.state.probing = True
+        rates, self.state.rates = self.state.rates, None
+        try:
+            # Functional dropout shows itself in training only.
+            training = training or self.coverage is not None
+            stated = getattr(call.model, "sacm_layouts", {})
+            probe = Probe(call.model, self.window, self._taps, stated, training=training)
+            random_evaluation = probe.run(call)
+        finally:
+            self.state.probing = False
+            self.state.rates = rates
+        if not self.probed:
+            self._finish_probe(call.model, random_evaluation=random_evaluation)
+
+    def _taps(self, tap: Tap) -> Iterator[Any]:
+        """Install a tap at every site; yields what removes it."""
+        for host, site in self.adaptive:
+            module = host.host if isinstance(host, InsertedSite) else host
+            yield module.register_forward_hook(_Tap(tap, site))
+        if self.coverage is not None:
+            yield self.coverage.tapped(tap)
+
+    def _finish_probe(self, model: nn.Module, *, random_evaluation: bool) -> None:
+        self.probed = True
+        self.random_evaluation = random_evaluation
+        for site in self.sites:
+            site.reached = bool(site.reached)
+        if self.coverage is not None:
+            self.coverage.prune()
+        if random_evaluation:
+            warnings.warn(
+                f"{type(model).__name__}: two evaluations of the same windows differ (dropout "
+                "without a training check, or sampled attention), so its predictions are random.",
+                SACMWarning,
+                stacklevel=2,
+            )
+
+
+class _Tap:
+    """A forward hook that shows a site's activation to the probe and may replace it."""
+
+    def __init__(self, tap: Tap, site: Site) -> None:
+        self.tap, self.site = tap, site
+
+    def __call__(self, module: nn.Module, args: Any, output: Any) -> Any:
+        first = output[0] if isinstance(output, tuple) else output
+        changed = self.tap(self.site, first)
+        if changed is None:
+            return None
+        return (changed, *output[1:]) if isinstance(output, tuple) else changed
+
+
+def _keep_own_values(module: nn.Module, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
+    """A checkpoint of the raw model loads too: what it does not hold stays as it is."""
+    if not any(key.startswith(prefix) for key in state_dict):
+        state_dict.update({prefix + key: value for key, value in module.state_dict().items()})

@@ -1,0 +1,156 @@
+"""Dropout sites: what one is, and the adaptive modules that take the place of torch's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor, nn
+
+from sacm.errors import ArgumentError, LayoutError
+from sacm.inject.layout import SiteLayout
+from sacm.inject.state import ModulationState
+
+
+@dataclass(eq=False)
+class Site:
+    """One place where activations drop, and what is known about it.
+
+    `layouts` maps the shapes the probe saw, at its own small batch, to where the windows sit.
+    `stated` is a layout given by the user; it ends all doubt. `reached` is None before the probe.
+    """
+
+    name: str
+    kind: str
+    adaptive: bool = True
+    reason: str = ""
+    stated: SiteLayout | None = None
+    layouts: dict[tuple[int, ...], SiteLayout] = field(default_factory=dict)
+    reached: bool | None = None
+    state: ModulationState = field(default_factory=ModulationState, repr=False)
+
+    @property
+    def layout(self) -> SiteLayout | tuple[SiteLayout, ...] | None:
+        """Where the windows sit: one layout, several for a site called in several ways, or None."""
+        if self.stated is not None:
+            return self.stated
+        distinct = tuple(dict.fromkeys(self.layouts.values()))
+        return distinct[0] if len(distinct) == 1 else distinct or None
+
+    def drop(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
+        """Adaptive dropout of an activation, at the rates of the current training forward."""
+        keep = self.state.keep(h)
+        if keep is None:
+            if self.state.probing:
+                return h
+            raise ArgumentError(
+                f"{self.name} ({self.kind}): called outside a training forward of the attached "
+                "model, so there are no rates; call the model itself, or attach to this part of it."
+            )
+        layout = self.layout_for(h.shape, keep.shape[0])
+        return layout.drop(h, keep, h.shape if mask_shape is None else mask_shape)
+
+    def layout_for(self, shape: Sequence[int], batch: int) -> SiteLayout:
+        """The layout of an activation of this shape that holds `batch` windows."""
+        found = self._known(shape, batch)
+        if found is None and self.state.call is not None and not self.state.probing:
+            from sacm.inject.probe import probe_again  # the probe knows the sites
+
+            probe_again(self)
+            found = self._known(shape, batch)
+        if found is None:
+            raise self.unresolved(shape, f"does not hold {batch} windows in any known way")
+        return found
+
+    def _known(self, shape: Sequence[int], batch: int) -> SiteLayout | None:
+        if self.stated is not None:
+            return self.stated if self.stated.fits(shape, batch) else None
+        fitting = {
+            seen: layout
+            for seen, layout in self.layouts.items()
+            if len(seen) == len(shape) and layout.fits(shape, batch)
+        }
+        distinct = set(fitting.values())
+        if len(distinct) > 1:  # several ways of being called: the other dimensions tell them apart
+            distinct = {
+                layout
+                for seen, layout in fitting.items()
+                if all(seen[d] == shape[d] for d in range(len(seen)) if d != layout.dim)
+            }
+        return distinct.pop() if len(distinct) == 1 else None
+
+    def unresolved(self, shape: Sequence[int], why: str) -> LayoutError:
+        """The error that names this site and the ways out."""
+        return LayoutError(
+            f"{self.name} ({self.kind}): an activation {list(shape)} {why}; state it with "
+            f"site_layouts={{{self.name!r}: SiteLayout(dim=…, fold=…)}}, or leave this site as "
+            f"ordinary dropout with skip=[{self.name!r}]."
+        )
+
+
+class AdaptiveDropout(nn.Dropout):
+    """`nn.Dropout` whose rate in training is each window's own; in evaluation `nn.Dropout`."""
+
+    sacm_site: Site
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Same shape in and out."""
+        return self.sacm_site.drop(input) if self.training else super().forward(input)
+
+
+class _AdaptiveFeatureDropout(nn.Module):
+    """Whole feature maps drop together: one mask entry per row and channel."""
+
+    sacm_site: Site
+    spatial: int
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Same shape in and out."""
+        if not self.training:
+            return super().forward(input)  # type: ignore[no-any-return]  # the torch class beside this one
+        batched = 1 if input.dim() > self.spatial + 1 or self.spatial > 1 else 0
+        lead = input.shape[: 1 + batched]
+        return self.sacm_site.drop(input, (*lead, *(1,) * (input.dim() - len(lead))))
+
+
+class AdaptiveDropout1d(_AdaptiveFeatureDropout, nn.Dropout1d):
+    """Adaptive `nn.Dropout1d`."""
+
+    spatial = 1
+
+
+class AdaptiveDropout2d(_AdaptiveFeatureDropout, nn.Dropout2d):
+    """Adaptive `nn.Dropout2d`."""
+
+    spatial = 2
+
+
+class AdaptiveDropout3d(_AdaptiveFeatureDropout, nn.Dropout3d):
+    """Adaptive `nn.Dropout3d`."""
+
+    spatial = 3
+
+
+ADAPTIVE: dict[type[nn.Module], type[nn.Module]] = {
+    nn.Dropout: AdaptiveDropout,
+    nn.Dropout1d: AdaptiveDropout1d,
+    nn.Dropout2d: AdaptiveDropout2d,
+    nn.Dropout3d: AdaptiveDropout3d,
+}
+ORIGINAL: dict[type[nn.Module], type[nn.Module]] = {new: old for old, new in ADAPTIVE.items()}
+
+
+class InsertedSite:
+    """A forward hook that drops the output of a module which has no dropout of its own."""
+
+    def __init__(self, site: Site, host: nn.Module) -> None:
+        self.sacm_site, self.host = site, host
+
+    def __call__(self, module: nn.Module, args: Any, output: Any) -> Any:
+        """Replace the module's output in training; its first tensor if it returns a tuple."""
+        if not module.training:
+            return None
+        if isinstance(output, tuple):
+            return (self.sacm_site.drop(output[0]), *output[1:])
+        return self.sacm_site.drop(output)

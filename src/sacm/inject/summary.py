@@ -1,0 +1,37 @@
+"""A table of a model's dropout sites, for a person to read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sacm.inject.sites import Site
+
+
+def summarise(sites: Sequence[Site], added: int, *, random_evaluation: bool) -> str:
+    """One line a site, then what was added."""
+    header = ("site", "kind", "adaptive", "layout", "note")
+    rows = [header, *(_row(site) for site in sites)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    adaptive = sum(site.adaptive for site in sites)
+    lines.append(f"{adaptive} of {len(sites)} dropout sites adaptive, {added} scalars added.")
+    if not sites:
+        lines = ["No dropout found: the model is unchanged (insert_after=[…] adds sites)."]
+    if random_evaluation:
+        lines.append("Evaluation is random: two passes over the same windows differ.")
+    return "\n".join(lines)
+
+
+def _row(site: Site) -> tuple[str, str, str, str, str]:
+    layout = site.layout
+    if layout is None:
+        where = "-" if not site.adaptive or site.reached else "not probed yet"
+    else:
+        where = " or ".join(map(str, layout)) if isinstance(layout, tuple) else str(layout)
+    notes = [site.reason] if site.reason else []
+    if site.adaptive and site.reached is False:
+        where, notes = "-", [*notes, "unreached: declared but never called"]
+    elif site.adaptive and site.reached:
+        notes = [*notes, "live"]
+    return site.name, site.kind, "yes" if site.adaptive else "no", where, "; ".join(notes)

@@ -1,0 +1,156 @@
+"""Everything said about one detector on one labelled series, in one report.
+
+Point-adjusted numbers are the published ones and are never given alone: the same report holds what
+they hide (plain, PA%K, ranking, VUS-PR, range-based and affiliation measures) and what random
+scores reach under the same adjustment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sacm.errors import ArgumentError
+from sacm.metrics.affiliation import affiliation_precision_recall
+from sacm.metrics.intervals import (
+    Bools,
+    Floats,
+    as_flags,
+    as_scores,
+    check_lengths,
+    find_intervals,
+    segment_borders,
+)
+from sacm.metrics.point_adjust import (
+    AdjustmentCurve,
+    adjusted_precision_recall,
+    adjustment_curve,
+    best_adjusted_f1,
+)
+from sacm.metrics.points import BestThreshold, auc_pr, auc_roc, best_f1, precision_recall
+from sacm.metrics.random_scores import RandomBaseline, random_baseline
+from sacm.metrics.ranges import range_precision_recall
+from sacm.metrics.record import Measure, PrecisionRecall, Record
+from sacm.metrics.volume import vus_pr
+
+
+@dataclass(frozen=True)
+class AnomalyReport(Record):
+    """All measures of one detector; `segments` holds the same report for each machine or channel.
+
+    Attributes:
+        points, anomalous_points, anomaly_intervals, alarms: counts; borders cut intervals.
+        threshold: points with `score >= threshold` are alarms.
+        adjusted: point-adjusted precision, recall, F1 (the published tables).
+        plain: point-wise precision, recall, F1.
+        best, best_adjusted: F1 of the best threshold, chosen with the labels.
+        adjustment_curve: F1 under PA%K for K = 0 … 100, and its area.
+        auc_pr, auc_roc, vus_pr: threshold-free measures.
+        affiliation, range_based: interval-aware precision, recall, F1.
+        random: point-adjusted results of random scores.
+    """
+
+    points: int
+    anomalous_points: int
+    anomaly_intervals: int
+    alarms: int
+    threshold: float
+    adjusted: PrecisionRecall
+    plain: PrecisionRecall
+    best: BestThreshold
+    best_adjusted: BestThreshold
+    adjustment_curve: AdjustmentCurve
+    auc_pr: Measure
+    auc_roc: Measure
+    vus_pr: Measure
+    affiliation: PrecisionRecall
+    range_based: PrecisionRecall
+    random: RandomBaseline
+    segments: dict[str, AnomalyReport] = field(default_factory=dict)
+
+    def row(self) -> dict[str, float | None]:
+        """The numbers of one table row, adjusted and unadjusted together."""
+        return {
+            "precision_pa": self.adjusted.precision,
+            "recall_pa": self.adjusted.recall,
+            "f1_pa": self.adjusted.f1,
+            "f1_pa_random": self.random.f1,
+            "f1_pa_random_std": self.random.f1_std,
+            "f1_pa_best": self.best_adjusted.f1,
+            "f1_pa_best_random": self.random.best_f1,
+            "precision": self.plain.precision,
+            "recall": self.plain.recall,
+            "f1": self.plain.f1,
+            "f1_best": self.best.f1,
+            "f1_pak_area": self.adjustment_curve.area,
+            "auc_pr": self.auc_pr.value,
+            "auc_roc": self.auc_roc.value,
+            "vus_pr": self.vus_pr.value,
+            "f1_affiliation": self.affiliation.f1,
+            "f1_range": self.range_based.f1,
+        }
+
+
+def evaluate(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    threshold: float,
+    *,
+    segments: ArrayLike | None = None,
+    seed: int = 0,
+) -> AnomalyReport:
+    """Report on anomaly scores [T] against 0/1 labels [T].
+
+    `segments` [T] gives each point the id of its machine or channel file, in blocks: no interval,
+    adjustment, buffer or affiliation zone crosses a border. `seed` drives the random baseline.
+    """
+    values, truth = as_scores(scores), as_flags(labels, name="labels")
+    check_lengths(scores=values, labels=truth)
+    if not np.isfinite(threshold):
+        raise ArgumentError(f"threshold must be a finite number, got {threshold}")
+    ids = None if segments is None else np.asarray(segments)
+    borders = segment_borders(ids, length=len(truth))
+    parts = {}
+    if ids is not None:
+        for start, stop in pairwise(borders):
+            part = slice(start, stop)
+            parts[str(ids[start])] = _report(
+                values[part], truth[part], threshold, None, seed=seed, parts={}
+            )
+    return _report(values, truth, threshold, ids, seed=seed, parts=parts)
+
+
+def _report(
+    values: Floats,
+    truth: Bools,
+    threshold: float,
+    segments: ArrayLike | None,
+    *,
+    seed: int,
+    parts: dict[str, AnomalyReport],
+) -> AnomalyReport:
+    alarms = values >= threshold
+    count = int(alarms.sum())
+    borders = segment_borders(segments, length=len(truth))
+    return AnomalyReport(
+        points=len(truth),
+        anomalous_points=int(truth.sum()),
+        anomaly_intervals=len(find_intervals(truth, borders=borders)),
+        alarms=count,
+        threshold=float(threshold),
+        adjusted=adjusted_precision_recall(alarms, truth, segments=segments),
+        plain=precision_recall(alarms, truth),
+        best=best_f1(values, truth),
+        best_adjusted=best_adjusted_f1(values, truth, segments=segments),
+        adjustment_curve=adjustment_curve(alarms, truth, segments=segments),
+        auc_pr=auc_pr(values, truth),
+        auc_roc=auc_roc(values, truth),
+        vus_pr=vus_pr(values, truth, segments=segments),
+        affiliation=affiliation_precision_recall(alarms, truth, segments=segments),
+        range_based=range_precision_recall(alarms, truth, segments=segments),
+        random=random_baseline(truth, alarms=count, segments=segments, seed=seed),
+        segments=parts,
+    )

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from sacm.errors import ArgumentError, DataError
+from sacm.metrics.affiliation import affiliation_precision_recall
+from sacm.metrics.anomaly import evaluate
+from sacm.metrics.point_adjust import adjusted_precision_recall
+from sacm.metrics.points import auc_pr
+from sacm.metrics.volume import vus_pr
+
+from .cases import random_series
+
+
+@pytest.fixture(scope="module")
+def series():
+    scores, labels = random_series(0, length=600)
+    return scores, labels, np.repeat(["m-1", "m-2", "m-3"], 200)
+
+
+def test_the_report_holds_what_each_function_says(series):
+    scores, labels, segments = series
+    report = evaluate(scores, labels, 1.0, segments=segments)
+    alarms = scores >= 1.0
+    assert report.points == 600
+    assert report.alarms == alarms.sum()
+    assert report.anomalous_points == labels.sum()
+    assert report.adjusted == adjusted_precision_recall(alarms, labels, segments=segments)
+    assert report.affiliation == affiliation_precision_recall(alarms, labels, segments=segments)
+    assert report.auc_pr == auc_pr(scores, labels)
+    assert report.vus_pr == vus_pr(scores, labels, segments=segments)
+    assert report.random.alarms == report.alarms
+
+
+def test_each_segment_is_a_report_of_its_own(series):
+    scores, labels, segments = series
+    report = evaluate(scores, labels, 1.0, segments=segments, seed=5)
+    assert list(report.segments) == ["m-1", "m-2", "m-3"]
+    assert report.segments["m-2"] == evaluate(scores[200:400], labels[200:400], 1.0, seed=5)
+    assert sum(part.anomaly_intervals for part in report.segments.values()) == (
+        report.anomaly_intervals
+    )
+
+
+def test_a_point_at_the_threshold_is_an_alarm():
+    assert evaluate([0.0, 1.0, 2.0], [0, 1, 0], 1.0).alarms == 2
+
+
+def test_never_adjusted_alone(series):
+    row = evaluate(*series[:2], 1.0).row()
+    assert {"f1_pa", "f1", "f1_best", "f1_pak_area", "auc_pr", "vus_pr"} <= row.keys()
+    assert {"f1_affiliation", "f1_range", "f1_pa_random", "f1_pa_random_std"} <= row.keys()
+    assert row["f1_pa"] >= row["f1_pak_area"] >= row["f1"]
+
+
+def test_the_report_is_json_and_repeatable(series):
+    scores, labels, segments = series
+    report = evaluate(scores, labels, 1.0, segments=segments)
+    assert report == evaluate(scores, labels, 1.0, segments=segments)
+    loaded = json.loads(json.dumps(report.to_dict()))
+    assert loaded["vus_pr"]["value"] == report.vus_pr.value
+    assert loaded["segments"]["m-1"]["plain"]["f1"] == report.segments["m-1"].plain.f1
+    assert len(loaded["adjustment_curve"]["f1"]) == 101
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_degenerate_labels_give_reasons_and_no_number(label):
+    report = evaluate(np.linspace(0, 1, 50), np.full(50, label), 0.5)
+    assert set(report.row().values()) == {None}
+    for part in (
+        report.adjusted,
+        report.plain,
+        report.best,
+        report.best_adjusted,
+        report.adjustment_curve,
+        report.auc_pr,
+        report.auc_roc,
+        report.vus_pr,
+        report.affiliation,
+        report.range_based,
+        report.random,
+    ):
+        assert "labelled anomalous" in str(part.reason)
+
+
+def test_one_clean_segment_does_not_spoil_the_rest(series):
+    scores, labels, segments = series
+    labels = np.where(segments == "m-1", 0, labels)
+    report = evaluate(scores, labels, 1.0, segments=segments)
+    assert report.segments["m-1"].vus_pr.value is None
+    assert report.vus_pr.value is not None
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(DataError, match="nan at position 1"):
+        evaluate([0.0, np.nan], [0, 1], 0.5)
+    with pytest.raises(ArgumentError, match="threshold"):
+        evaluate([0.0, 1.0], [0, 1], float("nan"))
+    with pytest.raises(ArgumentError, match="one entry per time step"):
+        evaluate([0.0, 1.0], [0, 1, 0], 0.5)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torchmetrics.functional.classification import multiclass_accuracy, multiclass_f1_score
+
+from sacm.errors import ArgumentError, SACMError
+from sacm.metrics.classification import ClassificationAccumulator
+
+
+def report_of(logits, labels, *, size=64):
+    quality = ClassificationAccumulator()
+    for start in range(0, len(labels), size):
+        quality.update(logits[start : start + size], labels[start : start + size])
+    return quality.compute()
+
+
+def sample(count=60, classes=4, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(count) % classes
+    logits = torch.randn(count, classes, generator=generator)
+    return logits + torch.nn.functional.one_hot(labels, classes), labels
+
+
+def test_hand_worked_case():
+    logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.0, 2.0], [2.0, 0.0]])
+    report = report_of(logits, torch.tensor([0, 0, 1, 1]))
+    assert report.confusion == ((2, 0), (1, 1))
+    assert report.accuracy == 0.75
+    assert report.balanced_accuracy == 0.75
+    assert report.macro_f1 == pytest.approx((4 / 5 + 2 / 3) / 2)
+    right, wrong = math.log(1 + math.exp(-2)), math.log(1 + math.exp(2))
+    assert report.nll == pytest.approx((3 * right + wrong) / 4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_agrees_with_torchmetrics(seed):
+    logits, labels = sample(seed=seed)
+    report = report_of(logits, labels)
+    for value, average in ((report.accuracy, "micro"), (report.balanced_accuracy, "macro")):
+        expected = multiclass_accuracy(logits, labels, num_classes=4, average=average)
+        assert value == pytest.approx(float(expected), abs=1e-6)
+    expected = multiclass_f1_score(logits, labels, num_classes=4, average="macro")
+    assert report.macro_f1 == pytest.approx(float(expected), abs=1e-6)
+    assert report.nll == pytest.approx(float(torch.nn.functional.cross_entropy(logits, labels)))
+    assert np.trace(report.confusion) / report.samples == report.accuracy
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 50), st.integers(1, 51), st.integers(0, 2**31))
+def test_the_batch_size_does_not_matter(count, size, seed):
+    logits, labels = sample(count=count, seed=seed)
+    assert report_of(logits, labels, size=size) == report_of(logits, labels)
+
+
+def test_classes_that_never_occur_do_not_count():
+    logits = torch.eye(5)[[0, 1, 2]]
+    report = report_of(logits, torch.tensor([0, 1, 1]))
+    assert report.balanced_accuracy == 0.75
+    assert report.macro_f1 == pytest.approx((1 + 2 / 3 + 0) / 3)
+    assert len(report.confusion) == 5
+
+
+def test_the_report_is_json():
+    report = report_of(*sample())
+    assert json.loads(json.dumps(report.to_dict()))["accuracy"] == report.accuracy
+
+
+def test_bad_input_is_refused():
+    quality = ClassificationAccumulator()
+    with pytest.raises(SACMError, match="no sample"):
+        quality.compute()
+    with pytest.raises(ArgumentError, match=r"logits must be \[B, K\]"):
+        quality.update(torch.zeros(2, 3), torch.zeros(3))
+    with pytest.raises(ArgumentError, match="label 3 of sample 1"):
+        quality.update(torch.zeros(2, 3), torch.tensor([0, 3]))
+    quality.update(torch.zeros(2, 3), torch.tensor([0, 1]))
+    with pytest.raises(SACMError, match="sample 3, class 2"):
+        quality.update(torch.tensor([[0.0] * 3, [0.0, 0.0, math.nan]]), torch.tensor([0, 1]))
+    with pytest.raises(ArgumentError, match="3 classes before"):
+        quality.update(torch.zeros(2, 4), torch.tensor([0, 1]))
