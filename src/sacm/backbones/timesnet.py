@@ -134,8 +134,9 @@ class PeriodBlock(nn.Module):
         weights = amplitudes.softmax(dim=1).to(images.dtype)  # [B, k]
         return z + (images * weights[:, :, None, None]).sum(dim=1)
 
+    @torch.compiler.disable  # image sizes follow the data: compiled, every batch would be new code
     def convolve(self, z: Tensor, periods: Tensor) -> Tensor:
-        """Every window at each of its periods, one convolution per distinct period."""
+        """Every window at each of its periods `[B, k]`, one convolution per distinct period."""
         pairs = periods.flatten()  # [B * k]
         order = pairs.argsort()  # pairs of equal period become neighbours
         groups = sorted(Counter(pairs.tolist()).items())  # the only copy to the host

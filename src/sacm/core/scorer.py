@@ -104,7 +104,7 @@ class SpectralScorer(nn.Module):
 
 
 def require_finite(x: Tensor) -> None:
-    """Raise a `ValueError` that names the first window, step and channel holding NaN or infinity."""
+    """Raise a `ValueError` naming the first window, step and channel that is NaN or infinite."""
     finite = torch.isfinite(x)
     if bool(finite.all()):
         return

@@ -1,0 +1,77 @@
+"""Data: public benchmarks, Synth-12 and the user's own files, as fast windows.
+
+data = sacm.data.load("ETTh1")
+windows = sacm.data.forecasting_windows(data, input_len=96, horizon=96)
+for batch in sacm.data.WindowBatches(windows.train, 32, shuffle=True, drop_last=True):
+    batch.x, batch.y  # [32, 96, 7] each
+"""
+
+from __future__ import annotations
+
+from sacm.data.batch import ForecastBatch, LabelledBatch, TelemetryBatch
+from sacm.data.batches import WindowBatches
+from sacm.data.calendar import calendar_sizes, future_timestamps, stamp_features
+from sacm.data.cases import classification_data
+from sacm.data.catalogue import find, names
+from sacm.data.containers import (
+    AnomalyData,
+    ClassificationData,
+    ForecastingData,
+    Segment,
+    TelemetrySegment,
+)
+from sacm.data.corruptions import corrupt
+from sacm.data.fingerprint import fingerprint
+from sacm.data.load import inventory, load, resolve
+from sacm.data.overlap import OverlapMean
+from sacm.data.prepare import (
+    SplitWindows,
+    anomaly_windows,
+    classification_windows,
+    forecasting_windows,
+)
+from sacm.data.scaling import ChannelScaler
+from sacm.data.series import forecasting_data
+from sacm.data.signals import signal
+from sacm.data.splits import Splits
+from sacm.data.synth12 import synth12
+from sacm.data.telemetry import anomaly_data
+from sacm.data.windows import ForecastWindows, LabelledWindows, TelemetryWindows, Windows
+
+__all__ = [
+    "AnomalyData",
+    "ChannelScaler",
+    "ClassificationData",
+    "ForecastBatch",
+    "ForecastWindows",
+    "ForecastingData",
+    "LabelledBatch",
+    "LabelledWindows",
+    "OverlapMean",
+    "Segment",
+    "SplitWindows",
+    "Splits",
+    "TelemetryBatch",
+    "TelemetrySegment",
+    "TelemetryWindows",
+    "WindowBatches",
+    "Windows",
+    "anomaly_data",
+    "anomaly_windows",
+    "calendar_sizes",
+    "classification_data",
+    "classification_windows",
+    "corrupt",
+    "find",
+    "fingerprint",
+    "forecasting_data",
+    "forecasting_windows",
+    "future_timestamps",
+    "inventory",
+    "load",
+    "names",
+    "resolve",
+    "signal",
+    "stamp_features",
+    "synth12",
+]

@@ -47,7 +47,7 @@ class WindowBatches(Generic[Batch]):
                 "Several processes need drop_last=True, so that all make the same number of steps; "
                 "evaluate in a single process."
             )
-        self.windows = windows
+        self.windows: Windows[Batch] = windows
         self.batch_size = batch_size
         self.shuffle = shuffle
         self.drop_last = drop_last

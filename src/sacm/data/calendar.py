@@ -45,7 +45,8 @@ def future_timestamps(
     if frequency is None:
         if len(timestamps) < 2:
             raise ArgumentError("Two timestamps or a frequency are needed to look ahead.")
-        return timestamps[-1] + np.arange(1, horizon + 1) * (timestamps[-1] - timestamps[-2])
+        step = timestamps[-1] - timestamps[-2]
+        return np.asarray(timestamps[-1] + np.arange(1, horizon + 1) * step)
     import pandas as pd
 
     try:
@@ -56,4 +57,4 @@ def future_timestamps(
         ) from error
     # A last stamp off the grid is not part of the range, which then has one step too many.
     following = ahead[ahead > timestamps[-1]][:horizon]
-    return following.to_numpy().astype(timestamps.dtype)
+    return np.asarray(following, dtype=timestamps.dtype)

@@ -64,7 +64,7 @@ class ForecastingData:
     @property
     def channels(self) -> int:
         """Number of channels C."""
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     @property
     def clean(self) -> np.ndarray:
@@ -76,14 +76,12 @@ class ForecastingData:
         pieces = (range(segment.start, segment.stop) for segment in self.segments)
         return segment_ranges(pieces, self.splits[split])
 
-    def tail(self, rows: int) -> dict[str, np.ndarray]:
-        """The last `rows` values `[rows, C]` of every series: where a forecast starts from."""
-        if len(self.segments) == 1:
-            return {self.segments[0].name: self.values[-rows:]}
-        parts: dict[str, list[np.ndarray]] = {}
+    def last_rows(self, count: int) -> dict[str, np.ndarray]:
+        """Positions of the last `count` rows of every series: where a forecast starts from."""
+        rows: dict[str, list[np.ndarray]] = {}
         for segment in self.segments:
-            parts.setdefault(segment.name, []).append(self.values[segment.start : segment.stop])
-        return {name: np.concatenate(pieces)[-rows:] for name, pieces in parts.items()}
+            rows.setdefault(segment.name, []).append(np.arange(segment.start, segment.stop))
+        return {name: np.concatenate(parts)[-count:] for name, parts in rows.items()}
 
     def with_training_fraction(
         self, fraction: float, *, input_len: int, horizon: int
@@ -131,12 +129,12 @@ class ClassificationData:
     @property
     def channels(self) -> int:
         """Number of channels C."""
-        return self.X_train.shape[1]
+        return int(self.X_train.shape[1])
 
     @property
     def length(self) -> int:
         """Number of time steps L."""
-        return self.X_train.shape[2]
+        return int(self.X_train.shape[2])
 
     def encode(self, labels: np.ndarray) -> np.ndarray:
         """Positions `[N]` of `labels` in `classes`."""
@@ -190,4 +188,4 @@ class AnomalyData:
     @property
     def channels(self) -> int:
         """Number of channels C."""
-        return self.train.shape[1]
+        return int(self.train.shape[1])

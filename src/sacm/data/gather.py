@@ -14,7 +14,7 @@ from sacm.data.scaling import ChannelScaler
 def window_starts(ranges: Iterable[range], length: int, *, stride: int = 1) -> np.ndarray:
     """First rows `[N]` of all windows of `length` steps that lie inside a single range."""
     starts = [np.arange(rows.start, rows.stop - length + 1, stride) for rows in ranges]
-    return np.concatenate([*starts, np.empty(0, dtype=np.int64)]).astype(np.int64)
+    return np.concatenate([*starts, np.empty(0)], dtype=np.int64, casting="unsafe")
 
 
 def covering_starts(rows: range, length: int, *, stride: int = 1) -> np.ndarray:

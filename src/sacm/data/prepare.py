@@ -40,13 +40,11 @@ def forecasting_windows(
     `stride` thins out the training windows only. A split of no rows has no windows.
     """
     check_positive(input_len=input_len, horizon=horizon, stride=stride)
-    if stamps and data.timestamps is None:
-        raise ArgumentError(f"{data.name} has no timestamps, so it has no calendar features.")
     training = (data.values[rows.start : rows.stop] for rows in data.ranges("train"))
     fitted = scaler or ChannelScaler.fit(training)
     inputs = Series(data.values, fitted)
     targets = None if data.targets is None else Series(data.targets, fitted)
-    calendar = Series(stamp_features(data.timestamps)) if stamps else None
+    calendar = calendar_series(data) if stamps else None
     observed = None if data.observed is None else Series(data.observed)
 
     def windows(split: str, stride: int) -> ForecastWindows:
@@ -65,6 +63,13 @@ def forecasting_windows(
         )
 
     return SplitWindows(windows("train", stride), windows("val", 1), windows("test", 1))
+
+
+def calendar_series(data: ForecastingData) -> Series:
+    """The calendar features of every row."""
+    if data.timestamps is None:
+        raise ArgumentError(f"{data.name} has no timestamps, so it has no calendar features.")
+    return Series(stamp_features(data.timestamps))
 
 
 def too_short(data: ForecastingData, split: str, *, input_len: int, horizon: int) -> DataError:
@@ -163,7 +168,7 @@ def training_ranges(
 def covering(ranges: list[range], length: int, stride: int) -> np.ndarray:
     """Starts of windows that together see every step of each range (if it holds a window)."""
     starts = [covering_starts(rows, length, stride=stride) for rows in ranges]
-    return np.concatenate([*starts, np.empty(0, dtype=np.int64)]).astype(np.int64)
+    return np.concatenate([*starts, np.empty(0)], dtype=np.int64, casting="unsafe")
 
 
 def check_positive(**sizes: int) -> None:

@@ -50,12 +50,14 @@ class ChannelScaler:
     def transform(self, values: Values) -> Values:
         """Raw `[..., C]` to z-scores."""
         mean, std = self.like(values)
-        return (values - mean) / std
+        scaled: Values = (values - mean) / std
+        return scaled
 
     def inverse(self, values: Values) -> Values:
         """Z-scores `[..., C]` back to raw units."""
         mean, std = self.like(values)
-        return values * std + mean
+        raw: Values = values * std + mean
+        return raw
 
     def like(self, values: Values) -> tuple[Values, Values]:
         """Mean and deviation as the kind of array, on the device, that `values` is."""
@@ -75,7 +77,7 @@ class ChannelScaler:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> ChannelScaler:
         """The scaler that `to_dict` described."""
-        return cls(np.float32(record["mean"]), np.float32(record["std"]))
+        return cls(np.array(record["mean"], np.float32), np.array(record["std"], np.float32))
 
 
 def chunks(values: np.ndarray) -> Iterable[np.ndarray]:
@@ -86,4 +88,4 @@ def chunks(values: np.ndarray) -> Iterable[np.ndarray]:
 
 def sum_over(pieces: list[np.ndarray], statistic: Any) -> np.ndarray:
     """The sum over all pieces of a per-channel statistic, in float64."""
-    return np.sum([statistic(piece) for piece in pieces], axis=0, dtype=np.float64)
+    return np.asarray(np.sum([statistic(piece) for piece in pieces], axis=0, dtype=np.float64))

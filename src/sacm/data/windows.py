@@ -43,7 +43,8 @@ class Windows(Dataset[Any], ABC, Generic[Batch]):
         if not -count <= index < count:
             raise IndexError(f"Window {index} of {count}.")
         one = self.batch([index % count])
-        return one._make(None if field is None else field[0] for field in one)
+        fields: list[Any] = [None if field is None else field[0] for field in one]
+        return type(one)(*fields)
 
     def __getitems__(self, indices: Sequence[int]) -> list[Collated]:
         """One ready batch, which the default collate function unwraps."""
@@ -91,8 +92,10 @@ class ForecastWindows(Windows[ForecastBatch]):
         self.scaler = scaler
         self.read_x = inputs.reader(input_len)
         self.read_y = (targets or inputs).reader(horizon, offset=input_len)
-        self.read_stamps = stamps and stamps.reader(input_len + horizon)
-        self.read_observed = observed and observed.reader(horizon, offset=input_len)
+        self.read_stamps = None if stamps is None else stamps.reader(input_len + horizon)
+        self.read_observed = (
+            None if observed is None else observed.reader(horizon, offset=input_len)
+        )
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -103,8 +106,8 @@ class ForecastWindows(Windows[ForecastBatch]):
         return ForecastBatch(
             self.read_x(starts),
             self.read_y(starts),
-            self.read_stamps and self.read_stamps(starts),
-            self.read_observed and self.read_observed(starts),
+            None if self.read_stamps is None else self.read_stamps(starts),
+            None if self.read_observed is None else self.read_observed(starts),
             torch.from_numpy(starts),
         )
 

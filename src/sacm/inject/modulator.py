@@ -128,7 +128,6 @@ class CapacityModulator(nn.Module):
         else:
             self.state.rates = forced.to(window.device)
 
-    @torch.compiler.disable
     def probe(self, call: Call, *, training: bool = False) -> None:
         """Find the layout of every site on a batch; see `sacm.inject.probe`."""
         self.state.probing = True
@@ -167,6 +166,10 @@ class CapacityModulator(nn.Module):
                 SACMWarning,
                 stacklevel=2,
             )
+
+
+# What torch.compiler.disable sets, without importing the compiler to set it.
+CapacityModulator.probe._torchdynamo_disable = True  # type: ignore[attr-defined]
 
 
 class _Tap:

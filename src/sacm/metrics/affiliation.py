@@ -7,9 +7,10 @@ Time is cut half-way between neighbouring anomalies, so that each anomaly owns a
 - recall asks, for each anomalous point: how likely is a random point of the zone to lie at least as
   far from it as the nearest prediction does?
 
-1 is perfect, about 0.5 is what random points get, and both average over zones: precision over zones
-with a prediction, recall over all. A point t is the time span [t, t + 1); the integrals are closed
-forms. Segments without an anomaly own no zone, so alarms in them are not seen by this measure.
+1 is perfect; scattered random alarms get a precision of 0.5 and, if there are many, a recall near
+1. Both average over zones: precision over zones with a prediction, recall over all. A point t is
+the time span [t, t + 1); the integrals are closed forms. Segments without an anomaly own no zone:
+alarms in them are not seen by this measure.
 """
 
 from __future__ import annotations

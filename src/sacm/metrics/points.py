@@ -9,7 +9,15 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from sacm.errors import ArgumentError
-from sacm.metrics.intervals import Bools, Floats, as_flags, as_scores, check_lengths, degenerate
+from sacm.metrics.intervals import (
+    Bools,
+    Floats,
+    Ints,
+    as_flags,
+    as_scores,
+    check_lengths,
+    degenerate,
+)
 from sacm.metrics.record import Measure, PrecisionRecall, Record
 
 
@@ -59,13 +67,18 @@ def best_f1(scores: ArrayLike, labels: ArrayLike) -> BestThreshold:
 
 def best_cut(values: Floats, truth: Bools) -> tuple[float, float]:
     """(F1, threshold) of the best cut through checked scores [T]."""
-    order = np.argsort(-values, kind="stable")
-    ranked = values[order]
-    hits = np.cumsum(truth[order])
-    last_of_tie = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
-    f1 = 2 * hits[last_of_tie] / (last_of_tie + 1 + truth.sum())
+    # Between two anomalous scores a higher cut only sheds false alarms: no other can be best.
+    cuts = np.unique(values[truth])[::-1]
+
+    def passing(scores: Floats) -> Ints:
+        """How many scores reach each cut."""
+        highest = np.searchsorted(-cuts, -scores, side="left")
+        return np.cumsum(np.bincount(highest, minlength=len(cuts)))[: len(cuts)]
+
+    hits = passing(values[truth])
+    f1 = 2 * hits / (hits + passing(values[~truth]) + truth.sum())
     best = int(f1.argmax())
-    return float(f1[best]), float(ranked[last_of_tie[best]])
+    return float(f1[best]), float(cuts[best])
 
 
 def auc_pr(scores: ArrayLike, labels: ArrayLike) -> Measure:

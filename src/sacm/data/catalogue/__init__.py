@@ -59,9 +59,7 @@ def find(name: str) -> Entry:
 @cache
 def spellings() -> dict[str, Entry]:
     """Entries by every name they go by."""
-    return {
-        plain(name): entry for entry in entries() for name in (entry.name, *entry.aliases)
-    }
+    return {plain(name): entry for entry in entries() for name in (entry.name, *entry.aliases)}
 
 
 def plain(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Tables beside the catalogue: checksums of many small files, and the borders inside joined ones."""
+"""Tables beside the catalogue: checksums of many small files, borders inside joined ones."""
 
 from __future__ import annotations
 

@@ -1,0 +1,117 @@
+"""Data sets by name: from SACM_DATA, from the cache, or from the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from sacm.data.build import build
+from sacm.data.cache import cache_folder, data_folder
+from sacm.data.cases import classification_data
+from sacm.data.catalogue import Entry, Task, find
+from sacm.data.catalogue import entries as all_entries
+from sacm.data.containers import AnomalyData, ClassificationData, ForecastingData
+from sacm.data.fetch import fetch
+from sacm.data.series import forecasting_data
+from sacm.data.sources import Found, locate, read_compact
+from sacm.data.synth12 import NAME, synth12
+from sacm.data.telemetry import anomaly_data
+from sacm.errors import ArgumentError, DataError
+
+Data = ForecastingData | ClassificationData | AnomalyData
+
+
+KINDS: dict[Task, type[Data]] = {
+    "forecasting": ForecastingData,
+    "classification": ClassificationData,
+    "anomaly": AnomalyData,
+}
+READERS: dict[Task, Callable[[Path], Data]] = {
+    "forecasting": forecasting_data,
+    "classification": classification_data,
+    "anomaly": anomaly_data,
+}
+
+
+class Presence(NamedTuple):
+    """Where a data set was found; both None if it was not."""
+
+    entry: Entry
+    place: str | None
+    found: Found | None
+
+
+def load(
+    name: str,
+    *,
+    folder: str | Path | None = None,
+    download: bool = True,
+    mask_faults: bool = False,
+    progress: bool = True,
+) -> Data:
+    """A public data set, by its name.
+
+    Looks in `folder` alone if it is given; otherwise in the folder named by SACM_DATA, then in the
+    user's cache, then downloads. `mask_faults` treats Weather's -9999 codes as missing. "Synth-12"
+    is generated; "Synth-12@0.3" sets its noise level.
+    """
+    generated = synthetic(name)
+    if generated is not None:
+        return generated
+    entry = find(name)
+    place = presence(entry, folder)
+    if place.found is not None:
+        layout, path = place.found
+        return build(entry, layout.read(path, entry), mask_faults=mask_faults)
+    if folder is not None or not download:
+        where = folder or data_folder() or cache_folder()
+        raise DataError(f"{entry.name} is not in {where}: it should hold {entry.files[0].path}.")
+    archive = fetch(entry, progress=progress)
+    return build(entry, read_compact(archive, entry), mask_faults=mask_faults)
+
+
+def presence(entry: Entry, folder: str | Path | None = None) -> Presence:
+    """Where `entry` is on this machine."""
+    if folder is not None:
+        if not Path(folder).is_dir():
+            raise DataError(f"{folder} is not a folder.")
+        places: list[tuple[str, Path | None]] = [(str(folder), Path(folder))]
+    else:
+        places = [("SACM_DATA", data_folder()), ("cache", cache_folder())]
+    for label, place in places:
+        if place is not None and place.is_dir():
+            found = locate(place, entry)
+            if found is not None:
+                return Presence(entry, label, found)
+    return Presence(entry, None, None)
+
+
+def inventory(task: Task | None = None) -> list[Presence]:
+    """Every data set of the catalogue, with where it is."""
+    return [presence(entry) for entry in all_entries(task)]
+
+
+def synthetic(name: str) -> ForecastingData | None:
+    """Synth-12 if `name` asks for it."""
+    base, _, level = name.partition("@")
+    if base.lower().replace("-", "") != NAME.lower().replace("-", ""):
+        return None
+    try:
+        return synth12(float(level) if level else 0.5)
+    except ValueError as error:
+        raise ArgumentError(
+            f"The noise level in {name!r} must be a number of at least 0."
+        ) from error
+
+
+def resolve(source: str | Path, *, task: Task) -> Data:
+    """A data set by name, or a user's own file, for `task`."""
+    path = Path(source)
+    if path.exists() or path.suffix or len(path.parts) > 1:
+        return READERS[task](path)
+    data = load(str(source))
+    own = next(name for name, kind in KINDS.items() if isinstance(data, kind))
+    if own != task:
+        raise ArgumentError(f"{data.name} is a data set for {own}, not for {task}.")
+    return data

@@ -1,0 +1,90 @@
+"""Missing values: refused, filled in, or filled in and marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from sacm.data.scaling import CHUNK_ROWS
+from sacm.errors import ArgumentError, DataError
+
+Policy = Literal["error", "interpolate", "mask"]
+
+
+class Filled(NamedTuple):
+    """Values without gaps, which of them are real (`"mask"` only), and a note for the user."""
+
+    values: np.ndarray
+    observed: np.ndarray | None
+    note: str | None
+
+
+def fill(
+    values: np.ndarray,
+    pieces: Sequence[range],
+    *,
+    policy: Policy,
+    columns: Sequence[str],
+    where: str,
+) -> Filled:
+    """Treat NaN in `values` `[T, C]` by `policy`, each piece of rows by itself.
+
+    Gaps are interpolated linearly inside a piece and its ends extended; a piece without any value
+    repeats the last one before it. So nothing is filled in from a later split.
+    """
+    if policy not in ("error", "interpolate", "mask"):
+        raise ArgumentError(f"missing must be error, interpolate or mask, got {policy!r}.")
+    gaps = columns_with_gaps(values)
+    if not len(gaps):
+        return Filled(values, None, None)
+    if policy == "error":
+        row = int(np.flatnonzero(np.isnan(values[:, gaps[0]]))[0])
+        raise DataError(
+            f"{where}: row {row + 1} of column {columns[gaps[0]]!r} is missing; "
+            "missing='interpolate' fills such gaps."
+        )
+    observed = ~np.isnan(values) if policy == "mask" else None
+    values = values if values.flags.writeable else values.copy()
+    count = 0
+    for column in gaps:
+        count += int(np.isnan(values[:, column]).sum())
+        fill_column(values[:, column], pieces, f"{where}: column {columns[column]!r}")
+    share = 100 * count / values.size
+    note = f"{count:,} missing values ({share:.2g} %) in {len(gaps)} columns were interpolated."
+    return Filled(values, observed, note)
+
+
+def columns_with_gaps(values: np.ndarray) -> np.ndarray:
+    """Positions of the columns that have a NaN, found piece by piece."""
+    found = np.zeros(values.shape[1], dtype=bool)
+    for start in range(0, len(values), CHUNK_ROWS):
+        found |= np.isnan(values[start : start + CHUNK_ROWS]).any(axis=0)
+    return np.flatnonzero(found)
+
+
+def fill_column(column: np.ndarray, pieces: Sequence[range], what: str) -> None:
+    """Fill one column in place."""
+    before = np.nan
+    for rows in pieces:
+        part = column[rows.start : rows.stop]
+        known = np.flatnonzero(~np.isnan(part))
+        if len(known):
+            gaps = np.flatnonzero(np.isnan(part))
+            part[gaps] = np.interp(gaps, known, part[known])
+        elif np.isnan(before):
+            raise DataError(f"{what} has no value in rows {rows.start + 1} to {rows.stop}.")
+        else:
+            part[:] = before
+        before = part[-1]
+
+
+def fill_cases(X: np.ndarray, lengths: np.ndarray, where: str) -> int:
+    """Interpolate NaN inside each case of `X` `[N, C, L]` in place; how many there were."""
+    inside = np.arange(X.shape[2]) < lengths[:, None, None]  # [N, 1, L]
+    gaps = np.isnan(X) & inside
+    for case, channel in np.argwhere(gaps.any(axis=2)):
+        part = X[case, channel, : lengths[case]]
+        fill_column(part, [range(len(part))], f"{where}: channel {channel} of case {case + 1}")
+    return int(gaps.sum())

@@ -1,0 +1,184 @@
+"""Timestamps: found, parsed, put in order, and on a regular grid."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from sacm.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TIME_NAMES = ("date", "ds", "timestamp", "time", "datetime", "date_time")
+CALENDAR_STEPS = ("B", "MS", "ME", "QS", "QE", "YS", "YE")
+Irregular = Literal["error", "keep"]
+
+
+class Timeline(NamedTuple):
+    """Where each row of the table goes.
+
+    `rows` are positions in the table, -1 for a row that was missing on the grid; `timestamps` is
+    None for a table without dates.
+    """
+
+    rows: np.ndarray
+    timestamps: np.ndarray | None
+    frequency: str | None
+    notes: tuple[str, ...]
+
+
+def time_column(frame: pd.DataFrame) -> str | None:
+    """The column with the timestamps: by name, or the first one if it holds dates."""
+    import pandas as pd
+
+    for name in frame.columns:
+        if str(name).lower() in TIME_NAMES:
+            return str(name)
+    first = frame.iloc[:, 0]
+    if pd.api.types.is_datetime64_any_dtype(first):
+        return str(frame.columns[0])
+    if pd.api.types.is_numeric_dtype(first) or not len(first.dropna()):
+        return None
+    looks_dated = quiet_dates(first.dropna().iloc[:1]).notna().all()
+    return str(frame.columns[0]) if looks_dated else None
+
+
+def timeline(
+    column: pd.Series | None,
+    rows: int,
+    *,
+    where: str,
+    frequency: str | None = None,
+    irregular: Irregular = "error",
+) -> Timeline:
+    """Order, check and complete the timestamps in `column`."""
+    import pandas as pd
+
+    if column is None:
+        return Timeline(np.arange(rows), None, frequency, ())
+    if pd.api.types.is_numeric_dtype(column):
+        return counted(column, where)
+    stamps, notes = parse(column, where)
+    order = np.argsort(stamps, kind="stable")
+    if (np.diff(order) < 0).any():
+        first = int(np.flatnonzero(np.diff(stamps) < np.timedelta64(0))[0]) + 2
+        notes += (f"Rows were not in order of time (first at row {first}) and have been sorted.",)
+    check_unique(stamps, order, where)
+    return on_grid(stamps[order], order, notes, where, frequency=frequency, irregular=irregular)
+
+
+def counted(column: pd.Series, where: str) -> Timeline:
+    """A numeric time column: it gives the order and nothing else."""
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong = np.flatnonzero(~(np.diff(values) > 0))
+    if len(wrong):
+        raise DataError(
+            f"{where}: the time column {column.name!r} does not increase at row {wrong[0] + 2}."
+        )
+    note = f"The time column {column.name!r} is numeric: it is used for the order of rows only."
+    return Timeline(np.arange(len(values)), None, None, (note,))
+
+
+def parse(column: pd.Series, where: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    """A column of dates as datetime64, in UTC if it names a time zone."""
+    stamps = quiet_dates(column)
+    wrong = np.flatnonzero(stamps.isna().to_numpy())
+    if len(wrong):
+        raise DataError(
+            f"{where}: row {wrong[0] + 1} of the time column {column.name!r} holds "
+            f"{str(column.iloc[wrong[0]])!r}, not a date like the first one: write all dates as "
+            "YYYY-MM-DD HH:MM:SS."
+        )
+    notes: tuple[str, ...] = ()
+    if getattr(stamps.dtype, "tz", None) is not None:
+        stamps = stamps.dt.tz_convert("UTC").dt.tz_localize(None)
+        notes = ("Timestamps were converted to UTC.",)
+    exact = stamps.to_numpy().astype("datetime64[ns]")
+    whole = exact.astype("datetime64[s]")
+    return (whole if (whole == exact).all() else exact), notes
+
+
+def quiet_dates(column: pd.Series) -> pd.Series:
+    """Dates, NaT where a value is none; pandas' advice on formats is for others."""
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return pd.to_datetime(column, errors="coerce")
+        except ValueError:  # mixed time zones
+            return pd.to_datetime(column, errors="coerce", utc=True)
+
+
+def check_unique(stamps: np.ndarray, order: np.ndarray, where: str) -> None:
+    """Refuse a timestamp that occurs twice."""
+    ordered = stamps[order]
+    twice = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(twice):
+        rows = sorted((int(order[twice[0]]) + 1, int(order[twice[0] + 1]) + 1))
+        raise DataError(
+            f"{where}: rows {rows[0]} and {rows[1]} have the same timestamp {ordered[twice[0]]}: "
+            "keep one of them, or give each series a unique_id."
+        )
+
+
+def on_grid(
+    stamps: np.ndarray,
+    order: np.ndarray,
+    notes: tuple[str, ...],
+    where: str,
+    *,
+    frequency: str | None,
+    irregular: Irregular,
+) -> Timeline:
+    """Sorted timestamps on their regular grid; rows missing there become -1."""
+    import pandas as pd
+
+    if len(stamps) < 3:
+        return Timeline(order, stamps, frequency, notes)
+    index = pd.DatetimeIndex(stamps)
+    regular = pd.infer_freq(index)
+    if regular is not None:
+        return Timeline(order, stamps, frequency or regular, notes)
+    grid = full_grid(index, frequency)
+    if grid is None:
+        if irregular == "keep":
+            note = "Timestamps are irregular; rows are taken as if they were evenly spaced."
+            return Timeline(order, stamps, frequency, (*notes, note))
+        raise uneven(stamps, order, where)
+    rows = np.full(len(grid), -1)
+    rows[grid.get_indexer(index)] = order
+    missing = int((rows < 0).sum())
+    first = grid[int(np.flatnonzero(rows < 0)[0])]
+    note = f"{missing:,} rows were missing (first at {first}) and have been inserted."
+    full = grid.to_numpy().astype(stamps.dtype)
+    return Timeline(rows, full, frequency or grid.freqstr, (*notes, note))
+
+
+def full_grid(index: pd.DatetimeIndex, frequency: str | None) -> pd.DatetimeIndex | None:
+    """The regular grid that all of `index` lies on, if at least half of it is there."""
+    import pandas as pd
+
+    step = pd.Series(index).diff().median()
+    for candidate in (frequency, step, *CALENDAR_STEPS):
+        if candidate is None or (index[-1] - index[0]) / step > 4 * len(index):
+            continue
+        grid = pd.date_range(index[0], index[-1], freq=candidate)
+        if len(grid) <= 2 * len(index) and (grid.get_indexer(index) >= 0).all():
+            return grid
+    return None
+
+
+def uneven(stamps: np.ndarray, order: np.ndarray, where: str) -> DataError:
+    """The error for timestamps that lie on no grid."""
+    steps = np.diff(stamps)
+    usual = np.median(steps.astype(np.int64)).astype(np.int64).astype(steps.dtype)
+    odd = int(np.flatnonzero(steps != usual)[0])
+    return DataError(
+        f"{where}: timestamps are irregular: {stamps[odd + 1]} (row {int(order[odd + 1]) + 1}) "
+        f"comes {steps[odd]} after the one before, usual are {usual}: resample to a regular step, "
+        "or pass irregular='keep'."
+    )

@@ -1,0 +1,126 @@
+"""What a strategy is: one way of regularising one training run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from torch import Tensor, nn
+
+
+class ForecastBatchLike(Protocol):
+    """What a strategy may read of a forecasting batch."""
+
+    @property
+    def x(self) -> Tensor:
+        """Inputs `[B, L, C]`."""
+
+    @property
+    def y(self) -> Tensor:
+        """Targets `[B, H, C]`."""
+
+    @property
+    def positions(self) -> Tensor:
+        """Row of the first input step of each window, `[B]`."""
+
+
+class Loader(Protocol):
+    """Batches of one split; every iteration is a pass over it."""
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+@dataclass(frozen=True)
+class TrainingContext:
+    """What is known when a run begins."""
+
+    task: str
+    channels: int
+    rows: int  # length of the series that batch positions point into; 0 where there is none
+    train: Loader
+    val: Loader
+    seed: int
+
+
+class Strategy:
+    """Base of all strategies: every hook has a harmless default.
+
+    Subclasses are frozen dataclasses of their options; what a run makes of them lives in the
+    `StrategyRun` that `begin` returns.
+    """
+
+    name: ClassVar[str]
+
+    def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
+        """Change the model, before its optimizer exists, and return what acts during the run."""
+        return StrategyRun()
+
+    def inputs(self, x: Tensor) -> Tensor:
+        """What the model sees instead of the windows `[B, L, C]`, in training and evaluation."""
+        return x
+
+
+class StrategyRun:
+    """A strategy at work in one run; part of what a resumed run must find again."""
+
+    def begin_epoch(self, epoch: int) -> None:
+        """Called before epoch 1, 2, …"""
+
+    def keep(self, batch: ForecastBatchLike, prediction: Tensor) -> Tensor | None:
+        """Which targets `[B, H, C]` (bool) count in the training loss; None for all of them."""
+        return None
+
+    def scalars(self) -> list[nn.Parameter]:
+        """Parameters of the strategy's own, trained without weight decay."""
+        return []
+
+    def rates(self) -> Tensor | None:
+        """Dropout rates `[B]` of the last training step, where windows have rates of their own."""
+        return None
+
+    def scores(self) -> Tensor | None:
+        """Unreliability scores `[B]` of the last training step."""
+        return None
+
+    def state_dict(self) -> dict[str, Any]:
+        """What is not in the model and must survive a restart."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Put back what `state_dict` gave."""
+
+
+class CombinedRun(StrategyRun):
+    """Several strategies in one run; they do not know of each other."""
+
+    def __init__(self, parts: Iterable[StrategyRun]) -> None:
+        self.parts = list(parts)
+
+    def begin_epoch(self, epoch: int) -> None:  # noqa: D102  (inherited)
+        for part in self.parts:
+            part.begin_epoch(epoch)
+
+    def keep(self, batch: ForecastBatchLike, prediction: Tensor) -> Tensor | None:  # noqa: D102  (inherited)
+        kept: Tensor | None = None
+        for part in self.parts:
+            mask = part.keep(batch, prediction)
+            if mask is not None:
+                kept = mask if kept is None else kept & mask
+        return kept
+
+    def scalars(self) -> list[nn.Parameter]:  # noqa: D102  (inherited)
+        return [scalar for part in self.parts for scalar in part.scalars()]
+
+    def rates(self) -> Tensor | None:  # noqa: D102  (inherited)
+        return next((r for part in self.parts if (r := part.rates()) is not None), None)
+
+    def scores(self) -> Tensor | None:  # noqa: D102  (inherited)
+        return next((s for part in self.parts if (s := part.scores()) is not None), None)
+
+    def state_dict(self) -> dict[str, Any]:  # noqa: D102  (inherited)
+        return {str(i): part.state_dict() for i, part in enumerate(self.parts)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: D102  (inherited)
+        for i, part in enumerate(self.parts):
+            part.load_state_dict(state[str(i)])

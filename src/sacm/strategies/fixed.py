@@ -1,0 +1,32 @@
+"""One dropout rate for every site and every window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from sacm.errors import ArgumentError
+from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
+from sacm.strategies.registry import strategy
+
+_DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
+
+
+@strategy("fixed")
+@dataclass(frozen=True)
+class Fixed(Strategy):
+    """Every dropout module of the model at rate `p`, whatever its own rate was."""
+
+    p: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.p < 1:
+            raise ArgumentError(f"fixed(p) needs a rate in [0, 1), got {self.p}.")
+
+    def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
+        """Set the rates."""
+        for module in model.modules():
+            if isinstance(module, _DROPOUTS):
+                module.p = self.p
+        return StrategyRun()

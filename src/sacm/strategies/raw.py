@@ -1,0 +1,14 @@
+"""The backbone untouched, with its own default dropout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sacm.strategies.base import Strategy
+from sacm.strategies.registry import strategy
+
+
+@strategy("raw")
+@dataclass(frozen=True)
+class Raw(Strategy):
+    """Nothing is changed."""

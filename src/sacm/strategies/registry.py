@@ -1,0 +1,125 @@
+"""Strategies by name: `raw`, `fixed(0.2)`, `sacm(detrend=none)`, `selective+sacm`."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, get_type_hints
+
+from torch import Tensor, nn
+
+from sacm.errors import ArgumentError
+from sacm.strategies.base import CombinedRun, Strategy, StrategyRun, TrainingContext
+
+_STRATEGIES: dict[str, type[Strategy]] = {}
+StrategyType = TypeVar("StrategyType", bound=type[Strategy])
+
+
+def strategy(name: str) -> Callable[[StrategyType], StrategyType]:
+    """Class decorator: make a dataclass of options available under `name`."""
+
+    def add(kind: StrategyType) -> StrategyType:
+        kind.name = name
+        _STRATEGIES[name] = kind
+        return kind
+
+    return add
+
+
+def names() -> list[str]:
+    """The registered strategies."""
+    return list(_STRATEGIES)
+
+
+class Combined(Strategy):
+    """Several strategies at once, in the order given."""
+
+    def __init__(self, parts: Sequence[Strategy]) -> None:
+        self.parts = tuple(parts)
+
+    def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
+        """Begin each."""
+        return CombinedRun([part.begin(model, context) for part in self.parts])
+
+    def inputs(self, x: Tensor) -> Tensor:
+        """Apply each in turn."""
+        for part in self.parts:
+            x = part.inputs(x)
+        return x
+
+
+def parse(text: str) -> Strategy:
+    """A strategy from its name with options, or several joined by `+`."""
+    parts = [_parse_one(part.strip()) for part in re.split(r"\+(?![^()]*\))", text)]
+    repeated = {part.name for part in parts if [p.name for p in parts].count(part.name) > 1}
+    if repeated:
+        raise ArgumentError(f"strategy {text!r} names {repeated.pop()} twice.")
+    return parts[0] if len(parts) == 1 else Combined(parts)
+
+
+def canonical(text: str) -> str:
+    """One spelling for one meaning: defaults left out, options in definition order."""
+    chosen = parse(text)
+    parts = chosen.parts if isinstance(chosen, Combined) else (chosen,)
+    return "+".join(_spell(part) for part in parts)
+
+
+def _spell(part: Strategy) -> str:
+    changed = [
+        f"{field.name}={_spell_value(getattr(part, field.name))}"
+        for field in dataclasses.fields(part)  # type: ignore[arg-type]  # all strategies are dataclasses
+        if getattr(part, field.name) != field.default
+    ]
+    return part.name + (f"({','.join(changed)})" if changed else "")
+
+
+def _spell_value(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value}"
+
+
+def _parse_one(text: str) -> Strategy:
+    match = re.fullmatch(r"([a-z_]+)(?:\((.*)\))?", text)
+    if match is None or match[1] not in _STRATEGIES:
+        name = match[1] if match else text
+        near = difflib.get_close_matches(name, _STRATEGIES, n=1, cutoff=0.5)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ArgumentError(f"unknown strategy {text!r}.{hint} Known: {', '.join(_STRATEGIES)}.")
+    kind = _STRATEGIES[match[1]]
+    return kind(**_options(kind, match[2] or "", text))
+
+
+def _options(kind: type[Strategy], inner: str, text: str) -> dict[str, Any]:
+    fields = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # as above
+    hints = get_type_hints(kind)
+    required = [
+        field.name
+        for field in dataclasses.fields(kind)  # type: ignore[arg-type]  # as above
+        if field.default is dataclasses.MISSING
+    ]
+    options: dict[str, Any] = {}
+    for item in filter(None, (part.strip() for part in inner.split(","))):
+        key, _, value = item.rpartition("=")
+        key = key.strip() or fields[len(options)] if fields else ""
+        if key not in fields:
+            known = ", ".join(fields) or "none"
+            raise ArgumentError(f"strategy {text!r}: no option {key or item!r}; options: {known}.")
+        options[key] = _value(value.strip(), hints[key], text)
+    for key in required:
+        if key not in options:
+            raise ArgumentError(f"strategy {text!r} needs {key}: write {kind.name}({key}=…).")
+    return options
+
+
+def _value(text: str, hint: Any, whole: str) -> Any:
+    if hint is bool:
+        if text.lower() not in ("true", "false"):
+            raise ArgumentError(f"strategy {whole!r}: expected true or false, got {text!r}.")
+        return text.lower() == "true"
+    if hint in (float, int):
+        try:
+            return hint(text)
+        except ValueError:
+            raise ArgumentError(f"strategy {whole!r}: expected a number, got {text!r}.") from None
+    return text

@@ -1,0 +1,133 @@
+"""Selective learning: unreliable targets leave the training loss.
+
+Two masks. Uncertainty: from the second epoch on, time steps and channels whose absolute residuals
+vary most over the windows that cover them. Anomaly: within each window, the steps where the model
+beats a small pretrained linear estimator by most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from sacm.errors import ArgumentError
+from sacm.strategies.base import ForecastBatchLike, Strategy, StrategyRun, TrainingContext
+from sacm.strategies.linear_estimator import LinearEstimator, pretrain
+from sacm.strategies.registry import strategy
+
+
+@strategy("selective")
+@dataclass(frozen=True)
+class Selective(Strategy):
+    """Leave out the `share` of targets that each mask finds unreliable."""
+
+    masks: Literal["both", "uncertainty", "anomaly"] = "both"
+    share: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.masks not in ("both", "uncertainty", "anomaly"):
+            raise ArgumentError(
+                f"selective(masks=…) must be both, uncertainty or anomaly, got {self.masks!r}."
+            )
+        if not 0 < self.share < 1:
+            raise ArgumentError(f"selective(share=…) must be in (0, 1), got {self.share}.")
+
+    def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
+        """Pretrain the estimator where the anomaly mask is asked for."""
+        if context.task != "forecasting":
+            raise ArgumentError(f"selective works on forecasts, not on {context.task}.")
+        device = next(model.parameters()).device
+        estimator = None
+        if self.masks != "uncertainty":
+            estimator = pretrain(context.train, context.val, seed=context.seed, device=device)
+        spread = None
+        if self.masks != "anomaly":
+            spread = ResidualSpread(context.rows, context.channels, self.share, device)
+        return SelectiveRun(self.share, spread=spread, estimator=estimator)
+
+
+class SelectiveRun(StrategyRun):
+    """Both masks at work."""
+
+    def __init__(
+        self, share: float, *, spread: ResidualSpread | None, estimator: LinearEstimator | None
+    ) -> None:
+        self.share, self.spread, self.estimator = share, spread, estimator
+
+    def begin_epoch(self, epoch: int) -> None:  # noqa: D102  (inherited)
+        if self.spread is not None and epoch > 1:
+            self.spread.begin_epoch()
+
+    @torch.no_grad()
+    def keep(self, batch: ForecastBatchLike, prediction: Tensor) -> Tensor | None:  # noqa: D102  (inherited)
+        residual = (batch.y - prediction).abs()  # [B, H, C]
+        kept: Tensor | None = None
+        if self.spread is not None:
+            rows = batch.positions.to(residual.device)[:, None] + batch.x.shape[1]
+            rows = rows + torch.arange(residual.shape[1], device=residual.device)  # [B, H]
+            kept = self.spread.keep(rows)
+            self.spread.add(rows, residual)
+        if self.estimator is not None:
+            advantage = residual - (batch.y - self.estimator(batch.x)).abs()
+            count = int(self.share * residual.shape[1])
+            lowest = advantage.topk(count, dim=1, largest=False).indices
+            anomalous = torch.zeros_like(residual, dtype=torch.bool).scatter_(1, lowest, True)
+            kept = ~anomalous if kept is None else kept & ~anomalous
+        return kept
+
+    def state_dict(self) -> dict[str, Any]:  # noqa: D102  (inherited)
+        state: dict[str, Any] = {}
+        if self.spread is not None:
+            state["spread"] = self.spread.state_dict()
+        if self.estimator is not None:
+            state["estimator"] = self.estimator.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: D102  (inherited)
+        if self.spread is not None:
+            self.spread.load_state_dict(state["spread"])
+        if self.estimator is not None:
+            self.estimator.load_state_dict(state["estimator"])
+
+
+class ResidualSpread:
+    """Variance of the absolute residuals of every row and channel over one epoch's windows."""
+
+    def __init__(self, rows: int, channels: int, share: float, device: torch.device) -> None:
+        self.share = share
+        # Windows seen, sum and sum of squares of their residuals, in double precision.
+        self.sums = torch.zeros(3, rows, channels, dtype=torch.float64, device=device)
+        self.kept: Tensor | None = None  # [rows, channels] bool
+
+    def add(self, rows: Tensor, residual: Tensor) -> None:
+        """Collect residuals `[B, H, C]` of rows `[B, H]`."""
+        flat = residual.flatten(0, 1).double()
+        for total, values in zip(
+            self.sums, (torch.ones_like(flat), flat, flat.square()), strict=True
+        ):
+            total.index_add_(0, rows.flatten(), values)
+
+    def begin_epoch(self) -> None:
+        """Turn the last epoch's residuals into this epoch's mask."""
+        count, total, squares = self.sums
+        seen = count > 0
+        variance = squares / count.clamp_min(1) - (total / count.clamp_min(1)).square()
+        limit = torch.quantile(variance[seen].float().cpu(), 1 - self.share).to(variance.device)
+        self.kept = ~(seen & (variance > limit))
+        self.sums.zero_()
+
+    def keep(self, rows: Tensor) -> Tensor | None:
+        """The mask `[B, H, C]` of rows `[B, H]`; None in the first epoch."""
+        return None if self.kept is None else self.kept[rows]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Sums and mask."""
+        return {"sums": self.sums, "kept": self.kept}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Put them back."""
+        self.sums.copy_(state["sums"])
+        self.kept = None if state["kept"] is None else state["kept"].to(self.sums.device)
