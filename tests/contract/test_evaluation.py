@@ -121,7 +121,12 @@ def test_channels_do_not_mix(case: Case) -> None:
 
 
 # Native code takes minutes to build for all of them; the graph of each is traced all the same.
-NATIVE = ["iTransformer-forecasting", "MiniROCKET-classification", "TimesNet-anomaly"]
+NATIVE = [
+    "iTransformer-forecasting",
+    "WPMixer-forecasting",
+    "MiniROCKET-classification",
+    "TimesNet-anomaly",
+]
 
 
 @pytest.mark.slow

@@ -162,12 +162,12 @@ class ReconstructionDetector(Detector):
     def forward(self, x: Tensor) -> Tensor:
         """Reconstruction `[B, L, C]`."""
 
-    def training_loss(self, x: Tensor) -> Tensor:  # noqa: D102  (inherited)
+    def training_loss(self, x: Tensor) -> Tensor:
         return (self(x) - x).abs().mean()
 
-    def validation_loss(self, x: Tensor) -> Tensor:  # noqa: D102  (inherited)
+    def validation_loss(self, x: Tensor) -> Tensor:
         return self.training_loss(x)
 
-    def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:  # noqa: D102  (inherited)
+    def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:
         self.check_score(score)
         return (self(x) - x).abs().mean(dim=-1)

@@ -16,6 +16,7 @@ import itertools
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -56,11 +57,10 @@ def kernel_table() -> Tensor:
 def dilation_plan(length: int, features_per_kernel: int) -> dict[int, int]:
     """Dilations for series of `length` and how many features each kernel takes from them."""
     candidates = min(features_per_kernel, MAX_DILATIONS)
-    exponents = torch.linspace(
-        0, math.log2((length - 1) / (KERNEL_LENGTH - 1)), candidates, dtype=torch.float64
-    )
-    dilations, counts = torch.pow(2.0, exponents).long().unique(return_counts=True)
-    shares = (counts * (features_per_kernel / candidates)).long().tolist()
+    largest = (length - 1) / (KERNEL_LENGTH - 1)
+    spaced = np.logspace(0, np.log2(largest), candidates, base=2)
+    dilations, counts = np.unique(spaced.astype(int), return_counts=True)
+    shares = (counts * (features_per_kernel / candidates)).astype(int).tolist()
     for place in range(features_per_kernel - sum(shares)):
         shares[place % len(shares)] += 1
     return dict(zip(dilations.tolist(), shares, strict=True))

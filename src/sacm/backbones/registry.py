@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args
 
+import torch
 from torch import nn
 
 from sacm.backbones.base import Backbone, Task
@@ -131,11 +132,17 @@ def build(
             raise ArgumentError(f"{found.name} for {task} needs {key}=…")
         sizes[key] = value
     if calendar_sizes is not None:
-        if "calendar_sizes" not in inspect.signature(found.model.__init__).parameters:
+        if not takes_calendar(name):
             raise ArgumentError(f"{found.name} takes no calendar features: drop calendar_sizes.")
         sizes["calendar_sizes"] = calendar_sizes
     construct: Callable[..., Backbone] = found.model
     return construct(config, **sizes)
+
+
+def takes_calendar(name: str) -> bool:
+    """Whether a forecasting backbone has calendar tables."""
+    model = entry(name, "forecasting").model
+    return "calendar_sizes" in inspect.signature(model.__init__).parameters
 
 
 @dataclass(frozen=True)
@@ -160,7 +167,8 @@ def describe(name: str, task: Task, *, size: Size = "paper") -> Description:
         "classification": {"input_len": 96, "classes": 5},
         "anomaly": {"input_len": 100},
     }[task]
-    model = build(name, task, channels=7, size=size, **shape)
+    with torch.random.fork_rng(devices=[]):  # asking changes nobody's random numbers
+        model = build(name, task, channels=7, size=size, **shape)
     return Description(
         name=found.name,
         task=task,

@@ -69,7 +69,9 @@ class RateMapper(nn.Module):
         if self.config.score_range == "batch":
             return low, high
         with torch.no_grad():
-            for running, batch in ((self.low, low), (self.high, high)):
+            counts = low <= high  # not so when no window of the batch is reliable
+            for running, extreme in ((self.low, low), (self.high, high)):
+                batch = extreme.to(running.dtype)
                 known = torch.where(running.isnan(), batch, running)
-                running.copy_(torch.lerp(known, batch.to(running.dtype), _MOMENTUM))
+                running.copy_(torch.where(counts, known.lerp(batch, _MOMENTUM), running))
         return self.low.to(scores.dtype, copy=True), self.high.to(scores.dtype, copy=True)

@@ -60,8 +60,10 @@ def draw_mask(h: Tensor, keep: Tensor, shape: torch.Size) -> Tensor:
         if strides is None
         else uniforms.as_strided(shape, strides)
     )
-    # u in [-2^15, 2^15) is kept when u <= threshold: q = 1 keeps all of them.
-    threshold = (keep * 65536).round().sub_(32769).clamp_(min=-32768).to(torch.int16)
+    # u in [-2^15, 2^15) is kept when u <= threshold: q = 1 keeps all of them. Half precision
+    # cannot count to 65536.
+    share = keep.to(torch.promote_types(keep.dtype, torch.float32)) * 65536
+    threshold = share.round_().sub_(32769).clamp_(min=-32768).to(torch.int16)
     return uniforms.le_(threshold).bool()
 
 

@@ -7,22 +7,21 @@ import torch
 from torch import Tensor
 
 _LARGE = 1 << 14  # words from which NumPy's generator repays the microseconds of seeding it
-_GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio: odd multiples of it scatter well
 
 
 def random_words(count: int, device: torch.device, *, stream: int = 0) -> Tensor:
-    """`[count]` int64 words, every bit random, from torch's default generator of `device`.
+    """`[count]` int64 words, every bit random, drawn with torch's default generators.
 
-    Because torch's generator is the only source, `torch.manual_seed` and activation checkpointing
-    hold. `stream` (the rank) makes processes that share a seed draw different words.
+    Because those are the only source, `torch.manual_seed` and activation checkpointing hold.
+    `stream` (the rank) gives processes that share a seed independent words.
     """
-    if device.type == "cpu" and count >= _LARGE:
-        seed = int(torch.empty((), dtype=torch.int64).random_())
+    if not stream and (device.type != "cpu" or count < _LARGE):
+        return torch.empty(count, dtype=torch.int64, device=device).random_(-(2**63), None)
+    seed = [int(torch.empty((), dtype=torch.int64).random_()), stream]
+    if device.type == "cpu":
         # SFC64 fills memory about three times as fast as torch's Mersenne Twister.
-        words = torch.from_numpy(np.random.SFC64(seed).random_raw(count).view(np.int64))
-    else:
-        words = torch.empty(count, dtype=torch.int64, device=device).random_(-(2**63), None)
-    if stream:
-        multiplier = (_GOLDEN * (2 * stream + 1)) % 2**64 | 1
-        words.mul_(multiplier - 2**64 if multiplier >= 2**63 else multiplier)
-    return words
+        return torch.from_numpy(np.random.SFC64(seed).random_raw(count).view(np.int64))
+    mixed = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
+    generator = torch.Generator(device).manual_seed(mixed)
+    words = torch.empty(count, dtype=torch.int64, device=device)
+    return words.random_(-(2**63), None, generator=generator)

@@ -46,6 +46,8 @@ class SpectralScorer(nn.Module):
         self.channels = channels
         self.config = config or SACMConfig()
         self.weight = nn.Parameter(torch.full((channels,), float(self.config.sfm_weight)))
+        # Unused without the anchor, and data-parallel training insists on a gradient otherwise.
+        self.weight.requires_grad_(self.config.sfm_anchor)
         self.bias = nn.Parameter(torch.full((channels,), float(self.config.sfm_bias)))
         self.alpha = nn.Parameter(torch.tensor(float(self.config.alpha)))
 

@@ -32,12 +32,10 @@ def score_windows(
     Returns one score per window, NumPy for NumPy and tensor for tensor; window i covers the rows
     `i * stride … i * stride + window - 1`.
     """
-    series = torch.as_tensor(values)
+    series = _as_tensor(values)
     if series.dim() == 1:
         series = series.unsqueeze(-1)
     _check(series, window, stride, check_finite=check_finite)
-    if not series.is_floating_point():
-        series = series.float()
     views = series.unfold(0, window, stride).transpose(1, 2)  # [N, window, C], no copy
     scorer = SpectralScorer(series.shape[1], config).to(series.device)
     rows = max(1, _CHUNK // (window * series.shape[1]))
@@ -45,17 +43,33 @@ def score_windows(
     return scores if isinstance(values, Tensor) else scores.numpy()
 
 
+def _as_tensor(values: Values) -> Tensor:
+    """Floating point, whatever real numbers came in."""
+    if isinstance(values, Tensor):
+        series = values
+    else:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiub":
+            raise ArgumentError(f"a series must hold real numbers, got an array of {array.dtype}.")
+        native = array.astype(array.dtype.newbyteorder("="), copy=False)
+        # Torch takes no negative strides, and warns about arrays that it may not write to.
+        strange = min(native.strides, default=0) < 0 or not native.flags.writeable
+        series = torch.from_numpy(native.copy() if strange else native)
+    return series if series.is_floating_point() or series.is_complex() else series.float()
+
+
 def _check(series: Tensor, window: int, stride: int, *, check_finite: bool) -> None:
     if series.dim() != 2 or series.shape[1] == 0:
         raise ArgumentError(f"a series must be [T] or [T, C], got shape {list(series.shape)}.")
-    if window < 1 or stride < 1:
-        raise ArgumentError(f"window and stride must be at least 1, got {window} and {stride}.")
+    for name, value in (("window", window), ("stride", stride)):
+        if not isinstance(value, int) or value < 1:
+            raise ArgumentError(f"{name} must be a whole number from 1 on, got {value!r}.")
     if series.shape[0] < window:
         raise ArgumentError(
             f"the series has {series.shape[0]} rows, fewer than one window of {window}: choose a "
             "shorter window."
         )
-    if check_finite and series.is_floating_point():
+    if check_finite:
         finite = torch.isfinite(series)
         if not bool(finite.all()):
             row, channel = (~finite).nonzero()[0].tolist()

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Generic, NamedTuple
+from typing import Generic
 
 import numpy as np
 import torch
 
 from sacm.data.windows import Batch, Windows
 from sacm.errors import ArgumentError
-
-
-class Place(NamedTuple):
-    """A batch of an epoch."""
-
-    epoch: int
-    batch: int
 
 
 class WindowBatches(Generic[Batch]):
@@ -40,6 +33,8 @@ class WindowBatches(Generic[Batch]):
     ) -> None:
         if batch_size < 1:
             raise ArgumentError(f"batch_size must be at least 1, got {batch_size}.")
+        if seed < 0:
+            raise ArgumentError(f"seed must be at least 0, got {seed}.")
         if not 0 <= rank < processes:
             raise ArgumentError(f"rank must be in 0 … {processes - 1}, got {rank}.")
         if processes > 1 and not drop_last:
@@ -53,8 +48,7 @@ class WindowBatches(Generic[Batch]):
         self.drop_last = drop_last
         self.seed = seed
         self.rank, self.processes = rank, processes
-        self.next_pass = Place(0, 0)
-        self.reached = self.next_pass
+        self.set_epoch(0)
 
     def __len__(self) -> int:
         """Batches in a full epoch."""
@@ -63,7 +57,8 @@ class WindowBatches(Generic[Batch]):
 
     def set_epoch(self, epoch: int, *, batch: int = 0) -> None:
         """Begin the next pass at `batch` of `epoch`."""
-        self.next_pass = self.reached = Place(epoch, batch)
+        self.epoch = self.next_epoch = epoch
+        self.done = self.first_batch = batch
 
     def order(self, epoch: int) -> np.ndarray:
         """The order `[N]` in which `epoch` visits the windows."""
@@ -75,25 +70,23 @@ class WindowBatches(Generic[Batch]):
         return torch.randperm(count, generator=generator).numpy()
 
     def __iter__(self) -> Iterator[Batch]:
-        place = self.next_pass
-        # A pass that is broken off must not shift the next one.
-        self.next_pass = Place(place.epoch + 1, 0)
-        return self.one_pass(place)
-
-    def one_pass(self, place: Place) -> Iterator[Batch]:
-        """The batches of one epoch from `place` on."""
-        order = self.order(place.epoch)
-        step = self.batch_size * self.processes
-        for number in range(place.batch, len(self)):
-            first = number * step + self.rank * self.batch_size
+        # The pass begins with its first batch: trainers make iterators that they never use. And a
+        # pass that is broken off must not shift the next one.
+        epoch, first = self.next_epoch, self.first_batch
+        self.next_epoch, self.first_batch = epoch + 1, 0
+        order = self.order(epoch)
+        size, step = self.batch_size, self.batch_size * self.processes
+        self.epoch = epoch
+        for number in range(first, len(self)):
+            start = number * step + self.rank * size
             # Counted before the batch is handed out: a state saved while it is in use is past it.
-            self.reached = Place(place.epoch, number + 1)
-            yield self.windows.batch(order[first : first + self.batch_size])
-        self.reached = Place(place.epoch + 1, 0)
+            self.done = number + 1
+            yield self.windows.batch(order[start : start + size])
+        self.epoch, self.done = epoch + 1, 0
 
     def state_dict(self) -> dict[str, int]:
-        """The place that the last pass has reached."""
-        return {"epoch": self.reached.epoch, "batch": self.reached.batch}
+        """The epoch of the last pass and how many of its batches were handed out."""
+        return {"epoch": self.epoch, "batch": self.done}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Begin the next pass where `state` was taken."""

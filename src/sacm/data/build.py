@@ -16,7 +16,6 @@ from sacm.data.containers import (
     TelemetrySegment,
 )
 from sacm.data.sources.archive import Arrays
-from sacm.data.splits import by_ratio
 from sacm.errors import ArgumentError, DataError
 
 SEGMENT_KEYS = ("segment", "machine", "channel")
@@ -46,7 +45,7 @@ def build_forecasting(
     columns = tuple(str(column) for column in arrays["columns"])
     if len(columns) != values.shape[1]:
         raise DataError(f"{entry.name}: {len(columns)} names for {values.shape[1]} columns.")
-    splits = by_ratio(len(values), entry.ratios)
+    splits = entry.splits(len(values))
     pieces = [part for part in splits if len(part)]
     policy: gaps.Policy = "interpolate"
     if mask_faults:

@@ -21,7 +21,7 @@ def data_folder() -> Path | None:
     if not named:
         return None
     folder = Path(named).expanduser()
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise DataError(f"SACM_DATA is {named}, which is not a folder: correct it or unset it.")
     return folder
 
@@ -34,6 +34,17 @@ def cache_folder() -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("sacm")
+
+
+def is_folder(path: Path) -> bool:
+    """Whether `path` is a folder; one that may not be looked into is an error."""
+    try:
+        if not path.is_dir():
+            return False
+        next(path.iterdir(), None)
+    except PermissionError as error:
+        raise DataError(f"{path} cannot be read: permission denied.") from error
+    return True
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sacm.data.regular import check_frequency
 from sacm.errors import ArgumentError
 
 SECONDS_A_DAY = 86_400
@@ -49,12 +50,8 @@ def future_timestamps(
         return np.asarray(timestamps[-1] + np.arange(1, horizon + 1) * step)
     import pandas as pd
 
-    try:
-        ahead = pd.date_range(timestamps[-1], periods=horizon + 1, freq=frequency)
-    except ValueError as error:
-        raise ArgumentError(
-            f"{frequency!r} is not a frequency: use a pandas alias such as 'h', '15min' or 'MS'."
-        ) from error
+    check_frequency(frequency)
+    ahead = pd.date_range(timestamps[-1], periods=horizon + 1, freq=frequency)
     # A last stamp off the grid is not part of the range, which then has one step too many.
     following = ahead[ahead > timestamps[-1]][:horizon]
     return np.asarray(following, dtype=timestamps.dtype)

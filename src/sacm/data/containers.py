@@ -143,8 +143,8 @@ class ClassificationData:
         unknown = np.flatnonzero(table[codes] != labels)
         if len(unknown):
             raise DataError(
-                f"{self.name}: label {labels[unknown[0]]!r} (case {unknown[0]}) is not among the "
-                f"{len(table)} training classes."
+                f"{self.name}: label {str(labels[unknown[0]])!r} (case {unknown[0] + 1}) is not "
+                f"among the {len(table)} training classes."
             )
         return codes.astype(np.int64)
 

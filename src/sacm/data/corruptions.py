@@ -57,7 +57,7 @@ def corrupt_channels(x: np.ndarray, kind: Corruption, level: float, *, seed: int
     spread = x.std(axis=tuple(range(x.ndim - 1)))  # [C]
     spread = np.where(spread > 0, spread, 1.0)
     if kind == "layered":
-        return np.asarray(layered_channels(x / spread, level, seed=seed) * spread
+        return np.asarray(layered_channels(x / spread, level, seed=seed) * spread)
     if kind == "gaussian":
         noise = random.standard_normal(x.shape)
     else:

@@ -6,7 +6,10 @@ import json
 import logging
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sacm.data.cache import cache_folder, incoming, writing
 from sacm.data.catalogue import Entry, RemoteFile
@@ -47,16 +50,16 @@ def download(file: RemoteFile, path: Path, entry: Entry, *, label: str | None) -
     cache = cache_folder()
     known = file.checksum or recorded(cache).get(file.url)
     pooch.get_logger().setLevel(logging.ERROR)
-    with incoming(cache) as working:
+    with incoming(cache) as working, bar(label) as progress:
         downloader = pooch.HTTPDownloader(
-            progressbar=bar(label), chunk_size=CHUNK_BYTES, timeout=TIMEOUT_SECONDS
+            progressbar=progress, chunk_size=CHUNK_BYTES, timeout=TIMEOUT_SECONDS
         )
         try:
             arrived = pooch.retrieve(
                 file.url, None, fname="file", path=working, downloader=downloader
             )
         except requests.exceptions.RequestException as error:
-            raise unreachable(entry, file, error) from error
+            raise unreachable(entry, file, error) from None
         algorithm, _, expected = (known or "sha256:").partition(":")
         found = pooch.file_hash(arrived, alg=algorithm)
         if expected and found != expected:
@@ -71,13 +74,16 @@ def download(file: RemoteFile, path: Path, entry: Entry, *, label: str | None) -
         os.replace(arrived, path)
 
 
-def bar(label: str | None) -> object:
+@contextmanager
+def bar(label: str | None) -> Iterator[Any]:
     """A progress bar called `label`, or False."""
     if label is None:
-        return False
+        yield False
+        return
     from tqdm import tqdm
 
-    return tqdm(desc=label, unit="B", unit_scale=True, leave=False)
+    with tqdm(desc=label, unit="B", unit_scale=True, leave=False) as progress:
+        yield progress
 
 
 def unreachable(entry: Entry, file: RemoteFile, error: Exception) -> DataError:

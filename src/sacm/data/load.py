@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sacm.data.build import build
-from sacm.data.cache import cache_folder, data_folder
+from sacm.data.cache import cache_folder, data_folder, is_folder
 from sacm.data.cases import classification_data
 from sacm.data.catalogue import Entry, Task, find
 from sacm.data.catalogue import entries as all_entries
@@ -74,13 +74,13 @@ def load(
 def presence(entry: Entry, folder: str | Path | None = None) -> Presence:
     """Where `entry` is on this machine."""
     if folder is not None:
-        if not Path(folder).is_dir():
+        if not is_folder(Path(folder)):
             raise DataError(f"{folder} is not a folder.")
         places: list[tuple[str, Path | None]] = [(str(folder), Path(folder))]
     else:
         places = [("SACM_DATA", data_folder()), ("cache", cache_folder())]
     for label, place in places:
-        if place is not None and place.is_dir():
+        if place is not None and is_folder(place):
             found = locate(place, entry)
             if found is not None:
                 return Presence(entry, label, found)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from sacm.errors import DataError
+from sacm.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +57,7 @@ def timeline(
     """Order, check and complete the timestamps in `column`."""
     import pandas as pd
 
+    check_frequency(frequency)
     if column is None:
         return Timeline(np.arange(rows), None, frequency, ())
     if pd.api.types.is_numeric_dtype(column):
@@ -68,6 +69,18 @@ def timeline(
         notes += (f"Rows were not in order of time (first at row {first}) and have been sorted.",)
     check_unique(stamps, order, where)
     return on_grid(stamps[order], order, notes, where, frequency=frequency, irregular=irregular)
+
+
+def check_frequency(frequency: str | None) -> None:
+    """Refuse what pandas does not know as a frequency."""
+    from pandas.tseries.frequencies import to_offset
+
+    try:
+        to_offset(frequency)
+    except ValueError as error:
+        raise ArgumentError(
+            f"{frequency!r} is not a frequency: use a pandas alias such as 'h', '15min' or 'MS'."
+        ) from error
 
 
 def counted(column: pd.Series, where: str) -> Timeline:
@@ -136,13 +149,14 @@ def on_grid(
 ) -> Timeline:
     """Sorted timestamps on their regular grid; rows missing there become -1."""
     import pandas as pd
+    from pandas.tseries.frequencies import to_offset
 
     if len(stamps) < 3:
         return Timeline(order, stamps, frequency, notes)
     index = pd.DatetimeIndex(stamps)
     regular = pd.infer_freq(index)
-    if regular is not None:
-        return Timeline(order, stamps, frequency or regular, notes)
+    if regular is not None and (frequency is None or to_offset(frequency) == to_offset(regular)):
+        return Timeline(order, stamps, regular, notes)
     grid = full_grid(index, frequency)
     if grid is None:
         if irregular == "keep":
@@ -159,17 +173,18 @@ def on_grid(
 
 
 def full_grid(index: pd.DatetimeIndex, frequency: str | None) -> pd.DatetimeIndex | None:
-    """The regular grid that all of `index` lies on, if at least half of it is there."""
+    """The tightest regular grid that all of `index` lies on, if at least half of it is there."""
     import pandas as pd
 
     step = pd.Series(index).diff().median()
-    for candidate in (frequency, step, *CALENDAR_STEPS):
-        if candidate is None or (index[-1] - index[0]) / step > 4 * len(index):
-            continue
-        grid = pd.date_range(index[0], index[-1], freq=candidate)
-        if len(grid) <= 2 * len(index) and (grid.get_indexer(index) >= 0).all():
-            return grid
-    return None
+    # A stray date far away would make a grid that does not fit into memory.
+    if (index[-1] - index[0]) / step > 4 * len(index):
+        return None
+    candidates = (frequency,) if frequency else (step, *CALENDAR_STEPS)
+    grids = [pd.date_range(index[0], index[-1], freq=candidate) for candidate in candidates]
+    fitting = [grid for grid in grids if (grid.get_indexer(index) >= 0).all()]
+    tightest = min(fitting, key=len, default=None)
+    return None if tightest is None or len(tightest) > 2 * len(index) else tightest
 
 
 def uneven(stamps: np.ndarray, order: np.ndarray, where: str) -> DataError:

@@ -102,7 +102,7 @@ def read_array(path: Path) -> np.ndarray:
     try:
         if path.suffix == ".npy":
             return np.asanyarray(np.load(path, mmap_mode="c", allow_pickle=False))
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             key = "values" if "values" in archive.files else archive.files[0]
             if key != "values" and len(archive.files) > 1:
                 raise DataError(f"{path} holds {', '.join(archive.files)}: name one 'values'.")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from sacm.data.tabular import check_file, read_bytes
+from sacm.data.tabular import check_file, is_number, read_bytes
 from sacm.errors import DataError
 
 
@@ -81,15 +80,15 @@ def parse_case(text: str, where: str) -> tuple[np.ndarray, str]:
 
 def parse_channel(text: str, where: str) -> np.ndarray:
     """Comma-separated numbers; `?` is missing."""
-    expected = text.count(",") + 1
-    with warnings.catch_warnings():
-        # NumPy stops at the first thing that is no number; the count below says so clearly.
-        warnings.simplefilter("ignore")
-        values = np.fromstring(text.replace("?", "nan"), dtype=np.float32, sep=",")
-    if len(values) != expected:
-        found = text.split(",")[len(values)].strip()
-        raise DataError(f"{where}: value {len(values) + 1} of a channel is {found!r}, no number.")
-    return values
+    entries = text.replace("?", "nan").split(",")
+    try:
+        return np.array(entries, dtype=np.float32)
+    except ValueError as error:
+        wrong = next(i for i, entry in enumerate(entries) if not is_number(entry))
+        found = entries[wrong].strip()
+        raise DataError(
+            f"{where}: value {wrong + 1} of a channel is {found!r}, no number."
+        ) from error
 
 
 def pad(cases: list[np.ndarray], channels: int, length: int) -> np.ndarray:

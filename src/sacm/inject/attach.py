@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from torch import Tensor, nn
@@ -50,20 +50,21 @@ def attach(
     to leave ordinary. site_layouts: where the windows sit at a site, when the probe cannot tell.
     """
     _check_model(model, coverage)
+    stated = _checked_layouts(site_layouts)
+    # Sites of functional calls carry a colon in their name and show themselves to the probe only.
+    by_call = {*_functional(skip, "skip", coverage), *_functional(stated, "site_layouts", coverage)}
     window = WindowArgument(model, input_arg, window_layout, _checked_channels(channels))
     modulator = CapacityModulator(window=window, config=config or SACMConfig(), scorer=scorer)
-    by_call = [glob for glob in skip if ":" in glob]  # sites of functional calls, known later
     found = discover(model, [glob for glob in skip if glob not in by_call])
     hosts = match_modules(names_of(model), insert_after, "insert_after")
     inserted = [_inserted(host, names_of(model)[host][0]) for host in hosts]
     _adopt(modulator, found, inserted)
-    stated = dict(site_layouts or {})
-    state_layouts(modulator.sites, {k: v for k, v in stated.items() if ":" not in k})
+    state_layouts(modulator.sites, {k: v for k, v in stated.items() if k not in by_call})
     if coverage == "all":
         modulator.coverage = FunctionalCoverage(
             modulator.state,
-            skip=by_call,
-            site_layouts={k: v for k, v in stated.items() if ":" in k},
+            skip=[glob for glob in skip if glob in by_call],
+            site_layouts={k: v for k, v in stated.items() if k in by_call},
         )
     elif not modulator.adaptive:
         warnings.warn(
@@ -83,6 +84,9 @@ def attach(
         except BaseException:
             detach(model)
             raise
+        if not any(site.adaptive for site in modulator.sites):  # the probe has said so
+            detach(model)
+            modulator.coverage = None
     return modulator
 
 
@@ -93,13 +97,14 @@ def detach(model: Model) -> Model:
         return model
     for host, _ in modulator.adaptive:
         if isinstance(host, InsertedSite):
-            _remove_hook(host.host._forward_hooks, host)
+            _remove_hook(host.host, host)
         else:
             host.__class__ = ORIGINAL[type(host)]
             del host.__dict__["sacm_site"]
     if modulator.coverage is not None:
         modulator.coverage.unwrap()
-    _remove_hook(model._forward_pre_hooks, modulator.before_forward, model)
+    _remove_hook(model, modulator.before_forward)
+    _remove_hook(model, modulator.after_forward)
     delattr(model, NAME)
     return model
 
@@ -126,6 +131,7 @@ def _install(model: nn.Module, modulator: CapacityModulator) -> None:
     modulator.to(reference.device).train(model.training)
     model.add_module(NAME, modulator)
     model.register_forward_pre_hook(modulator.before_forward, with_kwargs=True)
+    model.register_forward_hook(modulator.after_forward, always_call=True)
 
 
 def _adopt(
@@ -146,11 +152,15 @@ def _inserted(host: nn.Module, name: str) -> InsertedSite:
     return InsertedSite(Site(name or "(root)", f"inserted after {type(host).__name__}"), host)
 
 
-def _remove_hook(table: Any, hook: Any, owner: nn.Module | None = None) -> None:
-    for key in [key for key, value in table.items() if value == hook]:
-        del table[key]
-        if owner is not None:
-            owner._forward_pre_hooks_with_kwargs.pop(key, None)
+def _remove_hook(module: nn.Module, hook: Any) -> None:
+    """Found by value: the handle that registering returned does not survive a copy."""
+    for table, flags in (
+        (module._forward_pre_hooks, module._forward_pre_hooks_with_kwargs),
+        (module._forward_hooks, module._forward_hooks_always_called),
+    ):
+        for key in [key for key, value in table.items() if value == hook]:
+            del table[key]
+            flags.pop(key, None)
 
 
 def _as_call(model: nn.Module, example: Any) -> Call:
@@ -178,6 +188,25 @@ def _check_model(model: nn.Module, coverage: str) -> None:
         raise ArgumentError(f"{name} has no trainable parameters, so there is nothing to modulate.")
     if coverage not in ("modules", "all"):
         raise ArgumentError(f"coverage must be 'modules' or 'all', got {coverage!r}.")
+
+
+def _checked_layouts(stated: Mapping[str, SiteLayout] | None) -> dict[str, SiteLayout]:
+    for glob, layout in (stated or {}).items():
+        if not isinstance(layout, SiteLayout):
+            raise ArgumentError(f"site_layouts[{glob!r}] must be a SiteLayout, got {layout!r}.")
+    return dict(stated or {})
+
+
+def _functional(globs: Iterable[str], argument: str, coverage: str) -> list[str]:
+    """Those of the names and globs that mean functional dropout, such as `encoder:dropout`."""
+    if isinstance(globs, str):
+        raise ArgumentError(f"{argument} must be a list of names, got the string {globs!r}.")
+    found = [glob for glob in globs if ":" in glob]
+    if found and coverage != "all":
+        raise ArgumentError(
+            f"{argument}: {found[0]!r} names a functional dropout, which needs coverage='all'."
+        )
+    return found
 
 
 def _checked_channels(channels: int) -> int:

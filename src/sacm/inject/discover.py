@@ -24,11 +24,11 @@ def discover(model: nn.Module, skip: Sequence[str]) -> dict[nn.Module, Site]:
         site = _classify(module, aliases[0])
         if site is None:
             continue
-        if len(aliases) > 1:
+        if site.adaptive and len(aliases) > 1:
             site.reason = f"tied: also {', '.join(aliases[1:])}"
         if site.adaptive and module in skipped:
             site.adaptive, site.reason = False, "skipped on request: ordinary dropout"
-        elif site.adaptive and _is_frozen(model, aliases[0]):
+        elif site.adaptive and all(_is_frozen(model, alias) for alias in aliases):
             site.adaptive, site.reason = False, "frozen: nothing around it is trained"
         found[module] = site
     return found
@@ -50,27 +50,32 @@ def match_modules(
         raise ArgumentError(f"{argument} must be a list of names, got the string {globs!r}.")
     matched: dict[nn.Module, None] = {}
     for glob in globs:
-        hits = [m for m, aliases in names.items() if any(_matches(a, glob) for a in aliases)]
+        hits = [m for m, aliases in names.items() if any(matches(a, glob) for a in aliases)]
         if not hits:
             raise ArgumentError(f"{argument}: no module of the model matches {glob!r}.")
         matched.update(dict.fromkeys(hits))
     return list(matched)
 
 
-def state_layouts(sites: Sequence[Site], stated: Mapping[str, SiteLayout] | None) -> None:
+def state_layouts(sites: Sequence[Site], stated: Mapping[str, SiteLayout]) -> None:
     """Give the layouts a user stated, by name or glob, to their sites."""
-    for glob, layout in (stated or {}).items():
-        if not isinstance(layout, SiteLayout):
-            raise ArgumentError(f"site_layouts[{glob!r}] must be a SiteLayout, got {layout!r}.")
-        hits = [site for site in sites if _matches(site.name, glob)]
-        if not hits:
+    check_matches(sites, stated, "site_layouts")
+    for glob, layout in stated.items():
+        for site in sites:
+            if matches(site.name, glob):
+                site.stated = layout
+
+
+def check_matches(sites: Sequence[Site], globs: Iterable[str], argument: str) -> None:
+    """Every name or glob must mean at least one site."""
+    for glob in globs:
+        if not any(matches(site.name, glob) for site in sites):
             known = ", ".join(site.name for site in sites) or "none"
-            raise ArgumentError(f"site_layouts: no dropout site matches {glob!r}; sites: {known}.")
-        for site in hits:
-            site.stated = layout
+            raise ArgumentError(f"{argument}: no dropout site matches {glob!r}; sites: {known}.")
 
 
-def _matches(name: str, glob: str) -> bool:
+def matches(name: str, glob: str) -> bool:
+    """Whether a name is meant; the brackets of `attention:dropout[1]` may stand for themselves."""
     return name == glob or fnmatch.fnmatchcase(name, glob)
 
 

@@ -10,26 +10,33 @@ from torch import Tensor
 from sacm.inject.layout import SiteLayout
 
 _NOISE = 1e-5  # movements this much smaller than the largest are rounding, not dependence
+FAINT = 0.1  # a row still belongs to a window if no other moves it by more than this share
 
 
-def moved(base: Tensor, other: Tensor) -> Tensor:
-    """Which entries of an activation changed, boolean, same shape."""
-    if not base.is_floating_point():
-        return base != other
-    change = (torch.nan_to_num(other.double()) - torch.nan_to_num(base.double())).abs()
-    return change > _NOISE * change.max() if change.numel() else change > 0
+def movement(base: Tensor, other: Tensor) -> Tensor:
+    """How far each entry of an activation moved, same shape; rounding counts as 0."""
+    if not base.is_floating_point() and not base.is_complex():
+        return (base != other).double()
+    change = (torch.nan_to_num(other) - torch.nan_to_num(base)).abs().double()
+    return change.where(change > _NOISE * change.max(), 0.0) if change.numel() else change
 
 
-def find_layout(evidence: Sequence[Tensor]) -> SiteLayout | None:
+def rows_moved(change: Tensor, dim: int) -> Tensor:
+    """The largest movement in each row of one dimension, `[rows]`."""
+    others = [d for d in range(change.dim()) if d != dim]
+    return (change.amax(dim=others) if others else change).cpu()
+
+
+def find_layout(changes: Sequence[Tensor], *, cross_talk: float = 0.0) -> SiteLayout | None:
     """The layout that explains what moved when each of the windows was disturbed in turn.
 
-    `evidence[i]` marks the entries that moved with window i. None when no layout explains it: the
-    activation mixes windows. The caller has made sure that something moved.
+    `changes[i]` is the movement under window i. None when no layout explains it: the activation
+    mixes windows, by more than the share `cross_talk`. The caller has made sure that something
+    moved.
     """
-    windows, shape = len(evidence), evidence[0].shape
     best: tuple[float, SiteLayout] | None = None
-    for layout in candidates(shape, windows):
-        share = _explained(evidence, layout)
+    for layout in candidates(changes[0].shape, len(changes)):
+        share = _explained(changes, layout, cross_talk)
         if share > 0 and (best is None or share > best[0]):
             best = share, layout
     return None if best is None else best[1]
@@ -45,15 +52,12 @@ def candidates(shape: Sequence[int], windows: int) -> Iterator[SiteLayout]:
                 yield SiteLayout(dim, fold, batch_major=False)
 
 
-def _explained(evidence: Sequence[Tensor], layout: SiteLayout) -> float:
-    """Share of the owned entries that moved, or 0 if an entry moved that another window owns."""
-    owners = layout.owners(len(evidence))
-    hits = 0
-    for window, entries in enumerate(evidence):
-        others = [d for d in range(entries.dim()) if d != layout.dim]
-        rows = entries.any(dim=others) if others else entries
-        rows = rows.cpu()
-        if bool((rows & (owners != window)).any()):
-            return 0.0
-        hits += int(rows.sum())
-    return hits / len(owners)
+def _explained(changes: Sequence[Tensor], layout: SiteLayout, cross_talk: float) -> float:
+    """Share of the rows that their owner moved, or 0 if another window moves one too far."""
+    moved = torch.stack([rows_moved(change, layout.dim) for change in changes])  # [windows, rows]
+    owners = layout.owners(len(changes)).unsqueeze(0)
+    by_owner = moved.gather(0, owners)  # [1, rows]
+    by_others = moved.scatter(0, owners, 0.0)
+    if bool((by_others > cross_talk * by_owner).any()):
+        return 0.0
+    return float((by_owner > 0).double().mean())

@@ -3,13 +3,14 @@
 `torch.nn.functional.dropout`, the `dropout_p` of scaled-dot-product attention and the attention
 dropout inside `nn.MultiheadAttention` have no module to replace. Each module whose forward makes
 such calls (its owner) runs under a torch-function mode that turns them into adaptive sites; the
-owner rather than the model, so that activation checkpointing, which re-runs parts, is covered too.
+owner rather than the model, so that activation checkpointing, which re-runs modules, is covered
+too.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import functools
+import inspect
 import math
 import types
 from collections.abc import Callable, Sequence
@@ -20,8 +21,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from sacm.inject.discover import check_matches, matches
 from sacm.inject.layout import SiteLayout
-from sacm.inject.sites import Site
+from sacm.inject.sites import Site, feature_shape
 from sacm.inject.state import ModulationState
 
 Tap = Callable[[Site, Tensor], Tensor | None]
@@ -42,6 +44,7 @@ class FunctionalCoverage:
         self.site_layouts = site_layouts or {}
         self.owners: list[OwnerForward] = []
         self.stack: list[OwnerForward] = []
+        self.interceptor: _Interceptor | None = None
         self.tap: Tap | None = None
 
     @property
@@ -62,18 +65,22 @@ class FunctionalCoverage:
 
     def tapped(self, tap: Tap) -> RemovableTap:
         """Show every functional site to the probe until the returned handle is removed."""
-        self.tap = tap
-        return RemovableTap(self)
+        handle = RemovableTap(self)
+        # A probe in the middle of a forward runs the model from its beginning.
+        self.stack, self.tap = [], tap
+        return handle
 
-    def prune(self) -> None:
-        """After the probe, only modules with a site of their own, or exempt ones, stay wrapped."""
-        if not self.sites:
-            self.unwrap()
-            return
+    def finish_probe(self) -> None:
+        """Modules stay wrapped that called dropout, are exempt, or that no pass of it reached."""
+        check_matches(self.sites, self.skip, "skip")
+        check_matches(self.sites, self.site_layouts, "site_layouts")
+        stay = [owner for owner in self.owners if owner.sites or owner.exempt or not owner.ran]
+        if all(owner.exempt for owner in stay):
+            stay = []
         for owner in self.owners:
-            if not owner.sites and not owner.exempt:
+            if owner not in stay:
                 owner.unwrap()
-        self.owners = [owner for owner in self.owners if owner.sites or owner.exempt]
+        self.owners = stay
 
     def unwrap(self) -> None:
         """Give every module its own forward back."""
@@ -85,10 +92,10 @@ class FunctionalCoverage:
         """A functional site, named after its owner: `encoder.attention:dropout`."""
         name = f"{owner}:{kind}" + (f"[{ordinal}]" if ordinal else "")
         site = Site(name, f"functional {kind}", state=self.state)
-        if any(fnmatch.fnmatchcase(name, glob) for glob in self.skip):
+        if any(matches(name, glob) for glob in self.skip):
             site.adaptive, site.reason = False, "skipped on request: ordinary dropout"
         for glob, layout in self.site_layouts.items():
-            if fnmatch.fnmatchcase(name, glob):
+            if matches(name, glob):
                 site.stated = layout
         return site
 
@@ -97,11 +104,11 @@ class RemovableTap:
     """Ends what `FunctionalCoverage.tapped` began."""
 
     def __init__(self, coverage: FunctionalCoverage) -> None:
-        self.coverage = coverage
+        self.coverage, self.stack, self.tap = coverage, coverage.stack, coverage.tap
 
     def remove(self) -> None:
         """Stop showing."""
-        self.coverage.tap = None
+        self.coverage.stack, self.coverage.tap = self.stack, self.tap
 
 
 class OwnerForward:
@@ -112,29 +119,38 @@ class OwnerForward:
     ) -> None:
         self.module, self.name, self.coverage, self.exempt = module, name, coverage, exempt
         self.original = module.__dict__.get("forward")
+        self.ran = False
         self.sites: dict[tuple[str, int], Site] = {}
         self.calls: dict[str, int] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The module's own forward, with its functional dropout made adaptive in training."""
         if not self.module.training:
-            return self._forward(*args, **kwargs)
+            return self.own_forward(*args, **kwargs)
+        self.ran = True
         stack = self.coverage.stack
         outer_calls, self.calls = self.calls, {}
         stack.append(self)
         try:
             if len(stack) > 1:
-                return self._forward(*args, **kwargs)
+                return self.own_forward(*args, **kwargs)
             with _Interceptor(self.coverage):
-                return self._forward(*args, **kwargs)
+                return self.own_forward(*args, **kwargs)
         finally:
             stack.pop()
             self.calls = outer_calls
 
-    def _forward(self, *args: Any, **kwargs: Any) -> Any:
+    @property
+    def own_forward(self) -> Any:
+        """What the module's forward was."""
         if self.original is not None:
-            return self.original(*args, **kwargs)
-        return type(self.module).forward(self.module, *args, **kwargs)
+            return self.original
+        return types.MethodType(type(self.module).forward, self.module)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """Trainers read the arguments of a model from its forward."""
+        return inspect.signature(self.own_forward)
 
     def next_site(self, kind: str) -> Site:
         """The site of the next call of this kind in the running forward."""
@@ -159,14 +175,27 @@ class _Interceptor(TorchFunctionMode):
     def __init__(self, coverage: FunctionalCoverage) -> None:
         super().__init__()
         self.coverage = coverage
+        self.outer = coverage.interceptor
+
+    def __enter__(self) -> _Interceptor:
+        self.coverage.interceptor = self
+        super().__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        super().__exit__(*exception)
+        self.coverage.interceptor = self.outer
 
     def __torch_function__(
         self, func: Any, _types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
+        handler = _HANDLERS.get(func)
+        # The one around a probe in mid-forward leaves what happens inside to the probe's own.
+        if handler is None or self is not self.coverage.interceptor:
+            return func(*args, **kwargs)
         owner = self.coverage.stack[-1]
-        handler = None if owner.exempt else _HANDLERS.get(func)
-        return func(*args, **kwargs) if handler is None else handler(owner, func, *args, **kwargs)
+        return func(*args, **kwargs) if owner.exempt else handler(owner, func, *args, **kwargs)
 
 
 def _drop(owner: OwnerForward, site: Site, h: Tensor, mask_shape: Sequence[int]) -> Tensor:
@@ -191,9 +220,9 @@ def _dropout(
     site = owner.next_site(func.__name__)
     if not site.adaptive:
         return func(input, p, training, inplace)
-    featurewise = func is not F.dropout
-    lead = input.shape[:2] if featurewise else input.shape
-    return _drop(owner, site, input, (*lead, *(1,) * (input.dim() - len(lead))))
+    spatial = _SPATIAL.get(func)
+    shape = input.shape if spatial is None else feature_shape(input, spatial)
+    return _drop(owner, site, input, shape)
 
 
 def _attention(
@@ -229,7 +258,8 @@ def attention_weights(
     scale: float | None = None,
 ) -> Tensor:
     """`softmax(q k^T scale + mask)` `[..., Tq, Tk]`; rows that see no key are zero."""
-    logits = query @ key.transpose(-2, -1) * (scale or 1 / math.sqrt(query.shape[-1]))
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    logits = query @ key.transpose(-2, -1) * scale
     if is_causal:
         visible = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).tril()
         logits = logits.masked_fill(~visible, -math.inf)
@@ -248,6 +278,8 @@ def _multi_head_attention(owner: OwnerForward, func: Any, *args: Any, **kwargs: 
     """Torch's own function, its code untouched, with the dropping calls in it led to our sites."""
     names = {
         **func.__globals__,
+        # Whoever else listens (an outer model, a default device) must not take the call over.
+        "has_torch_function": lambda _: False,
         "dropout": functools.partial(_dropout, owner, F.dropout),
         "scaled_dot_product_attention": functools.partial(
             _attention, owner, F.scaled_dot_product_attention
@@ -265,6 +297,7 @@ def _not_covered(owner: OwnerForward, func: Any, *args: Any, **kwargs: Any) -> A
     return func(*args, **kwargs)
 
 
+_SPATIAL = {F.dropout1d: 1, F.dropout2d: 2, F.dropout3d: 3}
 _HANDLERS: dict[Any, Callable[..., Any]] = {
     F.dropout: _dropout,
     F.dropout1d: _dropout,

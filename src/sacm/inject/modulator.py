@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.inject.functional import FunctionalCoverage
 from sacm.inject.probe import Probe, Tap
+from sacm.inject.repeatable import repeatable
 from sacm.inject.sites import InsertedSite, Site
 from sacm.inject.state import Call, ModulationState
 from sacm.inject.summary import summarise
@@ -46,7 +47,7 @@ class CapacityModulator(nn.Module):
         self.left_alone: list[Site] = []
         self.coverage: FunctionalCoverage | None = None
         self.probed = False
-        self.random_evaluation = False
+        self.random_evaluation: list[str] = []  # paths of what is random in evaluation
         self.register_load_state_dict_pre_hook(_keep_own_values)
 
     @property
@@ -67,7 +68,8 @@ class CapacityModulator(nn.Module):
 
     def summary(self) -> str:
         """A table of the sites and the number of parameters added."""
-        added = sum(p.numel() for p in self.parameters())
+        unchanged = not self.adaptive and self.coverage is None
+        added = 0 if unchanged else sum(p.numel() for p in self.parameters())
         return summarise(self.sites, added, random_evaluation=self.random_evaluation)
 
     @contextmanager
@@ -84,18 +86,22 @@ class CapacityModulator(nn.Module):
         finally:
             self.state.forced = before
 
-    def forward(self, window: Tensor) -> Tensor:
-        """Windows `[B, L, C]` to rates `[B]`; leaves both scores and rates in `state`."""
+    def forward(self, value: Any, *_: Any) -> Any:
+        """Pass a value through: `nn.Sequential` calls this child like every other."""
+        return value
+
+    def rates_of(self, window: Tensor) -> Tensor:
+        """Windows `[B, L, C]` to rates `[B]`; leaves the scores in `state`."""
         reliable = None
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
             window = torch.where(reliable.view(-1, 1, 1), window, 0)
         result = self.scorer(window)
-        scores = result if isinstance(result, Tensor) else result.scores
-        if scores.shape != window.shape[:1]:
+        scores = getattr(result, "scores", result)
+        if not isinstance(scores, Tensor) or scores.shape != window.shape[:1]:
+            found = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
             raise ArgumentError(
-                f"the scorer must give one score per window, [{window.shape[0]}], but gave "
-                f"{list(scores.shape)}."
+                f"the scorer must give one score per window, [{window.shape[0]}], but gave {found}."
             )
         with torch.autocast(window.device.type, enabled=False):
             rates: Tensor = self.mapper(scores.float() if scores.itemsize < 4 else scores, reliable)
@@ -120,7 +126,7 @@ class CapacityModulator(nn.Module):
             self.probe(Call(model, args, kwargs))
         forced = self.state.forced
         if forced is None:
-            self.state.rates = self(window)
+            self.state.rates = repeatable(self.rates_of, window, self.parameters())
         elif forced.shape[0] != window.shape[0]:
             raise ArgumentError(
                 f"{forced.shape[0]} forced rates were given for a batch of {window.shape[0]}."
@@ -128,21 +134,24 @@ class CapacityModulator(nn.Module):
         else:
             self.state.rates = forced.to(window.device)
 
-    def probe(self, call: Call, *, training: bool = False) -> None:
-        """Find the layout of every site on a batch; see `sacm.inject.probe`."""
-        self.state.probing = True
-        rates, self.state.rates = self.state.rates, None
-        try:
-            # Functional dropout shows itself in training only.
-            training = training or self.coverage is not None
-            stated = getattr(call.model, "sacm_layouts", {})
-            probe = Probe(call.model, self.window, self._taps, stated, training=training)
-            random_evaluation = probe.run(call)
-        finally:
-            self.state.probing = False
-            self.state.rates = rates
+    def after_forward(self, model: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        """Forward hook of the attached model, called even if it raised."""
+        if not self.state.probing:
+            self.state.end()
+
+    def probe(self, call: Call, *, wanted: Site | None = None) -> None:
+        """Find the layout of every site, or of one that surprised; see `sacm.inject.probe`."""
+        # Functional dropout, and what surprised in training, show themselves in training only.
+        training = wanted is not None or self.coverage is not None
+        stated = getattr(call.model, "sacm_layouts", {})
+        probe = Probe(call.model, self.window, self._taps, stated, training=training)
+        with ExitStack() as stack:
+            for module in call.model.modules():  # attached models inside this one keep still too
+                if isinstance(module, CapacityModulator):
+                    stack.enter_context(module.state.passive())
+            random_evaluation = probe.run(call, wanted=wanted)
         if not self.probed:
-            self._finish_probe(call.model, random_evaluation=random_evaluation)
+            self._finish_probe(call.model, random_evaluation)
 
     def _taps(self, tap: Tap) -> Iterator[Any]:
         """Install a tap at every site; yields what removes it."""
@@ -152,17 +161,25 @@ class CapacityModulator(nn.Module):
         if self.coverage is not None:
             yield self.coverage.tapped(tap)
 
-    def _finish_probe(self, model: nn.Module, *, random_evaluation: bool) -> None:
+    def _finish_probe(self, model: nn.Module, random_evaluation: list[str]) -> None:
+        if self.coverage is not None:
+            self.coverage.finish_probe()
         self.probed = True
         self.random_evaluation = random_evaluation
         for site in self.sites:
             site.reached = bool(site.reached)
-        if self.coverage is not None:
-            self.coverage.prune()
+        if not any(site.adaptive for site in self.sites):
+            warnings.warn(
+                f"{type(model).__name__} has no dropout to make adaptive, neither modules nor "
+                "functional; add sites with insert_after=[…].",
+                SACMWarning,
+                stacklevel=2,
+            )
         if random_evaluation:
             warnings.warn(
-                f"{type(model).__name__}: two evaluations of the same windows differ (dropout "
-                "without a training check, or sampled attention), so its predictions are random.",
+                f"{type(model).__name__}: two evaluations of the same windows differ in "
+                f"{', '.join(random_evaluation)} (dropout without a training check, or sampled "
+                "attention), so its predictions are random.",
                 SACMWarning,
                 stacklevel=2,
             )

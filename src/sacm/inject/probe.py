@@ -8,7 +8,7 @@ the other side: disturb rows of their output and watch whose result moves.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -17,14 +17,20 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.utils._pytree import tree_flatten, tree_map
 
-from sacm.inject.evidence import candidates, find_layout, moved
+from sacm.inject.evidence import FAINT, candidates, find_layout, movement, rows_moved
 from sacm.inject.layout import SiteLayout
+from sacm.inject.random_parts import random_parts, same_tensors, tensors_in
 from sacm.inject.sites import Site
 from sacm.inject.state import Call
-from sacm.inject.trace_free import untouched
+from sacm.inject.trace_free import seed_everything, untouched
 from sacm.inject.window_argument import WindowArgument
 
 _WINDOWS = 3  # few enough to be quick, odd so that fewer shapes divide by accident
+# How strong a disturbance is, and how much cross-talk between windows counts as none. A choice made
+# for the whole batch at once (the lags with the highest mean correlation) may flip under a strong
+# disturbance of one window and move them all; a weak one leaves it alone.
+_ATTEMPTS = ((1.0, 0.0), (1e-3, FAINT))
+_FEW_SEEDS, _MANY_SEEDS = 3, 32  # tried to reach all sites, and to reach one that is wanted
 
 Tap = Callable[[Site, Tensor], Tensor | None]
 Tapper = Callable[[Tap], Iterable[Any]]  # installs a tap at every site, yields removable handles
@@ -40,6 +46,16 @@ class Pass:
 
 
 @dataclasses.dataclass
+class OutputSide:
+    """A pass, and the returned tensors (index, layout) in which every window's part is known."""
+
+    inputs: Call
+    seed: int
+    base: Pass
+    readable: Sequence[tuple[int, SiteLayout]]
+
+
+@dataclasses.dataclass
 class Probe:
     """A model, its window argument and a way to watch its sites."""
 
@@ -49,20 +65,56 @@ class Probe:
     stated: Mapping[str, SiteLayout]  # what the model itself says of its sites
     training: bool = False
 
-    def run(self, call: Call) -> bool:
-        """Fill in `layouts` and `reached` of the sites; True if the evaluation itself is random."""
+    def run(self, call: Call, *, wanted: Site | None = None) -> list[str]:
+        """Fill in `layouts` and `reached` of the sites; returns what is random in evaluation.
+
+        `wanted` is a site that must be reached, however rarely the model gets there.
+        """
         with untouched(self.model):
             inputs = _few_windows(call, self.window)
             self._set_flags(training=False)
-            base, again = self._pass(inputs), self._pass(inputs, seed=1)
-            random_evaluation = _differ(base, again)
-            if self.training:
-                self._set_flags(training=True)
-                base = self._pass(inputs)
-            disturbed = [self._pass(_disturb(inputs, self.window, i)) for i in range(_WINDOWS)]
-            unmoved = _read(base, disturbed)
-            self._from_the_output(inputs, base, disturbed, unmoved)
-        return random_evaluation
+            random = self._random_evaluation(inputs) if wanted is None else []
+            self._set_flags(training=self.training)
+            for seed in self._telling_seeds(inputs, wanted):
+                self._resolve(inputs, seed)
+        return random
+
+    def _random_evaluation(self, inputs: Call) -> list[str]:
+        first, second = self._pass(inputs, seed=0), self._pass(inputs, seed=1)
+        if same_tensors(first.outputs, second.outputs):
+            return []
+        return random_parts(self.model, lambda seed: self._pass(inputs, seed=seed))
+
+    def _telling_seeds(self, inputs: Call, wanted: Site | None) -> Iterator[int]:
+        """Seeds that show new sites; more than one where training leaves out layers at random."""
+        if not self.training:
+            yield 0
+            return
+        seen: set[Site] = set()
+        for seed in range(_MANY_SEEDS):
+            if seed >= _FEW_SEEDS and (wanted is None or wanted in seen):
+                return
+            calls = set(self._pass(inputs, seed=seed).calls)
+            if calls - seen:
+                seen |= calls
+                yield seed
+
+    def _resolve(self, inputs: Call, seed: int) -> None:
+        """Find the layout of every call that a pass with this seed makes."""
+        base = self._pass(inputs, seed=seed)
+        for strength, cross_talk in _ATTEMPTS:
+            disturbed = [
+                self._pass(_disturb(inputs, self.window, i, strength), seed=seed)
+                for i in range(_WINDOWS)
+            ]
+            reading = _read(base, disturbed, cross_talk)
+            if not reading.mixed and not reading.unlike:
+                break
+        for site, index in reading.mixed:
+            self._trust_the_model(site, base.calls[site][index])
+        readable = _readable_outputs(base, disturbed)
+        for site, index in reading.unmoved:
+            self._from_the_output(OutputSide(inputs, seed, base, readable), site, index)
 
     def _set_flags(self, *, training: bool) -> None:
         """Evaluation, or training with the statistics of normalisation layers held still."""
@@ -77,44 +129,35 @@ class Probe:
             seen.append(h.detach().clone())
             return None if alter is None else alter(site, len(seen) - 1, h)
 
-        torch.manual_seed(seed)
-        with ExitStack() as stack:
+        with untouched(self.model), ExitStack() as stack:
+            seed_everything(seed)
             for handle in self.install(tap):
                 stack.callback(handle.remove)
             result = self.model.forward(*_copy(inputs.args), **_copy(inputs.kwargs))
-        return Pass(calls, [t.detach() for t in _tensors(result)])
+        return Pass(calls, [t.detach() for t in tensors_in(result) if t.dim()])
 
-    def _from_the_output(
-        self,
-        inputs: Call,
-        base: Pass,
-        disturbed: Sequence[Pass],
-        unmoved: Sequence[tuple[Site, int]],
-    ) -> None:
-        """Resolve the calls whose input never moved by disturbing their output."""
-        readable = _readable_outputs(base, disturbed)
-        for site, index in unmoved:
-            shape = tuple(base.calls[site][index].shape)
-            if site.stated is not None or shape in site.layouts:
-                continue
-            stated = self.stated.get(site.name)
-            found = [stated] if stated is not None else candidates(shape, _WINDOWS)
-            for layout in found:
-                if layout is stated or self._explains(inputs, base, readable, site, index, layout):
-                    site.layouts[shape] = layout
-                    break
-            else:
-                raise site.unresolved(shape, "depends on no window, and moves no window's result")
+    def _trust_the_model(self, site: Site, h: Tensor) -> None:
+        """The model's own statement decides about an activation that seems to mix windows."""
+        stated = self.stated.get(site.name)
+        if stated is not None and stated.fits(h.shape, _WINDOWS):
+            site.learn(h.shape, stated)
+        elif site.adaptive and site.stated is None:
+            raise site.unresolved(h.shape, f"mixes the rows of the {_WINDOWS} probed windows")
 
-    def _explains(
-        self,
-        inputs: Call,
-        base: Pass,
-        readable: Sequence[tuple[int, SiteLayout]],
-        site: Site,
-        index: int,
-        layout: SiteLayout,
-    ) -> bool:
+    def _from_the_output(self, side: OutputSide, site: Site, index: int) -> None:
+        """Resolve a call whose input never moved by disturbing its output."""
+        shape = side.base.calls[site][index].shape
+        if site.stated is not None or any(seen == shape for seen, _ in site.layouts):
+            return
+        stated = self.stated.get(site.name)
+        found = [stated] if stated is not None else candidates(shape, _WINDOWS)
+        for layout in found:
+            if layout is stated or self._explains(side, site, index, layout):
+                site.learn(shape, layout)
+                return
+        raise site.unresolved(shape, "depends on no window, and moves no window's result")
+
+    def _explains(self, side: OutputSide, site: Site, index: int, layout: SiteLayout) -> bool:
         """Whether disturbing what a layout says is window i moves window i's result alone."""
         owners = layout.owners(_WINDOWS)
         for window in range(_WINDOWS):
@@ -128,13 +171,12 @@ class Probe:
                 noise = noise.to(h.device, h.dtype).index_select(layout.dim, where)
                 return h.index_add(layout.dim, where, noise)
 
-            changed = self._pass(inputs, alter=alter)
-            marks = [moved(base.outputs[i], changed.outputs[i]) for i, _ in readable]
-            if not any(bool(mark.any()) for mark in marks):
+            outputs = self._pass(side.inputs, seed=side.seed, alter=alter).outputs
+            changes = [movement(side.base.outputs[i], outputs[i]) for i, _ in side.readable]
+            if not any(bool(change.any()) for change in changes):
                 return False
-            for mark, (_, where) in zip(marks, readable, strict=True):
-                others = [d for d in range(mark.dim()) if d != where.dim]
-                touched = (mark.any(dim=others) if others else mark).cpu()
+            for change, (_, where) in zip(changes, side.readable, strict=True):
+                touched = rows_moved(change, where.dim) > 0
                 if bool((touched & (where.owners(_WINDOWS) != window)).any()):
                     return False
         return True
@@ -145,7 +187,7 @@ def probe_again(site: Site) -> None:
     call = site.state.call
     assert call is not None
     modulator = call.model.get_submodule("sacm_modulator")
-    modulator.probe(call, training=True)  # type: ignore[operator]  # a CapacityModulator
+    modulator.probe(call, wanted=site)  # type: ignore[operator]  # a CapacityModulator
 
 
 def _few_windows(call: Call, window: WindowArgument) -> Call:
@@ -161,7 +203,7 @@ def _few_windows(call: Call, window: WindowArgument) -> Call:
     return Call(call.model, tree_map(take, call.args), tree_map(take, call.kwargs))
 
 
-def _disturb(call: Call, window: WindowArgument, index: int) -> Call:
+def _disturb(call: Call, window: WindowArgument, index: int, strength: float) -> Call:
     """The same windows with noise added to one of them."""
     changed = Call(call.model, _copy(call.args), _copy(call.kwargs))
     target = window.raw(changed.args, changed.kwargs)
@@ -175,7 +217,7 @@ def _disturb(call: Call, window: WindowArgument, index: int) -> Call:
         if tensor.is_floating_point():
             noise = torch.randn(tensor[index].shape, generator=generator).to(tensor)
             spread = torch.nan_to_num(tensor[index]).abs().mean() + 1e-2
-            tensor[index] += noise * spread
+            tensor[index] += noise * spread * strength
     return changed
 
 
@@ -183,59 +225,42 @@ def _copy(tree: Any) -> Any:
     return tree_map(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, tree)
 
 
-def _read(base: Pass, disturbed: Sequence[Pass]) -> list[tuple[Site, int]]:
-    """Layouts from the inputs of the sites; returns the calls whose input never moved."""
-    unmoved = []
+@dataclasses.dataclass
+class Reading:
+    """The calls, as (site, index), that the inputs of the sites leave open."""
+
+    unmoved: list[tuple[Site, int]] = dataclasses.field(default_factory=list)
+    mixed: list[tuple[Site, int]] = dataclasses.field(default_factory=list)
+    unlike: list[tuple[Site, int]] = dataclasses.field(default_factory=list)  # in shape or number
+
+
+def _read(base: Pass, disturbed: Sequence[Pass], cross_talk: float) -> Reading:
+    """Layouts from the inputs of the sites."""
+    reading = Reading()
     for site, calls in base.calls.items():
         site.reached = True
         for index, h in enumerate(calls):
-            shape = tuple(h.shape)
-            marks = [
-                moved(h, other.calls[site][index])
-                for other in disturbed
-                if len(other.calls.get(site, ())) > index
-                and other.calls[site][index].shape == h.shape
-            ]
-            if len(marks) < _WINDOWS:
-                continue
-            if not any(bool(mark.any()) for mark in marks):
-                unmoved.append((site, index))
-                continue
-            layout = find_layout(marks)
-            if layout is not None:
-                site.layouts[shape] = layout
-            elif site.stated is None and site.adaptive:
-                raise site.unresolved(shape, f"mixes the rows of the {_WINDOWS} probed windows")
-    return unmoved
+            others = [p.calls[site][index] for p in disturbed if len(p.calls.get(site, ())) > index]
+            changes = [movement(h, other) for other in others if other.shape == h.shape]
+            if len(changes) < len(disturbed):
+                reading.unlike.append((site, index))
+            elif not any(bool(change.any()) for change in changes):
+                reading.unmoved.append((site, index))
+            elif (layout := find_layout(changes, cross_talk=cross_talk)) is not None:
+                site.learn(h.shape, layout)
+            else:
+                reading.mixed.append((site, index))
+    return reading
 
 
 def _readable_outputs(base: Pass, disturbed: Sequence[Pass]) -> list[tuple[int, SiteLayout]]:
     """The returned tensors in which every window's own part is known."""
     readable = []
     for index, output in enumerate(base.outputs):
-        marks = [moved(output, other.outputs[index]) for other in disturbed]
-        if all(bool(mark.any()) for mark in marks):
-            layout = find_layout(marks)
+        others = [p.outputs[index] for p in disturbed if len(p.outputs) > index]
+        changes = [movement(output, other) for other in others if other.shape == output.shape]
+        if len(changes) == len(disturbed) and all(bool(change.any()) for change in changes):
+            layout = find_layout(changes)
             if layout is not None:
                 readable.append((index, layout))
     return readable
-
-
-def _differ(first: Pass, second: Pass) -> bool:
-    return any(
-        a.shape != b.shape or not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
-        for a, b in zip(first.outputs, second.outputs, strict=True)
-    )
-
-
-def _tensors(result: Any) -> list[Tensor]:
-    """All tensors with a shape in what a model returned, whatever the container."""
-    if isinstance(result, Tensor):
-        return [result] if result.dim() else []
-    if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        result = [getattr(result, f.name) for f in dataclasses.fields(result)]
-    if isinstance(result, dict):
-        result = list(result.values())
-    if isinstance(result, list | tuple):
-        return [tensor for item in result for tensor in _tensors(item)]
-    return []

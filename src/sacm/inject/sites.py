@@ -17,8 +17,9 @@ from sacm.inject.state import ModulationState
 class Site:
     """One place where activations drop, and what is known about it.
 
-    `layouts` maps the shapes the probe saw, at its own small batch, to where the windows sit.
-    `stated` is a layout given by the user; it ends all doubt. `reached` is None before the probe.
+    `layouts` holds the shapes the probe saw, at its own small batch, with where the windows sit in
+    each. `stated` is a layout given by the user; it ends all doubt. `reached` is None before the
+    probe.
     """
 
     name: str
@@ -26,7 +27,7 @@ class Site:
     adaptive: bool = True
     reason: str = ""
     stated: SiteLayout | None = None
-    layouts: dict[tuple[int, ...], SiteLayout] = field(default_factory=dict)
+    layouts: list[tuple[tuple[int, ...], SiteLayout]] = field(default_factory=list)
     reached: bool | None = None
     state: ModulationState = field(default_factory=ModulationState, repr=False)
 
@@ -35,8 +36,13 @@ class Site:
         """Where the windows sit: one layout, several for a site called in several ways, or None."""
         if self.stated is not None:
             return self.stated
-        distinct = tuple(dict.fromkeys(self.layouts.values()))
+        distinct = tuple(dict.fromkeys(layout for _, layout in self.layouts))
         return distinct[0] if len(distinct) == 1 else distinct or None
+
+    def learn(self, shape: Sequence[int], layout: SiteLayout) -> None:
+        """Remember where the probe found the windows in an activation of this shape."""
+        if (tuple(shape), layout) not in self.layouts:
+            self.layouts.append((tuple(shape), layout))
 
     def drop(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
         """Adaptive dropout of an activation, at the rates of the current training forward."""
@@ -54,31 +60,35 @@ class Site:
     def layout_for(self, shape: Sequence[int], batch: int) -> SiteLayout:
         """The layout of an activation of this shape that holds `batch` windows."""
         found = self._known(shape, batch)
-        if found is None and self.state.call is not None and not self.state.probing:
+        if not found and self.stated is None and self.state.call is not None:
             from sacm.inject.probe import probe_again  # the probe knows the sites
 
             probe_again(self)
             found = self._known(shape, batch)
-        if found is None:
+        if not found:
             raise self.unresolved(shape, f"does not hold {batch} windows in any known way")
-        return found
+        if len(found) > 1 and batch > 1:  # a single window owns everything, in whatever way
+            ways = " and as ".join(sorted(map(str, found)))
+            raise self.unresolved(shape, f"is called in several ways of this shape, as {ways}")
+        return found.pop()
 
-    def _known(self, shape: Sequence[int], batch: int) -> SiteLayout | None:
+    def _known(self, shape: Sequence[int], batch: int) -> set[SiteLayout]:
+        """The layouts that explain an activation of this shape."""
         if self.stated is not None:
-            return self.stated if self.stated.fits(shape, batch) else None
-        fitting = {
-            seen: layout
-            for seen, layout in self.layouts.items()
+            return {self.stated} if self.stated.fits(shape, batch) else set()
+        fitting = [
+            (seen, layout)
+            for seen, layout in self.layouts
             if len(seen) == len(shape) and layout.fits(shape, batch)
-        }
-        distinct = set(fitting.values())
+        ]
+        distinct = {layout for _, layout in fitting}
         if len(distinct) > 1:  # several ways of being called: the other dimensions tell them apart
             distinct = {
                 layout
-                for seen, layout in fitting.items()
+                for seen, layout in fitting
                 if all(seen[d] == shape[d] for d in range(len(seen)) if d != layout.dim)
             }
-        return distinct.pop() if len(distinct) == 1 else None
+        return distinct
 
     def unresolved(self, shape: Sequence[int], why: str) -> LayoutError:
         """The error that names this site and the ways out."""
@@ -99,6 +109,12 @@ class AdaptiveDropout(nn.Dropout):
         return self.sacm_site.drop(input) if self.training else super().forward(input)
 
 
+def feature_shape(h: Tensor, spatial: int) -> tuple[int, ...]:
+    """One mask entry per row and feature map, as torch's own; Dropout1d takes `[C, L]` too."""
+    lead = h.shape[:1] if spatial == 1 and h.dim() == 2 else h.shape[:2]
+    return (*lead, *(1,) * (h.dim() - len(lead)))
+
+
 class _AdaptiveFeatureDropout(nn.Module):
     """Whole feature maps drop together: one mask entry per row and channel."""
 
@@ -109,9 +125,7 @@ class _AdaptiveFeatureDropout(nn.Module):
         """Same shape in and out."""
         if not self.training:
             return super().forward(input)  # type: ignore[no-any-return]  # the torch class beside this one
-        batched = 1 if input.dim() > self.spatial + 1 or self.spatial > 1 else 0
-        lead = input.shape[: 1 + batched]
-        return self.sacm_site.drop(input, (*lead, *(1,) * (input.dim() - len(lead))))
+        return self.sacm_site.drop(input, feature_shape(input, self.spatial))
 
 
 class AdaptiveDropout1d(_AdaptiveFeatureDropout, nn.Dropout1d):

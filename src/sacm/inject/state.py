@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 
@@ -19,30 +22,54 @@ class Call:
 
 @dataclass
 class ModulationState:
-    """Rates and scores of the current training forward; never copied or saved with the model."""
+    """Rates and scores of the current training forward; never copied or saved with the model.
+
+    `call` is None between two forwards. The rates stay, for activation checkpointing re-runs parts
+    of the model during the backward pass.
+    """
 
     rates: Tensor | None = None  # [B], with its graph
     scores: Tensor | None = None  # [B], detached
     forced: Tensor | None = None  # [B], set by `forced_rates`
     call: Call | None = None
     probing: bool = False
-    keep_by_device: dict[Any, Tensor] = field(default_factory=dict)
+    keep_by_place: dict[Any, Tensor] = field(default_factory=dict)
 
     def begin(self, call: Call) -> None:
         """Forget the last forward before anything of the next can fail."""
         self.rates = self.scores = None
-        self.keep_by_device = {}
+        self.keep_by_place = {}
         self.call = call
 
+    def end(self) -> None:
+        """The forward returned, or raised."""
+        self.call = None
+
     def keep(self, like: Tensor) -> Tensor | None:
-        """Keep probabilities `q = 1 - p` `[B]` on the device of an activation."""
-        if self.rates is None:
+        """Keep probabilities `q = 1 - p` `[B]`; None outside of a training forward or backward."""
+        if self.rates is None or (self.call is None and not _in_backward()):
             return None
-        found = self.keep_by_device.get(like.device)
+        # Reentrant checkpointing runs a part first without gradients, then again with them.
+        place = like.device, torch.is_grad_enabled()
+        found = self.keep_by_place.get(place)
         if found is None:
-            found = self.keep_by_device[like.device] = 1 - self.rates.to(like.device)
+            found = self.keep_by_place[place] = 1 - self.rates.to(like.device)
         return found
+
+    @contextmanager
+    def passive(self) -> Iterator[None]:
+        """While a probe runs, sites hand on what they get."""
+        before = self.rates, self.probing
+        self.rates, self.probing = None, True
+        try:
+            yield
+        finally:
+            self.rates, self.probing = before
 
     def __getstate__(self) -> dict[str, Any]:
         """Copies and checkpoints start between two forwards."""
         return ModulationState().__dict__
+
+
+def _in_backward() -> bool:
+    return torch._C._current_graph_task_id() != -1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sacm.inject.sites import Site
 
 
-def summarise(sites: Sequence[Site], added: int, *, random_evaluation: bool) -> str:
+def summarise(sites: Sequence[Site], added: int, *, random_evaluation: Sequence[str]) -> str:
     """One line a site, then what was added."""
     header = ("site", "kind", "adaptive", "layout", "note")
     rows = [header, *(_row(site) for site in sites)]
@@ -19,7 +19,8 @@ def summarise(sites: Sequence[Site], added: int, *, random_evaluation: bool) -> 
     if not sites:
         lines = ["No dropout found: the model is unchanged (insert_after=[…] adds sites)."]
     if random_evaluation:
-        lines.append("Evaluation is random: two passes over the same windows differ.")
+        parts = ", ".join(random_evaluation)
+        lines.append(f"Evaluation is random in {parts}: two passes over the same windows differ.")
     return "\n".join(lines)
 
 

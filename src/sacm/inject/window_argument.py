@@ -13,6 +13,8 @@ from sacm.errors import ArgumentError
 InputArg = int | str | Callable[[tuple[Any, ...], dict[str, Any]], Tensor]
 WindowLayout = Literal["BLC", "BCL"]
 
+_EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
 
 class WindowArgument:
     """Picks the window out of `(args, kwargs)` and turns it into `[B, L, C]`."""
@@ -32,15 +34,25 @@ class WindowArgument:
             self._resolve(model, input_arg)
 
     def _resolve(self, model: nn.Module, input_arg: int | str) -> None:
-        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         parameters = inspect.signature(model.forward).parameters.values()
-        positional = [p.name for p in parameters if p.kind in kinds]
+        taken = {p.kind for p in parameters}
+        positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, _EITHER)]
+        named = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, _EITHER)]
         if isinstance(input_arg, int):
             self.position = input_arg
             self.name = positional[input_arg] if 0 <= input_arg < len(positional) else None
+            known = input_arg >= 0 and (
+                self.name is not None or inspect.Parameter.VAR_POSITIONAL in taken
+            )
         else:
             self.name = input_arg
             self.position = positional.index(input_arg) if input_arg in positional else None
+            known = input_arg in named or inspect.Parameter.VAR_KEYWORD in taken
+        if not known:
+            raise ArgumentError(
+                f"input_arg={input_arg!r} is no argument of {self.model_name}.forward, which takes "
+                f"{', '.join(p.name for p in parameters) or 'none'}."
+            )
 
     def raw(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         """The tensor as the model receives it, batch first."""
@@ -52,7 +64,8 @@ class WindowArgument:
         elif self.position is not None and self.position < len(args):
             window = args[self.position]
         if not isinstance(window, Tensor):
-            where = "input_arg" if self.pick is not None else f"argument {self.name!r}"
+            argument = self.position if self.name is None else repr(self.name)
+            where = "input_arg" if self.pick is not None else f"argument {argument}"
             raise ArgumentError(
                 f"{self.model_name}.forward: {where} should give the window tensor but gave "
                 f"{type(window).__name__}; tell attach which argument it is with input_arg=…"

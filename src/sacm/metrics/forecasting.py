@@ -21,15 +21,18 @@ from sacm.metrics.record import Record
 
 @dataclass(frozen=True)
 class ErrorTable(Record):
-    """Means over windows, steps and channels; `step_*` [H] and `channel_*` [C] in part."""
+    """Means over windows, steps and channels; `step_*` [H] and `channel_*` [C] in part.
+
+    A step or channel of which nothing was observed is None.
+    """
 
     mae: float
     mse: float
     rmse: float
-    step_mae: tuple[float, ...]
-    step_mse: tuple[float, ...]
-    channel_mae: tuple[float, ...]
-    channel_mse: tuple[float, ...]
+    step_mae: tuple[float | None, ...]
+    step_mse: tuple[float | None, ...]
+    channel_mae: tuple[float | None, ...]
+    channel_mse: tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,14 @@ class ForecastAccumulator:
 
     def __init__(self, *, scale: Tensor | np.ndarray | Sequence[float] | None = None) -> None:
         self.windows = 0
-        self._absolute: Tensor | None = None  # [H, C]
-        self._squared: Tensor | None = None  # [H, C]
+        self._totals: Tensor | None = None  # count, absolute and squared errors [3, H, C]
         self._scale = None if scale is None else _checked_scale(scale)
 
-    def update(self, prediction: Tensor, target: Tensor) -> None:
-        """Add predictions and targets, both [B, H, C]; a non-finite value is a failure."""
+    def update(self, prediction: Tensor, target: Tensor, *, observed: Tensor | None = None) -> None:
+        """Add predictions and targets, both [B, H, C]; a non-finite value is a failure.
+
+        Targets where `observed` [B, H, C] is False were filled in and do not count.
+        """
         if prediction.shape != target.shape or prediction.ndim != 3:
             raise ArgumentError(
                 "prediction and target must share one shape [B, H, C], got"
@@ -67,40 +72,40 @@ class ForecastAccumulator:
         self._check_finite(target, what="target", error=DataError)
         # On the CPU, because not every accelerator has float64.
         difference = prediction.detach().cpu().double() - target.detach().cpu().double()
-        self._add(
-            difference.abs().sum(dim=0), difference.square().sum(dim=0), windows=len(prediction)
-        )
+        counted = torch.ones_like(difference) if observed is None else observed.cpu().double()
+        errors = difference.abs() * counted, difference.square() * counted
+        totals = torch.stack([part.sum(dim=0) for part in (counted, *errors)])
+        self._add(totals, windows=len(prediction))
 
     def merge(self, other: ForecastAccumulator) -> None:
         """Add what another accumulator (another process, another part of the data) has seen."""
-        if other._absolute is not None and other._squared is not None:
-            self._add(other._absolute, other._squared, windows=other.windows)
+        if other._totals is not None:
+            self._add(other._totals, windows=other.windows)
 
     def compute(self) -> ForecastReport:
         """The errors of everything seen so far."""
-        if self._absolute is None or self._squared is None or self.windows == 0:
+        if self._totals is None or not bool(self._totals[0].any()):
             raise SACMError("no window was evaluated, so there is no forecasting error to report")
-        horizon, channels = self._absolute.shape
-        absolute, squared = self._absolute / self.windows, self._squared / self.windows
+        _, horizon, channels = self._totals.shape
         raw = None
         if self._scale is not None:
-            raw = _table(absolute * self._scale, squared * self._scale.square())
-        return ForecastReport(self.windows, horizon, channels, _table(absolute, squared), raw)
+            powers = torch.stack([torch.ones_like(self._scale), self._scale, self._scale.square()])
+            raw = _table(self._totals * powers[:, None, :])
+        return ForecastReport(self.windows, horizon, channels, _table(self._totals), raw)
 
-    def _add(self, absolute: Tensor, squared: Tensor, *, windows: int) -> None:
-        if self._absolute is None or self._squared is None:
-            self._absolute, self._squared = torch.zeros_like(absolute), torch.zeros_like(squared)
-        if absolute.shape != self._absolute.shape:
+    def _add(self, totals: Tensor, *, windows: int) -> None:
+        if self._totals is None:
+            self._totals = torch.zeros_like(totals)
+        if totals.shape != self._totals.shape:
             raise ArgumentError(
-                f"horizon and channels changed from {list(self._absolute.shape)} to"
-                f" {list(absolute.shape)} between batches"
+                f"horizon and channels changed from {list(self._totals.shape[1:])} to"
+                f" {list(totals.shape[1:])} between batches"
             )
-        if self._scale is not None and len(self._scale) != absolute.shape[1]:
+        if self._scale is not None and len(self._scale) != totals.shape[2]:
             raise ArgumentError(
-                f"scale has {len(self._scale)} channels, the predictions have {absolute.shape[1]}"
+                f"scale has {len(self._scale)} channels, the predictions have {totals.shape[2]}"
             )
-        self._absolute = self._absolute + absolute
-        self._squared = self._squared + squared
+        self._totals = self._totals + totals
         self.windows += windows
 
     def _check_finite(self, values: Tensor, *, what: str, error: type[SACMError]) -> None:
@@ -122,15 +127,21 @@ def _checked_scale(scale: Tensor | np.ndarray | Sequence[float]) -> Tensor:
     return values
 
 
-def _table(absolute: Tensor, squared: Tensor) -> ErrorTable:
-    """Means of the per-step, per-channel errors [H, C]."""
-    mse = float(squared.mean())
+def _table(totals: Tensor) -> ErrorTable:
+    """Means of summed errors [3, H, C]: count, absolute, squared."""
+    count, absolute, squared = totals
+    mse = float(squared.sum() / count.sum())
+
+    def means(errors: Tensor, dim: int) -> tuple[float | None, ...]:
+        pairs = zip(errors.sum(dim=dim).tolist(), count.sum(dim=dim).tolist(), strict=True)
+        return tuple(total / seen if seen else None for total, seen in pairs)
+
     return ErrorTable(
-        mae=float(absolute.mean()),
+        mae=float(absolute.sum() / count.sum()),
         mse=mse,
         rmse=math.sqrt(mse),
-        step_mae=tuple(absolute.mean(dim=1).tolist()),
-        step_mse=tuple(squared.mean(dim=1).tolist()),
-        channel_mae=tuple(absolute.mean(dim=0).tolist()),
-        channel_mse=tuple(squared.mean(dim=0).tolist()),
+        step_mae=means(absolute, 1),
+        step_mse=means(squared, 1),
+        channel_mae=means(absolute, 0),
+        channel_mse=means(squared, 0),
     )

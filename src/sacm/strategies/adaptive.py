@@ -24,13 +24,13 @@ class ModulatedRun(StrategyRun):
     def __init__(self, modulator: CapacityModulator) -> None:
         self.modulator = modulator
 
-    def scalars(self) -> list[nn.Parameter]:  # noqa: D102  (inherited)
+    def scalars(self) -> list[nn.Parameter]:
         return list(self.modulator.parameters())
 
-    def rates(self) -> Tensor | None:  # noqa: D102  (inherited)
+    def rates(self) -> Tensor | None:
         return self.modulator.rates
 
-    def scores(self) -> Tensor | None:  # noqa: D102  (inherited)
+    def scores(self) -> Tensor | None:
         return self.modulator.scores
 
 

@@ -97,11 +97,11 @@ class CombinedRun(StrategyRun):
     def __init__(self, parts: Iterable[StrategyRun]) -> None:
         self.parts = list(parts)
 
-    def begin_epoch(self, epoch: int) -> None:  # noqa: D102  (inherited)
+    def begin_epoch(self, epoch: int) -> None:
         for part in self.parts:
             part.begin_epoch(epoch)
 
-    def keep(self, batch: ForecastBatchLike, prediction: Tensor) -> Tensor | None:  # noqa: D102  (inherited)
+    def keep(self, batch: ForecastBatchLike, prediction: Tensor) -> Tensor | None:
         kept: Tensor | None = None
         for part in self.parts:
             mask = part.keep(batch, prediction)
@@ -109,18 +109,18 @@ class CombinedRun(StrategyRun):
                 kept = mask if kept is None else kept & mask
         return kept
 
-    def scalars(self) -> list[nn.Parameter]:  # noqa: D102  (inherited)
+    def scalars(self) -> list[nn.Parameter]:
         return [scalar for part in self.parts for scalar in part.scalars()]
 
-    def rates(self) -> Tensor | None:  # noqa: D102  (inherited)
+    def rates(self) -> Tensor | None:
         return next((r for part in self.parts if (r := part.rates()) is not None), None)
 
-    def scores(self) -> Tensor | None:  # noqa: D102  (inherited)
+    def scores(self) -> Tensor | None:
         return next((s for part in self.parts if (s := part.scores()) is not None), None)
 
-    def state_dict(self) -> dict[str, Any]:  # noqa: D102  (inherited)
+    def state_dict(self) -> dict[str, Any]:
         return {str(i): part.state_dict() for i, part in enumerate(self.parts)}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: D102  (inherited)
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         for i, part in enumerate(self.parts):
             part.load_state_dict(state[str(i)])

@@ -57,12 +57,12 @@ class SelectiveRun(StrategyRun):
     ) -> None:
         self.share, self.spread, self.estimator = share, spread, estimator
 
-    def begin_epoch(self, epoch: int) -> None:  # noqa: D102  (inherited)
+    def begin_epoch(self, epoch: int) -> None:
         if self.spread is not None and epoch > 1:
             self.spread.begin_epoch()
 
     @torch.no_grad()
-    def keep(self, batch: ForecastBatchLike, prediction: Tensor) -> Tensor | None:  # noqa: D102  (inherited)
+    def keep(self, batch: ForecastBatchLike, prediction: Tensor) -> Tensor | None:
         residual = (batch.y - prediction).abs()  # [B, H, C]
         kept: Tensor | None = None
         if self.spread is not None:
@@ -78,7 +78,7 @@ class SelectiveRun(StrategyRun):
             kept = ~anomalous if kept is None else kept & ~anomalous
         return kept
 
-    def state_dict(self) -> dict[str, Any]:  # noqa: D102  (inherited)
+    def state_dict(self) -> dict[str, Any]:
         state: dict[str, Any] = {}
         if self.spread is not None:
             state["spread"] = self.spread.state_dict()
@@ -86,7 +86,7 @@ class SelectiveRun(StrategyRun):
             state["estimator"] = self.estimator.state_dict()
         return state
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:  # noqa: D102  (inherited)
+    def load_state_dict(self, state: dict[str, Any]) -> None:
         if self.spread is not None:
             self.spread.load_state_dict(state["spread"])
         if self.estimator is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from sacm.data.splits import Splits, by_ratio
+
 Task = Literal["forecasting", "classification", "anomaly"]
 
 
@@ -66,6 +68,7 @@ class ForecastingEntry(Entry):
     sampling: str
     rows_used: int = 0
     input_len: int = 96
+    split_rows: tuple[int, int, int] | None = None
     columns: tuple[str, ...] = ()
     fault_code: float | None = None
 
@@ -75,6 +78,13 @@ class ForecastingEntry(Entry):
     def benchmark_rows(self) -> int:
         """Rows that the benchmark uses."""
         return self.rows_used or self.rows
+
+    def splits(self, rows: int) -> Splits:
+        """The benchmark's split of so many rows: its own sizes where it states them."""
+        if self.split_rows is not None and sum(self.split_rows) == rows:
+            train, val, _ = self.split_rows
+            return Splits(range(train), range(train, train + val), range(train + val, rows))
+        return by_ratio(rows, self.ratios)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -110,6 +110,7 @@ FORECASTING = (
         ),
         rows=7_588,
         ratios=(0.6, 0.2, 0.2),
+        split_rows=(4_552, 1_518, 1_518),
         horizons=LONG_HORIZONS,
         frequency="D",
         sampling="1 day",

@@ -41,8 +41,8 @@ def read_compact(path: Path, entry: Entry) -> Arrays:
     return read_archive(path, entry.task)
 
 
-COMPACT = Layout("compact archive", find_compact, read_compact)
-JOINED = Layout("Time-Series-Library arrays", telemetry.find_joined, telemetry.read_joined)
+COMPACT = Layout("compact", find_compact, read_compact)
+JOINED = Layout("joined arrays", telemetry.find_joined, telemetry.read_joined)
 TELEMANOM = Layout("telemanom files", telemetry.find_telemanom, telemetry.read_telemanom)
 
 LAYOUTS: dict[str, tuple[Layout, ...]] = {

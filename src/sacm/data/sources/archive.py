@@ -30,7 +30,7 @@ def read_archive(path: Path, task: str) -> Arrays:
     """The arrays in a compact `.npz` file."""
     check_file(path)
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
     except PermissionError as error:
         raise DataError(f"{path} cannot be read: permission denied.") from error

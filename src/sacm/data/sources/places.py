@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from sacm.data.cache import is_folder
 from sacm.data.catalogue import Entry
-from sacm.errors import DataError
 
 # A folder may be the collection itself, or hold it as Time-Series-Library and others do.
 COLLECTIONS = ("", "dataset", "datasets", "all_datasets", "data")
@@ -22,17 +22,6 @@ def roots(folder: Path, entry: Entry) -> Iterator[Path]:
             if root not in seen and is_folder(root):
                 seen.add(root)
                 yield root
-
-
-def is_folder(path: Path) -> bool:
-    """Whether `path` is a folder; one that may not be looked into is an error."""
-    try:
-        if not path.is_dir():
-            return False
-        next(path.iterdir(), None)
-    except PermissionError as error:
-        raise DataError(f"{path} cannot be read: permission denied.") from error
-    return True
 
 
 def first_file(folder: Path, entry: Entry, candidates: Iterable[str]) -> Path | None:

@@ -1,0 +1,47 @@
+# Two commands on a machine with Python >= 3.11, make and pip:  make demo   make test
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt
+# One thread a process: the test runner starts one process a core.
+SINGLE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.PHONY: help demo test lint bench clean
+
+help:
+	@echo "make demo   train a network with and without SACM on a noisy signal, open the report"
+	@echo "make test   run every test"
+	@echo "make lint   ruff and mypy"
+	@echo "make bench  speed and memory, as ratios"
+
+demo: $(VENV)/.ready-to-train
+	$(BIN)/sacm demo
+
+test: $(VENV)/.ready-to-develop
+	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+lint: $(VENV)/.ready-to-develop
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.ready-to-develop
+	$(BIN)/python -m benchmarks
+
+$(VENV)/bin/python:
+	@echo "Making a virtual environment in $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sacm needs Python 3.11 or newer; name one with make PYTHON=…")'
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready-to-train: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing sacm with what training needs (the first time takes a few minutes)"
+	@$(PIP) --editable '.[train]'
+	@touch $@
+
+$(VENV)/.ready-to-develop: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing sacm with everything the tests need (the first time takes a few minutes)"
+	@$(PIP) --editable '.[train,ray,integrations,dev]'
+	@touch $@ $(VENV)/.ready-to-train
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,96 @@
+"""`sacm backbones`: which networks there are, for which tasks, and how big."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
+
+if TYPE_CHECKING:
+    from sacm.backbones import Description
+
+
+def backbones(
+    task: Annotated[
+        str | None, typer.Option(help="forecasting, classification or anomaly.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON for a program to read.")
+    ] = False,
+) -> None:
+    """All backbones with their tasks, sizes, dropout sites and cost on a CPU.
+
+    Example: sacm backbones --task forecasting
+    """
+    found = descriptions(task)
+    if as_json:
+        typer.echo(json.dumps([record(paper, small) for paper, small in found], indent=1))
+    else:
+        show(found)
+
+
+def descriptions(task: str | None) -> list[tuple[Description, Description]]:
+    """Every backbone of a task (or of all), at paper size and small."""
+    from sacm.backbones import describe, names
+    from sacm.backbones.base import Task
+    from sacm.backbones.registry import check_task
+
+    if task is not None:
+        check_task(task)
+    return [
+        (describe(name, each), describe(name, each, size="small"))
+        for each in get_args(Task)
+        if task in (None, each)
+        for name in names(each)
+    ]
+
+
+def show(found: list[tuple[Description, Description]]) -> None:
+    """Print the table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{len({paper.name for paper, _ in found})} backbones")
+    table.add_column("name", no_wrap=True)
+    table.add_column("task", no_wrap=True)
+    table.add_column("parameters", justify="right")
+    table.add_column("small", justify="right")
+    table.add_column("dropout sites", justify="right")
+    table.add_column("cost", no_wrap=True)
+    for paper, small in found:
+        table.add_row(
+            paper.name,
+            paper.task,
+            f"{paper.parameters:,}",
+            f"{small.parameters:,}",
+            str(paper.dropout_sites),
+            paper.cost,
+        )
+    console = Console()
+    console.print(table)
+    console.print(
+        "Parameters at size=paper and size=small with 7 channels, 96 steps (anomaly: 100), horizon "
+        "96, 5 classes. Cost of a training step at paper size on one core, batch 32: light under "
+        "0.3 s, medium 1 s, heavy 5 s.",
+        highlight=False,
+    )
+
+
+def record(paper: Description, small: Description) -> dict[str, Any]:
+    """One backbone as plain values."""
+    return {
+        "name": paper.name,
+        "task": paper.task,
+        "cost": paper.cost,
+        "reference": paper.reference,
+        "sizes": {
+            each.size: {
+                "parameters": each.parameters,
+                "dropout_sites": each.dropout_sites,
+                "settings": asdict(each.config),
+            }
+            for each in (paper, small)
+        },
+    }

@@ -1,0 +1,199 @@
+"""`sacm data`: which data sets there are, what to know about them, and how to get them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sacm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from sacm.data.catalogue import Entry
+    from sacm.data.load import Presence
+
+app = typer.Typer(help="List, describe and fetch the public data sets.", no_args_is_help=True)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+
+
+@app.command("list")
+def list_command(
+    task: Annotated[
+        str | None, typer.Option(help="forecasting, classification or anomaly.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """All data sets, and whether each is on this machine.
+
+    Example: sacm data list --task anomaly
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from sacm.data.load import inventory
+
+    found = inventory(checked_task(task))
+    if as_json:
+        typer.echo(json.dumps([described(place) for place in found], indent=1))
+        return
+    table = Table(title=f"{len(found)} data sets")
+    for heading in ("name", "task", "shape", "present", "where"):
+        table.add_column(heading, no_wrap=heading != "where")
+    for place in found:
+        state = "absent" if place.found is None else "present"
+        where = "" if place.found is None else f"{place.place}, {place.found.layout.name}"
+        table.add_row(place.entry.name, place.entry.task, shape(place.entry), state, where)
+    console = Console()
+    console.print(table)
+    present = sum(place.found is not None for place in found)
+    console.print(
+        f"{present} of {len(found)} present. Synth-12 is generated and needs no file "
+        "(Synth-12@0.3 for another noise level)."
+    )
+
+
+@app.command()
+def info(
+    name: Annotated[str, typer.Argument(help="A name from `sacm data list`.")],
+    as_json: AsJson = False,
+) -> None:
+    """Everything known about one data set, and what to beware of.
+
+    Example: sacm data info Weather
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from sacm.data.catalogue import find
+    from sacm.data.load import presence
+
+    place = presence(find(name))
+    record = described(place)
+    if as_json:
+        typer.echo(json.dumps(record, indent=1))
+        return
+    facts = record.pop("facts")
+    files = record.pop("files")
+    table = Table(title=place.entry.name, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for key, value in record.items():
+        table.add_row(key.replace("_", " "), readable(value))
+    shown = files[:3]
+    table.add_row("download", "\n".join(file["url"] for file in shown))
+    if len(files) > len(shown):
+        table.add_row("", f"and {len(files) - len(shown)} more files")
+    console = Console()
+    console.print(table)
+    for fact in facts:
+        console.print(f"[bold]Note[/bold] {fact}", highlight=False)
+
+
+@app.command()
+def get(
+    names: Annotated[list[str], typer.Argument(help="Names from `sacm data list`.")],
+    as_json: AsJson = False,
+) -> None:
+    """Fetch data sets into the user's cache, unless they are on this machine already.
+
+    Example: sacm data get ETTh1 BasicMotions
+    """
+    from sacm.data.catalogue import find
+    from sacm.data.fetch import fetch
+    from sacm.data.load import presence
+
+    results = []
+    for entry in [find(name) for name in names]:
+        place = presence(entry)
+        path = fetch(entry) if place.found is None else place.found.path
+        results.append({"name": entry.name, "path": str(path), "fetched": place.found is None})
+    if as_json:
+        typer.echo(json.dumps(results, indent=1))
+        return
+    for result in results:
+        state = "fetched" if result["fetched"] else "already there"
+        typer.echo(f"{result['name']}: {state}: {result['path']}")
+
+
+def checked_task(task: str | None) -> Any:
+    """`task`, if there is such a one."""
+    from sacm.data.catalogue import TASKS
+
+    if task is not None and task not in TASKS:
+        raise ArgumentError(f"There is no task {task!r}: use {', '.join(TASKS)}.")
+    return task
+
+
+def described(place: Presence) -> dict[str, Any]:
+    """An entry and where it was found, as plain values."""
+    entry = place.entry
+    return {
+        "name": entry.name,
+        "task": entry.task,
+        **sizes(entry),
+        "licence": entry.licence,
+        "home": entry.home,
+        "checksums": entry.checksums,
+        "present": place.found is not None,
+        "path": None if place.found is None else str(place.found.path),
+        "layout": None if place.found is None else place.found.layout.name,
+        "facts": list(entry.facts),
+        "files": [
+            {"url": file.url, "path": file.path, "checksum": file.checksum} for file in entry.files
+        ],
+    }
+
+
+def sizes(entry: Entry) -> dict[str, Any]:
+    """What is particular to the task of an entry."""
+    from sacm.data.catalogue import AnomalyEntry, ClassificationEntry, ForecastingEntry
+
+    if isinstance(entry, ForecastingEntry):
+        splits = entry.splits(entry.benchmark_rows)
+        return {
+            "rows": entry.benchmark_rows,
+            "channels": entry.channels,
+            "sampling": entry.sampling,
+            "split_rows": [len(rows) for rows in splits],
+            "input_length": entry.input_len,
+            "horizons": list(entry.horizons),
+        }
+    if isinstance(entry, ClassificationEntry):
+        return {
+            "cases": None if entry.cases is None else list(entry.cases),
+            "channels": entry.channels,
+            "lengths": list(entry.lengths),
+            "classes": entry.classes,
+        }
+    assert isinstance(entry, AnomalyEntry)
+    return {
+        "rows": list(entry.rows),
+        "channels": entry.channels,
+        "anomaly_rate": entry.anomaly_rate,
+    }
+
+
+def shape(entry: Entry) -> str:
+    """Sizes in a few characters."""
+    record = sizes(entry)
+    if entry.task == "forecasting":
+        return f"{record['rows']:,} x {entry.channels}"
+    if entry.task == "classification":
+        cases = "by subject" if record["cases"] is None else "/".join(map(str, record["cases"]))
+        shortest, longest = record["lengths"]
+        length = str(longest) if shortest == longest else f"{shortest}-{longest}"
+        return f"{cases} x {entry.channels} x {length}"
+    return f"{record['rows'][0]:,}/{record['rows'][1]:,} x {entry.channels}"
+
+
+def readable(value: Any) -> str:
+    """A value as text."""
+    if isinstance(value, list):
+        return " / ".join(readable(item) for item in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value is None else str(value)

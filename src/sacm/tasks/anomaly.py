@@ -1,0 +1,131 @@
+"""Anomaly detection: each detector's own loss and score, a threshold from validation alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sacm.backbones.base import Backbone, Detector
+from sacm.backbones.registry import build
+from sacm.data.batches import WindowBatches
+from sacm.data.containers import AnomalyData
+from sacm.data.overlap import OverlapMean
+from sacm.data.prepare import SplitWindows, anomaly_windows
+from sacm.data.windows import TelemetryWindows
+from sacm.metrics.anomaly import evaluate
+from sacm.metrics.points import quantile_threshold
+from sacm.strategies.base import Strategy, StrategyRun
+from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, to_device
+from sacm.tasks.settings import RunSettings
+
+_WINDOW, _BATCH, _QUANTILE = 100, 32, 0.95
+
+
+class Anomaly(Task[AnomalyData]):
+    """Windows `[B, L, C]` to a score for every time step."""
+
+    name = "anomaly"
+
+    def complete(self, settings: RunSettings, data: AnomalyData) -> RunSettings:
+        return settings.model_copy(
+            update={
+                "input_len": settings.input_len or _WINDOW,
+                "batch_size": settings.batch_size or _BATCH,
+                "select": settings.select or "loss",
+            }
+        )
+
+    def windows(self, settings: RunSettings, data: AnomalyData) -> SplitWindows[Any]:
+        assert settings.input_len
+        return anomaly_windows(
+            data,
+            length=settings.input_len,
+            stride=settings.stride,
+            eval_stride=min(settings.stride, settings.input_len),  # every step must be scored
+        )
+
+    def build(self, settings: RunSettings, data: AnomalyData) -> Backbone:
+        assert settings.input_len
+        return build(
+            settings.backbone,
+            "anomaly",
+            input_len=settings.input_len,
+            channels=data.channels,
+            size=settings.size,
+            **settings.overrides,
+        )
+
+    def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
+        loss: Tensor = model.training_loss(strategy.inputs(batch.x))
+        return loss
+
+    def validate(
+        self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
+    ) -> float:
+        assert isinstance(model, Detector)
+        total = count = 0.0
+        with evaluating(model) as device:
+            for batch in batches:
+                x = strategy.inputs(batch.x.to(device))
+                total += float(model.validation_loss(x)) * len(x)
+                count += len(x)
+        return total / count
+
+    def evaluate(
+        self,
+        model: Backbone,
+        windows: SplitWindows[Any],
+        data: AnomalyData,
+        settings: RunSettings,
+        strategy: Strategy,
+        *,
+        batch_size: int = EVALUATION_BATCH,
+    ) -> Result:
+        threshold = fit_threshold(model, windows, settings, strategy, batch_size=batch_size)
+        scores = step_scores(model, windows.test, settings, strategy, batch_size=batch_size)
+        segments = np.empty(len(scores), dtype=object)
+        for segment in data.segments:
+            segments[segment.test.start : segment.test.stop] = segment.name
+        report = evaluate(scores, data.labels, threshold, segments=segments, seed=settings.seed)
+        return Result(report.row(), report.to_dict(), len(windows.test))
+
+
+def fit_threshold(
+    model: Backbone,
+    windows: SplitWindows[Any],
+    settings: RunSettings,
+    strategy: Strategy,
+    *,
+    batch_size: int = EVALUATION_BATCH,
+) -> float:
+    """The 95 % quantile of the validation scores."""
+    scores = step_scores(model, windows.val, settings, strategy, batch_size=batch_size)
+    return quantile_threshold(scores[np.isfinite(scores)], quantile=_QUANTILE)
+
+
+def step_scores(
+    model: Backbone,
+    windows: TelemetryWindows,
+    settings: RunSettings,
+    strategy: Strategy,
+    *,
+    batch_size: int = EVALUATION_BATCH,
+) -> np.ndarray:
+    """A score for each row `[T]`: the mean over the windows that cover it, NaN where none does."""
+    assert isinstance(model, Detector)
+    mean = OverlapMean(windows.rows)
+    with evaluating(model) as device:
+        for batch in WindowBatches(windows, batch_size):
+            batch = to_device(batch, device)
+            scores = model.anomaly_scores(strategy.inputs(batch.x), score=settings.score)
+            mean.update(scores, batch.positions)
+    result: np.ndarray = mean.result().numpy()
+    return result
+
+
+def flag(scores: np.ndarray | Tensor, threshold: float) -> np.ndarray:
+    """0/1 alarms: `score >= threshold`."""
+    return (np.asarray(torch.as_tensor(scores)) >= threshold).astype(np.int64)

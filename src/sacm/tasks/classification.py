@@ -1,0 +1,97 @@
+"""Classification: cross-entropy in training, accuracy for selection, the test set touched once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from sacm.backbones.base import Backbone
+from sacm.backbones.registry import build
+from sacm.data.batches import WindowBatches
+from sacm.data.containers import ClassificationData
+from sacm.data.prepare import SplitWindows, classification_windows
+from sacm.errors import DataError
+from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
+from sacm.strategies.base import Strategy, StrategyRun
+from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, to_device
+from sacm.tasks.settings import RunSettings
+
+_BATCH = 64
+_WIDE_BATCH, _WIDE = 16, 200_000  # numbers in a case from which a smaller batch is taken
+
+
+class Classification(Task[ClassificationData]):
+    """Cases `[B, L, C]` to logits `[B, K]`."""
+
+    name = "classification"
+    # An archive of 40 cases has one step an epoch: batch norm and patience would mean nothing.
+    minimum_steps = 20
+
+    def complete(self, settings: RunSettings, data: ClassificationData) -> RunSettings:
+        batch = _WIDE_BATCH if data.length * data.channels >= _WIDE else _BATCH
+        return settings.model_copy(
+            update={
+                "input_len": data.length,
+                "batch_size": settings.batch_size or batch,
+                "select": settings.select or "accuracy",
+            }
+        )
+
+    def windows(self, settings: RunSettings, data: ClassificationData) -> SplitWindows[Any]:
+        return classification_windows(data)
+
+    def build(self, settings: RunSettings, data: ClassificationData) -> Backbone:
+        if len(data.classes) < 2:
+            raise DataError(f"{data.name}: there is only one class, {data.classes[0]!r}.")
+        return build(
+            settings.backbone,
+            "classification",
+            input_len=data.length,
+            channels=data.channels,
+            classes=len(data.classes),
+            size=settings.size,
+            **settings.overrides,
+        )
+
+    def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
+        logits: Tensor = model(strategy.inputs(batch.x))
+        loss: Tensor = F.cross_entropy(logits, batch.y) + model.auxiliary_loss()
+        return loss
+
+    def validate(
+        self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
+    ) -> float:
+        report = _quality(model, batches, strategy)
+        return report.accuracy if select == "accuracy" else report.nll
+
+    def evaluate(
+        self,
+        model: Backbone,
+        windows: SplitWindows[Any],
+        data: ClassificationData,
+        settings: RunSettings,
+        strategy: Strategy,
+        *,
+        batch_size: int = EVALUATION_BATCH,
+    ) -> Result:
+        report = _quality(model, WindowBatches(windows.test, batch_size), strategy)
+        row: dict[str, float | None] = {
+            "accuracy": report.accuracy,
+            "balanced_accuracy": report.balanced_accuracy,
+            "macro_f1": report.macro_f1,
+            "nll": report.nll,
+        }
+        return Result(row, report.to_dict(), report.samples)
+
+
+def _quality(
+    model: Backbone, batches: WindowBatches[Any], strategy: Strategy
+) -> ClassificationReport:
+    accumulator = ClassificationAccumulator()
+    with evaluating(model) as device:
+        for batch in batches:
+            batch = to_device(batch, device)
+            accumulator.update(model(strategy.inputs(batch.x)), batch.y)
+    return accumulator.compute()

@@ -1,0 +1,154 @@
+"""Forecasting: mean absolute error in training, exact errors over every test window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from sacm.backbones.base import Backbone
+from sacm.backbones.registry import build, takes_calendar
+from sacm.data.batches import WindowBatches
+from sacm.data.calendar import calendar_sizes
+from sacm.data.catalogue import names
+from sacm.data.containers import ForecastingData
+from sacm.data.prepare import SplitWindows, forecasting_windows
+from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
+from sacm.strategies.base import Strategy, StrategyRun
+from sacm.tasks.base import (
+    EVALUATION_BATCH,
+    Result,
+    Task,
+    evaluating,
+    scaler_of,
+    to_device,
+)
+from sacm.tasks.settings import RunSettings
+
+_SHORT_INPUT = {"ILI": 24}
+_FIRST_HORIZON = {"ILI": 24, "ECG": 36}
+_SMALL_BATCH_DATA = ("Electricity", "ECG")
+_SMALL_BATCH_BACKBONES = ("MultiPatchFormer",)
+_BENCHMARK_HORIZON, _OWN_HORIZON, _INPUT = 96, 24, 96
+
+
+class Forecasting(Task[ForecastingData]):
+    """Windows `[B, L, C]` to the `H` steps that follow."""
+
+    name = "forecasting"
+
+    def complete(self, settings: RunSettings, data: ForecastingData) -> RunSettings:
+        horizon, input_len = _BENCHMARK_HORIZON, _INPUT
+        if not is_benchmark(data.name):  # a short series of the user's own gets shorter windows
+            shortest = min((len(rows) for rows in data.splits if len(rows)), default=0)
+            horizon = min(_OWN_HORIZON, max(1, shortest // 4))
+            input_len = min(_INPUT, max(1, shortest // 2))
+        horizon = settings.horizon or _FIRST_HORIZON.get(data.name, horizon)
+        input_len = settings.input_len or _SHORT_INPUT.get(data.name, input_len)
+        small = (
+            horizon >= 720
+            or data.name in _SMALL_BATCH_DATA
+            or settings.backbone in _SMALL_BATCH_BACKBONES
+        )
+        return settings.model_copy(
+            update={
+                "horizon": horizon,
+                "input_len": input_len,
+                "batch_size": settings.batch_size or (16 if small else 32),
+                "select": settings.select or "mae",
+            }
+        )
+
+    def windows(self, settings: RunSettings, data: ForecastingData) -> SplitWindows[Any]:
+        sizes = settings.sizes()
+        if settings.train_fraction < 1:
+            data = data.with_training_fraction(settings.train_fraction, **sizes)
+        return forecasting_windows(
+            data,
+            input_len=sizes["input_len"],
+            horizon=sizes["horizon"],
+            stamps=_uses_calendar(settings, data),
+            stride=settings.stride,
+        )
+
+    def build(self, settings: RunSettings, data: ForecastingData) -> Backbone:
+        tables = None
+        if _uses_calendar(settings, data) and data.timestamps is not None:
+            tables = calendar_sizes(data.timestamps)
+        return build(
+            settings.backbone,
+            "forecasting",
+            channels=data.channels,
+            size=settings.size,
+            calendar_sizes=tables,
+            **settings.sizes(),
+            **settings.overrides,
+        )
+
+    def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
+        prediction = forecast(model, batch, strategy)
+        kept = run.keep(batch, prediction.detach())
+        if batch.observed is not None:
+            kept = batch.observed if kept is None else kept & batch.observed
+        error = (prediction - batch.y).abs()
+        loss = error.mean() if kept is None else (error * kept).sum() / kept.sum().clamp_min(1)
+        total: Tensor = loss + model.auxiliary_loss()
+        return total
+
+    def validate(
+        self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
+    ) -> float:
+        report = _errors(model, batches, strategy, ForecastAccumulator())
+        return report.scaled.mse if select == "mse" else report.scaled.mae
+
+    def evaluate(
+        self,
+        model: Backbone,
+        windows: SplitWindows[Any],
+        data: ForecastingData,
+        settings: RunSettings,
+        strategy: Strategy,
+        *,
+        batch_size: int = EVALUATION_BATCH,
+    ) -> Result:
+        accumulator = ForecastAccumulator(scale=scaler_of(windows).std)
+        report = _errors(model, WindowBatches(windows.test, batch_size), strategy, accumulator)
+        assert report.raw is not None
+        row: dict[str, float | None] = {
+            "mae": report.scaled.mae,
+            "mse": report.scaled.mse,
+            "mae_raw": report.raw.mae,
+            "mse_raw": report.raw.mse,
+        }
+        return Result(row, report.to_dict(), report.windows)
+
+
+def is_benchmark(name: str) -> bool:
+    """Whether a data set is one of the paper's."""
+    return name in names("forecasting") or name.startswith("Synth-12")
+
+
+def forecast(model: Any, batch: Any, strategy: Strategy) -> Tensor:
+    """`[B, H, C]`, with the calendar where the batch has one."""
+    x = strategy.inputs(batch.x)
+    prediction: Tensor = model(x) if batch.stamps is None else model(x, batch.stamps)
+    return prediction
+
+
+def _errors(
+    model: Backbone,
+    batches: WindowBatches[Any],
+    strategy: Strategy,
+    accumulator: ForecastAccumulator,
+) -> ForecastReport:
+    with evaluating(model) as device:
+        for batch in batches:
+            batch = to_device(batch, device)
+            accumulator.update(
+                forecast(model, batch, strategy).float(), batch.y, observed=batch.observed
+            )
+    return accumulator.compute()
+
+
+def _uses_calendar(settings: RunSettings, data: ForecastingData) -> bool:
+    return data.timestamps is not None and takes_calendar(settings.backbone)

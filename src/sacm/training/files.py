@@ -1,0 +1,95 @@
+"""Files that are either whole or not there."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from sacm.errors import SACMError
+
+
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Let `write` fill a temporary file beside `path`, then put it in place in one step."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    except OSError as error:
+        raise SACMError(f"{path.parent} cannot be written to ({error.strerror}).") from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_json(path: Path, record: Any) -> None:
+    """Readable JSON; NaN and infinity are refused, because JSON has none."""
+    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
+    write_atomically(path, lambda file: file.write_text(text + "\n", encoding="utf-8"))
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SACMError(f"{path} is missing: this is not a finished run folder.") from None
+    except (OSError, ValueError) as error:
+        raise SACMError(f"{path} is damaged: {error}.") from None
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """A table; the first row names the columns."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [])
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomically(path, lambda file: file.write_text(text.getvalue(), encoding="utf-8"))
+
+
+def write_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """A state_dict as safetensors."""
+    plain = {key: value.detach().cpu().contiguous() for key, value in weights.items()}
+    write_atomically(path, lambda file: save_file(plain, file))
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """A state_dict from safetensors."""
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise SACMError(f"{path} is missing: this is not a finished run folder.") from None
+    except Exception as error:  # safetensors has several of its own for damaged files
+        raise SACMError(f"{path} is damaged and cannot be read: {error}.") from None
+
+
+def write_state(path: Path, state: Mapping[str, Any]) -> None:
+    """Everything a resumed run needs."""
+    write_atomically(path, lambda file: torch.save(dict(state), file))
+
+
+def read_state(path: Path) -> dict[str, Any] | None:
+    """What `write_state` wrote, or None if there is nothing."""
+    if not path.exists():
+        return None
+    try:
+        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # pickle, zipfile and torch each have their own for damaged files
+        raise SACMError(
+            f"{path} is damaged and cannot be resumed from: delete it to start afresh ({error})."
+        ) from None
+    return state

@@ -1,0 +1,26 @@
+"""Metrics to TensorBoard or MLflow, beside the run's own files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sacm.errors import ArgumentError
+
+KINDS = ("tensorboard", "mlflow")
+
+
+def make_logger(kind: str, folder: Path) -> Any:
+    """A Lightning logger that writes into a run folder (or where MLflow's own settings say)."""
+    if kind == "tensorboard":
+        from lightning.fabric.loggers.tensorboard import TensorBoardLogger
+
+        return TensorBoardLogger(root_dir=folder, name="tensorboard", version="")
+    if kind == "mlflow":
+        try:
+            from lightning.pytorch.loggers import MLFlowLogger
+
+            return MLFlowLogger(experiment_name="sacm", run_name=folder.name)
+        except ModuleNotFoundError:
+            raise ArgumentError("the mlflow logger needs `pip install sacm[mlflow]`.") from None
+    raise ArgumentError(f"unknown logger {kind!r}: choose one of {', '.join(KINDS)}.")

@@ -1,0 +1,111 @@
+"""A run on disk: a folder with everything needed to know it, repeat it and use its model.
+
+config.json       the settings, complete
+environment.json  versions, machine, git state, data fingerprint
+history.csv       one row an epoch: losses, validation, rates, seconds
+best.safetensors  weights of the chosen epoch (with the modulator's scalars)
+scaler.json       training mean and deviation of every channel
+last.pt           where to resume; gone when the run is finished
+metrics.json      test results; the run is finished when this is there
+failure.json      why a run stopped for good, if it did
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sacm.backbones.base import Backbone
+from sacm.data.load import resolve
+from sacm.data.scaling import ChannelScaler
+from sacm.errors import SACMError
+from sacm.inject.attach import strip_state_dict
+from sacm.strategies.base import Strategy
+from sacm.strategies.registry import parse
+from sacm.tasks import get_task
+from sacm.tasks.base import Task
+from sacm.tasks.settings import RunSettings
+from sacm.training.files import read_json, read_weights
+
+DEFAULT_FOLDER = Path("runs")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder, finished or not."""
+
+    folder: Path
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Run:
+        """An existing run."""
+        path = Path(folder)
+        if not (path / "config.json").exists():
+            raise SACMError(f"{path} is not a run folder: it holds no config.json.")
+        return cls(path)
+
+    @property
+    def finished(self) -> bool:
+        """Whether its test results are there."""
+        return (self.folder / "metrics.json").exists()
+
+    @cached_property
+    def settings(self) -> RunSettings:
+        """What was asked."""
+        return RunSettings(**read_json(self.folder / "config.json"))
+
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """Test results, timings, epochs."""
+        if not self.finished:
+            raise SACMError(f"{self.folder} is not finished: run the same training again.")
+        record: dict[str, Any] = read_json(self.folder / "metrics.json")
+        return record
+
+    @property
+    def row(self) -> dict[str, float | None]:
+        """The flat test results."""
+        row: dict[str, float | None] = self.metrics["test"]
+        return row
+
+    @cached_property
+    def history(self) -> list[dict[str, str]]:
+        """The rows of history.csv."""
+        import csv
+
+        with (self.folder / "history.csv").open(encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    @property
+    def task(self) -> Task[Any]:
+        """The task of its settings."""
+        return get_task(self.settings.task)
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy of its settings."""
+        return parse(self.settings.strategy)
+
+    @cached_property
+    def scaler(self) -> ChannelScaler:
+        """What the training windows were scaled by."""
+        return ChannelScaler.from_dict(read_json(self.folder / "scaler.json"))
+
+    def load_data(self) -> Any:
+        """The data it was trained on."""
+        return resolve(self.settings.data, task=self.settings.task)
+
+    def load_model(self, data: Any) -> Backbone:
+        """The network with the weights of the chosen epoch, in evaluation mode."""
+        model = self.task.build(self.settings, data)
+        weights = strip_state_dict(read_weights(self.folder / "best.safetensors"))
+        try:
+            model.load_state_dict(weights)
+        except RuntimeError as error:
+            first = str(error).splitlines()[-1].strip()
+            raise SACMError(
+                f"{self.folder / 'best.safetensors'} does not fit this data or backbone: {first}"
+            ) from None
+        return model.eval()

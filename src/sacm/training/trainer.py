@@ -1,0 +1,355 @@
+"""One training run, from settings to tested weights; killed at any moment, it continues."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.fabric import Fabric
+from torch import Tensor, nn
+
+from sacm.backbones.base import Backbone
+from sacm.data.batches import WindowBatches
+from sacm.data.fingerprint import fingerprint
+from sacm.data.load import resolve
+from sacm.data.prepare import SplitWindows
+from sacm.errors import SACMError
+from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
+from sacm.strategies.registry import parse
+from sacm.tasks import get_task
+from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of
+from sacm.tasks.settings import RunSettings
+from sacm.training.environment import environment
+from sacm.training.files import (
+    read_state,
+    read_weights,
+    write_csv,
+    write_json,
+    write_state,
+    write_weights,
+)
+from sacm.training.loggers import make_logger
+from sacm.training.progress import TrainingProgress
+from sacm.training.run import DEFAULT_FOLDER, Run
+from sacm.training.seeds import seed_everything
+
+_CHECK_EVERY = 50  # steps between looks at the loss where looking makes the device wait
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """Where to train; Lightning's own switches. None of it is part of a run's identity."""
+
+    accelerator: str = "cpu"
+    devices: int | str = 1
+    show_progress: bool = True
+    loggers: Sequence[str] = ()
+
+
+def train(
+    settings: RunSettings,
+    *,
+    folder: str | Path = DEFAULT_FOLDER,
+    hardware: Hardware | None = None,
+    data: Any = None,
+) -> Run:
+    """Train, or continue, or simply return the run that these settings and these data name.
+
+    `data` replaces what `settings.data` names, for data that are in memory.
+    """
+    hardware = hardware or Hardware()
+    task = get_task(settings.task)
+    data = resolve(settings.data, task=settings.task) if data is None else data
+    settings = task.complete(settings, data)
+    mark = fingerprint(data)
+    run = Run(Path(folder) / settings.run_id(mark))
+    if run.finished:
+        return run
+    fabric = Fabric(
+        accelerator=hardware.accelerator,
+        devices=hardware.devices,
+        precision=settings.precision,
+        loggers=[make_logger(kind, run.folder) for kind in hardware.loggers],
+    )
+    fabric.launch()
+    if fabric.is_global_zero:
+        write_json(run.folder / "config.json", settings.model_dump())
+        write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
+    try:
+        Training(run, settings, task, data, fabric, show=hardware.show_progress).run()
+    except (SACMError, RuntimeError, MemoryError) as error:
+        if fabric.is_global_zero:
+            write_json(run.folder / "failure.json", {"reason": str(error)})
+        raise
+    return run
+
+
+@dataclass
+class _Progress:
+    """What a resumed run must know."""
+
+    epoch: int = 0  # finished epochs
+    best: float | None = None
+    best_epoch: int = 0
+    waited: int = 0
+    seconds: float = 0.0
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Training:
+    """The state of one run in memory."""
+
+    def __init__(
+        self,
+        run: Run,
+        settings: RunSettings,
+        task: Task[Any],
+        data: Any,
+        fabric: Fabric,
+        *,
+        show: bool,
+    ) -> None:
+        self.folder, self.settings, self.task, self.data = run.folder, settings, task, data
+        self.fabric, self.show = fabric, show
+        self.windows: SplitWindows[Any] = task.windows(settings, data)
+        self.train_batches = self._train_batches(settings.batch_size or 1)
+        self.val_batches = WindowBatches(self.windows.val, EVALUATION_BATCH)
+        # A small data set is passed over several times in what counts as one epoch.
+        self.passes = math.ceil(task.minimum_steps / len(self.train_batches))
+        self.strategy: Strategy = parse(settings.strategy)
+        self.progress = _Progress()
+        self._build()
+
+    def _train_batches(self, batch_size: int) -> WindowBatches[Any]:
+        count = len(self.windows.train)
+        if len(self.windows.val) == 0:
+            raise SACMError(f"{self.settings.data}: there are no validation windows to choose by.")
+        # Dropping the last batch must not drop the only one.
+        size = min(batch_size, max(1, count // self.fabric.world_size))
+        return WindowBatches(
+            self.windows.train,
+            size,
+            shuffle=True,
+            drop_last=True,
+            seed=self.settings.seed,
+            rank=self.fabric.global_rank,
+            processes=self.fabric.world_size,
+        )
+
+    def _build(self) -> None:
+        """Model, strategy and optimizer, in the order that pairing needs."""
+        seed_everything(self.settings.seed)
+        model: Backbone = self.task.build(self.settings, self.data).to(self.fabric.device)
+        if type(model).prepare is not Backbone.prepare:
+            everything = torch.arange(len(self.windows.train))
+            model.prepare(self.windows.train.batch(everything).x.to(self.fabric.device))
+        context = TrainingContext(
+            task=self.task.name,
+            channels=self.data.channels,
+            rows=len(getattr(self.data, "values", ())),
+            train=WindowBatches(self.windows.train, 64, shuffle=True, seed=self.settings.seed),
+            val=self.val_batches,
+            seed=self.settings.seed,
+        )
+        self.strategy_run: StrategyRun = self.strategy.begin(model, context)
+        self.model = model
+        self.optimizer = make_optimizer(model, self.strategy_run, self.settings)
+        compiled: Any = torch.compile(model) if self.settings.compile else model
+        self.wrapped, self.wrapped_optimizer = self.fabric.setup(compiled, self.optimizer)
+        for method in ("training_loss", "auxiliary_loss"):
+            if hasattr(model, method):
+                self.wrapped.mark_forward_method(method)
+
+    def run(self) -> None:
+        """Train to the end, test, and leave a finished run folder."""
+        self._resume()
+        settings, progress = self.settings, self.progress
+        steps = self.passes * len(self.train_batches)
+        bar = TrainingProgress(
+            f"{settings.backbone} {settings.strategy} seed {settings.seed}",
+            epochs=settings.epochs,
+            steps=steps,
+            show=self.show and self.fabric.is_global_zero,
+        )
+        with bar:
+            bar.start_at(progress.epoch)
+            while progress.epoch < settings.epochs and progress.waited < settings.patience:
+                self._epoch(progress.epoch + 1, bar)
+        self._finish()
+
+    def _epoch(self, epoch: int, bar: TrainingProgress) -> None:
+        started = time.perf_counter()
+        seed_everything(self.settings.seed, epoch)
+        self.strategy_run.begin_epoch(epoch)
+        self.model.set_epoch(epoch)
+        self.model.train()
+        observed = _Observed()
+        for number in range(self.passes):
+            self.train_batches.set_epoch((epoch - 1) * self.passes + number)
+            for batch in self.train_batches:
+                observed.add(self._step(batch), self.strategy_run, where=f"epoch {epoch}")
+                bar.step()
+        observed.check(where=f"epoch {epoch}")
+        trained = time.perf_counter()
+        value = self.task.validate(
+            self.model, self.val_batches, self.strategy, str(self.settings.select)
+        )
+        self._record(epoch, value, observed, trained - started, time.perf_counter() - trained)
+        assert self.progress.best is not None
+        bar.epoch(epoch, select=str(self.settings.select), value=value, best=self.progress.best)
+
+    def _step(self, batch: Any) -> Tensor:
+        batch = batch._make(None if t is None else self.fabric.to_device(t) for t in batch)
+        self.wrapped_optimizer.zero_grad()
+        loss = self.task.training_loss(self.wrapped, batch, self.strategy, self.strategy_run)
+        self.fabric.backward(loss)
+        self.wrapped_optimizer.step()
+        return loss.detach()
+
+    def _record(
+        self, epoch: int, value: float, observed: _Observed, seconds: float, checking: float
+    ) -> None:
+        """Remember an epoch: best weights first, then the place to resume at."""
+        progress = self.progress
+        if not math.isfinite(value):
+            raise SACMError(
+                f"validation {self.settings.select} is {value} after epoch {epoch}: lower the "
+                "learning rate or look for extreme values in the data."
+            )
+        improved = self.task.better(value, progress.best, str(self.settings.select))
+        if improved:
+            progress.best, progress.best_epoch, progress.waited = value, epoch, 0
+        else:
+            progress.waited += 1
+        progress.epoch = epoch
+        progress.seconds += seconds
+        row = {
+            "epoch": epoch,
+            "train_loss": observed.mean_loss(),
+            f"val_{self.settings.select}": value,
+            **observed.rates(),
+            "train_seconds": round(seconds, 4),
+            "validation_seconds": round(checking, 4),
+        }
+        progress.history.append(row)
+        self.fabric.log_dict(
+            {k: v for k, v in row.items() if isinstance(v, int | float)}, step=epoch
+        )
+        if not self.fabric.is_global_zero:
+            return
+        if improved:
+            write_weights(self.folder / "best.safetensors", self.model.state_dict())
+        write_csv(self.folder / "history.csv", progress.history)
+        write_state(
+            self.folder / "last.pt",
+            {
+                "progress": vars(progress),
+                "model": self.model.state_dict(),
+                "optimizer": self.optimizer.state_dict(),
+                "strategy": self.strategy_run.state_dict(),
+            },
+        )
+
+    def _resume(self) -> None:
+        state = read_state(self.folder / "last.pt")
+        if state is None:
+            return
+        self.progress = _Progress(**state["progress"])
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.strategy_run.load_state_dict(state["strategy"])
+
+    def _finish(self) -> None:
+        """Test the chosen weights once."""
+        progress = self.progress
+        if not self.fabric.is_global_zero:
+            return
+        self.model.load_state_dict(read_weights(self.folder / "best.safetensors"))
+        started = time.perf_counter()
+        record: dict[str, Any] = {}
+        if len(self.windows.test):
+            result = self.task.evaluate(
+                self.model, self.windows, self.data, self.settings, self.strategy
+            )
+            record = {
+                "test": result.row,
+                "report": result.report,
+                "evaluated_windows": result.evaluated,
+                "test_windows": len(self.windows.test),
+            }
+        write_json(self.folder / "scaler.json", scaler_of(self.windows).to_dict())
+        write_json(
+            self.folder / "metrics.json",
+            {
+                **record,
+                "best_epoch": progress.best_epoch,
+                "epochs": progress.epoch,
+                f"best_val_{self.settings.select}": progress.best,
+                "parameters": sum(p.numel() for p in self.model.parameters()),
+                "train_seconds": round(progress.seconds, 3),
+                "test_seconds": round(time.perf_counter() - started, 3),
+            },
+        )
+        (self.folder / "last.pt").unlink(missing_ok=True)
+        (self.folder / "failure.json").unlink(missing_ok=True)
+
+
+class _Observed:
+    """Losses and rates of one epoch, kept on the device until they are asked for."""
+
+    def __init__(self) -> None:
+        self.losses: list[Tensor] = []
+        self.all_rates: list[Tensor] = []
+
+    def add(self, loss: Tensor, run: StrategyRun, *, where: str) -> None:
+        """Remember a step."""
+        self.losses.append(loss)
+        rates = run.rates()
+        if rates is not None:
+            self.all_rates.append(rates)
+        if loss.device.type == "cpu" or len(self.losses) % _CHECK_EVERY == 0:
+            self.check(where=where)
+
+    def check(self, *, where: str) -> None:
+        """Stop at the first loss that is not a number."""
+        if math.isfinite(float(self.losses[-1])):
+            return
+        step = next(i for i, loss in enumerate(self.losses, 1) if not math.isfinite(float(loss)))
+        raise SACMError(
+            f"the loss is {float(self.losses[step - 1])} at {where}, step {step}: lower the "
+            "learning rate or look for extreme values in the data."
+        )
+
+    def mean_loss(self) -> float:
+        """Mean over the steps."""
+        return float(torch.stack(self.losses).mean())
+
+    def rates(self) -> dict[str, float]:
+        """Mean, spread and extremes of the windows' dropout rates; empty without any."""
+        if not self.all_rates:
+            return {}
+        rates = torch.cat(self.all_rates).float()
+        return {
+            "rate_mean": float(rates.mean()),
+            "rate_std": float(rates.std(correction=0)),
+            "rate_min": float(rates.min()),
+            "rate_max": float(rates.max()),
+        }
+
+
+def make_optimizer(
+    model: nn.Module, run: StrategyRun, settings: RunSettings
+) -> torch.optim.Optimizer:
+    """Adam with coupled weight decay; none on the strategy's own scalars."""
+    scalars = run.scalars()
+    own = {id(scalar) for scalar in scalars}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
+    groups: list[dict[str, Any]] = [{"params": rest, "weight_decay": settings.weight_decay}]
+    if scalars:
+        groups.append({"params": scalars, "weight_decay": 0.0})
+    return torch.optim.Adam(groups, lr=settings.learning_rate)

@@ -1,0 +1,256 @@
+"""What goes wrong with data in practice: each case gives one sentence that names the place."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sacm.data
+from sacm.data import anomaly_data, classification_data, forecasting_data
+from sacm.errors import DataError
+
+HEADER = "date,a,b\n"
+ROWS = [f"2021-01-01 {hour:02d}:00:00,{hour}.5,{hour * 2}\n" for hour in range(20)]
+TS = "@problemName x\n@classLabel true u v\n@data\n"
+
+
+def text(content: str, name: str = "x.csv") -> Callable[[Path], Path]:
+    """A file with this content."""
+
+    def write(folder: Path) -> Path:
+        path = folder / name
+        path.write_text(content)
+        return path
+
+    return write
+
+
+def binary(content: bytes, name: str) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        path = folder / name
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def table(**changes: Any) -> Callable[[Path], pd.DataFrame]:
+    """A good frame with columns changed."""
+    frame = pd.DataFrame(
+        {"date": pd.date_range("2021-01-01", periods=20, freq="h"), "a": np.arange(20.0)}
+    ).assign(**changes)
+    return lambda folder: frame
+
+
+def dates(*replaced: tuple[int, str]) -> list[str]:
+    listed = [f"2021-01-01 {hour:02d}:00" for hour in range(20)]
+    for row, value in replaced:
+        listed[row] = value
+    return listed
+
+
+def saved(**arrays: np.ndarray) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        np.savez(folder / "x.npz", **arrays)
+        return folder / "x.npz"
+
+    return write
+
+
+FORECASTING = {
+    "no such file": (lambda folder: folder / "none.csv", r"There is no file .*none\.csv"),
+    "a folder": (lambda folder: folder, "is a folder: name a file"),
+    "empty file": (text(""), r"x\.csv is empty"),
+    "blank file": (text("\n\n"), r"x\.csv is empty"),
+    "header only": (text(HEADER), "header line but no rows"),
+    "two rows": (text(HEADER + "".join(ROWS[:2])), "has 2 rows: too few"),
+    "cut off in the last line": (
+        text(HEADER + "".join(ROWS[:10]) + "2021-01-01 10:00:00,10"),
+        "line 12 has 2 fields where the first line has 3: the file may be cut off there",
+    ),
+    "a line with too many fields": (
+        text(HEADER + "".join(ROWS[:5]) + "2021-01-01 05:00:00,1,2,3\n"),
+        "line 7 has 4 fields where the first line has 3",
+    ),
+    "two delimiters": (
+        text("date;a\n" + "".join(f"2021-01-{day + 1:02d};{day},5\n" for day in range(9))),
+        r"column 'a' uses decimal commas \(first value '0,5'\)",
+    ),
+    "text among numbers": (
+        text(HEADER + "".join(ROWS[:5]) + "2021-01-01 05:00:00,broken,1\n"),
+        "row 6 of column 'a' holds 'broken', not a number",
+    ),
+    "a decimal comma among numbers": (
+        table(b=["1.5"] * 10 + ["1,5"] * 10),
+        r"row 11 of column 'b' holds '1,5', not a number \(write decimals with a point\)",
+    ),
+    "a text column": (table(city="Jena"), r"column 'city' is not numeric \(first value 'Jena'\)"),
+    "a second date column": (
+        table(since=pd.date_range("2020-01-01", periods=20)),
+        "column 'since' is not numeric",
+    ),
+    "an empty column": (table(b=np.nan), r"column 'b' has no value in rows 1 to 14"),
+    "infinity": (table(b=[1.0] * 7 + [np.inf] * 13), "row 8 of column 'b' is inf"),
+    "beyond float32": (table(b=[1.0] * 7 + [1e39] * 13), r"row 8 of column 'b' is 1e\+39"),
+    "duplicate dates": (
+        table(date=dates((5, "2021-01-01 04:00"))),
+        "rows 5 and 6 have the same timestamp 2021-01-01T04:00:00",
+    ),
+    "irregular dates": (
+        table(date=dates((5, "2021-01-01 05:07"))),
+        r"irregular: 2021-01-01T05:07:00 \(row 6\) comes 4020 seconds after",
+    ),
+    "a stray date": (table(date=dates((19, "2121-01-01 00:00"))), "timestamps are irregular"),
+    "no date among dates": (
+        table(date=dates((5, "yesterday"))),
+        "row 6 of the time column 'date' holds 'yesterday', not a date",
+    ),
+    "a time column that goes back": (
+        table(date=[*range(10), *range(10)]),
+        "time column 'date' does not increase at row 11",
+    ),
+    "columns of the same name": (text("date,a,a\n" + "".join(ROWS)), "two columns are called 'a'"),
+    "frame columns of the same name": (
+        lambda folder: pd.DataFrame(np.zeros((9, 2)), columns=["a", "a"]),
+        "two columns are called 'a'",
+    ),
+    "dates and nothing else": (
+        lambda folder: pd.DataFrame({"date": dates()}),
+        "no column of values",
+    ),
+    "damaged gzip": (binary(gzip.compress(b"a,b\n1,2\n")[:-9], "x.csv.gz"), "damaged gzip"),
+    "damaged parquet": (binary(b"PAR1 not really", "x.parquet"), "not a readable Parquet file"),
+    "a picture called csv": (binary(b"\x89PNG\r\n\0\0\0\rIHDR", "x.csv"), "not a text file"),
+    "damaged npy": (binary(b"\x93NUMPY\x01\x00", "x.npy"), "not a readable NumPy file"),
+    "objects in an array": (lambda folder: np.array(["a", 1], dtype=object), "not numbers"),
+    "too many dimensions": (lambda folder: np.zeros((2, 3, 4)), r"\[T\] or \[T, C\], got"),
+    "an archive of many": (saved(one=np.zeros(3), two=np.zeros(3)), "name one 'values'"),
+    "not data at all": (lambda folder: object(), "pass a file, an array or a data frame"),
+}
+
+CASES = {
+    "not a .ts file": (text("hello\n", "x.ts"), "line 1 comes before @data"),
+    ".ts without data": (text("@problemName x\n", "x.ts"), "no @data line"),
+    ".ts without cases": (text(TS, "x.ts"), "no cases after @data"),
+    ".ts cut off": (text(TS + "1,2:3,4:u\n1,2", "x.ts"), "line 5 has no class label"),
+    ".ts with text": (text(TS + "1,zwei:u\n", "x.ts"), "line 4: value 2 of a channel is 'zwei'"),
+    ".ts with mixed lengths": (text(TS + "1,2:3:u\n", "x.ts"), "channels have 1 to 2 values"),
+    ".ts with mixed channels": (
+        text(TS + "1,2:3,4:u\n1,2:v\n", "x.ts"),
+        "line 5 has 1 channels where the first case has 2",
+    ),
+    ".ts for regression": (text("@targetLabel true\n@data\n1:2\n", "x.ts"), "no class labels"),
+    ".ts with timestamps": (text("@timeStamps true\n@data\n", "x.ts"), "not supported"),
+    "one class": (text(TS + "1,2:u\n3,4:u\n", "x.ts"), "all training cases have the label 'u'"),
+    "wrong file type": (text("1,2\n", "x.csv"), r"\.ts or \.npz files"),
+    "damaged archive": (binary(b"PK\x03\x04 broken", "x.npz"), "damaged archive"),
+    "another archive": (saved(values=np.zeros(3)), "not a classification archive"),
+}
+
+
+def check(reader: Callable[[Any], Any], source: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        reader(source)
+    said = str(caught.value)
+    assert "\n" not in said
+    assert said.endswith(".")
+
+
+@pytest.mark.parametrize("case", FORECASTING)
+def test_series(case: str, tmp_path: Path):
+    make, message = FORECASTING[case]
+    check(forecasting_data, make(tmp_path), message)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_cases(case: str, tmp_path: Path):
+    make, message = CASES[case]
+    check(classification_data, make(tmp_path), message)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (np.zeros((3, 1, 4)), ["a", "b"], r"3 training cases but labels \[2\]"),
+        (np.zeros((3, 1, 4)), None, "no labels y"),
+        ([], [], "no training cases"),
+        ([np.zeros((2, 4)), np.zeros((1, 4))], ["a", "b"], "case 2 has 1 channels"),
+        ([np.zeros(4), np.full(4, np.nan)], ["a", "b"], "case 2 holds no value"),
+        ([np.zeros(4), np.full(4, np.inf)], ["a", "b"], "case 2 holds an infinite"),
+        ([["x", "y"], ["u", "v"]], ["a", "b"], "case 1 does not hold numbers"),
+        (np.zeros((2, 2, 2, 2)), ["a", "b"], r"case 1 must be \[C, L\]"),
+    ],
+)
+def test_case_arrays(X, y, message):
+    check(lambda source: classification_data(source, y), X, message)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"test": np.zeros((5, 3))}, "2 training channels but 3 test channels"),
+        ({"test": np.zeros((5, 2)), "labels": [0, 1]}, "2 labels for 5 test rows"),
+        ({"labels": [0, 2, 0, 0, 0]}, "label 2 of test row 2 is not 0 or 1"),
+        ({"train_share": 0.01}, "too few rows to train and test on"),
+    ],
+)
+def test_telemetry(options, message):
+    check(lambda source: anomaly_data(source, **options), np.zeros((10, 2)), message)
+
+
+def test_no_gap_may_stay_if_the_user_says_so():
+    frame = table(a=[np.nan, *range(1, 20)])(Path())
+    with pytest.raises(DataError, match="row 1 of column 'a' is missing"):
+        forecasting_data(frame, missing="error")
+    whole = table()(Path())
+    with pytest.raises(DataError, match="no row for 2021-01-01T05:00:00"):
+        forecasting_data(whole.drop(index=5), missing="error")
+
+
+def test_damaged_benchmark_files(tmp_path: Path):
+    (tmp_path / "BasicMotions.zip").write_bytes(b"PK\x03\x04 broken")
+    (tmp_path / "ETTh1.npz").write_bytes(b"PK\x03\x04 broken")
+    with zipfile.ZipFile(tmp_path / "Libras.zip", "w") as archive:
+        archive.writestr("Libras_TRAIN.ts", TS + "1,2:u\n3,4:v\n")
+    for name, message in {
+        "BasicMotions": "damaged zip file",
+        "ETTh1": "damaged archive",
+        "Libras": "does not contain Libras_TEST.ts",
+    }.items():
+        with pytest.raises(DataError, match=message):
+            sacm.data.load(name, folder=tmp_path)
+
+
+def test_folders_that_are_not(tmp_path: Path, monkeypatch):
+    with pytest.raises(DataError, match="is not a folder"):
+        sacm.data.load("ETTh1", folder=tmp_path / "none")
+    monkeypatch.setenv("SACM_DATA", str(tmp_path / "none"))
+    with pytest.raises(DataError, match=r"SACM_DATA is .*none, which is not a folder"):
+        sacm.data.load("ETTh1")
+
+
+@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="no POSIX users here")
+def test_unreadable_folder(tmp_path: Path):
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0)
+    user = os.geteuid()
+    if user == 0:  # the superuser may read everything
+        os.seteuid(65_534)
+    try:
+        with pytest.raises(DataError, match="permission denied"):
+            sacm.data.load("ETTh1", folder=locked)
+    finally:
+        os.seteuid(user)
+        locked.chmod(0o700)
+
+
+def test_there_are_enough_cases():
+    assert len(FORECASTING) + len(CASES) >= 25

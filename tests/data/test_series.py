@@ -1,0 +1,183 @@
+"""A user's own files, frames and arrays: what is read, and what is repaired on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+
+from sacm.data import forecasting_data
+
+
+def wide(rows: int = 50, frequency: str = "h") -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "date": pd.date_range("2021-03-01", periods=rows, freq=frequency),
+            "load": random.standard_normal(rows),
+            "price": random.standard_normal(rows) * 100,
+        }
+    )
+
+
+def check(data, frame: pd.DataFrame) -> None:
+    np.testing.assert_allclose(data.values, frame[["load", "price"]], rtol=1e-6)
+    assert data.columns == ("load", "price")
+    np.testing.assert_array_equal(data.timestamps, frame["date"].to_numpy().astype("datetime64[s]"))
+    assert data.frequency == "h"
+    assert [len(rows) for rows in data.splits] == [35, 5, 10]
+    assert data.notes == ()
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_csv_with_any_delimiter(tmp_path: Path, delimiter):
+    frame = wide()
+    frame.to_csv(tmp_path / "load.csv", index=False, sep=delimiter)
+    data = forecasting_data(tmp_path / "load.csv")
+    check(data, frame)
+    assert data.name == "load"
+
+
+def test_every_kind_of_table(tmp_path: Path):
+    frame = wide()
+    frame.to_parquet(tmp_path / "load.parquet")
+    frame.to_csv(tmp_path / "load.csv.gz", index=False)
+    check(forecasting_data(tmp_path / "load.parquet"), frame)
+    check(forecasting_data(str(tmp_path / "load.csv.gz")), frame)
+    check(forecasting_data(frame), frame)
+    check(forecasting_data(pl.from_pandas(frame)), frame)
+    check(forecasting_data(frame.set_index("date")), frame)
+
+
+def test_windows_line_ends_byte_order_mark_and_blank_lines(tmp_path: Path):
+    frame = wide()
+    text = frame.to_csv(index=False).replace("\n", "\r\n") + "\r\n\r\n"
+    (tmp_path / "load.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    check(forecasting_data(tmp_path / "load.csv"), frame)
+
+
+def test_arrays_of_all_kinds(tmp_path: Path):
+    values = np.random.default_rng(0).standard_normal((40, 2))
+    np.save(tmp_path / "a.npy", values)
+    np.savez(tmp_path / "a.npz", values=values, other=np.zeros(3))
+    for source in (values, torch.from_numpy(values), values.tolist(), tmp_path / "a.npy"):
+        np.testing.assert_allclose(forecasting_data(source).values, values, rtol=1e-6)
+    np.testing.assert_allclose(forecasting_data(tmp_path / "a.npz").values, values, rtol=1e-6)
+    one = forecasting_data(values[:, 0])
+    assert one.values.shape == (40, 1)
+    assert one.timestamps is None
+    assert forecasting_data(pd.Series(values[:, 0], name="x")).columns == ("x",)
+
+
+def test_a_file_without_header_and_a_saved_index(tmp_path: Path):
+    values = np.round(np.random.default_rng(0).standard_normal((30, 3)), 4)
+    np.savetxt(tmp_path / "plain.txt", values, delimiter=",")
+    data = forecasting_data(tmp_path / "plain.txt")
+    np.testing.assert_allclose(data.values, values, rtol=1e-5)
+    assert data.columns == ("0", "1", "2")
+    wide().to_csv(tmp_path / "indexed.csv")
+    assert forecasting_data(tmp_path / "indexed.csv").columns == ("load", "price")
+
+
+def test_columns_and_timestamp_can_be_named():
+    frame = wide().rename(columns={"date": "when"}).assign(site="north")
+    data = forecasting_data(frame, timestamp="when", columns=["price"])
+    assert data.columns == ("price",)
+    assert data.timestamps is not None
+
+
+def test_missing_values_are_interpolated_and_counted():
+    frame = wide()
+    frame.loc[[0, 10, 11, 49], "load"] = np.nan
+    data = forecasting_data(frame)
+    assert data.notes == ("4 missing values (4 %) in 1 columns were interpolated.",)
+    expected = frame["load"].interpolate(limit_direction="both").to_numpy()
+    np.testing.assert_allclose(data.values[:, 0], expected, rtol=1e-5)
+    assert data.observed is None
+
+
+def test_missing_values_can_be_marked():
+    frame = wide()
+    frame.loc[[10, 40], "load"] = np.nan
+    data = forecasting_data(frame, missing="mask")
+    assert np.isfinite(data.values).all()
+    assert np.argwhere(~data.observed).tolist() == [[10, 0], [40, 0]]
+
+
+def test_gaps_are_not_filled_from_a_later_split():
+    frame = wide()
+    frame.loc[33:34, "load"] = np.nan
+    data = forecasting_data(frame)
+    assert data.splits.train == range(35)
+    np.testing.assert_allclose(data.values[33:35, 0], frame["load"][32], rtol=1e-6)
+
+
+def test_a_split_without_any_value_repeats_the_last_one():
+    frame = wide()
+    frame.loc[35:39, "load"] = np.nan
+    data = forecasting_data(frame)
+    np.testing.assert_allclose(data.values[35:40, 0], frame["load"][34], rtol=1e-6)
+
+
+def test_rows_are_put_in_order():
+    frame = wide()
+    data = forecasting_data(frame.iloc[::-1])
+    np.testing.assert_allclose(data.values, frame[["load", "price"]], rtol=1e-6)
+    assert data.notes == ("Rows were not in order of time (first at row 2) and have been sorted.",)
+
+
+@pytest.mark.parametrize("frequency", ["h", "D", "B", "MS", "ME", "W-SUN"])
+def test_absent_rows_are_inserted(frequency):
+    frame = wide(frequency=frequency)
+    data = forecasting_data(frame.drop(index=[7, 8, 30]))
+    np.testing.assert_array_equal(data.timestamps, frame["date"].to_numpy().astype("datetime64[s]"))
+    assert "3 rows were missing" in data.notes[0]
+    assert "6 missing values" in data.notes[1]
+    middle = frame["load"][6] + (frame["load"][9] - frame["load"][6]) / 3
+    assert data.values[7, 0] == pytest.approx(middle, rel=1e-5)
+
+
+def test_irregular_timestamps_can_be_kept():
+    frame = wide()
+    frame.loc[20:, "date"] += pd.Timedelta("7min")
+    data = forecasting_data(frame, irregular="keep")
+    assert len(data.values) == 50
+    assert "irregular" in data.notes[0]
+
+
+def test_time_zones_become_utc():
+    frame = wide()
+    frame["date"] = frame["date"].dt.tz_localize("Europe/Berlin")
+    data = forecasting_data(frame)
+    assert data.timestamps[0] == np.datetime64("2021-02-28T23:00:00")
+    assert data.notes == ("Timestamps were converted to UTC.",)
+
+
+def test_a_numeric_time_column_gives_the_order_only():
+    frame = wide().assign(time=np.arange(50)).drop(columns="date")
+    data = forecasting_data(frame)
+    assert data.timestamps is None
+    assert data.columns == ("load", "price")
+    assert "numeric" in data.notes[0]
+
+
+def test_constant_channels_are_named():
+    data = forecasting_data(wide().assign(flat=3.0))
+    assert data.notes == ("Constant in the training rows, so there is nothing to learn: 'flat'.",)
+
+
+def test_integers_booleans_and_text_numbers():
+    frame = wide().assign(on=[True, False] * 25, count=np.arange(50), text=["1.5"] * 49 + ["?"])
+    frame["text"] = frame["text"].replace("?", None)
+    data = forecasting_data(frame)
+    assert data.values.dtype == np.float32
+    assert data.values[1, 2:5].tolist() == [0.0, 1.0, 1.5]
+
+
+def test_last_rows_of_one_series():
+    data = forecasting_data(np.arange(20))
+    assert data.last_rows(3) == {"data": pytest.approx([17, 18, 19])}

@@ -1,0 +1,237 @@
+"""Training: paired, resumable, identified by what decides its result."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import multiprocessing
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from lightning.fabric import Fabric
+from safetensors.torch import load_file
+
+from sacm import strip_state_dict
+from sacm.data import forecasting_data
+from sacm.errors import SACMError
+from sacm.tasks import get_task
+from sacm.training import Run, train
+from sacm.training.trainer import Training
+from tests.training.cases import (
+    QUIET,
+    TASKS,
+    make_data,
+    make_settings,
+    small_run,
+    waves,
+)
+
+
+def _training(task: str, folder: Path, **changes: object) -> Training:
+    data = make_data(task)
+    settings = get_task(task).complete(make_settings(task, **changes), data)
+    fabric = Fabric(accelerator="cpu", devices=1)
+    return Training(Run(folder), settings, get_task(task), data, fabric, show=False)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_raw_and_sacm_start_from_the_same_weights_and_see_the_same_batches(
+    task: str, tmp_path: Path
+) -> None:
+    raw = _training(task, tmp_path, strategy="raw")
+    sacm = _training(task, tmp_path, strategy="sacm")
+    expected, found = raw.model.state_dict(), strip_state_dict(sacm.model.state_dict())
+    assert list(expected) == list(found)
+    assert all(torch.equal(expected[key], found[key]) for key in expected)
+    for epoch in range(3):
+        raw.train_batches.set_epoch(epoch)
+        sacm.train_batches.set_epoch(epoch)
+        for ours, theirs in zip(raw.train_batches, sacm.train_batches, strict=True):
+            assert torch.equal(ours.x, theirs.x)
+
+
+def test_another_seed_is_another_start(tmp_path: Path) -> None:
+    first = _training("forecasting", tmp_path, seed=1).model.state_dict()
+    second = _training("forecasting", tmp_path, seed=2).model.state_dict()
+    assert any(not torch.equal(first[key], second[key]) for key in first)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_run_leaves_everything_needed_to_know_and_repeat_it(task: str, tmp_path: Path) -> None:
+    run = small_run(task, tmp_path)
+    names = {path.name for path in run.folder.iterdir()}
+    assert names == {
+        "config.json",
+        "environment.json",
+        "history.csv",
+        "best.safetensors",
+        "scaler.json",
+        "metrics.json",
+    }
+    assert run.metrics["evaluated_windows"] == run.metrics["test_windows"]
+    assert len(run.history) == run.metrics["epochs"] == 3
+    assert 0.05 <= float(run.history[0]["rate_mean"]) <= 0.5
+    environment = json.loads((run.folder / "environment.json").read_text())
+    assert environment["fingerprint"]
+    assert environment["packages"]["torch"]
+
+
+def test_a_finished_run_is_not_run_twice_and_settings_make_the_identity(tmp_path: Path) -> None:
+    run = small_run("forecasting", tmp_path)
+    written = (run.folder / "metrics.json").stat().st_mtime_ns
+    assert small_run("forecasting", tmp_path).folder == run.folder
+    assert (run.folder / "metrics.json").stat().st_mtime_ns == written
+    assert small_run("forecasting", tmp_path, seed=8, epochs=1).folder != run.folder
+    other = forecasting_data(waves(401, 3), name="waves")
+    assert train(
+        make_settings("forecasting", epochs=1), folder=tmp_path, data=other, hardware=QUIET
+    )
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def _facts(run: Run) -> tuple[dict[str, object], dict[str, torch.Tensor]]:
+    """Metrics without timings, and weights."""
+    metrics = {key: value for key, value in run.metrics.items() if "seconds" not in key}
+    return metrics, load_file(run.folder / "best.safetensors")
+
+
+def _assert_same(first: Run, second: Run) -> None:
+    (metrics, weights), (other_metrics, other_weights) = _facts(first), _facts(second)
+    assert metrics == other_metrics
+    assert weights.keys() == other_weights.keys()
+    assert all(torch.equal(weights[key], other_weights[key]) for key in weights)
+
+
+class _StopError(Exception):
+    """Stands in for whatever ends a process."""
+
+
+@pytest.mark.parametrize("strategy", ["sacm", "selective+sacm", "learned_global"])
+def test_an_interrupted_run_ends_like_one_that_was_not(
+    strategy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = small_run("forecasting", tmp_path / "whole", strategy=strategy)
+    steps = 0
+    original = Training._step
+
+    def fail_at_step_20(self: Training, batch: object) -> torch.Tensor:
+        nonlocal steps
+        steps += 1
+        if steps == 20:
+            raise _StopError
+        return original(self, batch)
+
+    monkeypatch.setattr(Training, "_step", fail_at_step_20)
+    with pytest.raises(_StopError):
+        small_run("forecasting", tmp_path / "cut", strategy=strategy)
+    monkeypatch.setattr(Training, "_step", original)
+    _assert_same(whole, small_run("forecasting", tmp_path / "cut", strategy=strategy))
+
+
+def _assert_readable(folder: Path) -> None:
+    """No half-written file is visible under its own name."""
+    for path in folder.rglob("*"):
+        if path.name.endswith(".tmp") or path.is_dir():
+            continue
+        if path.suffix == ".json":
+            json.loads(path.read_text())
+        elif path.suffix == ".safetensors":
+            load_file(path)
+        elif path.suffix == ".pt":
+            torch.load(path, weights_only=True)
+        elif path.suffix == ".csv":
+            with path.open() as file:
+                assert list(csv.DictReader(file))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", TASKS)
+def test_killed_ten_times_a_run_ends_like_one_that_was_not(task: str, tmp_path: Path) -> None:
+    changes = {"epochs": 12, "patience": 12}
+    whole = small_run(task, tmp_path / "whole", **changes)
+    seconds = whole.metrics["train_seconds"]
+    random = np.random.default_rng(3)
+    context = multiprocessing.get_context("fork")
+    kills = 0
+    for _ in range(60):
+        child = context.Process(
+            target=small_run, args=(task, tmp_path / "killed"), kwargs=changes, daemon=True
+        )
+        child.start()
+        time.sleep(0.3 + random.uniform(0.02, max(0.1, seconds / 4)))
+        if child.is_alive():
+            os.kill(child.pid or 0, signal.SIGKILL)
+            kills += 1
+        child.join()
+        _assert_readable(tmp_path / "killed")
+        if kills == 10:
+            break
+    _assert_same(whole, small_run(task, tmp_path / "killed", **changes))
+    assert kills == 10
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run_and_says_where(tmp_path: Path) -> None:
+    settings = make_settings("forecasting", learning_rate=1e30)
+    with pytest.raises(SACMError, match=r"loss is (nan|inf) at epoch \d+, step \d+") as caught:
+        train(settings, folder=tmp_path, data=make_data("forecasting"), hardware=QUIET)
+    (folder,) = tmp_path.iterdir()
+    assert json.loads((folder / "failure.json").read_text())["reason"] == str(caught.value)
+    assert not Run(folder).finished
+
+
+def test_early_stopping_keeps_the_best_epoch(tmp_path: Path) -> None:
+    run = small_run("forecasting", tmp_path, epochs=40, patience=2, learning_rate=5e-2)
+    errors = [float(row["val_mae"]) for row in run.history]
+    assert run.metrics["best_epoch"] == 1 + int(np.argmin(errors))
+    assert run.metrics["epochs"] in (40, run.metrics["best_epoch"] + 2)
+    assert math.isclose(run.metrics["best_val_mae"], min(errors))
+
+
+def test_the_modulators_scalars_carry_no_weight_decay(tmp_path: Path) -> None:
+    groups = _training("forecasting", tmp_path).optimizer.param_groups
+    assert [group["weight_decay"] for group in groups] == [5e-4, 0.0]
+    assert sum(p.numel() for p in groups[1]["params"]) == 2 * 3 + 2
+
+
+def test_small_archives_take_several_passes_an_epoch(tmp_path: Path) -> None:
+    training = _training("classification", tmp_path)
+    assert training.passes * len(training.train_batches) >= 20
+
+
+def test_the_checkpoint_gives_the_tested_model_back(tmp_path: Path) -> None:
+    run = small_run("forecasting", tmp_path)
+    data = make_data("forecasting")
+    model = run.load_model(data)
+    task = run.task
+    windows = task.windows(run.settings, data)
+    again = task.evaluate(model, windows, data, run.settings, run.strategy)
+    assert again.row == run.row
+
+
+def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path) -> None:
+    run = small_run("forecasting", tmp_path, epochs=1)
+    (run.folder / "best.safetensors").write_bytes(b"nonsense")
+    with pytest.raises(SACMError, match="is damaged"):
+        run.load_model(make_data("forecasting"))
+
+
+def test_bf16_autocast_trains(tmp_path: Path) -> None:
+    assert small_run("forecasting", tmp_path, precision="bf16-mixed", epochs=1).finished
+
+
+def test_tensorboard_gets_the_history(tmp_path: Path) -> None:
+    from sacm.training import Hardware
+
+    run = train(
+        make_settings("forecasting", epochs=1),
+        folder=tmp_path,
+        data=make_data("forecasting"),
+        hardware=Hardware(show_progress=False, loggers=["tensorboard"]),
+    )
+    assert list(run.folder.rglob("events.out.tfevents*"))
