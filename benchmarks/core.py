@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -20,32 +21,31 @@ OP_SHAPES = ((224, 12, 512), (32, 96, 512), (32, 8, 96, 96))
 def bench_op(rounds: int = 40) -> None:
     print("adaptive dropout, forward + backward, relative to nn.Dropout(0.1)")
     for shape in OP_SHAPES:
-        h = torch.randn(shape, requires_grad=True)
-        rates = torch.linspace(0.05, 0.44, shape[0]).requires_grad_()
-        grad = torch.randn(shape)
-        dropout = nn.Dropout(0.1)
-
-        def formula(h: Tensor, rates: Tensor) -> Tensor:
-            keep = (1 - rates).view(-1, *(1,) * (h.dim() - 1))
-            return composed(h, keep, torch.rand_like(h) < keep)
-
-        def step(call: Callable[[], Tensor]) -> Callable[[], object]:
-            return lambda: call().backward(grad)
-
-        seconds = interleave(
-            {
-                "nn.Dropout": step(lambda: dropout(h)),
-                "adaptive": step(lambda: sacm.adaptive_dropout(h, rates)),
-                "composed": step(lambda: formula(h, rates)),
-            },
-            rounds=rounds,
-        )
+        seconds = interleave(op_steps(shape), rounds=rounds)
         base = seconds["nn.Dropout"]
         print(
             f"  {list(shape)!s:18} adaptive {ratio(seconds['adaptive'], base)}   "
             f"composed {ratio(seconds['composed'], base)}   "
             f"nn.Dropout {1e3 * statistics.median(base):.1f} ms"
         )
+
+
+def op_steps(shape: tuple[int, ...]) -> dict[str, Callable[[], object]]:
+    """One forward and backward pass of each way to drop."""
+    h = torch.randn(shape, requires_grad=True)
+    rates = torch.linspace(0.05, 0.44, shape[0]).requires_grad_()
+    grad = torch.randn(shape)
+    dropout = nn.Dropout(0.1)
+
+    def formula() -> Tensor:
+        keep = (1 - rates).view(-1, *(1,) * (h.dim() - 1))
+        return composed(h, keep, torch.rand_like(h) < keep)
+
+    return {
+        "nn.Dropout": lambda: dropout(h).backward(grad),
+        "adaptive": lambda: sacm.adaptive_dropout(h, rates).backward(grad),
+        "composed": lambda: formula().backward(grad),
+    }
 
 
 class Encoder(nn.Module):
@@ -72,7 +72,7 @@ class ConvNet(nn.Module):
         self.blocks = nn.Sequential(
             *(
                 nn.Sequential(nn.Conv1d(a, b, 5, padding=2), nn.ReLU(), nn.Dropout(0.1))
-                for a, b in zip(widths, widths[1:], strict=False)
+                for a, b in pairwise(widths)
             )
         )
         self.head = nn.Conv1d(width, channels, 1)
@@ -121,9 +121,7 @@ def saved_bytes(model: nn.Module, x: Tensor) -> tuple[int, int]:
         nonlocal entries
         entries += output.numel()
 
-    hooks = [
-        m.register_forward_hook(count) for m in model.modules() if isinstance(m, nn.Dropout)
-    ]
+    hooks = [m.register_forward_hook(count) for m in model.modules() if isinstance(m, nn.Dropout)]
 
     def pack(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
@@ -150,23 +148,14 @@ def bench_memory() -> None:
         )
 
 
-def bench_import(rounds: int = 7) -> None:
-    def seconds(statement: str) -> float:
-        code = f"import time; s = time.perf_counter(); {statement}; print(time.perf_counter() - s)"
-        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        return float(run.stdout)
-
-    pairs = [(seconds("import torch"), seconds("import torch, sacm")) for _ in range(rounds)]
-    code = "import torch, time; s = time.perf_counter(); import sacm; print(time.perf_counter() - s)"
-    own = [
-        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout)
+def bench_import(rounds: int = 9) -> None:
+    code = "import torch, time; t = time.time(); import sacm; print(time.time() - t)"
+    command = [sys.executable, "-c", code]
+    seconds = [
+        float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         for _ in range(rounds)
     ]
-    print(
-        f"import sacm after torch: {1e3 * statistics.median(own):.0f} ms "
-        f"(torch alone {1e3 * statistics.median(a for a, _ in pairs):.0f} ms, "
-        f"both {1e3 * statistics.median(b for _, b in pairs):.0f} ms)"
-    )
+    print(f"import sacm, after torch: {1e3 * statistics.median(seconds):.0f} ms")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Interleaved timing: what is compared runs turn by turn in one process, and ratios are reported."""
+"""Interleaved timing: what is compared runs turn by turn in one process, as ratios."""
 
 from __future__ import annotations
 

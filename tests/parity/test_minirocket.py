@@ -56,11 +56,9 @@ def test_multivariate_features_with_channels_and_biases_carried_over(
     assert_shares_agree(found, theirs.transform(x), length)
 
 
-def test_fitting_on_one_univariate_series_leaves_nothing_to_chance(their_transform) -> None:
+def test_biases_fitted_on_one_univariate_series(their_transform) -> None:
     x = series(1, 1, 60)
     theirs = their_transform(n_kernels=1_000, random_state=2).fit(x)
     ours = Transform(MiniRocketConfig(features=1_000), input_len=60, channels=1)
-    windows = torch.from_numpy(x).transpose(1, 2)
-    ours.fit(windows, torch.Generator().manual_seed(0))
+    ours.fit(torch.from_numpy(x).transpose(1, 2), torch.Generator().manual_seed(0))
     np.testing.assert_allclose(ours.biases.numpy(), theirs.parameters[-1], rtol=1e-4, atol=1e-4)
-    assert_shares_agree(ours(windows), theirs.transform(x), 60)

@@ -47,6 +47,7 @@ def test_forecasts_agree(length: int) -> None:
             loss="mse",
             prediction_length=12,
             use_cls_token=False,
+            pooling_type=None,
         )
     )
     settings = {"width": 32, "heads": 4, "hidden": 64, "layers": 2}

@@ -32,9 +32,7 @@ def test_one_level_and_its_inverse(name: str, length: int) -> None:
 
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("level", [2, 3])
-@pytest.mark.filterwarnings(
-    "ignore:Level value of:UserWarning"
-)  # short series are tried on purpose
+@pytest.mark.filterwarnings("ignore:Level value of:UserWarning")  # they are short on purpose
 def test_several_levels_and_their_inverse(level: int, length: int) -> None:
     x, wavelet = series(length), Wavelet("db2", level)
     found = wavelet.split(x)

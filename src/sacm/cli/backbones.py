@@ -49,16 +49,15 @@ def descriptions(task: str | None) -> list[tuple[Description, Description]]:
 
 def show(found: list[tuple[Description, Description]]) -> None:
     """Print the table."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=f"{len({paper.name for paper, _ in found})} backbones")
-    table.add_column("name", no_wrap=True)
-    table.add_column("task", no_wrap=True)
-    table.add_column("parameters", justify="right")
-    table.add_column("small", justify="right")
-    table.add_column("dropout sites", justify="right")
-    table.add_column("cost", no_wrap=True)
+    title = f"{len({paper.name for paper, _ in found})} backbones"
+    table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("name", "task", "parameters", "small", "sites", "cost"):
+        numeric = heading in ("parameters", "small", "sites")
+        table.add_column(heading, justify="right" if numeric else "left", no_wrap=True)
     for paper, small in found:
         table.add_row(
             paper.name,
@@ -71,9 +70,9 @@ def show(found: list[tuple[Description, Description]]) -> None:
     console = Console()
     console.print(table)
     console.print(
-        "Parameters at size=paper and size=small with 7 channels, 96 steps (anomaly: 100), horizon "
-        "96, 5 classes. Cost of a training step at paper size on one core, batch 32: light under "
-        "0.3 s, medium 1 s, heavy 5 s.",
+        "Trainable parameters at size=paper and size=small with 7 channels, 96 steps (anomaly: "
+        "100), horizon 96, 5 classes; dropout sites; cost of a training step at size=paper, batch "
+        "32, one CPU core: light below 0.3 s, medium below 1 s, heavy below 5 s.",
         highlight=False,
     )
 

@@ -67,7 +67,7 @@ class SpectralScorer(nn.Module):
         dtype = torch.promote_types(x.dtype, torch.float32)
         # Beyond this bound sums over a window would overflow; such a spike tops every batch anyway.
         bound = torch.finfo(dtype).max ** 0.75
-        series = x.to(dtype).clamp(-bound, bound).transpose(1, 2)  # [B, C, L]
+        series = x.to(dtype).transpose(1, 2).contiguous().clamp(-bound, bound)  # [B, C, L]
         config = self.config
         trend = linear_trend(series, config.detrend)
         spectrum = torch.fft.rfft(series - trend)  # Z [B, C, K]

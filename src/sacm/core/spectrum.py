@@ -12,6 +12,10 @@ from torch import Tensor
 
 def log_amplitude(spectrum: Tensor) -> Tensor:
     """`L = log(1 + |Z|)` of a complex spectrum."""
+    if spectrum.requires_grad:
+        # The gradient of |Z| divides by it, which overflows for denormal numbers.
+        silent = spectrum.detach().abs() < torch.finfo(spectrum.dtype).tiny
+        spectrum = torch.where(silent, 0, spectrum)
     return torch.log1p(spectrum.abs())
 
 

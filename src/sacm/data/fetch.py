@@ -82,7 +82,8 @@ def bar(label: str | None) -> Iterator[Any]:
         return
     from tqdm import tqdm
 
-    with tqdm(desc=label, unit="B", unit_scale=True, leave=False) as progress:
+    # The total is set as soon as it is known; a bar without one counts as none.
+    with tqdm(desc=label, total=1, unit="B", unit_scale=True, leave=False) as progress:
         yield progress
 
 

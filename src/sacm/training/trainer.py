@@ -186,15 +186,7 @@ class Training:
         started = time.perf_counter()
         seed_everything(self.settings.seed, epoch)
         self.strategy_run.begin_epoch(epoch)
-        self.model.set_epoch(epoch)
-        self.model.train()
-        observed = _Observed()
-        for number in range(self.passes):
-            self.train_batches.set_epoch((epoch - 1) * self.passes + number)
-            for batch in self.train_batches:
-                observed.add(self._step(batch), self.strategy_run, where=f"epoch {epoch}")
-                bar.step()
-        observed.check(where=f"epoch {epoch}")
+        observed = self.train_epoch(epoch, bar)
         trained = time.perf_counter()
         value = self.task.validate(
             self.model, self.val_batches, self.strategy, str(self.settings.select)
@@ -202,6 +194,19 @@ class Training:
         self._record(epoch, value, observed, trained - started, time.perf_counter() - trained)
         assert self.progress.best is not None
         bar.epoch(epoch, select=str(self.settings.select), value=value, best=self.progress.best)
+
+    def train_epoch(self, epoch: int, bar: TrainingProgress) -> Observed:
+        """The optimizer steps of one epoch."""
+        self.model.set_epoch(epoch)
+        self.model.train()
+        observed = Observed()
+        for number in range(self.passes):
+            self.train_batches.set_epoch((epoch - 1) * self.passes + number)
+            for batch in self.train_batches:
+                observed.add(self._step(batch), self.strategy_run, where=f"epoch {epoch}")
+                bar.step()
+        observed.check(where=f"epoch {epoch}")
+        return observed
 
     def _step(self, batch: Any) -> Tensor:
         batch = batch._make(None if t is None else self.fabric.to_device(t) for t in batch)
@@ -212,7 +217,7 @@ class Training:
         return loss.detach()
 
     def _record(
-        self, epoch: int, value: float, observed: _Observed, seconds: float, checking: float
+        self, epoch: int, value: float, observed: Observed, seconds: float, checking: float
     ) -> None:
         """Remember an epoch: best weights first, then the place to resume at."""
         progress = self.progress
@@ -299,7 +304,7 @@ class Training:
         (self.folder / "failure.json").unlink(missing_ok=True)
 
 
-class _Observed:
+class Observed:
     """Losses and rates of one epoch, kept on the device until they are asked for."""
 
     def __init__(self) -> None:

@@ -1,0 +1,191 @@
+"""What the three estimators share: settings, one training run, the fitted state, save and load."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import sklearn.exceptions
+import torch
+from sklearn.base import BaseEstimator
+from torch import Tensor
+
+from sacm.backbones.base import Backbone
+from sacm.data.scaling import ChannelScaler
+from sacm.errors import ArgumentError, SACMWarning
+from sacm.estimators.storage import Saved, plain, read_saved, write_saved
+from sacm.strategies.base import Strategy
+from sacm.strategies.registry import parse
+from sacm.tasks.settings import RunSettings, TaskName
+from sacm.training import Hardware, Run, train
+
+
+class NotFittedError(ArgumentError, sklearn.exceptions.NotFittedError):
+    """Something was asked of an estimator that has not been fitted."""
+
+
+class Estimator(BaseEstimator):
+    """Base of the estimators.
+
+    A subclass states its task, builds the task's data container in `fit`, and says what besides
+    the network it must keep (`_kept`, `_restore`).
+
+    Attributes after `fit`:
+        model_: the network, in evaluation mode.
+        settings_: everything that decided the result.
+        scaler_: mean and deviation of every channel of the training rows.
+        history_: one row an epoch.
+        notes_: what was repaired in the training data.
+        n_features_in_: number of channels.
+    """
+
+    _task: ClassVar[TaskName]
+
+    backbone: str
+    size: str
+    strategy: str
+    seed: int
+    epochs: int
+    patience: int
+    batch_size: int | None
+    learning_rate: float
+    weight_decay: float
+    overrides: dict[str, Any] | None
+    accelerator: str
+    folder: str | Path | None
+    verbose: bool
+
+    model_: Backbone
+    settings_: RunSettings
+    scaler_: ChannelScaler
+    history_: list[dict[str, float]]
+    notes_: tuple[str, ...]
+    n_features_in_: int
+
+    def _train(self, data: Any, **sizes: Any) -> None:
+        """Train on a data container and keep the outcome."""
+        values = {
+            "task": self._task,
+            "data": data.name,
+            "backbone": self.backbone,
+            "size": self.size,
+            "strategy": self.strategy,
+            "seed": self.seed,
+            "epochs": self.epochs,
+            "patience": self.patience,
+            "batch_size": self.batch_size,
+            "learning_rate": self.learning_rate,
+            "weight_decay": self.weight_decay,
+            "overrides": self.overrides or {},
+            **sizes,
+        }
+        settings = RunSettings.make(**{key: plain(value) for key, value in values.items()})
+        hardware = Hardware(accelerator=self.accelerator, show_progress=self.verbose)
+        with _own_randomness(), _run_folder(self.folder) as folder:
+            run = train(settings, folder=folder, hardware=hardware, data=data)
+            self._adopt(run, data)
+            self.history_ = [{k: float(v) for k, v in row.items()} for row in run.history]
+        self.notes_ = data.notes
+
+    def _adopt(self, run: Run, data: Any) -> None:
+        """Take over what a run folder holds."""
+        self.settings_ = run.settings
+        self.scaler_ = run.scaler
+        self.model_ = run.load_model(data)
+        self.n_features_in_ = self.scaler_.channels
+
+    @property
+    def _strategy(self) -> Strategy:
+        return parse(self.settings_.strategy)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether `fit` has been called."""
+        return hasattr(self, "model_")
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit first.")
+
+    def _check_channels(self, found: int) -> None:
+        if found != self.n_features_in_:
+            raise ArgumentError(
+                f"this {type(self).__name__} was fitted on {self.n_features_in_} channels but the "
+                f"data have {found}."
+            )
+
+    @abstractmethod
+    def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """What `load` needs besides network, settings and scaler: plain values and tensors."""
+
+    @abstractmethod
+    def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Any:
+        """Put back what `_kept` gave; returns the data container that the network is built for."""
+
+    def save(self, path: str | Path) -> None:
+        """Write a folder of JSON and safetensors, whole or not at all."""
+        self._check_fitted()
+        values, tensors = self._kept()
+        saved = Saved(
+            kind=type(self).__name__,
+            parameters={key: plain(value) for key, value in self.get_params(deep=False).items()},
+            values={**values, "history": self.history_, "notes": list(self.notes_)},
+            tensors=tensors,
+        )
+        write_saved(
+            Path(path),
+            saved,
+            settings=self.settings_,
+            scaler=self.scaler_,
+            weights=self.model_.state_dict(),
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """What `save` wrote, ready to predict."""
+        saved = read_saved(Path(path))
+        if saved.kind != cls.__name__:
+            raise ArgumentError(
+                f"{path} holds a {saved.kind}: load it with sacm.{saved.kind}.load."
+            )
+        estimator = cls(**saved.parameters)
+        with _own_randomness():
+            data = estimator._restore(saved.values, saved.tensors)
+            estimator._adopt(Run(Path(path)), data)
+        estimator.history_ = saved.values["history"]
+        estimator.notes_ = tuple(saved.values["notes"])
+        return estimator
+
+
+def warn_of(notes: Iterable[str]) -> None:
+    """Tell the user what was repaired in the data."""
+    for note in notes:
+        warnings.warn(note, SACMWarning, stacklevel=4)
+
+
+@contextmanager
+def _own_randomness() -> Iterator[None]:
+    """Training seeds everything; the caller's random numbers go on as if it had not."""
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+
+
+@contextmanager
+def _run_folder(folder: str | Path | None) -> Iterator[Path]:
+    """The user's folder for runs, or one that is gone afterwards."""
+    if folder is not None:
+        yield Path(folder)
+        return
+    with tempfile.TemporaryDirectory(prefix="sacm-") as temporary:
+        yield Path(temporary)

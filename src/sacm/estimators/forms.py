@@ -1,0 +1,120 @@
+"""How the user's data looked, so that forecasts can look the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import torch
+
+from sacm.data.panel import ID_COLUMN
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["array", "tensor", "series", "pandas", "polars"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """The kind of object the data came in, and how it told the time.
+
+    `time` names the time column, or the index if `indexed`; `counters` holds, for each series, last
+    value and step of a time column of numbers. `zone` is the time zone of the timestamps.
+    """
+
+    kind: Kind
+    flat: bool = False  # [T], not [T, C]
+    long: bool = False
+    time: str | None = None
+    indexed: bool = False
+    zone: str | None = None
+    counters: dict[str, tuple[float, float]] = field(default_factory=dict)
+    id_type: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """The form that `to_dict` described."""
+        return cls(**record)
+
+    def give(
+        self,
+        values: np.ndarray,
+        *,
+        series: Sequence[str],
+        columns: Sequence[str],
+        times: np.ndarray | None,
+        rows: int,
+    ) -> Any:
+        """Forecasts `[S, H, C]` as an object like the one the data came in.
+
+        `times` `[S, H]` are the future timestamps; `rows` is the number of rows before them.
+        """
+        if self.kind in ("array", "tensor"):
+            array = values[0, :, 0] if self.flat else values[0]
+            return torch.from_numpy(array) if self.kind == "tensor" else array
+        if self.long:
+            frame = self._long(values, series, columns, times)
+        else:
+            frame = self._wide(values[0], columns, None if times is None else times[0], rows)
+        if self.kind == "polars":
+            import polars as pl
+
+            return pl.from_pandas(frame)
+        return frame.iloc[:, 0] if self.kind == "series" else frame
+
+    def _wide(
+        self, values: np.ndarray, columns: Sequence[str], times: np.ndarray | None, rows: int
+    ) -> pd.DataFrame:
+        import pandas as pd
+
+        frame = pd.DataFrame(values, columns=list(columns))
+        stamps = self._stamps("", times, len(frame))
+        if stamps is None:
+            return frame.set_index(pd.RangeIndex(rows, rows + len(frame)))
+        if self.indexed:
+            return frame.set_index(pd.DatetimeIndex(stamps, name=self.time))
+        frame.insert(0, self.time, stamps)
+        return frame
+
+    def _long(
+        self,
+        values: np.ndarray,
+        series: Sequence[str],
+        columns: Sequence[str],
+        times: np.ndarray | None,
+    ) -> pd.DataFrame:
+        import pandas as pd
+
+        if len(series) == 1 and len(columns) > 1:  # the series are channels side by side
+            series, values = columns, values[0].T[:, :, None]  # [S, H, 1]
+            times = None if times is None else np.repeat(times, len(series), axis=0)
+        parts = []
+        for position, name in enumerate(series):
+            own = None if times is None else times[position]
+            stamps = self._stamps(name, own, values.shape[1])
+            parts.append(pd.DataFrame({ID_COLUMN: name, "ds": stamps, "y": values[position, :, 0]}))
+        frame = pd.concat(parts, ignore_index=True)
+        return frame if self.id_type is None else frame.astype({ID_COLUMN: self.id_type})
+
+    def _stamps(self, series: str, times: np.ndarray | None, count: int) -> Any:
+        """Future times `[count]` of one series; None if its rows have none."""
+        import pandas as pd
+
+        if times is not None:
+            stamps = pd.Series(times)
+            if self.zone is None:
+                return stamps
+            return stamps.dt.tz_localize("UTC").dt.tz_convert(self.zone)
+        if series not in self.counters:
+            return None
+        last, step = self.counters[series]
+        ahead = last + step * np.arange(1, count + 1)
+        whole = float(last).is_integer() and float(step).is_integer()
+        return ahead.astype(np.int64) if whole else ahead

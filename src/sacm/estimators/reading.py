@@ -1,0 +1,212 @@
+"""The user's series, whatever holds them, and the history that a forecast starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from torch import Tensor
+
+from sacm.data.containers import ForecastingData, Segment
+from sacm.data.missing import Policy
+from sacm.data.panel import ID_COLUMN
+from sacm.data.series import LONG_COLUMNS, forecasting_data, load_source, take_times
+from sacm.data.splits import Splits
+from sacm.errors import DataError
+from sacm.estimators.forms import Form, Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WHOLE = (1.0, 0.0, 0.0)  # every row in the first split
+
+
+class Reading(NamedTuple):
+    """A series, and the form it came in."""
+
+    data: ForecastingData
+    form: Form
+
+
+def read(
+    source: Any,
+    *,
+    ratios: tuple[float, float, float] = WHOLE,
+    timestamp: str | None = None,
+    columns: Sequence[str] | None = None,
+    missing: Policy = "interpolate",
+    layout: Literal["auto", "channels", "series"] = "auto",
+) -> Reading:
+    """Read what `sacm.data.forecasting_data` reads, or take a `ForecastingData` as it is."""
+    if isinstance(source, ForecastingData):
+        time = None if source.timestamps is None else "date"
+        return Reading(source, Form("pandas", long=len(series_of(source)) > 1, time=time))
+    label = str(source) if isinstance(source, str | Path) else "data"
+    table = load_source(source, label)
+    long = not isinstance(table, np.ndarray) and set(table.columns) >= LONG_COLUMNS
+    data = forecasting_data(
+        table,
+        name=label,
+        timestamp=timestamp,
+        columns=None if long or isinstance(table, np.ndarray) else columns,
+        ratios=ratios,
+        missing=missing,
+        layout=layout,
+    )
+    return Reading(data, form_of(source, table, timestamp))
+
+
+def read_history(source: Any, like: Reading, *, timestamp: str | None, missing: Policy) -> Reading:
+    """Data to forecast from, with the columns of the data `like` that were trained on."""
+    trained, form = like
+    named = form.kind not in ("array", "tensor")
+    layout: Literal["channels", "series"] = "series" if trained.columns == ("y",) else "channels"
+    history = read(
+        source,
+        timestamp=timestamp,
+        columns=trained.columns if named else None,
+        missing=missing,
+        layout=layout,
+    )
+    data = history.data
+    if history.form.long and set(data.columns) == set(trained.columns):
+        data = in_order(data, trained.columns)
+    if named and history.form.kind not in ("array", "tensor") and data.columns != trained.columns:
+        raise DataError(
+            f"{data.name} has the columns {', '.join(data.columns)} but "
+            f"{', '.join(trained.columns)} were trained on."
+        )
+    check_frequency(data, trained)
+    return Reading(data, history.form)
+
+
+def in_order(data: ForecastingData, columns: Sequence[str]) -> ForecastingData:
+    """The same channels in another order."""
+    places = [data.columns.index(name) for name in columns]
+    observed = None if data.observed is None else data.observed[:, places]
+    values = np.ascontiguousarray(data.values[:, places])
+    return replace(data, values=values, observed=observed, columns=tuple(columns))
+
+
+def check_frequency(data: ForecastingData, trained: ForecastingData) -> None:
+    """Refuse a history with another time step than the training data had."""
+    if data.timestamps is None or None in (data.frequency, trained.frequency):
+        return
+    if data.frequency == trained.frequency:
+        return
+    import pandas as pd
+
+    # Five weekdays in a row look daily; what lies on the trained grid is on it.
+    grid = pd.date_range(data.timestamps[0], periods=len(data.values), freq=trained.frequency)
+    if not np.array_equal(grid.to_numpy().astype(data.timestamps.dtype), data.timestamps):
+        raise DataError(
+            f"{data.name} has a time step of {data.frequency!r} but {trained.frequency!r} was "
+            "trained on: resample it."
+        )
+
+
+def series_of(data: ForecastingData) -> list[str]:
+    """The names of the series, in order."""
+    return list(data.last_rows(1))
+
+
+def tail(data: ForecastingData, count: int) -> ForecastingData:
+    """The validation rows and, of the other splits, the last `count` rows of every series.
+
+    That is all that forecasting after the end, and calibrating its intervals, needs.
+    """
+    kept: list[np.ndarray] = []
+    segments: list[Segment] = []
+    borders = [0]
+    for split in ("train", "val", "test"):
+        position = borders[-1]
+        for segment in data.segments:
+            rows = np.arange(
+                max(segment.start, data.splits[split].start),
+                min(segment.stop, data.splits[split].stop),
+            )
+            rows = rows if split == "val" else rows[-count:]
+            if len(rows):
+                segments.append(Segment(segment.name, position, position + len(rows)))
+                kept.append(rows)
+                position += len(rows)
+        borders.append(position)
+    chosen = np.concatenate(kept)
+    splits = Splits(*(range(borders[i], borders[i + 1]) for i in range(3)))
+    arrays = {
+        name: None if getattr(data, name) is None else getattr(data, name)[chosen]
+        for name in ("values", "timestamps", "targets", "observed")
+    }
+    return replace(data, splits=splits, segments=tuple(segments), **arrays)
+
+
+def form_of(source: Any, table: np.ndarray | pd.DataFrame, timestamp: str | None) -> Form:
+    """The form of data that `load_source` has made an array or a pandas frame of."""
+    kind = kind_of(source)
+    if isinstance(table, np.ndarray):
+        return Form("tensor" if kind == "tensor" else "array", flat=table.ndim == 1)
+    if set(table.columns) >= LONG_COLUMNS:
+        return long_form(table, kind)
+    import pandas as pd
+
+    times, _ = take_times(table, timestamp, "the data")
+    if times is None:
+        return Form(kind)
+    indexed = timestamp is None and isinstance(table.index, pd.DatetimeIndex)
+    return Form(
+        kind,
+        time=table.index.name if indexed else str(times.name),
+        indexed=indexed,
+        zone=zone_of(times),
+        counters=counters_of({"": times}),
+    )
+
+
+def long_form(table: pd.DataFrame, kind: Kind) -> Form:
+    """The form of a table `unique_id, ds, y`."""
+    import pandas as pd
+
+    ids = table[ID_COLUMN]
+    groups = {str(name): group["ds"] for name, group in table.groupby(ID_COLUMN, sort=False)}
+    return Form(
+        kind,
+        long=True,
+        time="ds",
+        zone=zone_of(table["ds"]),
+        counters=counters_of(groups),
+        id_type=str(ids.dtype) if pd.api.types.is_numeric_dtype(ids) else None,
+    )
+
+
+def kind_of(source: Any) -> Kind:
+    """The library an object belongs to; a file comes back as a pandas frame."""
+    if isinstance(source, str | Path):
+        return "pandas"
+    if isinstance(source, Tensor):
+        return "tensor"
+    origin = type(source).__module__.partition(".")[0]
+    if origin == "pandas":
+        return "series" if source.ndim == 1 else "pandas"
+    return "polars" if origin == "polars" else "array"
+
+
+def zone_of(times: pd.Series) -> str | None:
+    """The time zone of a column of timestamps."""
+    zone = getattr(times.dtype, "tz", None)
+    return None if zone is None else str(zone)
+
+
+def counters_of(groups: Mapping[str, pd.Series]) -> dict[str, tuple[float, float]]:
+    """Last value and step of time columns of numbers; nothing if they hold dates."""
+    import pandas as pd
+
+    found: dict[str, tuple[float, float]] = {}
+    for name, times in groups.items():
+        if not pd.api.types.is_numeric_dtype(times) or len(times) < 2:
+            return {}
+        last, before = float(times.iloc[-1]), float(times.iloc[-2])
+        found[name] = (last, last - before)
+    return found

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from sacm import backbones
+from sacm.backbones.wpmixer import Wavelet
+from sacm.errors import ArgumentError
+
+
+def noise(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    length=st.integers(2, 120),
+    level=st.integers(1, 3),
+    name=st.sampled_from(["db2", "haar", "db4", "coif1"]),
+)
+def test_splitting_and_joining_gives_back_the_series(length: int, level: int, name: str) -> None:
+    x, wavelet = noise(2, 3, length, seed=length), Wavelet(name, level)
+    series = wavelet.split(x)
+    assert [each.shape[-1] for each in series] == wavelet.lengths(length)
+    torch.testing.assert_close(wavelet.join(series)[..., :length], x, atol=1e-5, rtol=1e-5)
+
+
+def test_lengths_of_the_default_wavelet() -> None:
+    wavelet = Wavelet("db2", 1)
+    assert wavelet.lengths(96) == [49, 49]
+    assert wavelet.lengths(24) == [13, 13]
+    assert Wavelet("db2", 2).lengths(96) == [26, 26, 49]
+
+
+def test_a_smooth_series_has_no_detail() -> None:
+    _, detail = Wavelet("db2", 1).split(torch.arange(40.0)[None, None] + 3)
+    assert detail[..., 1:-1].abs().max() < 1e-4  # db2 ignores lines; the ends see the zeros
+
+
+@pytest.mark.parametrize("horizon", [1, 7, 24, 61])
+def test_horizon_is_the_start_of_the_joined_series(horizon: int) -> None:
+    model = backbones.build(
+        "WPMixer", "forecasting", input_len=24, horizon=horizon, channels=2, size="small"
+    ).eval()
+    x = noise(3, 24, 2)
+    with torch.no_grad():
+        normal, statistics = model.revin.normalise(x)
+        past = model.wavelet.split(normal.transpose(1, 2))
+        future = [branch(each) for branch, each in zip(model.branches, past, strict=True)]
+        joined = model.wavelet.join(future)[..., :horizon].transpose(1, 2)
+        assert joined.shape == (3, horizon, 2)
+        torch.testing.assert_close(model(x), model.revin.restore(joined, statistics))
+
+
+def test_forecast_follows_level_and_scale_of_the_window() -> None:
+    model = backbones.build(
+        "WPMixer", "forecasting", input_len=48, horizon=6, channels=2, size="small"
+    ).eval()
+    x = noise(3, 48, 2)
+    with torch.no_grad():
+        torch.testing.assert_close(model(10 * x + 4), 10 * model(x) + 4, atol=2e-2, rtol=1e-2)
+
+
+def test_each_level_has_its_branch_of_seven_dropouts() -> None:
+    model = backbones.build(
+        "WPMixer", "forecasting", input_len=96, horizon=24, channels=2, size="small", level=2
+    )
+    assert len(model.branches) == 3
+    for branch in model.branches:
+        assert sum(isinstance(module, nn.Dropout) for module in branch.modules()) == 7
+
+
+def test_windows_too_short_to_patch() -> None:
+    with pytest.raises(ArgumentError, match="coefficient series of 7 values is too short"):
+        backbones.build("WPMixer", "forecasting", input_len=12, horizon=6, channels=2)
+
+
+@pytest.mark.parametrize("wrong", [{"wavelet": "morl"}, {"wavelet": "nothing"}, {"level": 0}])
+def test_impossible_settings(wrong: dict) -> None:
+    with pytest.raises(ArgumentError, match="WPMixer"):
+        backbones.build("WPMixer", "forecasting", input_len=96, horizon=6, channels=2, **wrong)

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from sacm import ArgumentError, RateMapper, SACMConfig, SpectralScorer
+
+TINY = 1.401298464324817e-45  # the smallest number float32 knows
+ODD_VALUES = (0.0, 1.0, -1.0, 1e30, -1e30, torch.finfo(torch.float32).max, TINY, 1e-39, 1e-8)
+
+
+@st.composite
+def windows(draw: st.DrawFn) -> Tensor:
+    """`[B, L, C]` float32: noise, constants, zeros, ramps, spikes and extremes, mixed by sample."""
+    batch, length = draw(st.integers(1, 5)), draw(st.integers(1, 40))
+    channels = draw(st.integers(1, 4))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 2**31)))
+    samples = []
+    for _ in range(batch):
+        kind = draw(st.sampled_from(["noise", "constant", "ramp", "spike", "extremes", "huge"]))
+        sample = torch.randn(length, channels, generator=generator)
+        if kind == "constant":
+            sample = torch.full_like(sample, draw(st.sampled_from(ODD_VALUES)))
+        elif kind == "ramp":
+            sample = torch.arange(length)[:, None] * torch.ones(channels)
+        elif kind == "spike":
+            sample[draw(st.integers(0, length - 1))] = draw(st.sampled_from(ODD_VALUES))
+        elif kind == "extremes":
+            index = torch.randint(len(ODD_VALUES), (length, channels), generator=generator)
+            sample = torch.tensor(ODD_VALUES)[index]
+        elif kind == "huge":
+            sample = sample.sign() * torch.finfo(torch.float32).max
+        samples.append(sample)
+    return torch.stack(samples)
+
+
+configs = st.builds(
+    SACMConfig,
+    detrend=st.sampled_from(["ols", "endpoint", "none"]),
+    log_norm=st.booleans(),
+    sfm_anchor=st.booleans(),
+    score_range=st.sampled_from(["batch", "running"]),
+)
+
+
+@settings(max_examples=4000)
+@given(x=windows(), config=configs)
+def test_any_finite_window_gives_finite_scores_rates_and_gradients(
+    x: Tensor, config: SACMConfig
+) -> None:
+    scorer, mapper = SpectralScorer(x.shape[2], config), RateMapper(config)
+    x.requires_grad_()
+    out = scorer(x)
+    for name, value in out._asdict().items():
+        assert value.isfinite().all(), name
+    assert (out.scores >= 0).all()
+    rates = mapper(out.scores)
+    low, high = torch.tensor([config.p_min, config.p_max])
+    assert ((rates >= low) & (rates <= high)).all()
+    rates.sum().backward()
+    for parameter in (*scorer.parameters(), *mapper.parameters(), x):
+        if parameter.requires_grad and parameter.grad is not None:
+            assert parameter.grad.isfinite().all()
+
+
+@settings(max_examples=1500)
+@given(x=windows(), data=st.data())
+def test_the_order_of_a_batch_is_the_order_of_its_scores(x: Tensor, data: st.DataObject) -> None:
+    order = torch.tensor(data.draw(st.permutations(range(len(x)))))
+    scorer = SpectralScorer(x.shape[2])
+    scores = scorer(x).scores
+    torch.testing.assert_close(scorer(x[order]).scores, scores[order], rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("length", [2, 7, 16])
+@pytest.mark.parametrize("how", ["ols", "endpoint", "none"])
+def test_gradcheck_of_scorer_and_mapper(length: int, how: str) -> None:
+    config = SACMConfig(detrend=how)
+    scorer, mapper = SpectralScorer(2, config).double(), RateMapper(config).double()
+    generator = torch.Generator().manual_seed(length)
+    x = torch.randn(4, length, 2, dtype=torch.float64, generator=generator, requires_grad=True)
+    parameters = (scorer.weight, scorer.bias, scorer.alpha, mapper.gamma)
+
+    def rates(x: Tensor, *_: Tensor) -> Tensor:
+        return mapper(scorer(x).scores)
+
+    assert torch.autograd.gradcheck(rates, (x, *parameters), eps=1e-6, atol=1e-5)
+
+
+def test_noise_scores_above_a_clean_sine_of_the_same_amplitude() -> None:
+    generator = torch.Generator().manual_seed(0)
+    sine = torch.sin(torch.arange(96) * 2 * torch.pi / 24)
+    levels = torch.tensor([0.0, 0.2, 0.5, 1.0])
+    noise = torch.randn(4, 96, generator=generator)
+    scores = SpectralScorer(1)((sine + levels[:, None] * noise).unsqueeze(-1)).scores
+    assert scores.diff().min() > 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.int64])
+def test_low_precision_windows_are_scored_in_float32(dtype: torch.dtype) -> None:
+    x = (torch.randn(3, 16, 2) * 10).to(dtype)
+    scorer = SpectralScorer(2)
+    with torch.autocast("cpu", torch.bfloat16):
+        scores = scorer(x).scores
+    assert scores.dtype == torch.float32
+    assert torch.equal(scores, scorer(x.float()).scores)
+
+
+@pytest.mark.parametrize(("value", "shown"), [(np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf")])
+def test_check_finite_names_the_first_offending_window_and_channel(
+    value: float, shown: str
+) -> None:
+    x = torch.zeros(4, 8, 3)
+    x[2, 5, 1] = x[3, 0, 0] = value
+    message = f"window 2, channel 1, step 5 is {shown}"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        SpectralScorer(3)(x, check_finite=True)
+
+
+def test_a_complex_window_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="real numbers"):
+        SpectralScorer(2)(torch.zeros(1, 4, 2, dtype=torch.complex64))
+
+
+def test_without_the_anchor_its_weight_is_not_trained() -> None:
+    scorer = SpectralScorer(3, SACMConfig(sfm_anchor=False))
+    trained = {name for name, p in scorer.named_parameters() if p.requires_grad}
+    assert trained == {"bias", "alpha"}
