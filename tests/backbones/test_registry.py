@@ -51,17 +51,14 @@ def own(monkeypatch: pytest.MonkeyPatch) -> type[Linear]:
 
 
 def test_names_in_order_and_by_task() -> None:
-    assert backbones.names("forecasting") == FORECASTING
-    assert len(backbones.names()) == 15
-    assert set(backbones.names("anomaly")) - set(backbones.names("classification")) == {
-        "AnomTrans",
-        "TranAD",
-        "DCdetector",
-    }
+    assert backbones.names("forecasting")[:9] == FORECASTING
+    assert backbones.names("classification")[3:6] == ["NSFormer", "InceptionTime", "MiniROCKET"]
+    assert backbones.names("anomaly")[4:7] == ["AnomTrans", "TranAD", "DCdetector"]
+    assert backbones.names()[:9] == FORECASTING
 
 
 def test_own_network_builds_by_name_in_any_case(own: type[Linear]) -> None:
-    assert backbones.names("forecasting") == [*FORECASTING, "Linear"]
+    assert backbones.names("forecasting")[-1] == "Linear"
     model = backbones.build(
         "LINEAR", "forecasting", input_len=8, horizon=2, channels=3, size="small"
     )

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from sacm import backbones
 from sacm.backbones.base import Backbone, Detector, Forecaster, Task
-from sacm.backbones.registry import Size
+from sacm.backbones.registry import Size, entry
 
 CALENDAR = (24, 7, 31, 366)
 WITH_CALENDAR = ("Informer", "TimesNet")
@@ -29,8 +29,13 @@ class Case:
 
 
 def cases(task: Task | None = None) -> list[Case]:
-    tasks = get_args(Task) if task is None else (task,)
-    return [Case(name, each) for each in tasks for name in backbones.names(each)]
+    """The networks of this package; a test may have registered others."""
+    return [
+        Case(name, each)
+        for each in (get_args(Task) if task is None else (task,))
+        for name in backbones.names(each)
+        if entry(name, each).model.__module__.startswith("sacm.")
+    ]
 
 
 every_case = pytest.mark.parametrize("case", cases(), ids=str)

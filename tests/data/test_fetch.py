@@ -33,7 +33,7 @@ import sacm.data
 from sacm.data.catalogue import RemoteFile
 from sacm.data.fetch import fetch
 file = RemoteFile(sys.argv[1], "illness/national_illness.csv", sys.argv[2] or None)
-fetch(replace(sacm.data.find("ILI"), files=(file,)), progress=False)
+fetch(replace(sacm.data.find_entry("ILI"), files=(file,)), progress=False)
 """
 
 
@@ -99,7 +99,7 @@ def server() -> Iterator[Server]:
 def entry(server: Server, *, checked: bool = True) -> Entry:
     checksum = "sha256:" + hashlib.sha256(server.content).hexdigest() if checked else None
     file = RemoteFile(server.url, "illness/national_illness.csv", checksum)
-    return replace(sacm.data.find("ILI"), files=(file,))
+    return replace(sacm.data.find_entry("ILI"), files=(file,))
 
 
 def leftovers(cache: Path) -> list[Path]:

@@ -190,6 +190,7 @@ def test_cases(case: str, tmp_path: Path):
     ],
 )
 def test_case_arrays(X, y, message):
+    """Arrays and lists in place of files."""
     check(lambda source: classification_data(source, y), X, message)
 
 

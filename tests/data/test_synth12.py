@@ -19,7 +19,8 @@ PUBLISHED = {
     0.9: ("7.3898", "0.108818", "0.182399"),
 }
 PRINT_DIGEST = (
-    "import hashlib, sacm.data;"
+    "import hashlib, sys, sacm.data;"
+    "assert not {'pandas', 'scipy', 'pooch', 'lightning'} & set(sys.modules);"
     "s = sacm.data.synth12(0.7);"
     "print(hashlib.sha256(s.values.tobytes() + s.clean.tobytes()).hexdigest())"
 )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 from itertools import pairwise
 from pathlib import Path
 
@@ -101,6 +102,15 @@ def test_memory_map_gives_the_same_windows_without_a_copy(data, tmp_path: Path):
     for one, other in zip(WindowBatches(here, 7), WindowBatches(there, 7), strict=True):
         torch.testing.assert_close(one.x, other.x, rtol=0, atol=0)
         torch.testing.assert_close(one.y, other.y, rtol=0, atol=0)
+
+
+def test_pickled_windows_are_as_small_as_their_series(data):
+    windows = forecasting_windows(data, input_len=9, horizon=4)
+    packed = pickle.dumps(windows)
+    assert len(packed) < 3 * data.values.nbytes
+    again = pickle.loads(packed)
+    torch.testing.assert_close(again.test.batch([2]).x, windows.test.batch([2]).x)
+    assert np.shares_memory(again.train.read_x.view, again.test.read_y.view)
 
 
 def test_all_splits_share_one_array(data):

@@ -66,10 +66,10 @@ def info(
     from rich.console import Console
     from rich.table import Table
 
-    from sacm.data.catalogue import find
+    from sacm.data.catalogue import find_entry
     from sacm.data.load import presence
 
-    place = presence(find(name))
+    place = presence(find_entry(name))
     record = described(place)
     if as_json:
         typer.echo(json.dumps(record, indent=1))
@@ -100,12 +100,12 @@ def get(
 
     Example: sacm data get ETTh1 BasicMotions
     """
-    from sacm.data.catalogue import find
+    from sacm.data.catalogue import find_entry
     from sacm.data.fetch import fetch
     from sacm.data.load import presence
 
     results = []
-    for entry in [find(name) for name in names]:
+    for entry in [find_entry(name) for name in names]:
         place = presence(entry)
         path = fetch(entry) if place.found is None else place.found.path
         results.append({"name": entry.name, "path": str(path), "fetched": place.found is None})

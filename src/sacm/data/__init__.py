@@ -12,7 +12,7 @@ from sacm.data.batch import ForecastBatch, LabelledBatch, TelemetryBatch
 from sacm.data.batches import WindowBatches
 from sacm.data.calendar import calendar_sizes, future_timestamps, stamp_features
 from sacm.data.cases import classification_data
-from sacm.data.catalogue import find, names
+from sacm.data.catalogue import find_entry, names
 from sacm.data.containers import (
     AnomalyData,
     ClassificationData,
@@ -62,7 +62,7 @@ __all__ = [
     "classification_data",
     "classification_windows",
     "corrupt",
-    "find",
+    "find_entry",
     "fingerprint",
     "forecasting_data",
     "forecasting_windows",

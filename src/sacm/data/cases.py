@@ -39,6 +39,11 @@ def classification_data(
     test = Cases([], np.array([], dtype=train.labels.dtype))
     if X_test is not None:
         test = as_cases(X_test, y_test, label, "test")
+        if test.labels.dtype.kind != train.labels.dtype.kind:
+            raise DataError(
+                f"{label}: training labels are {train.labels.dtype}, test labels "
+                f"{test.labels.dtype}."
+            )
     arrays = case_arrays(train, test)
     if subjects is not None:
         arrays["subject_train"] = np.asarray(subjects)
@@ -83,7 +88,7 @@ def as_cases(X: Any, y: Any, label: str, part: str) -> Cases:
             f"{label}: {part} case {odd + 1} has {channels[odd]} channels where the first has "
             f"{channels[0]}."
         )
-    return Cases(listed, labels.astype(str))
+    return Cases(listed, labels.astype(str) if labels.dtype == object else labels)
 
 
 def as_case(case: Any, where: str) -> np.ndarray:
@@ -125,15 +130,15 @@ def from_padded(arrays: Arrays, label: str) -> ClassificationData:
         if filled:
             notes.append(f"{filled:,} missing values in the {part} cases were interpolated.")
         parts[part] = (X, own)
-    classes = tuple(str(c) for c in np.unique(arrays["y_train"]))
+    classes = tuple(np.unique(arrays["y_train"]).tolist())
     if len(classes) < 2:
         raise DataError(f"{label}: all training cases have the label {classes[0]!r}.")
     return ClassificationData(
         name=label,
         X_train=parts["train"][0],
-        y_train=arrays["y_train"].astype(str),
+        y_train=arrays["y_train"],
         X_test=parts["test"][0],
-        y_test=arrays["y_test"].astype(str),
+        y_test=arrays["y_test"],
         lengths_train=parts["train"][1],
         lengths_test=parts["test"][1],
         classes=classes,

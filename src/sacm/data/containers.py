@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class TelemetrySegment(NamedTuple):
     test: range
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ForecastingData:
     """A multivariate series (or several, end to end) with its chronological split.
 
@@ -106,12 +106,12 @@ class ForecastingData:
         return replace(self, splits=cut)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ClassificationData:
     """Labelled cases `[N, C, L]`; after the end of a shorter case the values are NaN.
 
     `L` is the length of the longest training case: longer test cases were cut. Labels are kept as
-    the source writes them; `classes` are the sorted labels of the training cases.
+    they came; `classes` are the sorted labels of the training cases.
     """
 
     name: str
@@ -121,7 +121,7 @@ class ClassificationData:
     y_test: np.ndarray
     lengths_train: np.ndarray
     lengths_test: np.ndarray
-    classes: tuple[str, ...]
+    classes: tuple[Any, ...]
     subjects_train: np.ndarray | None = None
     subjects_test: np.ndarray | None = None
     notes: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ class ClassificationData:
         return stratified(self.y_train, fraction, seed=seed)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AnomalyData:
     """Training rows `[T, C]` without labels, test rows with 0/1 labels, and the borders in both."""
 

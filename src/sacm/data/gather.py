@@ -42,23 +42,26 @@ class Series:
 
     def reader(self, length: int, *, offset: int = 0) -> WindowReader:
         """A reader of windows of `length` steps, `offset` rows after the row asked for."""
-        array = self.array[offset:] if offset else self.array
-        shape = (len(array) - length + 1, length, *array.shape[1:])
-        strides = (array.strides[0], *array.strides)
-        view = np.lib.stride_tricks.as_strided(array, shape, strides, writeable=False)
-        return WindowReader(view, self.on_read)
+        return WindowReader(self, length, offset)
 
 
 class WindowReader:
     """Copies windows out of overlapping views `[N, length, ...]` of one array."""
 
-    def __init__(self, view: np.ndarray, on_read: ChannelScaler | None) -> None:
-        self.view = view
-        self.on_read = on_read
+    def __init__(self, series: Series, length: int, offset: int) -> None:
+        self.series, self.length, self.offset = series, length, offset
+        array = series.array[offset:]
+        shape = (len(array) - length + 1, length, *array.shape[1:])
+        strides = (array.strides[0], *array.strides)
+        self.view = np.lib.stride_tricks.as_strided(array, shape, strides, writeable=False)
 
     def __call__(self, starts: np.ndarray) -> Tensor:
         """The windows `[B, length, ...]` that begin at `starts`."""
         copied = self.view[starts]
-        if self.on_read is not None:
-            copied = self.on_read.transform(copied)
+        if self.series.on_read is not None:
+            copied = self.series.on_read.transform(copied)
         return torch.from_numpy(copied)
+
+    def __reduce__(self) -> tuple[type[WindowReader], tuple[Series, int, int]]:
+        # A pickled view would hold every window; the array is enough, and shared by all readers.
+        return WindowReader, (self.series, self.length, self.offset)

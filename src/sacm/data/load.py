@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sacm.data.build import build
 from sacm.data.cache import cache_folder, data_folder, is_folder
 from sacm.data.cases import classification_data
-from sacm.data.catalogue import Entry, Task, find
+from sacm.data.catalogue import Entry, Task, find_entry
 from sacm.data.catalogue import entries as all_entries
 from sacm.data.containers import AnomalyData, ClassificationData, ForecastingData
 from sacm.data.fetch import fetch
@@ -59,7 +59,7 @@ def load(
     generated = synthetic(name)
     if generated is not None:
         return generated
-    entry = find(name)
+    entry = find_entry(name)
     place = presence(entry, folder)
     if place.found is not None:
         layout, path = place.found

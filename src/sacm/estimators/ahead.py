@@ -73,9 +73,7 @@ def last_rows(data: ForecastingData, count: int) -> dict[str, np.ndarray]:
     return rows
 
 
-def future_times(
-    data: ForecastingData, positions: np.ndarray, horizon: int
-) -> np.ndarray | None:
+def future_times(data: ForecastingData, positions: np.ndarray, horizon: int) -> np.ndarray | None:
     """Timestamps `[S, H]` that follow, where there are any."""
     if data.timestamps is None:
         return None

@@ -69,11 +69,11 @@ class Estimator(BaseEstimator):
     notes_: tuple[str, ...]
     n_features_in_: int
 
-    def _train(self, data: Any, **sizes: Any) -> None:
-        """Train on a data container and keep the outcome."""
+    def _settings(self, name: str, **sizes: Any) -> RunSettings:
+        """The parameters as the settings of a run on the data called `name`."""
         values = {
             "task": self._task,
-            "data": data.name,
+            "data": name,
             "backbone": self.backbone,
             "size": self.size,
             "strategy": self.strategy,
@@ -86,7 +86,10 @@ class Estimator(BaseEstimator):
             "overrides": self.overrides or {},
             **sizes,
         }
-        settings = RunSettings.make(**{key: plain(value) for key, value in values.items()})
+        return RunSettings.make(**{key: plain(value) for key, value in values.items()})
+
+    def _train(self, settings: RunSettings, data: Any) -> None:
+        """Train on a data container and keep the outcome."""
         hardware = Hardware(accelerator=self.accelerator, show_progress=self.verbose)
         with _own_randomness(), _run_folder(self.folder) as folder:
             run = train(settings, folder=folder, hardware=hardware, data=data)

@@ -66,7 +66,7 @@ class Form:
         if self.kind == "polars":
             import polars as pl
 
-            return pl.from_pandas(frame)
+            return pl.from_pandas(frame).cast({pl.Datetime: pl.Datetime("us")})
         return frame.iloc[:, 0] if self.kind == "series" else frame
 
     def _wide(
@@ -74,7 +74,7 @@ class Form:
     ) -> pd.DataFrame:
         import pandas as pd
 
-        frame = pd.DataFrame(values, columns=list(columns))
+        frame = pd.DataFrame(values.astype(np.float64), columns=list(columns))
         stamps = self._stamps("", times, len(frame))
         if stamps is None:
             return frame.set_index(pd.RangeIndex(rows, rows + len(frame)))
@@ -99,7 +99,8 @@ class Form:
         for position, name in enumerate(series):
             own = None if times is None else times[position]
             stamps = self._stamps(name, own, values.shape[1])
-            parts.append(pd.DataFrame({ID_COLUMN: name, "ds": stamps, "y": values[position, :, 0]}))
+            y = values[position, :, 0].astype(np.float64)
+            parts.append(pd.DataFrame({ID_COLUMN: name, "ds": stamps, "y": y}))
         frame = pd.concat(parts, ignore_index=True)
         return frame if self.id_type is None else frame.astype({ID_COLUMN: self.id_type})
 

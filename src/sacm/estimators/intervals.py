@@ -24,9 +24,7 @@ class Interval(NamedTuple):
     upper: Any
 
 
-def absolute_residuals(
-    model: Backbone, windows: ForecastWindows, strategy: Strategy
-) -> np.ndarray:
+def absolute_residuals(model: Backbone, windows: ForecastWindows, strategy: Strategy) -> np.ndarray:
     """|target - forecast| `[N, H, C]`, scaled; NaN where the target was not observed.
 
     All windows, or evenly spaced ones if they are too many to hold.

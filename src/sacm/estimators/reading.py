@@ -116,7 +116,8 @@ def series_of(data: ForecastingData) -> list[str]:
 def tail(data: ForecastingData, count: int) -> ForecastingData:
     """The validation rows and, of the other splits, the last `count` rows of every series.
 
-    That is all that forecasting after the end, and calibrating its intervals, needs.
+    With `count` the length of a window, that is all that forecasting after the end and calibrating
+    intervals need.
     """
     kept: list[np.ndarray] = []
     segments: list[Segment] = []

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from sacm.data.catalogue import ClassificationEntry, ForecastingEntry, entries, find, names
+from sacm.data.catalogue import ClassificationEntry, ForecastingEntry, entries, find_entry, names
 from sacm.data.catalogue.known import borders, checksums
 from sacm.data.sources import LAYOUTS
 from sacm.errors import ArgumentError
@@ -46,7 +46,7 @@ def test_every_entry_is_complete(entry):
 
 @pytest.mark.parametrize("name", FORECASTING)
 def test_forecasting_sizes(name):
-    entry = find(name)
+    entry = find_entry(name)
     assert isinstance(entry, ForecastingEntry)
     channels, rows, split = FORECASTING[name]
     assert (entry.channels, entry.benchmark_rows) == (channels, rows)
@@ -58,23 +58,23 @@ def test_borders_add_up_to_the_published_rows():
         known = borders(name)
         assert len(known) == segments
         rows = sum(border.train for border in known), sum(border.test for border in known)
-        assert rows == find(name).rows
+        assert rows == find_entry(name).rows
 
 
 def test_tables_of_checksums_are_used_in_full():
-    used = {file.path for name in ("SMD", "Sleep-EDF") for file in find(name).files}
+    used = {file.path for name in ("SMD", "Sleep-EDF") for file in find_entry(name).files}
     assert used == set(checksums())
     assert len(used) == 84 + 78
 
 
 def test_facts_that_a_user_should_hear():
-    assert "-9999" in find("Weather").facts[0]
-    assert "overlap" in find("HAR").facts[0]
+    assert "-9999" in find_entry("Weather").facts[0]
+    assert "overlap" in find_entry("HAR").facts[0]
     for name in ("SelfRegulationSCP1", "SelfRegulationSCP2", "FingerMovements", "MotorImagery"):
-        assert "shifted" in find(name).facts[0]
-    assert "19 distinct cases" in find("Libras").facts[0]
+        assert "shifted" in find_entry(name).facts[0]
+    assert "19 distinct cases" in find_entry("Libras").facts[0]
     for name in ("SMD", "MSL", "SMAP"):
-        assert "border" in find(name).facts[0]
+        assert "border" in find_entry(name).facts[0]
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_facts_that_a_user_should_hear():
     [("etth1", "ETTh1"), ("exchange_rate", "Exchange Rate"), ("pems sf", "PEMS-SF"), ("ECL", None)],
 )
 def test_spelling_is_forgiven(written, meant):
-    assert find(written).name == (meant or "Electricity")
+    assert find_entry(written).name == (meant or "Electricity")
 
 
 def test_unknown_names():
     with pytest.raises(ArgumentError, match="did you mean Handwriting"):
-        find("Handwritng")
+        find_entry("Handwritng")
     with pytest.raises(ArgumentError, match="see sacm data list"):
-        find("qqqqq")
+        find_entry("qqqqq")
     with pytest.raises(ArgumentError, match="no task 'regression'"):
         names("regression")

@@ -26,7 +26,7 @@ __all__ = [
     "RemoteFile",
     "Task",
     "entries",
-    "find",
+    "find_entry",
     "names",
 ]
 
@@ -46,7 +46,7 @@ def names(task: Task | None = None) -> list[str]:
     return [entry.name for entry in entries(task)]
 
 
-def find(name: str) -> Entry:
+def find_entry(name: str) -> Entry:
     """The entry called `name`, in any letter case and spelling of blanks and dashes."""
     entry = spellings().get(plain(name))
     if entry is None:

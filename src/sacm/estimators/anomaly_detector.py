@@ -1,0 +1,155 @@
+"""Find the rows that do not belong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from torch import Tensor
+
+from sacm.data.containers import AnomalyData
+from sacm.data.missing import Policy
+from sacm.errors import DataError
+from sacm.estimators.base import Estimator, warn_of
+from sacm.estimators.rows import Rows, read_rows, row_scores
+from sacm.metrics.anomaly import evaluate
+from sacm.metrics.points import quantile_threshold
+from sacm.metrics.volume import vus_pr
+from sacm.tasks import get_task
+from sacm.tasks.anomaly import flag, step_scores
+from sacm.tasks.settings import TaskName
+
+
+class AnomalyDetector(Estimator):
+    """A score for every row, learnt from rows that are mostly normal; no labels needed.
+
+    Data are arrays `[T]` or `[T, C]`, pandas or polars frames, or files. Rows whose score reaches
+    `threshold_`, the given `quantile` of the scores of the last fifth of the training rows, are
+    alarms. `score_kind` is the detector's own score ("native") or its "reconstruction" error. See
+    `Estimator` for the attributes of a fitted one.
+
+    >>> AnomalyDetector("TranAD").fit(X_train).predict(X)  # doctest: +SKIP
+    """
+
+    _task: ClassVar[TaskName] = "anomaly"
+
+    def __init__(
+        self,
+        backbone: str = "TranAD",
+        *,
+        input_len: int = 100,
+        strategy: str = "sacm",
+        seed: int = 0,
+        size: str = "paper",
+        epochs: int = 100,
+        patience: int = 10,
+        batch_size: int | None = None,
+        learning_rate: float = 2e-4,
+        weight_decay: float = 5e-4,
+        stride: int = 1,
+        score_kind: str = "native",
+        quantile: float = 0.95,
+        missing: Policy = "interpolate",
+        overrides: dict[str, Any] | None = None,
+        accelerator: str = "cpu",
+        folder: str | Path | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.backbone = backbone
+        self.input_len = input_len
+        self.strategy = strategy
+        self.seed = seed
+        self.size = size
+        self.epochs = epochs
+        self.patience = patience
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.stride = stride
+        self.score_kind = score_kind
+        self.quantile = quantile
+        self.missing = missing
+        self.overrides = overrides
+        self.accelerator = accelerator
+        self.folder = folder
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Train on rows; `y` is there for scikit-learn and not used."""
+        rows = read_rows(X, missing=self.missing)
+        warn_of(rows.notes)
+        settings = self._settings(
+            rows.name, input_len=self.input_len, stride=self.stride, score=self.score_kind
+        )
+        if len(rows.values) < 5 * self.input_len:  # the last fifth must hold a window
+            raise DataError(
+                f"{rows.name} has {len(rows.values)} rows but training on windows of "
+                f"{self.input_len} needs {5 * self.input_len}: use a shorter input_len."
+            )
+        # A run ends with a test; the last window is the cheapest.
+        test = rows.values[-self.input_len :]
+        data = AnomalyData(
+            name=rows.name,
+            train=rows.values,
+            test=test,
+            labels=np.zeros(len(test), dtype=np.uint8),
+            columns=rows.columns or (),
+            notes=rows.notes,
+        )
+        self._train(settings, data)
+        self._columns = rows.columns
+        windows = get_task(self._task).windows(self.settings_, data)
+        scores = step_scores(self.model_, windows.val, self.settings_, self._strategy)
+        self.threshold_ = quantile_threshold(scores[np.isfinite(scores)], quantile=self.quantile)
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """A score for every row, `[T]`; higher is more anomalous."""
+        self._check_fitted()
+        rows: Rows = read_rows(X, columns=self._columns, missing=self.missing)
+        warn_of(rows.notes)
+        self._check_channels(rows.values.shape[1])
+        return row_scores(
+            self.model_,
+            rows,
+            settings=self.settings_,
+            strategy=self._strategy,
+            scaler=self.scaler_,
+        )
+
+    def predict(self, X: Any) -> np.ndarray:
+        """1 for every row that is an alarm, 0 for the others, `[T]`."""
+        return flag(self.decision_function(X), self.threshold_)
+
+    def evaluate(self, X: Any, labels: Any) -> dict[str, float | None]:
+        """Measures against 0/1 labels `[T]`, the point-adjusted beside those it flatters."""
+        return evaluate(self.decision_function(X), labels, self.threshold_).row()
+
+    def score(self, X: Any, labels: Any) -> float:
+        """VUS-PR, which needs no threshold and forgives labels that are a few steps off."""
+        measure = vus_pr(self.decision_function(X), labels)
+        if measure.value is None:
+            raise DataError(f"VUS-PR is undefined: {measure.reason}.")
+        return measure.value
+
+    def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        values = {
+            "columns": self._columns,
+            "channels": self.n_features_in_,
+            "threshold": self.threshold_,
+        }
+        return values, {}
+
+    def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> AnomalyData:
+        self._columns = None if values["columns"] is None else tuple(values["columns"])
+        self.threshold_ = values["threshold"]
+        nothing = np.empty((0, values["channels"]), dtype=np.float32)
+        return AnomalyData(
+            name="data",
+            train=nothing,
+            test=nothing,
+            labels=np.empty(0, dtype=np.uint8),
+            columns=self._columns or (),
+        )

@@ -1,0 +1,63 @@
+"""Cases to classify, as the network saw those it learnt from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from sacm.backbones.base import Backbone
+from sacm.data.batches import WindowBatches
+from sacm.data.cases import as_cases
+from sacm.data.missing import fill_cases
+from sacm.data.scaling import ChannelScaler
+from sacm.data.ts_format import pad
+from sacm.data.windows import LabelledWindows
+from sacm.errors import ArgumentError
+from sacm.strategies.base import Strategy
+from sacm.tasks.base import EVALUATION_BATCH, evaluating
+
+
+def as_array(X: Any) -> Any:
+    """A frame with one case a row as an array; arrays and lists as they are."""
+    if hasattr(X, "to_numpy"):
+        return X.to_numpy()
+    if not hasattr(X, "__len__") or isinstance(X, str):
+        raise ArgumentError(f"cases come as an array [N, C, L] or a list, not {type(X).__name__}.")
+    return X
+
+
+def case_windows(
+    X: Any, codes: np.ndarray | None = None, *, scaler: ChannelScaler, length: int
+) -> LabelledWindows:
+    """Cases cut or padded to `length`, gaps filled, scaled; `codes` are their classes, if known."""
+    X = as_array(X)
+    cases = as_cases(X, np.zeros(len(X)), "data", "new").values
+    if len(cases[0]) != scaler.channels:
+        raise ArgumentError(
+            f"the network was trained on {scaler.channels} channels but the cases have "
+            f"{len(cases[0])}."
+        )
+    lengths = np.array([min(case.shape[1], length) for case in cases])
+    padded = pad([case[:, :length] for case in cases], scaler.channels, length)  # [N, C, L]
+    fill_cases(padded, lengths, "data")
+    codes = np.zeros(len(cases), dtype=np.int64) if codes is None else codes
+    return LabelledWindows(padded, lengths, codes, cases=np.arange(len(cases)), scaler=scaler)
+
+
+def class_logits(model: Backbone, windows: LabelledWindows, strategy: Strategy) -> torch.Tensor:
+    """Logits `[N, K]` in float64."""
+    parts = []
+    with evaluating(model) as device:
+        for batch in WindowBatches(windows, EVALUATION_BATCH):
+            parts.append(model(strategy.inputs(batch.x.to(device))).cpu().double())
+    return torch.cat(parts)
+
+
+def class_probabilities(
+    model: Backbone, windows: LabelledWindows, strategy: Strategy
+) -> np.ndarray:
+    """Probabilities `[N, K]`."""
+    probabilities: np.ndarray = class_logits(model, windows, strategy).softmax(dim=1).numpy()
+    return probabilities

@@ -1,0 +1,149 @@
+"""Classify whole series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from sklearn.base import ClassifierMixin
+from torch import Tensor
+
+from sacm.data.cases import classification_data
+from sacm.data.containers import ClassificationData
+from sacm.errors import ArgumentError, DataError
+from sacm.estimators.base import Estimator, warn_of
+from sacm.estimators.cases import as_array, case_windows, class_logits, class_probabilities
+from sacm.metrics.classification import ClassificationAccumulator
+from sacm.tasks.settings import TaskName
+
+
+class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn is untyped
+    """The class of a case, an array `[C, L]`.
+
+    `X` is an array `[N, C, L]` or `[N, L]` (NaN after the end of shorter cases) or a list of arrays
+    `[C, L_i]`. A fifth of the training cases chooses the epoch; new cases are cut or padded to the
+    longest training case. See `Estimator` for the attributes of a fitted one, and `classes_`.
+
+    >>> Classifier("InceptionTime").fit(X, y).predict(X_new)  # doctest: +SKIP
+    """
+
+    _task: ClassVar[TaskName] = "classification"
+
+    def __init__(
+        self,
+        backbone: str = "InceptionTime",
+        *,
+        strategy: str = "sacm",
+        seed: int = 0,
+        size: str = "paper",
+        epochs: int = 100,
+        patience: int = 10,
+        batch_size: int | None = None,
+        learning_rate: float = 2e-4,
+        weight_decay: float = 5e-4,
+        overrides: dict[str, Any] | None = None,
+        accelerator: str = "cpu",
+        folder: str | Path | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.backbone = backbone
+        self.strategy = strategy
+        self.seed = seed
+        self.size = size
+        self.epochs = epochs
+        self.patience = patience
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.overrides = overrides
+        self.accelerator = accelerator
+        self.folder = folder
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, *, subjects: Any = None) -> Self:
+        """Train on cases and their labels; `subjects` `[N]` are kept together in validation."""
+        classes, codes = _encode(y)
+        # Numbers written with leading zeros sort as the labels do, whatever type they are of.
+        names = np.array([f"{code:09d}" for code in codes])
+        data = classification_data(as_array(X), names, subjects=subjects)
+        warn_of(data.notes)
+        self._train(self._settings(data.name), data)
+        self.classes_ = classes
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities `[N, K]` in the order of `classes_`."""
+        return class_probabilities(self.model_, self._windows(X), self._strategy)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels `[N]`."""
+        labels: np.ndarray = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
+
+    def evaluate(self, X: Any, y: Any) -> dict[str, float]:
+        """Accuracy, balanced accuracy, macro F1 and negative log-likelihood."""
+        self._check_fitted()
+        labels = np.asarray(y)
+        codes = np.searchsorted(self.classes_, labels).clip(max=len(self.classes_) - 1)
+        unknown = labels[self.classes_[codes] != labels]
+        if len(unknown):
+            raise DataError(f"label {unknown[0]!r} is not among the classes that were trained on.")
+        windows = self._windows(X, codes)
+        accumulator = ClassificationAccumulator()
+        accumulator.update(
+            class_logits(self.model_, windows, self._strategy), torch.from_numpy(codes)
+        )
+        report = accumulator.compute()
+        names = ("accuracy", "balanced_accuracy", "macro_f1", "nll")
+        return {name: getattr(report, name) for name in names}
+
+    def _windows(self, X: Any, codes: np.ndarray | None = None) -> Any:
+        self._check_fitted()
+        length = self.settings_.input_len
+        assert length is not None
+        return case_windows(X, codes, scaler=self.scaler_, length=length)
+
+    def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        values = {
+            "classes": self.classes_.tolist(),
+            "label_type": str(self.classes_.dtype),
+            "length": self.settings_.input_len,
+            "channels": self.n_features_in_,
+        }
+        return values, {}
+
+    def _restore(
+        self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]
+    ) -> ClassificationData:
+        self.classes_ = np.array(values["classes"], dtype=values["label_type"])
+        nothing = np.empty((0, values["channels"], values["length"]), dtype=np.float32)
+        none = np.empty(0, dtype=np.int64)
+        return ClassificationData(
+            name="data",
+            X_train=nothing,
+            y_train=none,
+            X_test=nothing,
+            y_test=none,
+            lengths_train=none,
+            lengths_test=none,
+            classes=tuple(str(name) for name in values["classes"]),
+        )
+
+
+def _encode(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted classes `[K]` and the place `[N]` of every label among them."""
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ArgumentError(f"labels y must be [N], got {list(labels.shape)}.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise DataError(f"label {int(np.argmin(np.isfinite(labels))) + 1} of y is missing.")
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise DataError("labels y must be of one type: all numbers or all text.") from None
+    if len(classes) < 2:
+        raise DataError(f"all {len(labels)} cases have the same label: two classes are needed.")
+    return classes, codes

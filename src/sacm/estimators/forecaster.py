@@ -1,0 +1,244 @@
+"""Forecast a user's own series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sacm.backbones.registry import takes_calendar
+from sacm.data.containers import ForecastingData, Segment
+from sacm.data.missing import Policy
+from sacm.data.prepare import SplitWindows, forecasting_windows
+from sacm.data.splits import Splits
+from sacm.errors import ArgumentError, DataError
+from sacm.estimators.ahead import Forecast, forecast_ahead
+from sacm.estimators.base import Estimator, warn_of
+from sacm.estimators.forms import Form
+from sacm.estimators.intervals import Interval, absolute_residuals, conformal_radius
+from sacm.estimators.reading import Reading, read, read_history, tail
+from sacm.tasks import get_task
+from sacm.tasks.settings import TaskName
+
+_ARRAYS = ("values", "timestamps", "targets", "observed")
+
+
+class Forecaster(Estimator):
+    """The next `horizon` steps of one or several series, in their own units.
+
+    Data are pandas or polars frames, wide (timestamps and channels) or long (`unique_id, ds, y`),
+    arrays or tensors `[T]` or `[T, C]`, or files; forecasts come back in the same form, with the
+    timestamps that follow. The last `validation` share of the rows chooses the epoch and calibrates
+    intervals. `timestamp` and `columns` choose columns of a frame; `missing` is "interpolate",
+    "mask" (filled in, but not learnt from) or "error". `overrides` replace settings of the
+    backbone. With `folder` the training run is kept there, and not repeated for the same data and
+    settings. See `Estimator` for the attributes of a fitted one.
+
+    >>> Forecaster("iTransformer", horizon=24).fit(frame).predict()  # doctest: +SKIP
+    """
+
+    _task: ClassVar[TaskName] = "forecasting"
+
+    def __init__(
+        self,
+        backbone: str = "PatchTST",
+        *,
+        input_len: int = 96,
+        horizon: int = 96,
+        strategy: str = "sacm",
+        seed: int = 0,
+        size: str = "paper",
+        epochs: int = 100,
+        patience: int = 10,
+        batch_size: int | None = None,
+        learning_rate: float = 2e-4,
+        weight_decay: float = 5e-4,
+        stride: int = 1,
+        validation: float = 0.2,
+        timestamp: str | None = None,
+        columns: Sequence[str] | None = None,
+        missing: Policy = "interpolate",
+        overrides: dict[str, Any] | None = None,
+        accelerator: str = "cpu",
+        folder: str | Path | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.backbone = backbone
+        self.input_len = input_len
+        self.horizon = horizon
+        self.strategy = strategy
+        self.seed = seed
+        self.size = size
+        self.epochs = epochs
+        self.patience = patience
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.stride = stride
+        self.validation = validation
+        self.timestamp = timestamp
+        self.columns = columns
+        self.missing = missing
+        self.overrides = overrides
+        self.accelerator = accelerator
+        self.folder = folder
+        self.verbose = verbose
+
+    def fit(self, data: Any, y: None = None) -> Self:
+        """Train on a series; `y` is there for scikit-learn and not used."""
+        if not 0 < self.validation < 1:
+            raise ArgumentError(f"validation must be between 0 and 1, got {self.validation}.")
+        reading = read(
+            data,
+            ratios=(1 - self.validation, self.validation, 0.0),
+            timestamp=self.timestamp,
+            columns=self.columns,
+            missing=self.missing,
+        )
+        if not isinstance(data, ForecastingData):
+            warn_of(reading.data.notes)
+        settings = self._settings(
+            reading.data.name,
+            input_len=self.input_len,
+            horizon=self.horizon,
+            stride=self.stride,
+        )
+        self._train(settings, reading.data)
+        self.feature_names_in_ = np.array(reading.data.columns, dtype=object)
+        end = tail(reading.data, sum(self.settings_.sizes().values()))
+        self._reading, self._rows = Reading(end, reading.form), len(reading.data.values)
+        self._residuals: np.ndarray | None = None
+        return self
+
+    def predict(self, history: Any = None) -> Any:
+        """The `horizon` steps after the end of the training data, or of `history`."""
+        reading, rows = self._history(history)
+        forecast = self._forecast(reading.data)
+        return self._give(reading, rows, forecast, forecast.values)
+
+    def predict_interval(self, history: Any = None, *, coverage: float = 0.9) -> Interval:
+        """Lower and upper bounds that a new value keeps with probability `coverage`.
+
+        Split conformal, for each step and channel, from the residuals on the validation rows. The
+        probability is exact if future windows resemble those; they overlap and have chosen the
+        epoch, so take it as close, not as guaranteed.
+        """
+        reading, rows = self._history(history)
+        if self._residuals is None:
+            windows = self._windows(self._reading.data).val
+            self._residuals = absolute_residuals(self.model_, windows, self._strategy)
+        radius = conformal_radius(self._residuals, coverage) * self.scaler_.std  # [H, C]
+        forecast = self._forecast(reading.data)
+        bounds = (forecast.values - radius, forecast.values + radius)
+        return Interval(*(self._give(reading, rows, forecast, bound) for bound in bounds))
+
+    def evaluate(self, test: Any) -> dict[str, float | None]:
+        """Errors over every window of `test`: `mae`, `mse` (z-scored), `mae_raw`, `mse_raw`."""
+        self._check_fitted()
+        data = self._history(test)[0].data
+        sizes = self.settings_.sizes()
+        longest = max(len(rows) for split in ("train", "test") for rows in data.ranges(split))
+        if longest < sum(sizes.values()):
+            raise DataError(
+                f"{data.name} has {longest} rows but a window to evaluate needs input_len + horizon"
+                f" = {sizes['input_len']} + {sizes['horizon']}."
+            )
+        windows = self._windows(data)
+        chosen = windows.test if len(windows.test) else windows.train
+        result = get_task(self._task).evaluate(
+            self.model_,
+            SplitWindows(chosen, chosen, chosen),
+            data,
+            self.settings_,
+            self._strategy,
+        )
+        return result.row
+
+    def score(self, test: Any, y: None = None) -> float:
+        """Minus the mean absolute error in z-scored units: higher is better."""
+        error = self.evaluate(test)["mae"]
+        assert error is not None
+        return -error
+
+    def _history(self, source: Any) -> tuple[Reading, int]:
+        """What to forecast from and how many rows it has."""
+        self._check_fitted()
+        if source is None:
+            return self._reading, self._rows
+        reading = read_history(
+            source, self._reading, timestamp=self.timestamp, missing=self.missing
+        )
+        if not isinstance(source, ForecastingData):
+            warn_of(reading.data.notes)
+        self._check_channels(reading.data.channels)
+        return reading, len(reading.data.values)
+
+    @property
+    def _calendar(self) -> bool:
+        trained = self._reading.data
+        return trained.timestamps is not None and takes_calendar(self.settings_.backbone)
+
+    def _windows(self, data: ForecastingData) -> SplitWindows[Any]:
+        return forecasting_windows(
+            data, stamps=self._calendar, scaler=self.scaler_, **self.settings_.sizes()
+        )
+
+    def _forecast(self, data: ForecastingData) -> Forecast:
+        return forecast_ahead(
+            self.model_,
+            data,
+            settings=self.settings_,
+            strategy=self._strategy,
+            scaler=self.scaler_,
+            calendar=self._calendar,
+        )
+
+    def _give(self, reading: Reading, rows: int, forecast: Forecast, values: np.ndarray) -> Any:
+        return reading.form.give(
+            values,
+            series=forecast.series,
+            columns=reading.data.columns,
+            times=forecast.times,
+            rows=rows,
+        )
+
+    def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        data, form = self._reading
+        arrays = {name: getattr(data, name) for name in _ARRAYS if getattr(data, name) is not None}
+        values = {
+            "name": data.name,
+            "columns": data.columns,
+            "frequency": data.frequency,
+            "splits": [[rows.start, rows.stop] for rows in data.splits],
+            "segments": data.segments,
+            "time_type": None if data.timestamps is None else str(data.timestamps.dtype),
+            "form": form.to_dict(),
+            "rows": self._rows,
+        }
+        tensors = {
+            name: torch.from_numpy(array.view(np.int64) if name == "timestamps" else array)
+            for name, array in arrays.items()
+        }
+        return values, tensors
+
+    def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> ForecastingData:
+        arrays: dict[str, Any] = {name: tensor.numpy() for name, tensor in tensors.items()}
+        if "timestamps" in arrays:
+            arrays["timestamps"] = arrays["timestamps"].view(values["time_type"])
+        data = ForecastingData(
+            name=values["name"],
+            columns=tuple(values["columns"]),
+            splits=Splits(*(range(*rows) for rows in values["splits"])),
+            frequency=values["frequency"],
+            segments=tuple(Segment(*segment) for segment in values["segments"]),
+            **arrays,
+        )
+        self._reading = Reading(data, Form.from_dict(values["form"]))
+        self._rows = values["rows"]
+        self._residuals = None
+        self.feature_names_in_ = np.array(data.columns, dtype=object)
+        return data

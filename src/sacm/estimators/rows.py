@@ -1,0 +1,82 @@
+"""Rows of telemetry, and a score for every one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sacm.backbones.base import Backbone
+from sacm.data.gather import Series, covering_starts
+from sacm.data.missing import Policy, fill
+from sacm.data.numeric import from_array, matrix
+from sacm.data.regular import timeline
+from sacm.data.scaling import ChannelScaler
+from sacm.data.series import choose, load_source, take_times
+from sacm.data.telemetry import LABEL_NAMES
+from sacm.data.windows import TelemetryWindows
+from sacm.errors import ArgumentError, DataError
+from sacm.strategies.base import Strategy
+from sacm.tasks.anomaly import step_scores
+from sacm.tasks.settings import RunSettings
+
+
+class Rows(NamedTuple):
+    """Values in order of time, and the row of the user's table that each came from."""
+
+    name: str
+    values: np.ndarray  # [T, C]
+    columns: tuple[str, ...] | None  # None for an array
+    order: np.ndarray  # [T]
+    notes: tuple[str, ...]
+
+
+def read_rows(source: Any, *, columns: Sequence[str] | None = None, missing: Policy) -> Rows:
+    """Rows of a file, frame or array; a column of labels is left out, `columns` chooses others."""
+    name = "data" if hasattr(source, "__len__") and not isinstance(source, str) else str(source)
+    table = load_source(source, name)
+    if isinstance(table, np.ndarray):
+        values = from_array(table, name)
+        names, order, notes = None, np.arange(len(values)), ()
+    else:
+        times, table = take_times(table, None, name)
+        line = timeline(times, len(table), where=name, irregular="keep")
+        kept = [column for column in table.columns if column.lower() not in LABEL_NAMES]
+        table = choose(table, kept if columns is None else columns, name)
+        # Rows that the grid lacks have no place in the answer, so here they stay away.
+        order = line.rows[line.rows >= 0]
+        values, names = matrix(table, name)[order], tuple(table.columns)
+        notes = tuple(note for note in line.notes if "sorted" in note)
+    labels = names or tuple(str(position) for position in range(values.shape[1]))
+    filled = fill(values, [range(len(values))], policy=missing, columns=labels, where=name)
+    notes = (*notes, filled.note) if filled.note else notes
+    return Rows(name, filled.values, names, order, notes)
+
+
+def row_scores(
+    model: Backbone,
+    rows: Rows,
+    *,
+    settings: RunSettings,
+    strategy: Strategy,
+    scaler: ChannelScaler,
+) -> np.ndarray:
+    """A score `[T]` for every row, in the order of the user's table."""
+    length = settings.input_len
+    assert length is not None
+    if rows.values.shape[1] != scaler.channels:
+        raise ArgumentError(
+            f"the network was trained on {scaler.channels} channels but {rows.name} has "
+            f"{rows.values.shape[1]}."
+        )
+    if len(rows.values) < length:
+        raise DataError(
+            f"{rows.name} has {len(rows.values)} rows, fewer than one window of {length}."
+        )
+    everything = range(len(rows.values))
+    starts = covering_starts(everything, length, stride=min(settings.stride, length))
+    windows = TelemetryWindows(Series(rows.values, scaler), starts, length=length, scaler=scaler)
+    scores = np.empty(len(rows.values))
+    scores[rows.order] = step_scores(model, windows, settings, strategy)
+    return scores

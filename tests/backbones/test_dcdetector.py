@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from sacm import backbones
+from sacm.backbones.blocks.divergence import symmetric_distance
+from sacm.backbones.dcdetector import DCdetector, patch_sizes, spread_blocks, tile
+from sacm.errors import ArgumentError
+
+
+def noise(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def detector(**settings: object) -> DCdetector:
+    torch.manual_seed(0)
+    return backbones.build(
+        "DCdetector", "anomaly", input_len=12, channels=3, size="small", **settings
+    )
+
+
+@pytest.mark.parametrize(
+    ("length", "sizes"),
+    [
+        (100, [4, 5, 10]),
+        (105, [3, 5, 7]),
+        (96, [3, 6, 8]),
+        (24, [3, 6, 8]),
+        (4, [2]),
+        (15, [3, 5]),
+        (49, [7]),
+    ],
+)
+def test_patch_sizes(length: int, sizes: list[int]) -> None:
+    assert patch_sizes(length) == sizes
+
+
+@pytest.mark.parametrize("length", [1, 2, 97])
+def test_lengths_without_divisors(length: int) -> None:
+    with pytest.raises(ArgumentError, match=f"input_len={length} has no divisor"):
+        patch_sizes(length)
+
+
+def test_blocks_repeat_entries_and_tiles_repeat_maps() -> None:
+    weights = torch.tensor([[0.9, 0.1], [0.3, 0.7]])[None, None]
+    assert torch.allclose(
+        spread_blocks(weights, 3)[0, 0, 2], torch.tensor([0.3] * 3 + [0.1 / 3] * 3)
+    )
+    assert torch.allclose(tile(weights, 3)[0, 0, 2], torch.tensor([0.3, 0.1 / 3] * 3))
+
+
+def test_rows_of_both_maps_sum_to_one() -> None:
+    pairs = detector()(noise(4, 12, 3))
+    assert len(pairs) == 3 * 2
+    for between, inside in pairs:
+        assert between.shape == inside.shape == (4, 2, 12, 12)
+        torch.testing.assert_close(between.sum(dim=-1), torch.ones(4, 2, 12))
+        torch.testing.assert_close(inside.sum(dim=-1), torch.ones(4, 2, 12))
+
+
+def test_maps_of_one_patch_size_by_the_definition() -> None:
+    model, x = detector().eval(), noise(4, 12, 3)
+    size, relation = model.patch_sizes[0], model.relations[1]
+    count = 12 // size
+    normal = (x - x.mean(dim=1, keepdim=True)) / (
+        x.var(dim=1, correction=0, keepdim=True) + 1e-5
+    ).sqrt()
+    between, inside = torch.zeros(4, 2, 12, 12), torch.zeros(4, 2, 12, 12)
+
+    def weights(z: Tensor) -> Tensor:
+        q, k = (each(z).unflatten(-1, (2, 16)) for each in (relation.query, relation.key))
+        return (torch.einsum("bihe,bjhe->bhij", q, k) / math.sqrt(16)).softmax(dim=-1)
+
+    with torch.no_grad():
+        for channel in range(3):
+            patches = normal[:, :, channel].reshape(4, count, size)
+            outer = weights(model.between[0](patches))
+            inner = weights(model.inside[0](patches.transpose(1, 2)))
+            for i in range(12):
+                for j in range(12):
+                    between[:, :, i, j] += outer[:, :, i // size, j // size] / size / 3
+                    inside[:, :, i, j] += inner[:, :, i % size, j % size] / count / 3
+        found = model(x)[1]
+    torch.testing.assert_close(found[0], between, atol=1e-6, rtol=1e-4)
+    torch.testing.assert_close(found[1], inside, atol=1e-6, rtol=1e-4)
+
+
+def test_loss_and_score_are_the_disagreement() -> None:
+    model, x = detector().eval(), noise(4, 12, 3)
+    distances = torch.stack([symmetric_distance(*pair) for pair in model(x)])  # [pairs, B, L]
+    torch.testing.assert_close(model.anomaly_scores(x), distances.mean(dim=0))
+    torch.testing.assert_close(model.training_loss(x), distances.mean())
+    assert model.validation_loss(x) == model.training_loss(x)
+
+
+def test_each_view_is_moved_with_the_other_held_still() -> None:
+    model, x = detector().eval(), noise(4, 12, 3)
+    expected = torch.stack(
+        [
+            (symmetric_distance(a, b.detach()) + symmetric_distance(b, a.detach())) / 2
+            for a, b in model(x)
+        ]
+    ).mean()
+    parameters = list(model.parameters())
+    for one, other in zip(
+        torch.autograd.grad(model.training_loss(x), parameters),
+        torch.autograd.grad(expected, parameters),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other)
+
+
+def test_level_and_scale_of_a_window_do_not_matter() -> None:
+    model, x = detector().eval(), noise(4, 12, 3)
+    torch.testing.assert_close(
+        model.anomaly_scores(10 * x + 4), model.anomaly_scores(x), atol=1e-4, rtol=1e-3
+    )
+
+
+def test_reconstructs_nothing_and_says_so() -> None:
+    with pytest.raises(ArgumentError, match="reconstructs nothing"):
+        detector().anomaly_scores(noise(2, 12, 3), score="reconstruction")
+
+
+def test_impossible_settings() -> None:
+    with pytest.raises(ArgumentError, match="heads"):
+        detector(heads=5)
+    with pytest.raises(ArgumentError, match="layers"):
+        detector(layers=0)

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def brought_in() -> set[str]:
+    """Top-level modules that `import sacm` adds to those of torch and NumPy."""
+    code = (
+        "import sys, torch, numpy; before = set(sys.modules); import sacm; "
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    return set(run(code).split())
+
+
+def test_import_brings_in_nothing_but_torch_and_numpy(brought_in: set[str]) -> None:
+    ours = {name.partition(".")[0] for name in brought_in}
+    foreign = {name for name in ours - {"sacm", "torch", "numpy"} if name not in STANDARD}
+    assert foreign == set()
+
+
+def test_import_leaves_the_heavy_parts_for_later(brought_in: set[str]) -> None:
+    folders = {name.split(".")[1] for name in brought_in if name.startswith("sacm.")}
+    assert folders == {"core", "inject", "theory", "errors"}
+
+
+def test_import_does_not_wake_the_compiler(brought_in: set[str]) -> None:
+    heavy = ("torch._dynamo", "torch._inductor", "torch.onnx", "torch.distributed.tensor")
+    assert [name for name in brought_in if name.startswith(heavy)] == []
+
+
+def test_every_public_name_of_the_core_is_there_at_once() -> None:
+    names = (
+        "SACMConfig attach detach strip_state_dict SpectralScorer RateMapper adaptive_dropout "
+        "score_windows CapacityModulator SiteLayout SACMError ArgumentError LayoutError theory"
+    ).split()
+    code = f"import sacm; print(all(name in vars(sacm) for name in {names!r}))"
+    assert run(code).strip() == "True"
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    import sacm
+
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = sacm.nothing
+
+
+STANDARD = sys.stdlib_module_names
