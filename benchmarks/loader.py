@@ -62,7 +62,7 @@ def series() -> sacm.data.ForecastingData:
     return data
 
 
-def bench_speed(data: sacm.data.ForecastingData, rounds: int = 7) -> None:
+def bench_speed(data: sacm.data.ForecastingData, rounds: int = 11) -> None:
     windows = sacm.data.forecasting_windows(data, input_len=INPUT_LEN, horizon=HORIZON)
     ours = sacm.data.WindowBatches(windows.train, BATCH, shuffle=True, drop_last=True)
     rows = data.splits.train

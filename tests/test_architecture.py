@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import functools
+import sys
 from pathlib import Path
 
 import sacm
@@ -43,6 +45,7 @@ def imports_of(path: Path) -> set[str]:
     return found
 
 
+@functools.cache
 def edges() -> dict[tuple[str, str], str]:
     """(part, imported part) to a file where that happens."""
     found = {}
@@ -110,7 +113,4 @@ def test_the_core_is_torch_and_numpy_alone() -> None:
                 )
                 for module in modules:
                     top = module.partition(".")[0]
-                    assert top in allowed or top in STANDARD, f"{path.name} imports {module}"
-
-
-STANDARD = __import__("sys").stdlib_module_names
+                    assert top in allowed or top in sys.stdlib_module_names, f"{path.name} imports {module}"

@@ -50,7 +50,7 @@ def test_attention_logits_are_scaled_and_shifted() -> None:
         )
         tau = encoder.scale(x, std).exp()  # [B, 1]
         delta = encoder.shift(x, mean)  # [B, L]
-        z = encoder.positions(encoder.tokens((x - mean) / std))
+        z = encoder.tokens((x - mean) / std)
         q, k = (each(z).unflatten(-1, (2, 4)) for each in (attention.query, attention.key))
         logits = torch.einsum("bihe,bjhe->bhij", q, k) * tau[:, :, None, None]
         logits = (logits + delta[:, None, None, :]) / math.sqrt(4)

@@ -84,13 +84,13 @@ def three_sines(steps: int, *, seed: int) -> Tensor:
 
 
 def with_anomalies(series: Tensor, *, frozen: bool) -> tuple[Tensor, Tensor]:
-    """Four shifts of +-2 for 8 steps and two frozen stretches of 20; labels `[T]`."""
+    """Four shifts of +-2 for 8 steps and two frozen stretches of 20, far apart; labels `[T]`."""
     series, labels = series.clone(), torch.zeros(len(series), dtype=torch.bool)
-    for start, shift in ((150, 2.0), (350, -2.0), (550, 2.0), (750, -2.0)):
+    for start, shift in ((80, 2.0), (240, -2.0), (560, 2.0), (720, -2.0)):
         series[start : start + 8] += shift
         labels[start : start + 8] = True
     if frozen:
-        for start in (250, 850):
+        for start in (400, 880):
             series[start : start + 20] = series[start]
             labels[start : start + 20] = True
     return series, labels

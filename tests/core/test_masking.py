@@ -118,7 +118,7 @@ def test_the_mask_follows_the_seed() -> None:
 
 def _closed_form(h: Tensor, keep: Tensor, mask: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Gradients of input and keep probability by the formulas of the method, in float64."""
-    h, keep, grad, drawn = h.double(), keep.double(), grad.double(), mask.double()
+    h, keep, grad, drawn = (t.detach().double() for t in (h, keep, grad, mask))
     by_input = grad * drawn / keep
     by_keep = grad * h * (1 / keep - drawn / keep**2)  # d out / d q = -d out / d p
     return by_input, by_keep.sum_to_size(keep.shape)

@@ -83,6 +83,18 @@ def test_a_file_without_header_and_a_saved_index(tmp_path: Path):
     assert forecasting_data(tmp_path / "indexed.csv").columns == ("load", "price")
 
 
+def test_numbered_columns_are_a_header_and_a_dated_first_row_is_none(tmp_path: Path):
+    values = np.random.default_rng(0).standard_normal((30, 3))
+    pd.DataFrame(values).to_csv(tmp_path / "numbered.csv", index=False)
+    np.testing.assert_allclose(
+        forecasting_data(tmp_path / "numbered.csv").values, values, rtol=1e-6
+    )
+    wide(30).to_csv(tmp_path / "bare.csv", index=False, header=False)
+    data = forecasting_data(tmp_path / "bare.csv")
+    assert data.values.shape == (30, 2)
+    assert data.timestamps[0] == np.datetime64("2021-03-01")
+
+
 def test_columns_and_timestamp_can_be_named():
     frame = wide().rename(columns={"date": "when"}).assign(site="north")
     data = forecasting_data(frame, timestamp="when", columns=["price"])

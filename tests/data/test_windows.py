@@ -98,7 +98,7 @@ def test_memory_map_gives_the_same_windows_without_a_copy(data, tmp_path: Path):
     assert isinstance(mapped.values, np.memmap)
     here = forecasting_windows(data, input_len=9, horizon=4).test
     there = forecasting_windows(mapped, input_len=9, horizon=4).test
-    assert np.shares_memory(there.read_x.view, mapped.values)
+    assert np.shares_memory(there.read_x.items, mapped.values)
     for one, other in zip(WindowBatches(here, 7), WindowBatches(there, 7), strict=True):
         torch.testing.assert_close(one.x, other.x, rtol=0, atol=0)
         torch.testing.assert_close(one.y, other.y, rtol=0, atol=0)
@@ -110,12 +110,12 @@ def test_pickled_windows_are_as_small_as_their_series(data):
     assert len(packed) < 3 * data.values.nbytes
     again = pickle.loads(packed)
     torch.testing.assert_close(again.test.batch([2]).x, windows.test.batch([2]).x)
-    assert np.shares_memory(again.train.read_x.view, again.test.read_y.view)
+    assert np.shares_memory(again.train.read_x.items, again.test.read_y.items)
 
 
 def test_all_splits_share_one_array(data):
     windows = forecasting_windows(data, input_len=9, horizon=4)
-    assert np.shares_memory(windows.train.read_x.view, windows.test.read_y.view)
+    assert np.shares_memory(windows.train.read_x.items, windows.test.read_y.items)
 
 
 def test_a_batch_is_a_copy(data):

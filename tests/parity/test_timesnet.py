@@ -54,7 +54,7 @@ def test_forecasts_agree_window_by_window() -> None:
     ours = backbones.build(
         "TimesNet", "forecasting", input_len=36, horizon=12, channels=1, **settings
     ).eval()
-    carry(theirs.enc_embedding.value_embedding.tokenConv, ours.embedding.tokens)
+    carry(theirs.enc_embedding.value_embedding.tokenConv, ours.tokens.values)
     carry(theirs.predict_linear, ours.stretch)
     for source, target in zip(theirs.model, ours.blocks.blocks, strict=True):
         carry_inception(source.conv[0], target.expand)

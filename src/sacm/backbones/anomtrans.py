@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from sacm.backbones.base import Detector, ScoreKind
 from sacm.backbones.blocks.attention import merge_heads, split_heads
 from sacm.backbones.blocks.divergence import symmetric_distance
-from sacm.backbones.blocks.embedding import Positions, TokenConv
+from sacm.backbones.blocks.embedding import Tokens
 from sacm.backbones.blocks.precision import full_precision, widen
 from sacm.backbones.blocks.transformer import MLP
 from sacm.backbones.registry import register
@@ -128,9 +128,7 @@ class AnomTrans(Detector):
         super().__init__(input_len=input_len, channels=channels)
         self.discrepancy_weight = config.discrepancy_weight
         self.temperature = config.temperature
-        self.tokens = TokenConv(channels, config.width)
-        self.positions = Positions(input_len, config.width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.tokens = Tokens(channels, config.width, length=input_len, dropout=config.dropout)
         self.layers = nn.ModuleList(
             AnomalyLayer(config, length=input_len) for _ in range(config.layers)
         )
@@ -141,7 +139,7 @@ class AnomTrans(Detector):
     def forward(self, x: Tensor) -> Views:
         """`[B, L, C]` to its reconstruction and both views of every layer."""
         self.check_window(x)
-        z = self.dropout(self.positions(self.tokens(x)))  # [B, L, d]
+        z = self.tokens(x)  # [B, L, d]
         all_series, priors = [], []
         for layer in self.layers:
             z, series, prior = layer(z)

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from sacm.backbones.base import Detector, ScoreKind
 from sacm.backbones.blocks.attention import split_heads
 from sacm.backbones.blocks.divergence import symmetric_distance
-from sacm.backbones.blocks.embedding import Positions, TokenConv
+from sacm.backbones.blocks.embedding import Tokens
 from sacm.backbones.blocks.normalisation import RevIN
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
@@ -64,20 +64,6 @@ def patch_sizes(input_len: int) -> list[int]:
     return chosen
 
 
-class View(nn.Module):
-    """Embeds one way of cutting a channel into tokens."""
-
-    def __init__(self, config: DCdetectorConfig, *, features: int, tokens: int) -> None:
-        super().__init__()
-        self.tokens = TokenConv(features, config.width)
-        self.positions = Positions(tokens, config.width)
-        self.dropout = nn.Dropout(config.dropout)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """`[B*C, tokens, features]` to `[B*C, tokens, d]`."""
-        return self.dropout(self.positions(self.tokens(x)))
-
-
 class Relation(nn.Module):
     """Attention weights without values, averaged over channels."""
 
@@ -109,11 +95,14 @@ class DCdetector(Detector):
         super().__init__(input_len=input_len, channels=channels)
         self.patch_sizes = patch_sizes(input_len)
         self.revin = RevIN(channels)
+        counts = [input_len // size for size in self.patch_sizes]
         self.between = nn.ModuleList(
-            View(config, features=size, tokens=input_len // size) for size in self.patch_sizes
+            Tokens(size, config.width, length=count, dropout=config.dropout)
+            for size, count in zip(self.patch_sizes, counts, strict=True)
         )
         self.inside = nn.ModuleList(
-            View(config, features=input_len // size, tokens=size) for size in self.patch_sizes
+            Tokens(count, config.width, length=size, dropout=config.dropout)
+            for size, count in zip(self.patch_sizes, counts, strict=True)
         )
         self.relations = nn.ModuleList(Relation(config) for _ in range(config.layers))
         self.state_layouts({"between": channels, "inside": channels})

@@ -107,7 +107,7 @@ class Transform(nn.Module):
     def fit(self, x: Tensor, generator: torch.Generator) -> None:
         """Draw channels, and take biases from random windows of `x` `[N, L, C]`."""
         self.channel_mask.copy_(draw_channels(self.channel_mask.shape, generator))
-        place = torch.arange(1, self.features + 1, dtype=torch.float64, device=x.device)
+        place = torch.arange(1, self.features + 1, dtype=torch.float64)
         levels = (place * GOLDEN_RATIO).frac()
         biases, start = [], 0
         for index, (dilation, share) in enumerate(self.plan.items()):
@@ -121,13 +121,14 @@ class Transform(nn.Module):
                 groups=KERNEL_COUNT,
             )[0]  # [84, L]
             stop = start + KERNEL_COUNT * share
-            biases.append(quantiles(outputs, levels[start:stop].unflatten(0, (KERNEL_COUNT, -1))))
+            rows = levels[start:stop].unflatten(0, (KERNEL_COUNT, -1))  # [84, f]
+            biases.append(quantiles(outputs.cpu(), rows).flatten())
             start = stop
-        self.biases.copy_(torch.cat([bias.flatten() for bias in biases]))
+        self.biases.copy_(torch.cat(biases))
 
     def as_series(self, x: Tensor) -> Tensor:
         """`[B, L, C]` to `[B, C, L]`, with zeros after windows shorter than a kernel."""
-        series = x.to(self.kernels.dtype).transpose(1, 2)
+        series = x.to(self.kernels).transpose(1, 2)
         return F.pad(series, (0, self.length - series.shape[2]))
 
     def weights(self, index: int) -> Tensor:
@@ -202,9 +203,13 @@ class MiniRocket(Classifier):
         """Fit kernels' channels and biases and the features' scale to windows `[N, L, C]`."""
         self.check_window(train_x)
         self.transform.fit(train_x, torch.Generator().manual_seed(self.seed))
-        features = torch.cat([self.transform(part) for part in self.parts(train_x)]).double()
-        self.mean.copy_(features.mean(dim=0))
-        self.std.copy_(features.std(dim=0, correction=0) + 1e-8)
+        sums = torch.zeros(2, self.transform.features, dtype=torch.float64)
+        for part in self.parts(train_x):
+            features = self.transform(part).cpu().double()
+            sums += torch.stack((features.sum(dim=0), features.square().sum(dim=0)))
+        mean, square = sums / len(train_x)
+        self.mean.copy_(mean)
+        self.std.copy_((square - mean.square()).clamp(min=0).sqrt() + 1e-8)
 
     def parts(self, x: Tensor) -> tuple[Tensor, ...]:
         """`x` in parts small enough to transform at once."""

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sacm.backbones.base import Classifier, ReconstructionDetector
-from sacm.backbones.blocks.embedding import Positions, TokenConv
+from sacm.backbones.blocks.embedding import Tokens
 from sacm.backbones.blocks.normalisation import InstanceStatistics, RevIN
 from sacm.backbones.blocks.precision import widen
 from sacm.backbones.blocks.transformer import EncoderLayer
@@ -106,9 +106,7 @@ class Encoder(nn.Module):
         self.shift = Projector(
             input_len=input_len, channels=channels, hidden=config.projector, outputs=input_len
         )
-        self.tokens = TokenConv(channels, config.width)
-        self.positions = Positions(input_len, config.width)
-        self.dropout = nn.Dropout(config.dropout)
+        self.tokens = Tokens(channels, config.width, length=input_len, dropout=config.dropout)
         self.layers = nn.ModuleList(
             EncoderLayer(config.width, config.heads, config.hidden, config.dropout)
             for _ in range(config.layers)
@@ -121,7 +119,7 @@ class Encoder(nn.Module):
         log_scale = widen(self.scale(x, statistics.std))  # [B, 1]
         scale = log_scale.clamp(max=LARGEST_LOG_SCALE).exp().to(x.dtype)[..., None, None]
         shift = self.shift(x, statistics.mean)[:, None, None]  # [B, 1, 1, L]
-        z = self.dropout(self.positions(self.tokens(normalised)))  # [B, L, d]
+        z = self.tokens(normalised)  # [B, L, d]
         for layer in self.layers:
             z = layer(z, scale=scale, shift=shift)
         return self.norm(z), statistics

@@ -132,7 +132,7 @@ def build(
             raise ArgumentError(f"{found.name} for {task} needs {key}=…")
         sizes[key] = value
     if calendar_sizes is not None:
-        if not takes_calendar(name):
+        if not has_tables(found.model):
             raise ArgumentError(f"{found.name} takes no calendar features: drop calendar_sizes.")
         sizes["calendar_sizes"] = calendar_sizes
     construct: Callable[..., Backbone] = found.model
@@ -141,7 +141,11 @@ def build(
 
 def takes_calendar(name: str) -> bool:
     """Whether a forecasting backbone has calendar tables."""
-    model = entry(name, "forecasting").model
+    return has_tables(entry(name, "forecasting").model)
+
+
+def has_tables(model: type[Backbone]) -> bool:
+    """Whether a network of this class can be built with calendar tables."""
     return "calendar_sizes" in inspect.signature(model.__init__).parameters
 
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sacm.backbones.base import Classifier, Forecaster, ReconstructionDetector
-from sacm.backbones.blocks.embedding import Calendar, Positions, TokenConv
+from sacm.backbones.blocks.embedding import Tokens
 from sacm.backbones.blocks.normalisation import RevIN
 from sacm.backbones.blocks.precision import full_precision, widen
 from sacm.backbones.registry import register
@@ -55,31 +55,6 @@ class TimesNetConfig:
 PAPER = TimesNetConfig()
 PAPER_WINDOW = TimesNetConfig(width=128, hidden=256, blocks=2)  # classification and anomaly
 SMALL = TimesNetConfig(width=16, hidden=32)
-
-
-class Embedding(nn.Module):
-    """Token convolution, positions and calendar, dropped."""
-
-    def __init__(
-        self,
-        config: TimesNetConfig,
-        *,
-        input_len: int,
-        channels: int,
-        calendar_sizes: tuple[int, ...] | None = None,
-    ) -> None:
-        super().__init__()
-        self.tokens = TokenConv(channels, config.width)
-        self.positions = Positions(input_len, config.width)
-        self.calendar = Calendar(calendar_sizes, config.width) if calendar_sizes else None
-        self.dropout = nn.Dropout(config.dropout)
-
-    def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """`[B, L, C]` to `[B, L, d]`; `stamps` are those of the look-back."""
-        z = self.positions(self.tokens(x))  # [B, L, d]
-        if self.calendar is not None and stamps is not None:
-            z = z + self.calendar(stamps)
-        return self.dropout(z)
 
 
 class Inception(nn.Module):
@@ -191,8 +166,12 @@ class TimesNetForecaster(Forecaster):
         super().__init__(input_len=input_len, horizon=horizon, channels=channels)
         self.calendar_sizes = calendar_sizes
         self.revin = RevIN(channels)
-        self.embedding = Embedding(
-            config, input_len=input_len, channels=channels, calendar_sizes=calendar_sizes
+        self.tokens = Tokens(
+            channels,
+            config.width,
+            length=input_len,
+            dropout=config.dropout,
+            calendar_sizes=calendar_sizes,
         )
         self.stretch = nn.Linear(input_len, input_len + horizon)
         self.blocks = PeriodBlocks(config, length=input_len + horizon)
@@ -205,7 +184,7 @@ class TimesNetForecaster(Forecaster):
         self.check_stamps(stamps, self.calendar_sizes, len(x))
         past = None if stamps is None else stamps[:, : self.input_len]
         x, statistics = self.revin.normalise(x)
-        z = self.embedding(x, past)  # [B, L, d]
+        z = self.tokens(x, past)  # [B, L, d]
         z = self.stretch(z.transpose(1, 2)).transpose(1, 2)  # [B, L + H, d]
         y = self.output(self.blocks(z)[:, -self.horizon :])  # [B, H, C]
         return self.revin.restore(y, statistics)
@@ -219,7 +198,7 @@ class TimesNetClassifier(Classifier):
         self, config: TimesNetConfig, *, input_len: int, channels: int, classes: int
     ) -> None:
         super().__init__(input_len=input_len, channels=channels, classes=classes)
-        self.embedding = Embedding(config, input_len=input_len, channels=channels)
+        self.tokens = Tokens(channels, config.width, length=input_len, dropout=config.dropout)
         self.blocks = PeriodBlocks(config, length=input_len)
         self.dropout = nn.Dropout(config.dropout)
         self.output = nn.Linear(input_len * config.width, classes)
@@ -228,7 +207,7 @@ class TimesNetClassifier(Classifier):
     def forward(self, x: Tensor) -> Tensor:
         """Logits `[B, K]`."""
         self.check_window(x)
-        features = self.dropout(F.gelu(self.blocks(self.embedding(x))))  # [B, L, d]
+        features = self.dropout(F.gelu(self.blocks(self.tokens(x))))  # [B, L, d]
         return self.output(features.flatten(1))
 
 
@@ -239,7 +218,7 @@ class TimesNetDetector(ReconstructionDetector):
     def __init__(self, config: TimesNetConfig, *, input_len: int, channels: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
         self.revin = RevIN(channels)
-        self.embedding = Embedding(config, input_len=input_len, channels=channels)
+        self.tokens = Tokens(channels, config.width, length=input_len, dropout=config.dropout)
         self.blocks = PeriodBlocks(config, length=input_len)
         self.output = nn.Linear(config.width, channels)
         self.state_layouts()
@@ -248,4 +227,4 @@ class TimesNetDetector(ReconstructionDetector):
         """Reconstruction `[B, L, C]`."""
         self.check_window(x)
         x, statistics = self.revin.normalise(x)
-        return self.revin.restore(self.output(self.blocks(self.embedding(x))), statistics)
+        return self.revin.restore(self.output(self.blocks(self.tokens(x))), statistics)

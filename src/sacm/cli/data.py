@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +30,7 @@ def list_command(
 
     Example: sacm data list --task anomaly
     """
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
@@ -38,15 +40,15 @@ def list_command(
     if as_json:
         typer.echo(json.dumps([described(place) for place in found], indent=1))
         return
-    table = Table(title=f"{len(found)} data sets")
-    for heading in ("name", "task", "shape", "present", "where"):
-        table.add_column(heading, no_wrap=heading != "where")
-    for place in found:
-        state = "absent" if place.found is None else "present"
-        where = "" if place.found is None else f"{place.place}, {place.found.layout.name}"
-        table.add_row(place.entry.name, place.entry.task, shape(place.entry), state, where)
     console = Console()
-    console.print(table)
+    for title, group in groupby(found, key=lambda place: place.entry.task):
+        table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+        for heading, width in (("name", 25), ("shape", 24), ("here", 20)):
+            table.add_column(heading, no_wrap=True, min_width=width)
+        for place in group:
+            state = "absent" if place.found is None else f"present ({place.place})"
+            table.add_row(place.entry.name, shape(place.entry), state)
+        console.print(table)
     present = sum(place.found is not None for place in found)
     console.print(
         f"{present} of {len(found)} present. Synth-12 is generated and needs no file "

@@ -37,7 +37,12 @@ def fetch(entry: Entry, *, progress: bool = True) -> Path:
         if not (downloads / file.path).is_file():
             label = f"{entry.name} {number}/{len(entry.files)}" if progress else None
             download(file, downloads / file.path, entry, label=label)
-    convert(entry, downloads, target)
+    try:
+        convert(entry, downloads, target)
+    except (DataError, OSError):
+        # Another process may have finished first and tidied up.
+        if not target.is_file():
+            raise
     shutil.rmtree(downloads, ignore_errors=True)
     return target
 

@@ -46,22 +46,31 @@ class Series:
 
 
 class WindowReader:
-    """Copies windows out of overlapping views `[N, length, ...]` of one array."""
+    """Copies windows out of one array.
+
+    Every window is one stretch of memory, so the array is seen as overlapping items of that many
+    bytes: NumPy copies such items whole, twice as fast as element by element.
+    """
 
     def __init__(self, series: Series, length: int, offset: int) -> None:
         self.series, self.length, self.offset = series, length, offset
-        array = series.array[offset:]
-        shape = (len(array) - length + 1, length, *array.shape[1:])
-        strides = (array.strides[0], *array.strides)
-        self.view = np.lib.stride_tricks.as_strided(array, shape, strides, writeable=False)
+        rows = series.array[offset:]
+        step = rows.strides[0]
+        self.dtype, self.shape = rows.dtype, (-1, length, *rows.shape[1:])
+        self.items: np.ndarray = np.ndarray(
+            shape=max(0, len(rows) - length + 1),
+            dtype=np.dtype((np.void, length * step)),
+            buffer=rows,
+            strides=step,
+        )
 
     def __call__(self, starts: np.ndarray) -> Tensor:
         """The windows `[B, length, ...]` that begin at `starts`."""
-        copied = self.view[starts]
+        copied = self.items[starts].view(self.dtype).reshape(self.shape)
         if self.series.on_read is not None:
             copied = self.series.on_read.transform(copied)
         return torch.from_numpy(copied)
 
     def __reduce__(self) -> tuple[type[WindowReader], tuple[Series, int, int]]:
-        # A pickled view would hold every window; the array is enough, and shared by all readers.
+        # Pickled items would be all windows; the array is enough, and shared by all readers.
         return WindowReader, (self.series, self.length, self.offset)

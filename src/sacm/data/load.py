@@ -108,9 +108,10 @@ def synthetic(name: str) -> ForecastingData | None:
 def resolve(source: str | Path, *, task: Task) -> Data:
     """A data set by name, or a user's own file, for `task`."""
     path = Path(source)
-    if path.exists() or path.suffix or len(path.parts) > 1:
+    generated = synthetic(str(source))
+    if generated is None and (path.exists() or path.suffix or len(path.parts) > 1):
         return READERS[task](path)
-    data = load(str(source))
+    data = generated or load(str(source))
     own = next(name for name, kind in KINDS.items() if isinstance(data, kind))
     if own != task:
         raise ArgumentError(f"{data.name} is a data set for {own}, not for {task}.")

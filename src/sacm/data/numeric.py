@@ -32,7 +32,7 @@ def numbers(column: pd.Series, where: str) -> np.ndarray:
     """One column as float64."""
     import pandas as pd
 
-    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_complex_dtype(column):
+    if column.dtype.kind in "cmM":  # complex numbers, durations, dates
         raise not_numeric(column, where)
     if not pd.api.types.is_numeric_dtype(column):
         column = parsed(column, where)
@@ -45,7 +45,7 @@ def parsed(column: pd.Series, where: str) -> pd.Series:
     """A text column read as numbers."""
     import pandas as pd
 
-    result = pd.to_numeric(column, errors="coerce")
+    result = pd.to_numeric(column.astype(object), errors="coerce")
     wrong = np.flatnonzero((result.isna() & column.notna()).to_numpy())
     if len(wrong) and len(wrong) == column.notna().sum():
         raise not_numeric(column, where)

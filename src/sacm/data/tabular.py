@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DELIMITERS = ",;\t|"
+DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}")
 MISSING_WORDS = ["?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "none", ""]
 
 
@@ -43,11 +44,10 @@ def check_file(path: Path) -> None:
 def read_parquet(path: Path) -> pd.DataFrame:
     """A Parquet file."""
     import pandas as pd
-    import pyarrow as pa
 
     try:
         return pd.read_parquet(path)
-    except (pa.ArrowInvalid, OSError) as error:
+    except Exception as error:  # pyarrow lets through whatever a damaged file makes it stumble on
         raise DataError(f"{path} is not a readable Parquet file.") from error
 
 
@@ -80,7 +80,7 @@ def read_csv(path: Path) -> pd.DataFrame:
     delimiter = max(DELIMITERS, key=first_line.count)
     names = next(csv.reader([first_line], delimiter=delimiter))
     check_fields(content, delimiter, len(names), path)
-    header = not all(is_number(name) for name in names)
+    header = is_header(names)
     if header:
         check_names(names, path)
     options: dict[str, Any] = {
@@ -92,13 +92,21 @@ def read_csv(path: Path) -> pd.DataFrame:
         "low_memory": False,
         "encoding": encoding_of(content),
     }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), **options)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            frame: pd.DataFrame = pd.read_csv(io.BytesIO(content), **options)
+    except ValueError as error:  # pandas' own errors are among these
+        raise DataError(f"{path} cannot be read as a table: {first_line_of(error)}.") from error
     frame.columns = [str(name).strip() for name in frame.columns]
     if not len(frame):
         raise DataError(f"{path} has a header line but no rows.")
     return frame
+
+
+def first_line_of(error: Exception) -> str:
+    """The first line of a message, without its full stop."""
+    return (str(error).splitlines() or ["unknown reason"])[0].rstrip(". ")
 
 
 def encoding_of(content: bytes) -> str:
@@ -108,6 +116,14 @@ def encoding_of(content: bytes) -> str:
     except UnicodeDecodeError:
         return "latin-1"
     return "utf-8-sig"
+
+
+def is_header(names: list[str]) -> bool:
+    """Whether the first line names the columns, rather than being the first row."""
+    # Frames made from arrays number their columns.
+    if len(names) > 1 and [name.strip() for name in names] == [str(i) for i in range(len(names))]:
+        return True
+    return not all(is_number(name) or DATE.match(name) for name in names)
 
 
 def is_number(text: str) -> bool:

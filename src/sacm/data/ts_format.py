@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sacm.data.numeric import LARGEST
 from sacm.data.tabular import check_file, is_number, read_bytes
 from sacm.errors import DataError
 
@@ -82,13 +83,16 @@ def parse_channel(text: str, where: str) -> np.ndarray:
     """Comma-separated numbers; `?` is missing."""
     entries = text.replace("?", "nan").split(",")
     try:
-        return np.array(entries, dtype=np.float32)
+        values = np.array(entries, dtype=np.float64)
     except ValueError as error:
-        wrong = next(i for i, entry in enumerate(entries) if not is_number(entry))
+        wrong = next((i for i, entry in enumerate(entries) if not is_number(entry)), 0)
         found = entries[wrong].strip()
         raise DataError(
             f"{where}: value {wrong + 1} of a channel is {found!r}, no number."
         ) from error
+    if (np.abs(values) > LARGEST).any():
+        raise DataError(f"{where} holds an infinite or too large value.")
+    return values.astype(np.float32)
 
 
 def pad(cases: list[np.ndarray], channels: int, length: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from sacm.data.containers import AnomalyData
 from sacm.data.missing import Policy
 from sacm.errors import DataError
 from sacm.estimators.base import Estimator, warn_of
-from sacm.estimators.rows import Rows, read_rows, row_scores
+from sacm.estimators.rows import Rows, read_rows, row_scores, without_rows
 from sacm.metrics.anomaly import evaluate
 from sacm.metrics.points import quantile_threshold
 from sacm.metrics.volume import vus_pr
@@ -145,11 +145,4 @@ class AnomalyDetector(Estimator):
     def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> AnomalyData:
         self._columns = None if values["columns"] is None else tuple(values["columns"])
         self.threshold_ = values["threshold"]
-        nothing = np.empty((0, values["channels"]), dtype=np.float32)
-        return AnomalyData(
-            name="data",
-            train=nothing,
-            test=nothing,
-            labels=np.empty(0, dtype=np.uint8),
-            columns=self._columns or (),
-        )
+        return without_rows(values["channels"], self._columns or ())

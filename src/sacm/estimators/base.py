@@ -27,11 +27,11 @@ from sacm.tasks.settings import RunSettings, TaskName
 from sacm.training import Hardware, Run, train
 
 
-class NotFittedError(ArgumentError, sklearn.exceptions.NotFittedError):
+class NotFittedError(ArgumentError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]  # scikit-learn is untyped
     """Something was asked of an estimator that has not been fitted."""
 
 
-class Estimator(BaseEstimator):
+class Estimator(BaseEstimator):  # type: ignore[misc]  # as above
     """Base of the estimators.
 
     A subclass states its task, builds the task's data container in `fit`, and says what besides

@@ -76,11 +76,13 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-le
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities `[N, K]` in the order of `classes_`."""
-        return class_probabilities(self.model_, self._windows(X), self._strategy)
+        windows = self._windows(X)
+        return class_probabilities(self.model_, windows, self._strategy)
 
     def predict(self, X: Any) -> np.ndarray:
         """Labels `[N]`."""
-        labels: np.ndarray = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        labels: np.ndarray = self.classes_[best]
         return labels
 
     def evaluate(self, X: Any, y: Any) -> dict[str, float]:

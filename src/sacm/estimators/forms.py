@@ -66,7 +66,7 @@ class Form:
         if self.kind == "polars":
             import polars as pl
 
-            return pl.from_pandas(frame).cast({pl.Datetime: pl.Datetime("us")})
+            return pl.from_pandas(frame).cast({pl.Datetime: pl.Datetime("us", self.zone)})
         return frame.iloc[:, 0] if self.kind == "series" else frame
 
     def _wide(
@@ -92,7 +92,7 @@ class Form:
     ) -> pd.DataFrame:
         import pandas as pd
 
-        if len(series) == 1 and len(columns) > 1:  # the series are channels side by side
+        if len(series) == 1 and list(columns) != ["y"]:  # the series are channels side by side
             series, values = columns, values[0].T[:, :, None]  # [S, H, 1]
             times = None if times is None else np.repeat(times, len(series), axis=0)
         parts = []

@@ -61,4 +61,5 @@ def conformal_radius(residuals: np.ndarray, coverage: float) -> np.ndarray:
             f"validation windows but there are {counts.min()}: lower it, or give validation a "
             "larger share."
         )
-    return np.take_along_axis(ordered, ranks[None] - 1, axis=0)[0]
+    radius: np.ndarray = np.take_along_axis(ordered, ranks[None] - 1, axis=0)[0]
+    return radius

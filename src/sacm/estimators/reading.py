@@ -59,7 +59,13 @@ def read(
     return Reading(data, form_of(source, table, timestamp))
 
 
-def read_history(source: Any, like: Reading, *, timestamp: str | None, missing: Policy) -> Reading:
+def read_history(
+    source: Any,
+    like: Reading,
+    *,
+    timestamp: str | None = None,
+    missing: Policy = "interpolate",
+) -> Reading:
     """Data to forecast from, with the columns of the data `like` that were trained on."""
     trained, form = like
     named = form.kind not in ("array", "tensor")
@@ -79,8 +85,7 @@ def read_history(source: Any, like: Reading, *, timestamp: str | None, missing: 
             f"{data.name} has the columns {', '.join(data.columns)} but "
             f"{', '.join(trained.columns)} were trained on."
         )
-    check_frequency(data, trained)
-    return Reading(data, history.form)
+    return Reading(on_trained_grid(data, trained), history.form)
 
 
 def in_order(data: ForecastingData, columns: Sequence[str]) -> ForecastingData:
@@ -91,21 +96,21 @@ def in_order(data: ForecastingData, columns: Sequence[str]) -> ForecastingData:
     return replace(data, values=values, observed=observed, columns=tuple(columns))
 
 
-def check_frequency(data: ForecastingData, trained: ForecastingData) -> None:
-    """Refuse a history with another time step than the training data had."""
-    if data.timestamps is None or None in (data.frequency, trained.frequency):
-        return
-    if data.frequency == trained.frequency:
-        return
+def on_trained_grid(data: ForecastingData, trained: ForecastingData) -> ForecastingData:
+    """The same with the time step of the training data; refused if it has another."""
+    if data.timestamps is None or trained.frequency in (None, data.frequency):
+        return data
     import pandas as pd
 
-    # Five weekdays in a row look daily; what lies on the trained grid is on it.
-    grid = pd.date_range(data.timestamps[0], periods=len(data.values), freq=trained.frequency)
-    if not np.array_equal(grid.to_numpy().astype(data.timestamps.dtype), data.timestamps):
+    # Five weekdays in a row look daily: what lies on the trained grid has its step.
+    stamps = data.timestamps[next(iter(data.last_rows(len(data.values)).values()))]
+    grid = pd.date_range(stamps[0], periods=len(stamps), freq=trained.frequency)
+    if not np.array_equal(grid.to_numpy().astype(stamps.dtype), stamps):
         raise DataError(
             f"{data.name} has a time step of {data.frequency!r} but {trained.frequency!r} was "
             "trained on: resample it."
         )
+    return replace(data, frequency=trained.frequency)
 
 
 def series_of(data: ForecastingData) -> list[str]:
@@ -137,7 +142,7 @@ def tail(data: ForecastingData, count: int) -> ForecastingData:
         borders.append(position)
     chosen = np.concatenate(kept)
     splits = Splits(*(range(borders[i], borders[i + 1]) for i in range(3)))
-    arrays = {
+    arrays: dict[str, Any] = {
         name: None if getattr(data, name) is None else getattr(data, name)[chosen]
         for name in ("values", "timestamps", "targets", "observed")
     }
@@ -159,7 +164,7 @@ def form_of(source: Any, table: np.ndarray | pd.DataFrame, timestamp: str | None
     indexed = timestamp is None and isinstance(table.index, pd.DatetimeIndex)
     return Form(
         kind,
-        time=table.index.name if indexed else str(times.name),
+        time=None if indexed and table.index.name is None else str(times.name),
         indexed=indexed,
         zone=zone_of(times),
         counters=counters_of({"": times}),

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sacm.backbones.base import Backbone
+from sacm.data.containers import AnomalyData
 from sacm.data.gather import Series, covering_starts
 from sacm.data.missing import Policy, fill
 from sacm.data.numeric import from_array, matrix
@@ -36,9 +37,11 @@ def read_rows(source: Any, *, columns: Sequence[str] | None = None, missing: Pol
     """Rows of a file, frame or array; a column of labels is left out, `columns` chooses others."""
     name = "data" if hasattr(source, "__len__") and not isinstance(source, str) else str(source)
     table = load_source(source, name)
+    names: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
     if isinstance(table, np.ndarray):
         values = from_array(table, name)
-        names, order, notes = None, np.arange(len(values)), ()
+        order = np.arange(len(values))
     else:
         times, table = take_times(table, None, name)
         line = timeline(times, len(table), where=name, irregular="keep")
@@ -52,6 +55,18 @@ def read_rows(source: Any, *, columns: Sequence[str] | None = None, missing: Pol
     filled = fill(values, [range(len(values))], policy=missing, columns=labels, where=name)
     notes = (*notes, filled.note) if filled.note else notes
     return Rows(name, filled.values, names, order, notes)
+
+
+def without_rows(channels: int, columns: Sequence[str] = ()) -> AnomalyData:
+    """A container that says for how many channels a network is to be built, and no more."""
+    nothing = np.empty((0, channels), dtype=np.float32)
+    return AnomalyData(
+        name="data",
+        train=nothing,
+        test=nothing,
+        labels=np.empty(0, dtype=np.uint8),
+        columns=tuple(columns),
+    )
 
 
 def row_scores(

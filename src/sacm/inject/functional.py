@@ -58,6 +58,8 @@ class FunctionalCoverage:
             dropout = isinstance(module, nn.modules.dropout._DropoutNd)
             builtin = type(module).__module__.startswith("torch.nn.modules")
             attention = isinstance(module, nn.MultiheadAttention)
+            if type(module).forward is nn.Module.forward:  # nn.ModuleList has none of its own
+                continue
             if dropout or attention or not builtin or any(module.children()):
                 owner = OwnerForward(module, name or type(model).__name__, self, exempt=dropout)
                 module.__dict__["forward"] = owner
@@ -151,6 +153,11 @@ class OwnerForward:
     def __signature__(self) -> inspect.Signature:
         """Trainers read the arguments of a model from its forward."""
         return inspect.signature(self.own_forward)
+
+    @property
+    def __code__(self) -> Any:
+        """Exporters read where it was defined."""
+        return self.own_forward.__code__
 
     def next_site(self, kind: str) -> Site:
         """The site of the next call of this kind in the running forward."""

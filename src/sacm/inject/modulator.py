@@ -41,7 +41,7 @@ class CapacityModulator(nn.Module):
         self.config = config
         self.window = window
         self.scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
-        self.mapper = RateMapper(config)
+        self.mapper: nn.Module = RateMapper(config)
         self.state = ModulationState()
         self.adaptive: list[tuple[nn.Module | InsertedSite, Site]] = []
         self.left_alone: list[Site] = []

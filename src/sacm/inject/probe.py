@@ -195,29 +195,37 @@ def _few_windows(call: Call, window: WindowArgument) -> Call:
     batch = window(call.args, call.kwargs).shape[0]
 
     def take(leaf: Any) -> Any:
-        if isinstance(leaf, Tensor) and leaf.dim() and leaf.shape[0] == batch:
-            rows = torch.arange(_WINDOWS, device=leaf.device) % batch
-            return leaf.detach().index_select(0, rows)
-        return leaf
+        if not isinstance(leaf, Tensor):
+            return leaf
+        if leaf.dim() == 0 or leaf.shape[0] != batch:
+            return leaf.detach().clone()
+        rows = torch.arange(_WINDOWS, device=leaf.device) % batch
+        return leaf.detach().index_select(0, rows)
 
-    return Call(call.model, tree_map(take, call.args), tree_map(take, call.kwargs))
+    few = Call(call.model, tree_map(take, call.args), tree_map(take, call.kwargs))
+    for tensor in _window_tensors(few, window):
+        tensor.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)  # nothing moves in a window of NaN
+    return few
+
+
+def _window_tensors(call: Call, window: WindowArgument) -> list[Tensor]:
+    """The window among the arguments of a call, or what a user's function computes it from."""
+    target = window.raw(call.args, call.kwargs)
+    leaves = [t for t in tree_flatten((call.args, call.kwargs))[0] if isinstance(t, Tensor)]
+    storages = {t.untyped_storage().data_ptr() for t in leaves}
+    own = target.untyped_storage().data_ptr() in storages
+    found = [target] if own else [t for t in leaves if t.dim() and t.shape[0] == _WINDOWS]
+    return [tensor for tensor in found if tensor.is_floating_point()]
 
 
 def _disturb(call: Call, window: WindowArgument, index: int, strength: float) -> Call:
     """The same windows with noise added to one of them."""
     changed = Call(call.model, _copy(call.args), _copy(call.kwargs))
-    target = window.raw(changed.args, changed.kwargs)
-    leaves = [t for t in tree_flatten((changed.args, changed.kwargs))[0] if isinstance(t, Tensor)]
-    storages = {t.untyped_storage().data_ptr() for t in leaves}
-    # A window that a user's function computes is not among the arguments: disturb what it is from.
-    own = target.untyped_storage().data_ptr() in storages
-    targets = [target] if own else [t for t in leaves if t.dim() and t.shape[0] == _WINDOWS]
     generator = torch.Generator().manual_seed(index + 1)
-    for tensor in targets:
-        if tensor.is_floating_point():
-            noise = torch.randn(tensor[index].shape, generator=generator).to(tensor)
-            spread = torch.nan_to_num(tensor[index]).abs().mean() + 1e-2
-            tensor[index] += noise * spread * strength
+    for tensor in _window_tensors(changed, window):
+        noise = torch.randn(tensor[index].shape, generator=generator).to(tensor)
+        spread = tensor[index].abs().mean() + 1e-2
+        tensor[index] += noise * spread * strength
     return changed
 
 

@@ -26,6 +26,7 @@ SIGNAL_FIELDS = {
     "samples": 8,
     "reserved": 32,
 }
+LIMITS = ("physical_min", "physical_max", "digital_min", "digital_max")
 ANNOTATIONS = "EDF Annotations"
 # Onset, optional duration after \x15, texts between \x14, as EDF+ defines them.
 ANNOTATION = re.compile(rb"([+-]\d+(?:\.\d*)?)(?:\x15(\d+(?:\.\d*)?))?\x14([^\x00]*?)\x14\x00")
@@ -61,8 +62,14 @@ class Recording:
     def signal(self, label: str) -> tuple[np.ndarray, float]:
         """Samples of a signal in physical units, and samples a second."""
         number, place = self.columns(label)
-        low, high = (float(self.fields[key][number]) for key in ("physical_min", "physical_max"))
-        bottom, top = (float(self.fields[key][number]) for key in ("digital_min", "digital_max"))
+        try:
+            low, high, bottom, top = (float(self.fields[key][number]) for key in LIMITS)
+        except ValueError as error:
+            raise DataError(
+                f"{self.path}: the limits of signal {label!r} are unreadable."
+            ) from error
+        if top == bottom or self.record_seconds <= 0:
+            raise DataError(f"{self.path}: signal {label!r} has no range or no duration.")
         digital = self.data[:, place].reshape(-1)
         physical = (digital - bottom) * ((high - low) / (top - bottom)) + low
         return physical.astype(np.float32), (place.stop - place.start) / self.record_seconds

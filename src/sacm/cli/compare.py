@@ -1,0 +1,179 @@
+"""`sacm compare`: strategies × seeds, in pairs that share everything else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sacm.cli import options
+from sacm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from sacm.experiments.compare import Comparison
+    from sacm.tasks.settings import RunSettings
+    from sacm.training import Hardware
+
+
+def compare(
+    task: options.Task,
+    data: options.Data,
+    backbone: options.Backbone = None,
+    size: options.Size = "paper",
+    strategies: Annotated[
+        str, typer.Option(help="Two or more, separated by commas; the first is the baseline.")
+    ] = "raw,sacm",
+    seeds: Annotated[
+        str, typer.Option(help="Whole numbers, separated by commas.")
+    ] = "2022,2023,2024,2025,2026",
+    input_len: options.InputLen = None,
+    horizon: options.Horizon = None,
+    batch_size: options.BatchSize = None,
+    epochs: options.Epochs = 100,
+    patience: options.Patience = 10,
+    lr: options.LearningRate = 2e-4,
+    weight_decay: options.WeightDecay = 5e-4,
+    stride: options.Stride = 1,
+    train_fraction: Annotated[
+        float, typer.Option(help="Only the first part of the training windows.")
+    ] = 1.0,
+    select: options.Select = None,
+    score: options.Score = "native",
+    overrides: options.Overrides = None,
+    runs: options.Runs = Path("runs"),
+    accelerator: options.Accelerator = "cpu",
+    devices: options.Devices = 1,
+    precision: options.Precision = "32-true",
+    compile_network: options.Compile = False,
+    logger: options.Logger = None,
+    out: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Train strategies with the same seeds, weights and batches, and compare them in pairs.
+
+    Finished runs are not repeated.
+
+    Example: sacm compare forecasting --data ILI --backbone PatchTST --strategies raw,sacm
+    --seeds 2022,2023,2024 --out report.html
+    """
+    chosen = {
+        "input_len": input_len,
+        "horizon": horizon,
+        "batch_size": batch_size,
+        "epochs": epochs,
+        "patience": patience,
+        "learning_rate": lr,
+        "weight_decay": weight_decay,
+        "stride": stride,
+        "train_fraction": train_fraction,
+        "select": select,
+        "score": score,
+        "precision": precision,
+        "compile": compile_network,
+    }
+    names, numbers = split_strategies(strategies), split_seeds(seeds)
+    settings = options.make_settings(
+        task, data, backbone=backbone, size=size, overrides=overrides, options=chosen
+    )
+    hardware = options.make_hardware(
+        accelerator=accelerator, devices=devices, loggers=logger, quiet=as_json
+    )
+    run_comparison(settings, names, numbers, runs, hardware, out=out, as_json=as_json)
+
+
+def split_strategies(text: str) -> list[str]:
+    """`raw,sacm(p_max=0.4,gamma=2)` at the commas outside of parentheses."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    if depth:
+        raise ArgumentError(f"--strategies {text!r}: the parentheses do not match.")
+    return [part.strip() for part in parts if part.strip()]
+
+
+def split_seeds(text: str) -> list[int]:
+    """`2022,2023` as numbers."""
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise ArgumentError(
+            f"--seeds {text!r}: expected whole numbers separated by commas, such as 2022,2023."
+        ) from None
+
+
+def run_comparison(
+    settings: RunSettings,
+    strategies: list[str],
+    seeds: list[int],
+    runs: Path,
+    hardware: Hardware,
+    *,
+    out: Path | None,
+    as_json: bool,
+    command: str | None = None,
+) -> None:
+    """Train, compare, print, and write the report if it is asked for."""
+    from lightning.fabric.utilities.rank_zero import rank_zero_only
+
+    from sacm.cli.output import show_notes
+    from sacm.cli.runs import check_writable, users_to_mend
+    from sacm.data import resolve
+    from sacm.experiments.compare import compare
+
+    for folder in (runs, *([] if out is None else [out.parent])):
+        check_writable(folder)
+    data = resolve(settings.data, task=settings.task)
+    show_notes(data.notes)
+    found = compare(
+        settings,
+        strategies,
+        seeds,
+        folder=runs,
+        hardware=hardware,
+        data=data,
+        on_start=announce,
+    )
+    if rank_zero_only.rank:  # the other processes of one run have nothing to add
+        return
+    if out is not None:
+        from sacm.reports.compare_report import write_compare_report
+
+        with users_to_mend():
+            write_compare_report(found, out, data=data, command=command)
+    show(found, out, as_json=as_json)
+
+
+def announce(settings: RunSettings, number: int, total: int) -> None:
+    """Which run is next, on standard error."""
+    from sacm.cli.output import note
+
+    note(f"[{number}/{total}] {settings.backbone}, {settings.strategy}, seed {settings.seed}")
+
+
+def show(found: Comparison, out: Path | None, *, as_json: bool) -> None:
+    """The tables and what they say; or everything, as JSON."""
+    from rich.console import Console
+
+    from sacm.cli.output import note, show_json
+    from sacm.reports.compare_tables import LEGEND, NARROW, cost_table, paired_table
+    from sacm.reports.headline import headline
+
+    if as_json:
+        record: dict[str, Any] = {**found.to_dict(), "headline": headline(found)}
+        show_json({**record, "report": None if out is None else str(out)})
+        return
+    console = Console()
+    console.print(paired_table(found).only(NARROW).rich())
+    console.print(cost_table(found).rich())
+    for sentence in headline(found):
+        console.print(sentence, highlight=False, markup=False)
+    if found.paper is not None and found.paper_differences:
+        note(f"Not the paper's settings: {'; '.join(found.paper_differences)}.")
+    note(LEGEND)
+    if out is not None:
+        typer.echo(f"report: {out}")

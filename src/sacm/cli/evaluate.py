@@ -1,0 +1,58 @@
+"""`sacm evaluate`: test a finished run again, from its checkpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sacm.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from sacm.training import Run
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate the saved network on the test part of its data again.
+
+    Example: sacm evaluate runs/my_PatchTST_sacm_seed42_0123456789
+    """
+    from sacm.cli.output import note, show_json, show_results
+    from sacm.cli.runs import open_run
+
+    opened = open_run(run)
+    metrics, same_data = evaluate_again(opened)
+    if as_json:
+        show_json({"run": str(run), "same_data": same_data, **metrics})
+        return
+    if not same_data:
+        note(f"Note: {opened.settings.data} has changed since the run was trained.")
+    show_results(opened.settings.task, metrics)
+
+
+def evaluate_again(run: Run) -> tuple[dict[str, Any], bool]:
+    """Fresh test results of a run, and whether its data are still the same."""
+    from sacm.cli.runs import users_to_mend
+    from sacm.data import fingerprint
+    from sacm.errors import DataError
+    from sacm.training.files import read_json
+
+    with users_to_mend():
+        data = run.load_data()
+        environment = read_json(run.folder / "environment.json")
+        model = run.load_model(data)
+    windows = run.task.windows(run.settings, data)
+    if not len(windows.test):
+        raise DataError(f"{run.settings.data} has no test part to evaluate on.")
+    result = run.task.evaluate(model, windows, data, run.settings, run.strategy)
+    metrics = {
+        "test": result.row,
+        "report": result.report,
+        "evaluated_windows": result.evaluated,
+        "test_windows": len(windows.test),
+    }
+    return metrics, environment.get("fingerprint") == fingerprint(data)

@@ -1,0 +1,117 @@
+"""`sacm`: the command line. Nothing heavy is imported before a command runs."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import sys
+from typing import Annotated, Any, NamedTuple, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from sacm.errors import ArgumentError, SACMError
+
+# Typer has click inside from some version on, beside it before; its own error is one in both.
+ClickException: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+class Place(NamedTuple):
+    """Where a command is: a function, or a Typer app with commands of its own."""
+
+    module: str
+    name: str
+
+
+COMMANDS = {
+    "demo": Place("sacm.cli.demo", "demo"),
+    "train": Place("sacm.cli.train", "train"),
+    "evaluate": Place("sacm.cli.evaluate", "evaluate"),
+    "predict": Place("sacm.cli.predict", "predict"),
+    "compare": Place("sacm.cli.compare", "compare"),
+    "score": Place("sacm.cli.score", "score"),
+    "data": Place("sacm.cli.data", "app"),
+    "backbones": Place("sacm.cli.backbones", "backbones"),
+}
+
+
+class LazyGroup(TyperGroup):
+    """Imports the file of a command when the command is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            near = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ArgumentError(
+                f"there is no command {cmd_name!r}.{hint} Commands: {', '.join(COMMANDS)}."
+            )
+        place = COMMANDS[cmd_name]
+        found = getattr(importlib.import_module(place.module), place.name)
+        if not isinstance(found, typer.Typer):
+            function, found = found, typer.Typer(add_completion=False)
+            found.command()(function)
+        command = typer.main.get_command(found)
+        command.name = cmd_name
+        return command
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def show_version(wanted: bool) -> None:
+    """Print the version and leave."""
+    if wanted:
+        from sacm import __version__
+
+        typer.echo(f"sacm {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def sacm(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Deep time-series models whose dropout adapts to how reliable each window is.
+
+    Example: sacm train forecasting --data my.csv
+    """
+
+
+def main() -> None:
+    """Run the command line: exit code 2 for what the user can mend, 1 for a failed run."""
+    try:
+        code = app(standalone_mode=False)
+    except SACMError as error:
+        fail(str(error), 2 if isinstance(error, ArgumentError) else 1)
+    except ClickException as error:
+        fail(described(error), 2)
+    except typer.Abort:
+        fail("stopped.", 1)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def described(error: Any) -> str:
+    """A usage error as one sentence that says where to look; empty if help has been printed."""
+    context = getattr(error, "ctx", None)
+    path = "sacm" if context is None else context.command_path
+    message = error.format_message().rstrip(".")
+    return message and f"{message}: see `{path} --help`."
+
+
+def fail(sentence: str, code: int) -> NoReturn:
+    """One sentence on standard error, and out."""
+    if sentence:
+        typer.echo(f"Error: {sentence}", err=True)
+    sys.exit(code)

@@ -1,0 +1,66 @@
+"""Runs and data that the user names."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sacm.errors import ArgumentError, SACMError
+
+if TYPE_CHECKING:
+    from sacm.training import Run
+
+
+@contextmanager
+def users_to_mend() -> Iterator[None]:
+    """A file that is missing, damaged or cannot be written is wrong input, not a failed run."""
+    try:
+        yield
+    except ArgumentError:
+        raise
+    except SACMError as error:
+        raise ArgumentError(str(error)) from None
+
+
+def open_run(folder: Path) -> Run:
+    """A finished run."""
+    from pydantic import ValidationError
+
+    from sacm.training import Run
+
+    with users_to_mend():
+        try:
+            run = Run.open(folder)
+            if not run.finished:
+                raise ArgumentError(f"{folder} is not finished: run the same training again.")
+            _ = run.settings, run.scaler, run.metrics  # read now, to complain now
+        except (ValidationError, KeyError, TypeError):
+            raise ArgumentError(f"{folder} is damaged: train it again.") from None
+    return run
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder for results before any work is done for them."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"{folder} cannot be made: {error.strerror}.") from None
+    if not os.access(folder, os.W_OK):
+        raise ArgumentError(f"{folder} cannot be written to: permission denied.")
+
+
+def names_file(source: str) -> bool:
+    """Whether `source` means a file rather than a data set of the catalogue."""
+    path = Path(source)
+    return path.exists() or bool(path.suffix) or len(path.parts) > 1
+
+
+def write_file(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file of results, whole or not at all."""
+    from sacm.training.files import write_atomically
+
+    with users_to_mend():
+        write_atomically(path, write)

@@ -1,0 +1,192 @@
+"""`sacm score`: which parts of a series to trust least."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from sacm.cli.options import AsJson
+from sacm.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
+    from sacm.data import ForecastingData
+
+
+def score(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A CSV, Parquet or NumPy file.")],
+    window: Annotated[int, typer.Option(help="Rows in a window.")] = 96,
+    stride: Annotated[
+        int | None, typer.Option(help="Rows between two windows. Default: side by side.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write every window to this CSV file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the worst and the best windows to this image.")
+    ] = None,
+    count: Annotated[int, typer.Option(help="Windows to print or draw at each end.", min=1)] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Rank the windows of a series by unreliability, without training anything.
+
+    Every channel is z-scored over the file; a window's score is what the method's spectral filter
+    takes away from it. Higher is less reliable.
+
+    Example: sacm score my.csv --window 96 --plot windows.png
+    """
+    from sacm.cli.output import note, show_json, show_notes
+
+    step = window if stride is None else stride
+    data = read_values(file)
+    show_notes(data.notes)
+    scored = score_series(data, window=window, stride=step)
+    ranked = ranking(scored, data, window=window, stride=step)
+    if out is not None:
+        write_table(ranked, out)
+        note(f"{len(ranked):,} windows written to {out}.")
+    if plot is not None:
+        draw(scored, data, plot, window=window, stride=step, count=count)
+        note(f"The worst and the best are drawn in {plot}.")
+    if as_json:
+        show_json({"file": file, "window": window, "stride": step, "windows": records(ranked)})
+    else:
+        show(ranked, file, count=count)
+
+
+class Scored(NamedTuple):
+    """One series and the scores of its windows."""
+
+    name: str
+    rows: range
+    values: np.ndarray  # [T, C], z-scored
+    scores: np.ndarray  # [N]
+
+
+def read_values(file: str) -> ForecastingData:
+    """The series in a file, or in a data set of the catalogue."""
+    from sacm.cli.runs import names_file
+    from sacm.data import load
+    from sacm.estimators.reading import read
+
+    data: Any = read(Path(file)).data if names_file(file) else load(file)
+    if not hasattr(data, "values"):
+        raise ArgumentError(f"{file} is not a data set for forecasting: it has no one series.")
+    found: ForecastingData = data
+    return found
+
+
+def score_series(data: ForecastingData, *, window: int, stride: int) -> list[Scored]:
+    """The scores of every series that holds a window."""
+    from sacm import score_windows
+    from sacm.data import ChannelScaler
+
+    scaler = ChannelScaler.fit([data.values])
+    found = []
+    for name, rows in data.last_rows(len(data.values)).items():
+        if len(data.segments) == 1 or len(rows) >= window:
+            values = scaler.transform(data.values[rows])
+            scores = score_windows(values, window, stride)
+            found.append(Scored(name, range(len(rows)), values, scores))
+    if not found:
+        raise DataError(f"No series of {data.name} has the {window} rows of a window.")
+    return found
+
+
+def ranking(
+    scored: list[Scored], data: ForecastingData, *, window: int, stride: int
+) -> pd.DataFrame:
+    """One row a window, the least reliable first; rows are counted from 1."""
+    import numpy as np
+    import pandas as pd
+
+    positions = data.last_rows(len(data.values))
+    parts = []
+    for one in scored:
+        first = np.arange(len(one.scores)) * stride
+        part: dict[str, Any] = {"series": one.name} if len(scored) > 1 else {}
+        part |= {"first_row": first + 1, "last_row": first + window}
+        if data.timestamps is not None:
+            stamps = data.timestamps[positions[one.name]]
+            part |= {"from": stamps[first], "to": stamps[first + window - 1]}
+        parts.append(pd.DataFrame({**part, "score": one.scores.astype(np.float64)}))
+    table = pd.concat(parts).sort_values("score", ascending=False, kind="stable")
+    table.insert(0, "rank", range(1, len(table) + 1))
+    return table.reset_index(drop=True)
+
+
+def write_table(ranked: pd.DataFrame, path: Path) -> None:
+    """The ranking as CSV."""
+    from sacm.cli.runs import write_file
+
+    write_file(path, lambda file: ranked.to_csv(file, index=False, float_format="%.7g"))
+
+
+def draw(
+    scored: list[Scored],
+    data: ForecastingData,
+    path: Path,
+    *,
+    window: int,
+    stride: int,
+    count: int,
+) -> None:
+    """The worst and best windows as an image."""
+    from sacm.cli.runs import write_file
+    from sacm.reports.figures import score_figure
+
+    kinds = (".png", ".svg", ".pdf")
+    if path.suffix not in kinds:
+        raise ArgumentError(f"{path}: figures are written to {', '.join(kinds)} files.")
+    if len(scored) > 1:
+        raise ArgumentError(f"--plot draws one series, but {data.name} holds {len(scored)}.")
+    figure = score_figure(
+        scored[0].values,
+        scored[0].scores,
+        window=window,
+        stride=stride,
+        columns=data.columns,
+        count=count,
+    )
+    write_file(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
+
+
+def records(ranked: pd.DataFrame) -> list[dict[str, Any]]:
+    """The ranking as plain values."""
+    import json
+
+    found: list[dict[str, Any]] = json.loads(ranked.to_json(orient="records", date_format="iso"))
+    return found
+
+
+def show(ranked: pd.DataFrame, file: str, *, count: int) -> None:
+    """The ends of the ranking."""
+    from rich.console import Console
+
+    from sacm.cli.output import make_table
+
+    few = len(ranked) <= 2 * count
+    ends = [ranked] if few else [ranked.head(count), ranked.tail(count)]
+    rows: list[list[Any]] = []
+    for end in ends:
+        if rows:
+            rows.append(["…"])
+        rows += [list(row.values()) for row in shown(end)]
+    table = make_table(list(shown(ranked)[0]), rows)
+    table.title = f"{len(ranked):,} windows of {file}, least reliable first"
+    Console().print(table)
+
+
+def shown(ranked: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a ranking as they are printed."""
+    found: list[dict[str, Any]] = []
+    for row in ranked.to_dict("records"):
+        cells: dict[str, Any] = {str(name): value for name, value in row.items()}
+        rows = f"{cells.pop('first_row')}-{cells.pop('last_row')}"
+        score = cells.pop("score")
+        times = [name for name in ("from", "to") if name in cells]
+        stamps: dict[str, Any] = {name: str(cells.pop(name)) for name in times}
+        found.append({**cells, "rows": rows, **stamps, "score": score})
+    return found

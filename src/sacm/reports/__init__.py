@@ -1,0 +1,1 @@
+"""Tables, figures and self-contained HTML pages."""

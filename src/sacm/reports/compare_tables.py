@@ -1,0 +1,165 @@
+"""The tables of a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sacm.experiments.compare import Comparison, StrategySummary
+from sacm.experiments.measures import metric
+from sacm.experiments.published import PaperRow
+from sacm.reports import wording
+from sacm.reports.tables import Row, Table
+from sacm.reports.wording import NOTHING
+
+HEADINGS = (
+    "metric",
+    "strategy",
+    "mean ± std",
+    "difference",
+    "gain",
+    "95 % interval",
+    "W/T/L",
+    "p (t)",
+    "p (W)",
+    "n",
+)
+# What fits into 80 columns of a terminal.
+NARROW = ("metric", "strategy", "mean ± std", "gain", "W/T/L", "p (t)", "p (W)", "n")
+
+LEGEND = (
+    "mean ± sample deviation over n seeds. difference and gain: against the first strategy, "
+    "positive is better; gain is that of the means, in percent, and its interval the bootstrap of "
+    "the seeds' own gains. W/T/L: seeds won, tied, lost. p: two-sided paired t-test and Wilcoxon's "
+    "signed-rank test, not corrected for the number of metrics; with n pairs Wilcoxon's p cannot "
+    "fall below 2^(1-n)."
+)
+
+
+def paired_table(comparison: Comparison) -> Table:
+    """Every metric of every strategy, with the published row below ours where there is one."""
+    rows: list[Row] = []
+    for name in comparison.metrics:
+        rows += _metric_rows(comparison, name)
+    seeds = ", ".join(map(str, comparison.seeds))
+    caption = f"Test results over {wording.count(len(comparison.seeds), 'seed')}: {seeds}"
+    return Table(HEADINGS, tuple(rows), caption, text_columns=2)
+
+
+def _metric_rows(comparison: Comparison, name: str) -> Iterator[Row]:
+    known = metric(name)
+    for number, summary in enumerate(comparison.summaries):
+        values = summary.metrics.get(name)
+        n = values.n if values else 0
+        start = (known.label if number == 0 else "", summary.strategy)
+        cells = (wording.mean_and_spread(values), *_against_first(comparison, summary, name))
+        yield Row((*start, *cells, str(n)), group=number == 0)
+        if known.random is not None and known.random in summary.metrics:
+            chance = summary.metrics[known.random]
+            blank = (NOTHING,) * 6
+            start = ("", f"random instead of {summary.strategy}")
+            yield Row((*start, wording.mean_and_spread(chance), *blank, str(chance.n)), quiet=True)
+    if name == "mse" and comparison.paper is not None:
+        yield from _paper_rows(comparison.paper)
+
+
+def _against_first(comparison: Comparison, summary: StrategySummary, name: str) -> tuple[str, ...]:
+    if summary.strategy == comparison.strategies[0]:
+        return (NOTHING,) * 6
+    result = comparison.pair(summary.strategy, name).result
+    if result is None:
+        return (NOTHING,) * 6
+    return (
+        wording.difference(result.improvement.mean, share=metric(name).share),
+        wording.percent(result.gain_of_means),
+        wording.interval(result.gain_interval),
+        wording.record(result.win_tie_loss),
+        wording.p_value(result.t_test),
+        wording.p_value(result.wilcoxon),
+    )
+
+
+def _paper_rows(paper: PaperRow) -> Iterator[Row]:
+    def cell(mean: float, std: float) -> str:
+        return f"{mean:.4f} ± {std:.4f}"
+
+    blank = (NOTHING,) * 6
+    n = str(paper.n)
+    yield Row(("", "raw, paper", cell(paper.raw_mean, paper.raw_std), *blank, n), quiet=True)
+    found = (
+        f"{paper.raw_mean - paper.sacm_mean:+.4g}",
+        wording.percent(paper.gain),
+        NOTHING,
+        f"{paper.wins}/{paper.ties}/{paper.losses}",
+        f"{paper.p_value:.3f}",
+        NOTHING,
+    )
+    yield Row(("", "sacm, paper", cell(paper.sacm_mean, paper.sacm_std), *found, n), quiet=True)
+
+
+def cost_table(comparison: Comparison) -> Table:
+    """Epochs, seconds, parameters and rates of every strategy."""
+    rows = []
+    for summary in comparison.summaries:
+        first = comparison.run(summary.strategy, comparison.seeds[0])
+        rows.append(
+            Row(
+                (
+                    summary.strategy,
+                    wording.mean_and_spread(summary.epochs),
+                    wording.mean_and_spread(summary.seconds),
+                    wording.mean_and_spread(summary.seconds_per_epoch),
+                    f"{first.parameters:,}",
+                    wording.mean_and_spread(summary.rate_mean),
+                    wording.mean_and_spread(summary.rate_spread),
+                    str(summary.n),
+                )
+            )
+        )
+    headings = (
+        "strategy",
+        "epochs",
+        "seconds",
+        "s / epoch",
+        "parameters",
+        "rate mean",
+        "rate spread",
+        "n",
+    )
+    caption = "Cost of training, and dropout rates of the windows in the last epoch"
+    return Table(headings, tuple(rows), caption)
+
+
+def settings_table(comparison: Comparison) -> Table:
+    """What all runs share."""
+    rows = [
+        Row((name.replace("_", " "), _plain(value)))
+        for name, value in comparison.settings.items()
+        if value not in (None, {})
+    ]
+    rows += [
+        Row(("strategies", ", ".join(comparison.strategies))),
+        Row(("seeds", ", ".join(map(str, comparison.seeds)))),
+        Row(("test windows", f"{comparison.runs[0].evaluated_windows:,}")),
+        Row(("data fingerprint", comparison.fingerprint)),
+    ]
+    return Table(("setting", "value"), tuple(rows), text_columns=2)
+
+
+def environment_table(comparison: Comparison) -> Table:
+    """Where the first of the runs was made."""
+    record = {k: v for k, v in comparison.environment.items() if k != "fingerprint"}
+    packages = record.pop("packages", {})
+    rows = [
+        Row((name.replace("_", " "), _plain(value)))
+        for name, value in {**record, **packages}.items()
+        if value is not None
+    ]
+    return Table(("environment", "value"), tuple(rows), text_columns=2)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={item}" for key, item in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,95 @@
+"""What a comparison says, in sentences that claim no more than its numbers do."""
+
+from __future__ import annotations
+
+from sacm.experiments.compare import Comparison, MetricPair
+from sacm.experiments.measures import leading, metric
+from sacm.experiments.statistics import PairedComparison
+from sacm.reports.wording import count, number, percent
+
+SIGNIFICANT = 0.05
+
+
+def headline(comparison: Comparison) -> list[str]:
+    """A few sentences for each strategy: what changed, by how much, and whether chance could do it.
+
+    A point-adjusted score comes with what random scores reach and with unadjusted measures.
+    """
+    shown = [name for name in leading(comparison.task) if name in comparison.metrics]
+    sentences = []
+    for strategy in comparison.strategies[1:]:
+        first, *others = [comparison.pair(strategy, name) for name in shown]
+        sentences.append(" ".join(_main(comparison, first)))
+        rest = [_short(pair) for pair in others]
+        if rest:
+            sentences.append("Other measures: " + "; ".join(rest) + ".")
+    return sentences
+
+
+def _main(comparison: Comparison, pair: MetricPair) -> list[str]:
+    known = metric(pair.metric)
+    place = f"{comparison.settings['backbone']} on {comparison.settings['data']}"
+    if pair.result is None:
+        return [f"The {known.label} of {place} is {pair.reason}."]
+    result, base = pair.result, comparison.strategies[0]
+    change = f"from {number(result.raw.mean)} ({base}) to {number(result.treated.mean)}"
+    found = [
+        f"Over {count(pair.n, 'seed')}, {pair.strategy} {_verb(result)} the {known.label} of "
+        f"{place} {change}{_gain(result)}{_record(result)}.",
+        _chance(result),
+    ]
+    if known.random:
+        reached = [s.metrics[known.random].mean for s in comparison.summaries]
+        found.append(
+            f"Random scores that raise as many alarms reach {number(reached[0])} ({base}) and "
+            f"{number(reached[comparison.strategies.index(pair.strategy)])} under the same "
+            "adjustment."
+        )
+    return found
+
+
+def _short(pair: MetricPair) -> str:
+    label = metric(pair.metric).label
+    if pair.result is None:
+        return f"{label} {pair.reason}"
+    result = pair.result
+    p_value = result.t_test.p_value
+    chance = "" if p_value is None else f", p = {p_value:.3f}"
+    return (
+        f"{label} {number(result.raw.mean)} → {number(result.treated.mean)} "
+        f"({percent(result.gain_of_means)}{chance})"
+    )
+
+
+def _verb(result: PairedComparison) -> str:
+    if result.improvement.mean == 0:
+        return "leaves"
+    rises = (result.improvement.mean > 0) == result.higher_is_better
+    return "raises" if rises else "lowers"
+
+
+def _gain(result: PairedComparison) -> str:
+    gain = result.gain_of_means
+    if gain is None or result.improvement.mean == 0:
+        return ""
+    return f", a {'gain' if gain > 0 else 'loss'} of {abs(gain):.1f} %"
+
+
+def _record(result: PairedComparison) -> str:
+    score = result.win_tie_loss
+    better = f"better in {score.wins} of {score.n}"
+    return f" ({better}{f', equal in {score.ties}' if score.ties else ''})"
+
+
+def _chance(result: PairedComparison) -> str:
+    test = result.t_test
+    if test.n == 1:
+        return "One seed cannot tell a difference from chance."
+    if test.p_value is None:
+        return f"There is no t-test: {test.reason}."
+    said = f"paired t-test, p = {test.p_value:.3f}, n = {test.n}"
+    if test.p_value >= SIGNIFICANT:
+        return f"The difference is not significant ({said})."
+    if result.improvement.mean < 0:
+        return f"It is significantly worse ({said})."
+    return f"The difference is significant ({said})."

@@ -1,0 +1,91 @@
+"""A table once, for the terminal, a page or a text file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from sacm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cells; `group` starts a block of rows, `quiet` is what is not a result of ours."""
+
+    cells: tuple[str, ...]
+    group: bool = False
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings and rows of text; the first `text_columns` columns are words, the rest numbers."""
+
+    headings: tuple[str, ...]
+    rows: tuple[Row, ...]
+    caption: str = ""
+    text_columns: int = 1
+
+    def __post_init__(self) -> None:
+        for number, row in enumerate(self.rows, 1):
+            if len(row.cells) != len(self.headings):
+                raise ArgumentError(
+                    f"row {number} has {len(row.cells)} cells for {len(self.headings)} headings."
+                )
+
+    def only(self, headings: Sequence[str]) -> Table:
+        """The same table with some of its columns."""
+        kept = [self.headings.index(heading) for heading in headings]
+        rows = [Row(tuple(row.cells[i] for i in kept), row.group, row.quiet) for row in self.rows]
+        words = sum(i < self.text_columns for i in kept)
+        return Table(tuple(headings), tuple(rows), self.caption, words)
+
+    def html(self, *, kind: str = "") -> str:
+        """A `<table>` that scrolls sideways on its own where the page is narrow."""
+
+        def line(cells: Sequence[str], tag: str) -> str:
+            kinds = [' class="text"' if i < self.text_columns else "" for i in range(len(cells))]
+            pairs = zip(kinds, cells, strict=True)
+            return "".join(f"<{tag}{kind}>{escape(cell)}</{tag}>" for kind, cell in pairs)
+
+        rows = "".join(f"<tr{_classes(row)}>{line(row.cells, 'td')}</tr>" for row in self.rows)
+        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        chosen = f' class="{escape(kind)}"' if kind else ""
+        return (
+            f'<div class="wide"><table{chosen}>{caption}<thead><tr>{line(self.headings, "th")}'
+            f"</tr></thead><tbody>{rows}</tbody></table></div>"
+        )
+
+    def markdown(self) -> str:
+        """A pipe table."""
+        rules = ["---" if i < self.text_columns else "---:" for i in range(len(self.headings))]
+        lines = [self.headings, rules, *(row.cells for row in self.rows)]
+        return "\n".join(
+            "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines
+        )
+
+    def rich(self) -> RichTable:
+        """For a terminal."""
+        from rich.box import SIMPLE_HEAD
+        from rich.markup import escape as plain
+        from rich.table import Table as RichTable
+
+        table = RichTable(box=SIMPLE_HEAD, title=plain(self.caption), title_justify="left")
+        for i, heading in enumerate(self.headings):
+            justify = "left" if i < self.text_columns else "right"
+            table.add_column(plain(heading), justify=justify, no_wrap=i >= self.text_columns)
+        for i, row in enumerate(self.rows):
+            ends = i + 1 < len(self.rows) and self.rows[i + 1].group
+            style = "dim" if row.quiet else None
+            table.add_row(*map(plain, row.cells), style=style, end_section=ends)
+        return table
+
+
+def _classes(row: Row) -> str:
+    names = " ".join(name for name in ("group", "quiet") if getattr(row, name))
+    return f' class="{names}"' if names else ""

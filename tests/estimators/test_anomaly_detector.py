@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sacm import AnomalyDetector, DataError, SACMWarning
+from sacm.data import anomaly_data
+from sacm.errors import ArgumentError
+from sacm.metrics.anomaly import evaluate
+from sacm.metrics.volume import vus_pr
+from sacm.tasks import get_task
+from sacm.tasks.anomaly import fit_threshold
+from tests.estimators.cases import waves
+
+
+def small(**parameters: Any) -> AnomalyDetector:
+    defaults = {"size": "small", "epochs": 3, "input_len": 12, "learning_rate": 2e-3}
+    return AnomalyDetector("iTransformer", **{**defaults, **parameters})
+
+
+@pytest.fixture(scope="module")
+def fitted() -> AnomalyDetector:
+    return small().fit(waves(600))
+
+
+def broken() -> tuple[np.ndarray, np.ndarray]:
+    """Rows 100 to 109 do not belong."""
+    values = waves(240)
+    labels = np.zeros(240, dtype=int)
+    values[100:110] += 6
+    labels[100:110] = 1
+    return values, labels
+
+
+def test_finds_what_is_obvious(fitted: AnomalyDetector) -> None:
+    values, labels = broken()
+    scores = fitted.decision_function(values)
+    assert scores.shape == (240,)
+    assert scores[labels == 1].min() > np.median(scores[labels == 0])
+    assert fitted.predict(values)[100:110].all()
+    assert set(fitted.predict(values)) == {0, 1}
+    assert fitted.score(values, labels) == vus_pr(scores, labels).value
+    assert fitted.score(values, labels) > 0.8
+
+
+def test_evaluation_is_the_projects_own(fitted: AnomalyDetector) -> None:
+    values, labels = broken()
+    scores = fitted.decision_function(values)
+    assert fitted.evaluate(values, labels) == evaluate(scores, labels, fitted.threshold_).row()
+
+
+def test_threshold_comes_from_the_last_fifth(fitted: AnomalyDetector) -> None:
+    values = waves(600)
+    data = anomaly_data(values, values[:12])
+    task = get_task("anomaly")
+    windows = task.windows(fitted.settings_, data)
+    expected = fit_threshold(fitted.model_, windows, fitted.settings_, fitted._strategy)
+    assert fitted.threshold_ == pytest.approx(expected)
+    alarms = fitted.decision_function(values[480:]) >= fitted.threshold_
+    assert alarms.mean() == pytest.approx(0.05, abs=0.01)
+    assert small(quantile=0.5, epochs=1).fit(values).predict(values).mean() > 0.3
+
+
+def test_frames_keep_their_order(fitted: AnomalyDetector) -> None:
+    values, labels = broken()
+    stamps = pd.date_range("2024-01-01", periods=240, freq="min")
+    frame = pd.DataFrame(values, columns=["a", "b"]).assign(time=stamps, label=labels)
+    detector = small(epochs=1).fit(frame)
+    assert detector.n_features_in_ == 2  # the labels are none of them
+    straight = detector.decision_function(frame)
+    shuffled = frame.sample(frac=1, random_state=0)
+    with pytest.warns(SACMWarning, match="have been sorted"):
+        found = detector.decision_function(shuffled[["b", "time", "a"]])
+    np.testing.assert_allclose(found, straight[shuffled.index], rtol=1e-6)
+    with pytest.raises(DataError, match="no column 'b'"):
+        detector.predict(frame[["time", "a"]])
+
+
+def test_flat_series_has_one_channel() -> None:
+    values = waves(channels=1)
+    detector = small(epochs=1).fit(values[:, 0])
+    np.testing.assert_array_equal(
+        detector.decision_function(values), detector.decision_function(values[:, 0])
+    )
+
+
+def test_every_row_has_a_score_whatever_the_stride() -> None:
+    values = waves()
+    detector = small(epochs=1, stride=7).fit(values)
+    assert np.isfinite(detector.decision_function(values[:151])).all()
+
+
+def test_gaps_are_filled_and_said_so(fitted: AnomalyDetector) -> None:
+    values, _ = broken()
+    values[5, 1] = np.nan
+    with pytest.warns(SACMWarning, match="1 missing values"):
+        assert np.isfinite(fitted.decision_function(values)).all()
+    with pytest.raises(DataError, match="row 6 of column '1' is missing"):
+        small(missing="error").fit(values)
+
+
+def test_too_few_rows_are_refused(fitted: AnomalyDetector) -> None:
+    with pytest.raises(DataError, match="has 50 rows but training on windows of 12 needs 60"):
+        small().fit(waves(50))
+    with pytest.raises(DataError, match="has 11 rows, fewer than one window of 12"):
+        fitted.predict(waves(11))
+
+
+def test_undefined_score_and_wrong_parameters(fitted: AnomalyDetector) -> None:
+    with pytest.raises(DataError, match="VUS-PR is undefined"):
+        fitted.score(waves(), np.zeros(160))
+    with pytest.raises(ArgumentError, match="score = 'nativ'"):
+        small(score_kind="nativ").fit(waves())
+    with pytest.raises(ArgumentError, match="quantile must lie between 0 and 1"):
+        small(quantile=2.0, epochs=1).fit(waves())

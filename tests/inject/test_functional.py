@@ -1,0 +1,224 @@
+"""Functional and attention dropout under `coverage="all"`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import _get_current_function_mode_stack
+
+import sacm
+from sacm.inject.functional import attention_weights
+
+from . import models
+from .models import CHANNELS, windows
+
+
+def attached(model: nn.Module, **options: Any) -> sacm.CapacityModulator:
+    return sacm.attach(
+        model, **{"channels": CHANNELS, "coverage": "all", "example_inputs": windows(), **options}
+    )
+
+
+MASKS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "causal": {"is_causal": True},
+    "boolean": {"attn_mask": torch.ones(5, 7, dtype=torch.bool).tril(1)},
+    "additive": {"attn_mask": torch.randn(5, 7, generator=torch.Generator().manual_seed(0))},
+    "per head": {"attn_mask": torch.rand(2, 3, 5, 7) > 0.3},
+    "scaled": {"scale": 0.3},
+    "scale zero": {"scale": 0.0},
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_attention_weights_are_those_of_torch(name: str) -> None:
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(2, 3, n, 4) for n in (5, 7, 7))
+    options = {"attn_mask": None, **MASKS[name]}
+    if name == "per head":
+        options["attn_mask"][..., 0] = True  # a row that sees nothing is undefined in torch
+    expected = F.scaled_dot_product_attention(query, key, value, **options)
+    torch.testing.assert_close(attention_weights(query, key, **options) @ value, expected)
+
+
+def test_a_row_that_sees_no_key_is_zero_and_has_a_finite_gradient() -> None:
+    query = torch.randn(1, 2, 4, requires_grad=True)
+    mask = torch.tensor([[True, False], [False, False]])
+    weights = attention_weights(query, torch.randn(1, 2, 4), mask)
+    assert weights[0, 1].tolist() == [0.0, 0.0]
+    weights.square().sum().backward()
+    assert query.grad.isfinite().all()
+
+
+class Grouped(nn.Module):
+    """Four query heads share two key heads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query, self.key = nn.Linear(CHANNELS, 16), nn.Linear(CHANNELS, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        query = self.query(x).view(len(x), -1, 4, 4).transpose(1, 2)
+        key = self.key(x).view(len(x), -1, 2, 4).transpose(1, 2)
+        rate = 0.2 if self.training else 0.0
+        return F.scaled_dot_product_attention(query, key, key, dropout_p=rate, enable_gqa=True)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        models.ScaledDotProduct,
+        models.Functional,
+        Grouped,
+        lambda: models.Attention(need_weights=False),
+        lambda: models.Attention(need_weights=True),
+        lambda: models.Encoder(batch_first=True),
+    ],
+    ids=["sdpa", "functional", "grouped", "attention", "attention with weights", "encoder"],
+)
+def test_at_rate_zero_training_equals_evaluation(make: Any) -> None:
+    torch.manual_seed(0)
+    model = make()
+    modulator = attached(model)
+    with modulator.forced_rates(torch.zeros(6)):
+        torch.testing.assert_close(
+            model(windows()), model.eval()(windows()), rtol=1e-4, atol=1e-5
+        )
+
+
+def test_attention_masks_and_average_weights_pass_through() -> None:
+    class Masked(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = nn.Linear(CHANNELS, 8)
+            self.attention = nn.MultiheadAttention(
+                8, 2, dropout=0.2, batch_first=True, add_bias_kv=True, add_zero_attn=True
+            )
+
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            h = self.embed(x)
+            hidden = torch.zeros(x.shape[:2], dtype=torch.bool)
+            hidden[:, -3:] = True
+            seen = torch.ones(16, 16, dtype=torch.bool).triu(1)
+            return self.attention(
+                h, h, h, key_padding_mask=hidden, attn_mask=seen, average_attn_weights=False
+            )
+
+    torch.manual_seed(0)
+    model = Masked()
+    modulator = attached(model)
+    with modulator.forced_rates(torch.zeros(6)):
+        trained = model(windows())
+    for one, other in zip(trained, model.eval()(windows()), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_attention_drops_at_each_windows_rate() -> None:
+    torch.manual_seed(0)
+    model = models.Attention()
+    modulator = attached(model)
+    rates = torch.tensor([0.0, 0.2, 0.4, 0.6, 0.8, 0.9])
+    kept = []
+    site = modulator.sites[0]
+    drop = site.drop
+
+    def watch(h: Tensor, mask_shape: Any) -> Tensor:
+        out = drop(h, mask_shape)
+        kept.append((out != 0).flatten(1).double().mean(1))
+        return out
+
+    site.drop = watch
+    with modulator.forced_rates(rates):
+        for _ in range(10):
+            model(windows())
+    share = torch.stack(kept).mean(0)
+    spread = (rates * (1 - rates) / (10 * 2 * 16 * 16)).sqrt()
+    assert ((share - (1 - rates)).abs() <= 4 * spread).all()
+
+
+def test_a_default_device_does_not_take_attention_away() -> None:
+    """`torch.set_default_device` listens to the same calls as the coverage does."""
+    torch.manual_seed(0)
+    torch.set_default_device("cpu")
+    try:
+        model = models.Attention()
+        modulator = attached(model)
+        assert len(modulator.sites) == 2
+        with modulator.forced_rates(torch.zeros(6)):
+            assert torch.equal(model(windows()), model(windows()))
+    finally:
+        torch.set_default_device(None)
+
+
+def test_evaluation_runs_without_interception() -> None:
+    model = models.Functional()
+    attached(model)
+    seen = []
+    model.block.linear.register_forward_hook(
+        lambda *_: seen.append(len(_get_current_function_mode_stack()))
+    )
+    model(windows())
+    model.eval()(windows())
+    assert seen == [1, 1, 0, 0]
+    assert _get_current_function_mode_stack() == []
+
+
+def test_only_modules_that_drop_stay_wrapped() -> None:
+    model = models.Functional()
+    modulator = attached(model)
+    assert {owner.name for owner in modulator.coverage.owners} == {"Functional", "block"}
+    encoder = models.Encoder(batch_first=True)
+    modulator = attached(encoder)
+    names = {owner.name for owner in modulator.coverage.owners if not owner.exempt}
+    assert names == {"encoder.layers.0.self_attn", "encoder.layers.1.self_attn"}
+
+
+def test_an_instances_own_forward_is_kept_and_given_back() -> None:
+    model = models.Functional()
+    original = model.block.forward
+
+    def patched(h: Tensor) -> Tensor:
+        return original(h) * 2
+
+    model.block.forward = patched
+    expected = model.eval()(windows())
+    modulator = attached(model.train())
+    assert "block:dropout" in {site.name for site in modulator.sites}
+    assert torch.equal(model.eval()(windows()), expected)
+    sacm.detach(model)
+    assert model.block.forward is patched
+
+
+def test_ordinary_dropout_inside_modules_left_alone_stays_ordinary() -> None:
+    """The function inside a skipped `nn.Dropout` is not taken for a functional site."""
+    torch.manual_seed(0)
+    model = models.Functional()
+    model.head = nn.Sequential(nn.Dropout(0.5), model.head)
+    modulator = attached(model, skip=["head.0"])
+    assert sum("head" in site.name for site in modulator.sites) == 1
+    with modulator.forced_rates(torch.zeros(6)):
+        assert not torch.equal(model(windows()), model(windows()))
+
+
+def test_alpha_dropout_is_listed_and_left_alone() -> None:
+    class Alpha(models.Functional):
+        def forward(self, x: Tensor) -> Tensor:
+            return F.alpha_dropout(super().forward(x), 0.2, self.training)
+
+    modulator = attached(Alpha())
+    site = next(site for site in modulator.sites if "alpha" in site.name)
+    assert not site.adaptive
+    assert "not covered: alpha dropout" in modulator.summary()
+
+
+def test_functional_sites_need_to_be_asked_for() -> None:
+    model = models.Functional()
+    model.head = nn.Sequential(nn.Dropout(0.1), model.head)
+    modulator = attached(model, coverage="modules")
+    assert [site.name for site in modulator.sites] == ["head.0"]
+    with modulator.forced_rates(torch.zeros(6)):
+        assert not torch.equal(model(windows()), model(windows()))

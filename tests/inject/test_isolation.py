@@ -1,0 +1,214 @@
+"""Attached models do not see each other's rates, and a failed forward leaves nothing behind."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import _get_current_function_mode_stack
+
+import sacm
+
+from . import models
+from .forced_rates import check_every_site
+from .models import CHANNELS, windows
+
+coverages = pytest.mark.parametrize("coverage", ["modules", "all"])
+
+
+def make(seed: int, coverage: str = "all") -> tuple[nn.Module, sacm.CapacityModulator]:
+    torch.manual_seed(seed)
+    model = models.Encoder(batch_first=True)
+    return model, sacm.attach(model, channels=CHANNELS, coverage=coverage)
+
+
+@coverages
+def test_interleaved_training(coverage: str) -> None:
+    """Forward of one, forward of the other, then both backward passes."""
+    (first, one), (second, two) = make(0, coverage), make(1, coverage)
+    expected = []
+    for model, modulator, seed in ((first, one, 3), (second, two, 4)):
+        torch.manual_seed(seed)
+        model(windows(6 + seed, seed=seed)).sum().backward()
+        expected.append((modulator.rates, [p.grad.clone() for p in model.parameters()]))
+        model.zero_grad()
+    torch.manual_seed(3)
+    loss_one = first(windows(9, seed=3)).sum()
+    torch.manual_seed(4)
+    loss_two = second(windows(10, seed=4)).sum()
+    loss_one.backward()
+    loss_two.backward()
+    for (rates, gradients), model, modulator in zip(
+        expected, (first, second), (one, two), strict=True
+    ):
+        assert torch.equal(modulator.rates, rates)
+        for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+            assert torch.equal(parameter.grad, gradient)
+
+
+@coverages
+def test_threads(coverage: str) -> None:
+    """Four models train at the same time, each probed inside its thread."""
+    expected = []
+    for seed in range(4):
+        model, modulator = make(seed, coverage)
+        model(windows(4 + seed, seed=seed))
+        expected.append(modulator.rates)
+    pairs = [make(seed, coverage) for seed in range(4)]
+    barrier = threading.Barrier(4)
+
+    def train(seed: int) -> list[Tensor]:
+        model, modulator = pairs[seed]
+        barrier.wait()
+        seen = []
+        for _ in range(15):
+            model(windows(4 + seed, seed=seed)).sum().backward()
+            seen.append(modulator.rates)
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        for rates, seen in zip(expected, pool.map(train, range(4)), strict=True):
+            assert all(torch.equal(rates, other) for other in seen)
+    assert torch.backends.mha.get_fastpath_enabled()
+
+
+class Outer(nn.Module):
+    """An attached model with an attached model inside, on other windows of another batch size."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+        self.attention = nn.MultiheadAttention(CHANNELS, 1, dropout=0.1, batch_first=True)
+        self.drop = nn.Dropout(0.1)
+        self.head = nn.Linear(CHANNELS, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        before = self.drop(self.attention(x, x, x, need_weights=False)[0])
+        # Two halves of every window make a batch twice as large.
+        halves = x.reshape(2 * x.shape[0], -1, CHANNELS)
+        inside = self.inner(halves).view(x.shape[0], -1, 2)
+        return F.dropout(self.head(self.drop(before)), 0.1, self.training) + inside
+
+
+@pytest.mark.parametrize("outer_coverage", ["modules", "all"])
+@pytest.mark.parametrize("inner_coverage", ["modules", "all"])
+def test_nested(outer_coverage: str, inner_coverage: str) -> None:
+    torch.manual_seed(0)
+    inner = models.Encoder(batch_first=True)
+    within = sacm.attach(inner, channels=CHANNELS, coverage=inner_coverage)
+    model, x = Outer(inner), windows(5)
+    modulator = sacm.attach(
+        model, channels=CHANNELS, coverage=outer_coverage, example_inputs=x
+    )
+    model(x).sum().backward()
+    assert modulator.rates.shape == (5,)
+    assert within.rates.shape == (10,)
+    expected = sacm.SpectralScorer(CHANNELS)(x.reshape(10, -1, CHANNELS)).scores.detach()
+    torch.testing.assert_close(within.scores, expected)
+    own = {site.name for site in modulator.sites if site.adaptive}
+    assert "drop" in own
+    if inner_coverage == "all":
+        assert not any(name.startswith("inner") for name in own)
+        assert {"encoder.layers.0.self_attn:attention"} <= {site.name for site in within.sites}
+    assert all(
+        site.reason == "belongs to another modulator"
+        for site in modulator.sites
+        if site.name.startswith("inner") and not site.adaptive
+    )
+    with modulator.forced_rates(torch.zeros(5)):
+        model(x)
+        assert within.rates.max() > 0.05
+    halves = x.reshape(10, -1, CHANNELS)
+    with modulator.forced_rates(torch.zeros(5)):
+        check_every_site(model, within, lambda h: model(h.reshape(x.shape)), halves)
+    with within.forced_rates(torch.zeros(10)):
+        check_every_site(model, modulator, model, x)
+    assert all(p.grad is not None for p in [*within.parameters(), *modulator.parameters()])
+    sacm.detach(model)
+    assert isinstance(inner.sacm_modulator, sacm.CapacityModulator), "the inner one stays"
+    inner(windows(4)).sum().backward()
+
+
+class Fragile(models.Functional):
+    fail = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        out = super().forward(x)
+        if self.fail:
+            raise RuntimeError("on purpose")
+        return out
+
+
+@coverages
+def test_a_forward_that_raises_leaves_nothing_stale(coverage: str) -> None:
+    torch.manual_seed(0)
+    model = Fragile()
+    model.head = nn.Sequential(nn.Dropout(0.1), model.head)
+    modulator = sacm.attach(model, channels=CHANNELS, coverage=coverage, example_inputs=windows())
+    model(windows(4))
+    model.fail = True
+    with pytest.raises(RuntimeError, match="on purpose"):
+        model(windows(7, seed=1))
+    assert _get_current_function_mode_stack() == []
+    if modulator.coverage is not None:
+        assert modulator.coverage.stack == []
+        assert modulator.coverage.interceptor is None
+    with pytest.raises(sacm.ArgumentError, match="called outside a training forward"):
+        model.head(torch.randn(7, 16, 12))
+    model.fail = False
+    torch.manual_seed(5)
+    after_failure = model(windows(5, seed=2))
+    twin = Fragile()
+    twin.head = nn.Sequential(nn.Dropout(0.1), twin.head)
+    sacm.attach(twin, channels=CHANNELS, coverage=coverage, example_inputs=windows())
+    twin.load_state_dict(model.state_dict())
+    torch.manual_seed(5)
+    assert torch.equal(after_failure, twin(windows(5, seed=2)))
+
+
+def test_a_window_that_is_refused_leaves_no_rates() -> None:
+    model = models.MLP()
+    modulator = sacm.attach(model, channels=CHANNELS, example_inputs=windows())
+    model(windows())
+    with pytest.raises(sacm.ArgumentError, match="channels"):
+        model(torch.randn(6, 16, CHANNELS + 1))
+    assert modulator.rates is None
+    assert modulator.scores is None
+
+
+def test_a_part_called_by_itself_gets_a_clear_error() -> None:
+    """Before any forward, after one, and in the Monte-Carlo way: sites on, model off."""
+    model = models.MLP()
+    sacm.attach(model, channels=CHANNELS, example_inputs=windows())
+    message = r"hidden\.2 \(Dropout\): called outside a training forward of the attached model"
+    h = torch.randn(6, 48)
+    with pytest.raises(ValueError, match=message):
+        model.hidden(h)
+    model(windows()).sum().backward()
+    with pytest.raises(ValueError, match=message):
+        model.hidden(h)
+    model.eval()
+    model.hidden[2].train()
+    with pytest.raises(ValueError, match=message):
+        model(windows())
+    model.eval()
+    model.hidden(h)
+
+
+def test_forced_rates_nest_and_end_with_their_block() -> None:
+    model = models.MLP()
+    modulator = sacm.attach(model, channels=CHANNELS, example_inputs=windows())
+    with modulator.forced_rates(torch.full((6,), 0.1)):
+        with modulator.forced_rates(torch.full((6,), 0.2)):
+            model(windows())
+            assert modulator.rates.tolist() == pytest.approx([0.2] * 6)
+        model(windows())
+        assert modulator.rates.tolist() == pytest.approx([0.1] * 6)
+        with pytest.raises(ValueError, match="6 forced rates were given for a batch of 4"):
+            model(windows(4))
+    model(windows())
+    assert modulator.rates.unique().numel() > 1

@@ -1,0 +1,140 @@
+"""At every site of every kind of model, a window's rate acts on its own activations alone."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import sacm
+from sacm import SiteLayout
+
+from . import models
+from .forced_rates import check_every_site
+from .models import CHANNELS, LENGTH, windows
+
+HEADS = 2
+
+
+def attached(model: nn.Module, x: Tensor, coverage: str = "modules") -> sacm.CapacityModulator:
+    return sacm.attach(model, channels=CHANNELS, example_inputs=x, coverage=coverage)
+
+
+@pytest.mark.parametrize(
+    ("make", "layouts"),
+    [
+        (models.MLP, [SiteLayout(0)] * 2),
+        (models.sequential, [SiteLayout(0)]),
+        (models.BatchMajor, [SiteLayout(0, CHANNELS)]),
+        (models.BatchMinor, [SiteLayout(0, CHANNELS, batch_major=False)]),
+        (models.ConvNet, [SiteLayout(0)] * 3),
+        (lambda: models.Encoder(batch_first=True), [SiteLayout(0)] * 6),
+        (lambda: models.Encoder(batch_first=False), [SiteLayout(1)] * 6),
+    ],
+    ids=["mlp", "sequential", "batch-major", "batch-minor", "conv", "batch-first", "time-first"],
+)
+def test_dropout_modules(make: type[nn.Module], layouts: list[SiteLayout]) -> None:
+    torch.manual_seed(0)
+    model, x = make(), windows()
+    modulator = attached(model, x)
+    assert [site.layout for site in modulator.sites] == layouts
+    assert len(check_every_site(model, modulator, model, x)) == len(layouts)
+
+
+def test_time_first_encoder_whose_length_is_a_multiple_of_the_batch() -> None:
+    torch.manual_seed(0)
+    model, x = models.Encoder(batch_first=False), windows(32, length=64)
+    modulator = attached(model, x)
+    assert {site.layout for site in modulator.sites} == {SiteLayout(1)}
+    check_every_site(model, modulator, model, x, samples=(0, 17, 31))
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 4, 9, 16])
+def test_a_layout_found_once_serves_every_batch_size(batch: int) -> None:
+    """Also L = B and L a multiple of B, where shapes alone would mislead."""
+    torch.manual_seed(0)
+    for make in (models.BatchMinor, lambda: models.Encoder(batch_first=False)):
+        model = make()
+        modulator = attached(model, windows(5))
+        if batch == 1:
+            model.train()
+            assert model(windows(1)).isfinite().all()
+        else:
+            check_every_site(model, modulator, model, windows(batch))
+
+
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_multihead_attention(need_weights: bool) -> None:
+    torch.manual_seed(0)
+    model, x = models.Attention(need_weights=need_weights), windows()
+    modulator = attached(model, x, coverage="all")
+    layout = SiteLayout(0, HEADS) if need_weights else SiteLayout(0)
+    assert [site.layout for site in modulator.sites] == [layout] * 2
+    assert [site.name.partition(":")[0] for site in modulator.sites] == ["own", "cross"]
+    check_every_site(model, modulator, model, x)
+
+
+def test_scaled_dot_product_attention() -> None:
+    torch.manual_seed(0)
+    model, x = models.ScaledDotProduct(), windows()
+    modulator = attached(model, x, coverage="all")
+    assert {site.name: site.layout for site in modulator.sites} == {
+        "ScaledDotProduct:attention": SiteLayout(0),
+        "ScaledDotProduct:attention[1]": SiteLayout(0, HEADS),
+    }
+    check_every_site(model, modulator, model, x)
+
+
+def test_functional_dropout() -> None:
+    torch.manual_seed(0)
+    model, x = models.Functional(), windows()
+    modulator = attached(model, x, coverage="all")
+    assert {site.name: site.layout for site in modulator.sites} == {
+        "Functional:dropout": SiteLayout(0),
+        "Functional:dropout[1]": SiteLayout(0, LENGTH),
+        "Functional:dropout1d": SiteLayout(0),
+        "block:dropout": SiteLayout(0),
+    }
+    check_every_site(model, modulator, model, x)
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_encoder_with_modules_and_attention_covered(batch_first: bool) -> None:
+    torch.manual_seed(0)
+    model, x = models.Encoder(batch_first=batch_first), windows()
+    modulator = attached(model, x, coverage="all")
+    assert len(check_every_site(model, modulator, model, x)) == 6 + 2
+
+
+def test_inserted_sites() -> None:
+    torch.manual_seed(0)
+    model, x = models.BatchMinor(), windows()
+    modulator = sacm.attach(
+        model, channels=CHANNELS, example_inputs=x, insert_after=["embed"], skip=["drop"]
+    )
+    assert check_every_site(model, modulator, model, x) == {"embed"}
+
+
+def test_channel_first_windows() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Conv1d(CHANNELS, 24, 3), nn.Dropout1d(0.1), nn.Flatten())
+    x = windows().transpose(1, 2)
+    modulator = sacm.attach(model, channels=CHANNELS, example_inputs=x, window_layout="BCL")
+    check_every_site(model, modulator, model, x)
+    scores = sacm.SpectralScorer(CHANNELS)(windows()).scores
+    model.train()(x)
+    torch.testing.assert_close(modulator.scores, scores.detach())
+
+
+def test_the_check_notices_a_wrong_layout() -> None:
+    torch.manual_seed(0)
+    for make, wrong in (
+        (models.BatchMinor, SiteLayout(0, CHANNELS)),
+        (models.BatchMajor, SiteLayout(0, CHANNELS, batch_major=False)),
+    ):
+        model, x = make(), windows()
+        modulator = sacm.attach(
+            model, channels=CHANNELS, example_inputs=x, site_layouts={"drop": wrong}
+        )
+        with pytest.raises(AssertionError, match="is not left alone"):
+            check_every_site(model, modulator, model, x)

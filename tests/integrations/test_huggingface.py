@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import Dataset
+from transformers import (
+    BertConfig,
+    BertForSequenceClassification,
+    PatchTSTConfig,
+    PatchTSTForPrediction,
+    TimeSeriesTransformerConfig,
+    TimeSeriesTransformerForPrediction,
+)
+
+import sacm
+from sacm.errors import ArgumentError
+from sacm.integrations.huggingface import SACMCallback, attach_transformer
+
+CHANNELS, LENGTH, HORIZON = 2, 32, 4
+
+
+def patch_model(seed: int = 0) -> PatchTSTForPrediction:
+    torch.manual_seed(seed)
+    return PatchTSTForPrediction(
+        PatchTSTConfig(
+            num_input_channels=CHANNELS,
+            context_length=LENGTH,
+            prediction_length=HORIZON,
+            patch_length=8,
+            patch_stride=8,
+            d_model=16,
+            num_attention_heads=2,
+            num_hidden_layers=1,
+            ffn_dim=16,
+            ff_dropout=0.1,
+            attention_dropout=0.1,
+            loss="mse",
+        )
+    )
+
+
+class Series(Dataset[Any]):
+    """Windows of noise and what follows them."""
+
+    def __init__(self, count: int = 16) -> None:
+        generator = torch.Generator().manual_seed(1)
+        self.values = torch.randn(count, LENGTH + HORIZON, CHANNELS, generator=generator)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, index: int) -> dict[str, torch.Tensor]:
+        window = self.values[index]
+        return {"past_values": window[:LENGTH], "future_values": window[LENGTH:]}
+
+
+def batch(count: int = 8) -> dict[str, torch.Tensor]:
+    rows = [Series()[i] for i in range(count)]
+    return {key: torch.stack([row[key] for row in rows]) for key in rows[0]}
+
+
+def test_windows_are_scored_as_the_library_passes_them() -> None:
+    model = patch_model()
+    modulator = attach_transformer(model)
+    model.train()
+    loss = model(**batch()).loss
+    loss.backward()
+    expected = sacm.SpectralScorer(CHANNELS)(batch()["past_values"]).scores
+    assert modulator.scores is not None
+    torch.testing.assert_close(modulator.scores, expected)
+    assert all(parameter.grad is not None for parameter in modulator.parameters())
+
+
+def test_evaluation_is_that_of_the_raw_model() -> None:
+    attached = patch_model()
+    attach_transformer(attached)
+    with torch.no_grad():
+        ours = attached.eval()(**batch()).prediction_outputs
+        theirs = patch_model().eval()(**batch()).prediction_outputs
+    assert torch.equal(ours, theirs)
+
+
+def test_univariate_model_has_flat_windows() -> None:
+    model = TimeSeriesTransformerForPrediction(
+        TimeSeriesTransformerConfig(
+            prediction_length=HORIZON,
+            context_length=LENGTH,
+            lags_sequence=[1],
+            d_model=8,
+            encoder_layers=1,
+            decoder_layers=1,
+            encoder_ffn_dim=8,
+            decoder_ffn_dim=8,
+            num_time_features=1,
+        )
+    )
+    modulator = attach_transformer(model, coverage="all")
+    past, future = torch.randn(4, LENGTH + 1), torch.randn(4, HORIZON)
+    model.train()
+    model(
+        past_values=past,
+        past_time_features=torch.zeros(4, LENGTH + 1, 1),
+        past_observed_mask=torch.ones_like(past),
+        future_values=future,
+        future_time_features=torch.zeros(4, HORIZON, 1),
+    ).loss.backward()
+    assert modulator.rates is not None
+    assert modulator.rates.shape == (4,)
+
+
+def test_model_of_another_kind_is_refused() -> None:
+    model = BertForSequenceClassification(
+        BertConfig(
+            hidden_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=1,
+            intermediate_size=8,
+            vocab_size=16,
+        )
+    )
+    with pytest.raises(ArgumentError, match="takes no past_values"):
+        attach_transformer(model)
+
+
+@pytest.mark.filterwarnings("ignore")  # the library's own
+def test_trainer_trains_the_scalars_logs_the_rate_and_resumes(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate", reason="transformers.Trainer needs accelerate")
+    from transformers import Trainer, TrainingArguments
+
+    def trainer(model: PatchTSTForPrediction, steps: int) -> Trainer:
+        arguments = TrainingArguments(
+            output_dir=str(tmp_path),
+            max_steps=steps,
+            per_device_train_batch_size=8,
+            logging_steps=1,
+            save_steps=2,
+            report_to=[],
+            use_cpu=True,
+            disable_tqdm=True,
+        )
+        return Trainer(model, arguments, train_dataset=Series(), callbacks=[SACMCallback()])
+
+    model = patch_model()
+    first = trainer(model, 2)
+    first.train()
+    assert not torch.equal(model.sacm_modulator.scorer.weight, torch.ones(CHANNELS))
+    logged = [row["sacm_rate_mean"] for row in first.state.log_history if "sacm_rate_mean" in row]
+    assert len(logged) >= 2
+    assert all(0.05 <= rate <= 0.5 for rate in logged)
+
+    resumed = patch_model(seed=1)
+    second = trainer(resumed, 3)
+    second.train(resume_from_checkpoint=True)
+    assert second.state.global_step == 3
+
+
+@pytest.mark.filterwarnings("ignore")  # the library's own
+def test_optimizer_made_too_early_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate", reason="transformers.Trainer needs accelerate")
+    from transformers import Trainer, TrainingArguments
+
+    model = patch_model()
+    trainer = Trainer(
+        model,
+        TrainingArguments(output_dir=str(tmp_path), max_steps=1, report_to=[], use_cpu=True),
+        train_dataset=Series(),
+        callbacks=[SACMCallback()],
+        optimizers=(torch.optim.Adam(model.parameters()), None),
+    )
+    with pytest.raises(ArgumentError, match="does not hold SACM's"):
+        trainer.train()
