@@ -92,7 +92,7 @@ def sacm(
 def main() -> None:
     """Run the command line: exit code 2 for what the user can mend, 1 for a failed run."""
     try:
-        code = app(standalone_mode=False)
+        code = app(prog_name="sacm", standalone_mode=False)
     except SACMError as error:
         fail(str(error), 2 if isinstance(error, ArgumentError) else 1)
     except ClickException as error:

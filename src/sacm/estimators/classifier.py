@@ -88,11 +88,12 @@ class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-le
     def evaluate(self, X: Any, y: Any) -> dict[str, float]:
         """Accuracy, balanced accuracy, macro F1 and negative log-likelihood."""
         self._check_fitted()
-        labels = np.asarray(y)
-        codes = np.searchsorted(self.classes_, labels).clip(max=len(self.classes_) - 1)
-        unknown = labels[self.classes_[codes] != labels]
-        if len(unknown):
-            raise DataError(f"label {unknown[0]!r} is not among the classes that were trained on.")
+        places = {label: place for place, label in enumerate(self.classes_.tolist())}
+        labels = np.asarray(y).tolist()
+        for label in labels:
+            if label not in places:
+                raise DataError(f"label {label!r} is not among the classes that were trained on.")
+        codes = np.array([places[label] for label in labels])
         windows = self._windows(X, codes)
         accumulator = ClassificationAccumulator()
         accumulator.update(

@@ -77,7 +77,10 @@ class CapacityModulator(nn.Module):
         """Use these rates `[B]`, each in [0, 1), instead of the mapper's."""
         rates = torch.as_tensor(rates)
         if rates.dim() != 1 or not rates.is_floating_point():
-            raise ArgumentError(f"forced rates must be a [B] tensor of floats, got {rates!r}.")
+            raise ArgumentError(
+                f"forced rates must be a [B] tensor of floats, got {list(rates.shape)} of "
+                f"{rates.dtype}."
+            )
         if not bool(((rates >= 0) & (rates < 1)).all()):
             raise ArgumentError("forced rates must lie in [0, 1).")
         before, self.state.forced = self.state.forced, rates

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sacm.cli.options import as_like
+from sacm.errors import ArgumentError
+from sacm.training import Run
+from tests.cli.conftest import Command, Example
+
+QUICK = ("--size", "small", "--epochs", "1")
+
+
+def test_a_file_is_enough(sacm: Command, example: Example, tmp_path: Path) -> None:
+    outcome = sacm("train", "forecasting", "--data", example.series, *QUICK)
+    assert outcome.code == 0
+    folder = Path(outcome.out.split("run: ")[1].strip())
+    run = Run.open(folder)
+    assert folder.parent == Path("runs")
+    assert run.settings.backbone == "PatchTST"
+    assert f"{run.metrics['report']['raw']['mae']:.4g}" in outcome.out
+    assert f"{run.metrics['report']['scaled']['mae']:.4g}" in outcome.out
+    assert f"over {run.metrics['test_windows']} windows" in outcome.out
+    assert f"sacm predict {folder}" in outcome.err
+
+
+@pytest.mark.parametrize("task", ["classification", "anomaly"])
+def test_files_of_other_tasks(sacm: Command, example: Example, task: str) -> None:
+    data = example.cases if task == "classification" else example.telemetry
+    sizes = () if task == "classification" else ("--input-len", 16, "--stride", 4)
+    arguments = ("--data", data, "--backbone", "itransformer", *sizes, *QUICK)
+    outcome = sacm("train", task, *arguments)
+    assert outcome.code == 0
+    expected = {
+        "classification": ["balanced accuracy", "macro f1"],
+        "anomaly": ["plain", "point-adjusted", "random scores", "VUS-PR", "affiliation"],
+    }
+    assert all(word in outcome.out for word in expected[task])
+
+
+def test_json_holds_everything(sacm: Command, example: Example) -> None:
+    arguments = ("--data", example.series, "--backbone", "iTransformer", *QUICK, "--json")
+    outcome = sacm("train", "forecasting", *arguments, "--set", "layers=2", "--set", "dropout=0.2")
+    assert outcome.code == 0
+    found = json.loads(outcome.out)
+    assert found["settings"]["overrides"] == {"layers": 2, "dropout": 0.2}
+    assert found["test"] == Run.open(found["run"]).row
+    again = json.loads(
+        sacm("train", "forecasting", *arguments, "--set", "dropout=0.2", "--set", "layers=2").out
+    )
+    assert again["run"] == found["run"]
+    assert again["train_seconds"] == found["train_seconds"]
+
+
+def test_repairs_are_noted(sacm: Command, example: Example) -> None:
+    table = pd.read_csv(example.series)
+    table.loc[5, "load"] = float("nan")
+    table.to_csv("gaps.csv", index=False)
+    outcome = sacm(
+        "train", "forecasting", "--data", "gaps.csv", "--backbone", "iTransformer", *QUICK
+    )
+    assert outcome.code == 0
+    assert "Note: 1 missing values" in outcome.err
+    assert "missing" not in outcome.out
+
+
+def test_values_of_settings_have_their_type() -> None:
+    assert as_like("layers", "2", 1) == 2
+    assert isinstance(as_like("dropout", "0", 0.1), float)
+    assert as_like("kernels", "[3, 5]", (1, 3)) == (3, 5)
+    assert as_like("wavelet", "db3", "db2") == "db3"
+    for text, default in (("x", 1), ("1.5", 1), ("true", 1), ("true", 0.5), ("3", "db2")):
+        with pytest.raises(ArgumentError, match="expected a value like"):
+            as_like("key", text, default)
