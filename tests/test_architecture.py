@@ -113,4 +113,6 @@ def test_the_core_is_torch_and_numpy_alone() -> None:
                 )
                 for module in modules:
                     top = module.partition(".")[0]
-                    assert top in allowed or top in sys.stdlib_module_names, f"{path.name} imports {module}"
+                    assert top in allowed or top in sys.stdlib_module_names, (
+                        f"{path.name} imports {module}"
+                    )

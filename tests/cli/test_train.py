@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -65,6 +66,16 @@ def test_repairs_are_noted(sacm: Command, example: Example) -> None:
     assert outcome.code == 0
     assert "Note: 1 missing values" in outcome.err
     assert "missing" not in outcome.out
+
+
+def test_short_telemetry_without_labels(sacm: Command, example: Example) -> None:
+    arguments = ("--data", example.series, "--backbone", "iTransformer", *QUICK)
+    outcome = sacm("train", "anomaly", *arguments)
+    assert outcome.code == 0
+    assert "There are no labels" in outcome.err
+    assert re.search(r"\d+ alarms in 150 test rows", outcome.err)
+    run = Run.open(outcome.out.removeprefix("run: ").strip())
+    assert run.settings.input_len == 15
 
 
 def test_values_of_settings_have_their_type() -> None:

@@ -16,6 +16,13 @@ pytestmark = pytest.mark.slow
 
 both_ways = pytest.mark.parametrize("attached", [False, True], ids=["raw", "attached"])
 LENGTH = 100
+THINNER = {  # than `small`, where that takes minutes
+    "Informer": {"width": 32, "heads": 2, "hidden": 64},
+    "Crossformer": {"width": 16, "heads": 2, "hidden": 32},
+    "NSFormer": {"width": 16, "hidden": 32},
+    "AnomTrans": {"width": 16, "hidden": 32},
+    "TranAD": {"width": 16, "hidden": 32},
+}
 
 
 def attach(model: Backbone, x: Tensor, *, attached: bool) -> None:
@@ -34,7 +41,7 @@ def errors(model: Backbone, x: Tensor, y: Tensor) -> tuple[float, float]:
 def learn_to_forecast(case: Case, *, length: int, below: float, attached: bool) -> bool:
     """Whether the error falls below a limit and the squared error by a factor of 20."""
     x, y = smoke.forecasting_windows(length, 24)
-    model = make(case, length=length, channels=3, horizon=24)
+    model = make(case, length=length, channels=3, horizon=24, **THINNER.get(case.name, {}))
     attach(model, x, attached=attached)
     _, start = errors(model, x, y)
     # Informer's idle queries repeat averages: it learns the tones slowly, with and without SACM.
@@ -91,7 +98,7 @@ def finds_anomalies(model: Detector, *, frozen: bool) -> bool:
 @every_detector
 def test_detectors(case: Case, attached: bool) -> None:
     train = smoke.three_sines(2000, seed=0).unfold(0, LENGTH, 1).transpose(1, 2)  # [W, L, C]
-    model = make(case, length=LENGTH, channels=3, prepare=False)
+    model = make(case, length=LENGTH, channels=3, prepare=False, **THINNER.get(case.name, {}))
     assert isinstance(model, Detector)
     model.prepare(train)
     attach(model, train, attached=attached)
@@ -112,4 +119,4 @@ def test_detectors(case: Case, attached: bool) -> None:
     def loss(indices: Tensor) -> Tensor:
         return model.training_loss(train[indices])
 
-    assert smoke.fit(model, loss, count=len(train), steps=200, reached=reached, check_every=50)
+    assert smoke.fit(model, loss, count=len(train), steps=200, reached=reached)

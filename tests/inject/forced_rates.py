@@ -114,9 +114,9 @@ def _owners(
 
     def inputs(windows: Tensor) -> dict[str, list[Tensor]]:
         torch.manual_seed(seed)
-        with watched(modulator) as calls, modulator.forced_rates(torch.zeros(len(x))):
-            with torch.no_grad():
-                run(windows)
+        zeros = torch.zeros(len(x))
+        with watched(modulator) as calls, modulator.forced_rates(zeros), torch.no_grad():
+            run(windows)
         return {name: [h for h, _ in pairs] for name, pairs in calls.items()}
 
     base = inputs(x)

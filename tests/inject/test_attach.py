@@ -41,11 +41,16 @@ def attached(model: nn.Module, **options: Any) -> sacm.CapacityModulator:
 
 def anatomy(model: nn.Module) -> list[tuple[Any, ...]]:
     """Names, identities, classes, flags, own attributes and hooks of all modules."""
-    hooks = ("_forward_hooks", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs")
-    hooks += ("_forward_hooks_always_called", "_forward_hooks_with_kwargs")
+    hooks = [name for name in vars(model) if "hooks" in name and name.startswith("_forward")]
     return [
-        (name, id(module), type(module), module.training, sorted(vars(module)))
-        + tuple(dict(getattr(module, table)) for table in hooks)
+        (
+            name,
+            id(module),
+            type(module),
+            module.training,
+            sorted(vars(module)),
+            [dict(getattr(module, table)) for table in hooks],
+        )
         for name, module in model.named_modules()
     ]
 

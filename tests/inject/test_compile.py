@@ -1,4 +1,7 @@
-"""`torch.compile` of attached models; slow, for the compiler takes its time."""
+"""`torch.compile` of attached models; slow, for the compiler takes its time.
+
+The default backend writes and compiles C++; where only the tracing matters, one that does not.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +45,8 @@ class Wide(nn.Module):
 def test_a_compiled_model_trains(probed: bool) -> None:
     torch.manual_seed(0)
     model = models.Encoder(batch_first=True)
-    modulator = sacm.attach(
-        model, channels=CHANNELS, example_inputs=windows() if probed else None
-    )
-    compiled = torch.compile(model)
+    modulator = sacm.attach(model, channels=CHANNELS, example_inputs=windows() if probed else None)
+    compiled = torch.compile(model, backend="aot_eager")
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     before = [p.detach().clone() for p in modulator.parameters()]
     for seed in range(3):
@@ -54,12 +55,10 @@ def test_a_compiled_model_trains(probed: bool) -> None:
         loss.backward()
         optimizer.step()
         assert loss.isfinite()
-        expected = modulator.mapper(modulator.scorer(windows(seed=seed)).scores)
         assert modulator.rates.shape == (6,)
         if seed == 0:
             fresh = sacm.RateMapper()(sacm.SpectralScorer(CHANNELS)(windows()).scores)
             torch.testing.assert_close(modulator.rates, fresh.detach(), rtol=1e-4, atol=1e-5)
-        assert expected.isfinite().all()
     assert all(not torch.equal(p, b) for p, b in zip(modulator.parameters(), before, strict=True))
     with pytest.raises(sacm.ArgumentError, match="called outside a training forward"):
         model.encoder(torch.randn(6, 16, 8))
@@ -100,10 +99,10 @@ def test_a_compiled_model_evaluates_as_the_compiled_raw_one() -> None:
     twin = models.MLP()
     twin.load_state_dict(raw.state_dict())
     sacm.attach(twin, channels=CHANNELS, example_inputs=windows())
-    compiled = torch.compile(twin)
+    compiled = torch.compile(twin, backend="aot_eager")
     compiled(windows()).sum().backward()
     twin.eval()
-    assert torch.equal(compiled(windows()), torch.compile(raw)(windows()))
+    assert torch.equal(compiled(windows()), torch.compile(raw, backend="aot_eager")(windows()))
 
 
 def test_a_checkpoint_of_a_compiled_model_loads_into_a_raw_one() -> None:
@@ -119,10 +118,8 @@ def test_a_checkpoint_of_a_compiled_model_loads_into_a_raw_one() -> None:
 def test_functional_coverage_of_a_compiled_model(make: type[nn.Module]) -> None:
     torch.manual_seed(0)
     model = make()
-    modulator = sacm.attach(
-        model, channels=CHANNELS, coverage="all", example_inputs=windows()
-    )
-    compiled = torch.compile(model)
+    modulator = sacm.attach(model, channels=CHANNELS, coverage="all", example_inputs=windows())
+    compiled = torch.compile(model, backend="aot_eager")
     loss = compiled(windows()).square().mean()
     loss.backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())

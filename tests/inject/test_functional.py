@@ -85,9 +85,7 @@ def test_at_rate_zero_training_equals_evaluation(make: Any) -> None:
     model = make()
     modulator = attached(model)
     with modulator.forced_rates(torch.zeros(6)):
-        torch.testing.assert_close(
-            model(windows()), model.eval()(windows()), rtol=1e-4, atol=1e-5
-        )
+        torch.testing.assert_close(model(windows()), model.eval()(windows()), rtol=1e-4, atol=1e-5)
 
 
 def test_attention_masks_and_average_weights_pass_through() -> None:

@@ -101,9 +101,7 @@ def test_nested(outer_coverage: str, inner_coverage: str) -> None:
     inner = models.Encoder(batch_first=True)
     within = sacm.attach(inner, channels=CHANNELS, coverage=inner_coverage)
     model, x = Outer(inner), windows(5)
-    modulator = sacm.attach(
-        model, channels=CHANNELS, coverage=outer_coverage, example_inputs=x
-    )
+    modulator = sacm.attach(model, channels=CHANNELS, coverage=outer_coverage, example_inputs=x)
     model(x).sum().backward()
     assert modulator.rates.shape == (5,)
     assert within.rates.shape == (10,)

@@ -95,7 +95,9 @@ def arguments(x: Tensor, *, long: bool) -> dict[str, Any]:
 MODELS = {
     "PatchTST": patch_tst,
     "PatchTSMixer": patch_tsmixer,
-    "Informer": lambda: long_series(transformers.InformerConfig, transformers.InformerForPrediction),
+    "Informer": lambda: long_series(
+        transformers.InformerConfig, transformers.InformerForPrediction
+    ),
     "Autoformer": lambda: long_series(
         transformers.AutoformerConfig, transformers.AutoformerForPrediction
     ),

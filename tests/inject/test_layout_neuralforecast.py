@@ -60,7 +60,9 @@ def build(name: str) -> tuple[torch.nn.Module, int]:
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = getattr(models, name)(h=HORIZON, input_size=LENGTH, max_steps=1, **series, **options)
+        model = getattr(models, name)(
+            h=HORIZON, input_size=LENGTH, max_steps=1, **series, **options
+        )
     return model, SERIES if series else 1
 
 

@@ -87,10 +87,9 @@ def test_a_model_may_state_the_layouts_of_its_sites() -> None:
     class Unreadable(nn.Module):
         """A table no window moves, in front of a result in which windows cannot be told apart."""
 
-        sacm_layouts = {"drop": SiteLayout(0), "mixed": SiteLayout(0)}
-
         def __init__(self) -> None:
             super().__init__()
+            self.sacm_layouts = {"drop": SiteLayout(0), "mixed": SiteLayout(0)}
             self.table = nn.Parameter(torch.randn(CHANNELS))
             self.drop, self.mixed = nn.Dropout(0.1), nn.Dropout(0.1)
 

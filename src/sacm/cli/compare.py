@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -118,8 +119,6 @@ def run_comparison(
     command: str | None = None,
 ) -> None:
     """Train, compare, print, and write the report if it is asked for."""
-    from lightning.fabric.utilities.rank_zero import rank_zero_only
-
     from sacm.cli.output import show_notes
     from sacm.cli.runs import check_writable, users_to_mend
     from sacm.data import resolve
@@ -138,7 +137,7 @@ def run_comparison(
         data=data,
         on_start=announce,
     )
-    if rank_zero_only.rank:  # the other processes of one run have nothing to add
+    if os.environ.get("LOCAL_RANK", "0") != "0":  # the other processes of one run say nothing
         return
     if out is not None:
         from sacm.reports.compare_report import write_compare_report
@@ -160,7 +159,13 @@ def show(found: Comparison, out: Path | None, *, as_json: bool) -> None:
     from rich.console import Console
 
     from sacm.cli.output import note, show_json
-    from sacm.reports.compare_tables import LEGEND, NARROW, cost_table, paired_table
+    from sacm.reports.compare_tables import (
+        LEGEND,
+        NARROW,
+        NARROW_COST,
+        cost_table,
+        paired_table,
+    )
     from sacm.reports.headline import headline
 
     if as_json:
@@ -169,7 +174,7 @@ def show(found: Comparison, out: Path | None, *, as_json: bool) -> None:
         return
     console = Console()
     console.print(paired_table(found).only(NARROW).rich())
-    console.print(cost_table(found).rich())
+    console.print(cost_table(found).only(NARROW_COST).rich())
     for sentence in headline(found):
         console.print(sentence, highlight=False, markup=False)
     if found.paper is not None and found.paper_differences:

@@ -45,6 +45,12 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
     if "test" not in metrics:
         note("Note: there are no test cases, so there is nothing to report.")
         return
+    if all(value is None for value in metrics["test"].values()):
+        report = metrics["report"]
+        note(
+            f"Nothing to measure by: {report['alarms']:,} alarms in {report['points']:,} test rows."
+        )
+        return
     tables = {
         "forecasting": forecasting_table,
         "classification": classification_table,

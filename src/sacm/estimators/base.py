@@ -27,11 +27,11 @@ from sacm.tasks.settings import RunSettings, TaskName
 from sacm.training import Hardware, Run, train
 
 
-class NotFittedError(ArgumentError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]  # scikit-learn is untyped
+class NotFittedError(ArgumentError, sklearn.exceptions.NotFittedError):
     """Something was asked of an estimator that has not been fitted."""
 
 
-class Estimator(BaseEstimator):  # type: ignore[misc]  # as above
+class Estimator(BaseEstimator):
     """Base of the estimators.
 
     A subclass states its task, builds the task's data container in `fit`, and says what besides

@@ -20,7 +20,7 @@ from sacm.metrics.classification import ClassificationAccumulator
 from sacm.tasks.settings import TaskName
 
 
-class Classifier(ClassifierMixin, Estimator):  # type: ignore[misc]  # scikit-learn is untyped
+class Classifier(ClassifierMixin, Estimator):
     """The class of a case, an array `[C, L]`.
 
     `X` is an array `[N, C, L]` or `[N, L]` (NaN after the end of shorter cases) or a list of arrays

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -15,7 +16,7 @@ from sacm.reports.palette import GRID, INK, MUTED
 
 WIDTH = 4.8  # inches
 
-_LOOK = {
+_LOOK: Any = {
     "font.family": "sans-serif",
     "font.size": 9.0,
     "axes.titlesize": 9.5,

@@ -103,15 +103,26 @@ def _pairs(comparison: Comparison) -> Section:
 
 
 def _training(comparison: Comparison, runs: Runs) -> Section:
-    histories = {strategy: [run.history for run in group] for strategy, group in runs.items()}
-    caption = "One line a run. The ring is the epoch whose weights were tested."
-    drawn = figure(figures.training_curves(histories), caption, name="curves")
-    note = "Training losses are not comparable: they are measured with each strategy's own dropout."
-    return Section("Training", (grid(drawn), paragraph(note, note=True)))
+    histories = _histories(runs)
+    validation = f"val_{comparison.settings['select']}"
+    captions = {
+        "train_loss": "One line a run. Measured with each strategy's own dropout at work, so the "
+        "strategies' levels are not comparable.",
+        validation: "One line a run. The ring is the epoch whose weights were tested.",
+    }
+    drawn = [
+        figure(figures.training_curves(histories, column), caption, name=column.replace("_", "-"))
+        for column, caption in captions.items()
+    ]
+    return Section("Training", (grid(*drawn),))
+
+
+def _histories(runs: Runs) -> figures.Histories:
+    return {strategy: [run.history for run in group] for strategy, group in runs.items()}
 
 
 def _rates(comparison: Comparison, runs: Runs, sample: evidence.RateSample) -> Section:
-    histories = {strategy: [run.history for run in group] for strategy, group in runs.items()}
+    histories = _histories(runs)
     if not any("rate_mean" in group[0][0] for group in histories.values()):
         said = "No strategy of this comparison gives windows dropout rates of their own."
         return Section("Dropout rates", (paragraph(said),))

@@ -9,7 +9,7 @@ from sacm.experiments.measures import metric
 from sacm.experiments.published import PaperRow
 from sacm.reports import wording
 from sacm.reports.tables import Row, Table
-from sacm.reports.wording import NOTHING
+from sacm.reports.wording import UNDEFINED
 
 HEADINGS = (
     "metric",
@@ -24,7 +24,9 @@ HEADINGS = (
     "n",
 )
 # What fits into 80 columns of a terminal.
+NARROW_COST = ("strategy", "epochs", "seconds", "rate mean", "rate spread", "n")
 NARROW = ("metric", "strategy", "mean ± std", "gain", "W/T/L", "p (t)", "p (W)", "n")
+_BASELINE = ("",) * 6  # of the first strategy, which is not measured by itself
 
 LEGEND = (
     "mean ± sample deviation over n seeds. difference and gain: against the first strategy, "
@@ -55,7 +57,7 @@ def _metric_rows(comparison: Comparison, name: str) -> Iterator[Row]:
         yield Row((*start, *cells, str(n)), group=number == 0)
         if known.random is not None and known.random in summary.metrics:
             chance = summary.metrics[known.random]
-            blank = (NOTHING,) * 6
+            blank = (UNDEFINED,) * 6
             start = ("", f"random instead of {summary.strategy}")
             yield Row((*start, wording.mean_and_spread(chance), *blank, str(chance.n)), quiet=True)
     if name == "mse" and comparison.paper is not None:
@@ -64,12 +66,13 @@ def _metric_rows(comparison: Comparison, name: str) -> Iterator[Row]:
 
 def _against_first(comparison: Comparison, summary: StrategySummary, name: str) -> tuple[str, ...]:
     if summary.strategy == comparison.strategies[0]:
-        return (NOTHING,) * 6
+        return _BASELINE
     result = comparison.pair(summary.strategy, name).result
     if result is None:
-        return (NOTHING,) * 6
+        return (UNDEFINED,) * len(_BASELINE)
+    share, like = metric(name).share, result.raw.mean
     return (
-        wording.difference(result.improvement.mean, share=metric(name).share),
+        wording.difference(result.improvement.mean, share=share, like=like),
         wording.percent(result.gain_of_means),
         wording.interval(result.gain_interval),
         wording.record(result.win_tie_loss),
@@ -82,16 +85,16 @@ def _paper_rows(paper: PaperRow) -> Iterator[Row]:
     def cell(mean: float, std: float) -> str:
         return f"{mean:.4f} ± {std:.4f}"
 
-    blank = (NOTHING,) * 6
     n = str(paper.n)
-    yield Row(("", "raw, paper", cell(paper.raw_mean, paper.raw_std), *blank, n), quiet=True)
+    yield Row(("", "raw, paper", cell(paper.raw_mean, paper.raw_std), *_BASELINE, n), quiet=True)
+    gained = paper.raw_mean - paper.sacm_mean
     found = (
-        f"{paper.raw_mean - paper.sacm_mean:+.4g}",
+        wording.difference(gained, share=False, like=paper.raw_mean),
         wording.percent(paper.gain),
-        NOTHING,
+        UNDEFINED,
         f"{paper.wins}/{paper.ties}/{paper.losses}",
         f"{paper.p_value:.3f}",
-        NOTHING,
+        UNDEFINED,
     )
     yield Row(("", "sacm, paper", cell(paper.sacm_mean, paper.sacm_std), *found, n), quiet=True)
 
@@ -105,12 +108,12 @@ def cost_table(comparison: Comparison) -> Table:
             Row(
                 (
                     summary.strategy,
-                    wording.mean_and_spread(summary.epochs),
-                    wording.mean_and_spread(summary.seconds),
-                    wording.mean_and_spread(summary.seconds_per_epoch),
+                    wording.mean_and_spread(summary.epochs, digits=3),
+                    wording.mean_and_spread(summary.seconds, digits=3),
+                    wording.mean_and_spread(summary.seconds_per_epoch, digits=3),
                     f"{first.parameters:,}",
-                    wording.mean_and_spread(summary.rate_mean),
-                    wording.mean_and_spread(summary.rate_spread),
+                    wording.mean_and_spread(summary.rate_mean, digits=3),
+                    wording.mean_and_spread(summary.rate_spread, digits=3),
                     str(summary.n),
                 )
             )

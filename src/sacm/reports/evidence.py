@@ -215,7 +215,7 @@ def _forecasts(run: Run, data: Any, windows: Any, chosen: np.ndarray) -> torch.T
 
 def confusion(runs: list[Run]) -> np.ndarray:
     """Counts [true class, predicted class], summed over the runs."""
-    return np.sum([run.metrics["report"]["confusion"] for run in runs], axis=0)
+    return np.asarray(np.sum([run.metrics["report"]["confusion"] for run in runs], axis=0))
 
 
 def anomaly_strip(runs: Mapping[str, Run], data: Any) -> AnomalyStrip:

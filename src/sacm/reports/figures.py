@@ -24,6 +24,7 @@ from sacm.reports.evidence import (
 )
 from sacm.reports.palette import ALARM, INK, KEPT, LEFT, MUTED, SERIES, colours
 
+Histories = Mapping[str, Sequence[Sequence[Mapping[str, str]]]]  # strategy -> runs -> history rows
 _CELLS = 12  # classes up to which a confusion matrix has its counts written in
 
 
@@ -53,36 +54,36 @@ def paired_dots(comparison: Comparison, name: str) -> Figure:
     return figure
 
 
-def training_curves(histories: Mapping[str, Sequence[Sequence[Mapping[str, str]]]]) -> Figure:
-    """Training loss and validation of every run; a ring marks the epoch that was chosen.
-
-    `histories`: strategy -> runs -> rows of history.csv.
-    """
+def training_curves(histories: Histories, column: str) -> Figure:
+    """One column of history.csv for every run; a ring marks the best epoch of a validation."""
     chosen = colours(list(histories))
-    sample = next(iter(histories.values()))[0][0]
-    validation = next(name for name in sample if name.startswith("val_"))
-    best = np.nanargmax if validation == "val_accuracy" else np.nanargmin
-    titles = {"train_loss": "training loss", validation: validation.replace("val_", "validation ")}
+    best = np.nanargmax if column == "val_accuracy" else np.nanargmin
     with look():
-        figure, panels = canvas(2, height=3.9)
-        for axes, (column, title) in zip(panels, titles.items(), strict=True):
-            for strategy, runs in histories.items():
-                for rows in runs:
-                    values = np.array([float(row[column]) for row in rows])
-                    epochs = np.arange(1, len(values) + 1)
-                    axes.plot(epochs, values, color=chosen[strategy], linewidth=1, alpha=0.8)
-                    if column == validation:
-                        at = int(best(values))
-                        ring = {"facecolors": "none", "edgecolors": chosen[strategy]}
-                        axes.scatter([epochs[at]], [values[at]], s=34, zorder=3, **ring)
-            axes.set_title(title)
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        panels[-1].set_xlabel("epoch")
+        figure, (axes,) = canvas(height=2.8)
+        for strategy, runs in histories.items():
+            for rows in runs:
+                values = np.array([float(row[column]) for row in rows])
+                epochs = np.arange(1, len(values) + 1)
+                axes.plot(epochs, values, color=chosen[strategy], linewidth=1, alpha=0.8)
+                if column.startswith("val_"):
+                    at = int(best(values))
+                    axes.scatter(
+                        [epochs[at]],
+                        [values[at]],
+                        s=34,
+                        facecolors="none",
+                        edgecolors=chosen[strategy],
+                        zorder=3,
+                    )
+        title = column.replace("val_", "validation ").replace("train_", "training ")
+        axes.set_title(title.replace("mae", "MAE").replace("mse", "MSE"))
+        axes.set_xlabel("epoch")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         key(figure, chosen)
     return figure
 
 
-def rates_by_epoch(histories: Mapping[str, Sequence[Sequence[Mapping[str, str]]]]) -> Figure:
+def rates_by_epoch(histories: Histories) -> Figure:
     """Dropout rates of the windows: mean of every run, with deviation and range of the first."""
     chosen = colours(list(histories))
     with look():
@@ -98,7 +99,7 @@ def rates_by_epoch(histories: Mapping[str, Sequence[Sequence[Mapping[str, str]]]
                 )
                 axes.plot(epochs, mean, color=chosen[strategy], marker="o", markersize=2.5)
                 if number == 0:
-                    band = {"color": chosen[strategy], "linewidth": 0}
+                    band: Any = {"color": chosen[strategy], "linewidth": 0}
                     axes.fill_between(epochs, mean - spread, mean + spread, alpha=0.25, **band)
                     axes.fill_between(epochs, low, high, alpha=0.1, **band)
         axes.set_title("dropout rates of the training windows")

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
+
+
+_TIGHT: Any = {"title_justify": "left", "pad_edge": False, "padding": (0, 1, 0, 0)}
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,12 @@ class Table:
         from rich.markup import escape as plain
         from rich.table import Table as RichTable
 
-        table = RichTable(box=SIMPLE_HEAD, title=plain(self.caption), title_justify="left")
+        table = RichTable(box=SIMPLE_HEAD, title=plain(self.caption), **_TIGHT)
         for i, heading in enumerate(self.headings):
-            justify = "left" if i < self.text_columns else "right"
-            table.add_column(plain(heading), justify=justify, no_wrap=i >= self.text_columns)
+            words = i < self.text_columns
+            table.add_column(
+                plain(heading), justify="left" if words else "right", no_wrap=not words
+            )
         for i, row in enumerate(self.rows):
             ends = i + 1 < len(self.rows) and self.rows[i + 1].group
             style = "dim" if row.quiet else None
