@@ -137,6 +137,23 @@ def test_save_replaces_its_own_and_nothing_else(
         estimator.save(tmp_path / "letters")
 
 
+def test_failed_save_leaves_the_old_one(fitted: tuple[Case, object], tmp_path: Path) -> None:
+    case, estimator = fitted
+    estimator.save(tmp_path / "saved")
+    unwritable = copy.deepcopy(estimator).set_params(overrides={"width": object()})
+    with pytest.raises(ArgumentError, match=r"the parameter overrides=.* cannot be saved"):
+        unwritable.save(tmp_path / "saved")
+    unwritable = copy.deepcopy(estimator)
+    unwritable.history_ = [{"epoch": float("nan")}]  # which JSON has no word for
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        unwritable.save(tmp_path / "saved")
+    assert [path.name for path in tmp_path.iterdir()] == ["saved"]
+    assert np.array_equal(
+        case.answer(type(estimator).load(tmp_path / "saved"), case.arguments()),
+        case.answer(estimator, case.arguments()),
+    )
+
+
 def test_load_of_something_else(fitted: tuple[Case, object], tmp_path: Path) -> None:
     _, estimator = fitted
     with pytest.raises(ArgumentError, match="is not a saved estimator"):
@@ -148,6 +165,10 @@ def test_load_of_something_else(fitted: tuple[Case, object], tmp_path: Path) -> 
     (tmp_path / "saved" / "best.safetensors").write_bytes(b"damaged")
     with pytest.raises(SACMError, match="is damaged"):
         type(estimator).load(tmp_path / "saved")
+    for text in ("", "{}"):
+        (tmp_path / "saved" / "estimator.json").write_text(text)
+        with pytest.raises(SACMError, match="is damaged"):
+            type(estimator).load(tmp_path / "saved")
 
 
 @every_estimator

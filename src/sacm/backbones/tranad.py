@@ -45,7 +45,7 @@ class TranADConfig:
     dropout: float = 0.1
 
 
-SMALL = TranADConfig(width=32, heads=2, hidden=64)
+SMALL = TranADConfig(width=32, heads=1, hidden=64)
 
 
 class Passes(NamedTuple):

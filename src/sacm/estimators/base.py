@@ -169,7 +169,7 @@ class Estimator(BaseEstimator):
 def warn_of(notes: Iterable[str]) -> None:
     """Tell the user what was repaired in the data."""
     for note in notes:
-        warnings.warn(note, SACMWarning, stacklevel=4)
+        warnings.warn(note, SACMWarning, stacklevel=3)
 
 
 @contextmanager
@@ -177,7 +177,8 @@ def _own_randomness() -> Iterator[None]:
     """Training seeds everything; the caller's random numbers go on as if it had not."""
     python, numpy = random.getstate(), np.random.get_state()
     try:
-        with torch.random.fork_rng():
+        devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+        with torch.random.fork_rng(devices):
             yield
     finally:
         random.setstate(python)

@@ -7,6 +7,7 @@ kept.safetensors                             tensors of the estimator's own, if 
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -43,6 +44,7 @@ def write_saved(
     weights: Mapping[str, Tensor],
 ) -> None:
     """Write the folder beside its place, then move it there; an older save is replaced."""
+    check_plain(saved.parameters)
     if path.exists() and not (path / _RECORD).is_file():
         raise ArgumentError(f"{path} exists and is no saved estimator: choose another place.")
     try:
@@ -72,7 +74,19 @@ def read_saved(path: Path) -> Saved:
         raise ArgumentError(f"{path} is not a saved estimator: it holds no {_RECORD}.")
     record = read_json(path / _RECORD)
     tensors = read_weights(path / _TENSORS) if (path / _TENSORS).exists() else {}
-    return Saved(**record, tensors=tensors)
+    try:
+        return Saved(**record, tensors=tensors)
+    except TypeError:
+        raise ArgumentError(f"{path / _RECORD} is damaged: save the estimator again.") from None
+
+
+def check_plain(parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters that JSON cannot hold."""
+    for name, value in parameters.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise ArgumentError(f"the parameter {name}={value!r} cannot be saved.") from None
 
 
 def plain(value: Any) -> Any:

@@ -92,7 +92,7 @@ def rate_sample(run: Run, data: Any) -> RateSample:
             if len(inputs) * size >= _WINDOWS:
                 break
         ranked = torch.cat(scores)
-        ends = torch.stack([torch.cat(inputs)[int(ranked.argmin())], _at_most(inputs, ranked)])
+        ends = torch.cat(inputs)[torch.stack([ranked.argmin(), ranked.argmax()])]
         reliable, unreliable = _views(scorer, ends, _names(data))
     return RateSample(
         strategy=settings.strategy,
@@ -102,10 +102,6 @@ def rate_sample(run: Run, data: Any) -> RateSample:
         reliable=reliable,
         unreliable=unreliable,
     )
-
-
-def _at_most(inputs: list[torch.Tensor], ranked: torch.Tensor) -> torch.Tensor:
-    return torch.cat(inputs)[int(ranked.argmax())]
 
 
 def _names(data: Any) -> tuple[str, ...]:
@@ -168,13 +164,11 @@ def forecast_examples(runs: Mapping[str, Run], data: Any) -> tuple[list[Forecast
     Looks at every channel of at most 2048 evenly spread test windows, and says at how many.
     """
     first, *_, last = runs
-    windows = next(iter(runs.values())).task.windows(runs[first].settings, data)
-    chosen = np.unique(
-        np.linspace(0, len(windows.test) - 1, min(_TEST_WINDOWS, len(windows.test))).astype(int)
-    )
-    predictions = {name: _forecasts(run, data, windows.test, chosen) for name, run in runs.items()}
-    truth = windows.test.batch(chosen).y  # [N, H, C]
-    errors = {name: (each - truth).abs().mean(dim=1) for name, each in predictions.items()}
+    test = runs[first].task.windows(runs[first].settings, data).test
+    chosen = np.linspace(0, len(test) - 1, min(_TEST_WINDOWS, len(test))).astype(int)
+    predictions = {name: _forecasts(run, data, test, chosen) for name, run in runs.items()}
+    batch = test.batch(chosen)
+    errors = {name: (each - batch.y).abs().mean(dim=1) for name, each in predictions.items()}
     better = (errors[first] - errors[last]).flatten()  # [N * C]
     order = better.argsort(descending=True)
     picks = (
@@ -182,15 +176,13 @@ def forecast_examples(runs: Mapping[str, Run], data: Any) -> tuple[list[Forecast
         ("the median window", order[len(order) // 2]),
         (f"where {last} hurts most", order[-1]),
     )
-    scaler, channels = windows.test.scaler, truth.shape[2]
-    batch = windows.test.batch(chosen)
 
     def raw(values: torch.Tensor, window: int, channel: int) -> np.ndarray:
-        return np.asarray(scaler.inverse(values[window])[:, channel])
+        return np.asarray(test.scaler.inverse(values[window])[:, channel])
 
     examples = []
     for label, pick in picks:
-        window, channel = divmod(int(pick), channels)
+        window, channel = divmod(int(pick), data.channels)
         examples.append(
             ForecastExample(
                 label=label,

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
@@ -149,20 +151,21 @@ def confusion_matrix(counts: np.ndarray, classes: Sequence[str], title: str) -> 
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     with look():
         figure, (axes,) = canvas(height=WIDTH * 0.85)
-        for true in range(size):
-            for guess in range(size):
-                colour = KEPT if true == guess else LEFT
-                cell = Rectangle((guess - 0.5, true - 0.5), 1, 1, facecolor=colour, linewidth=0)
-                cell.set_alpha(0.75 * float(shares[true, guess]))
-                axes.add_patch(cell)
-                if size <= _CELLS and counts[true, guess]:
-                    axes.text(guess, true, str(counts[true, guess]), ha="center", va="center")
+        places = np.argwhere(counts).tolist()
+        cells = [Rectangle((guess - 0.5, true - 0.5), 1, 1) for true, guess in places]
+        shades = [
+            to_rgba(KEPT if true == guess else LEFT, 0.75 * float(shares[true, guess]))
+            for true, guess in places
+        ]
+        axes.add_collection(PatchCollection(cells, facecolors=shades, linewidths=0))
+        for true, guess in places if size <= _CELLS else []:
+            axes.text(guess, true, str(counts[true, guess]), ha="center", va="center")
         labels = [name if len(name) <= 10 else name[:9] + "…" for name in map(str, classes)]
-        places = range(0, size, max(1, size // 20))
-        named = [labels[place] for place in places]
+        ticks = range(0, size, max(1, size // 20))
+        named = [labels[tick] for tick in ticks]
         crowded = sum(map(len, named)) > 40
-        axes.set_xticks(places, named, rotation=90 if crowded else 0)
-        axes.set_yticks(places, named)
+        axes.set_xticks(ticks, named, rotation=90 if crowded else 0)
+        axes.set_yticks(ticks, named)
         axes.set_xlim(-0.5, size - 0.5)
         axes.set_ylim(size - 0.5, -0.5)
         axes.set_aspect("equal")
@@ -179,9 +182,8 @@ def anomaly_scores(strip: AnomalyStrip) -> Figure:
     with look():
         figure, panels = canvas(len(strip.scores), height=1.4 * len(strip.scores) + 0.6)
         for axes, (strategy, scores) in zip(panels, strip.scores.items(), strict=True):
-            relative = scores / max(strip.thresholds[strategy], np.finfo(float).tiny)
-            rows, peaks = thinned(relative)
-            floor = max(float(np.nanmin(peaks)), 1e-3)
+            rows, peaks = thinned(scores / (strip.thresholds[strategy] or 1.0))
+            floor = max(float(np.nanmin(peaks)), 1e-3)  # a logarithm needs one
             axes.plot(
                 rows + strip.first_row,
                 np.maximum(peaks, floor),

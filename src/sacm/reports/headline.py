@@ -5,7 +5,7 @@ from __future__ import annotations
 from sacm.experiments.compare import Comparison, MetricPair
 from sacm.experiments.measures import leading, metric
 from sacm.experiments.statistics import PairedComparison
-from sacm.reports.wording import count, number, percent
+from sacm.reports.wording import count, number, p_equals, percent
 
 SIGNIFICANT = 0.05
 
@@ -53,8 +53,7 @@ def _short(pair: MetricPair) -> str:
     if pair.result is None:
         return f"{label} {pair.reason}"
     result = pair.result
-    p_value = result.t_test.p_value
-    chance = "" if p_value is None else f", p = {p_value:.3f}"
+    chance = "" if result.t_test.p_value is None else f", {p_equals(result.t_test)}"
     return (
         f"{label} {number(result.raw.mean)} → {number(result.treated.mean)} "
         f"({percent(result.gain_of_means)}{chance})"
@@ -87,7 +86,7 @@ def _chance(result: PairedComparison) -> str:
         return "One seed cannot tell a difference from chance."
     if test.p_value is None:
         return f"There is no t-test: {test.reason}."
-    said = f"paired t-test, p = {test.p_value:.3f}, n = {test.n}"
+    said = f"paired t-test, {p_equals(test)}, n = {test.n}"
     if test.p_value >= SIGNIFICANT:
         return f"The difference is not significant ({said})."
     if result.improvement.mean < 0:

@@ -51,6 +51,11 @@ def p_value(test: PairedTest) -> str:
     return "<0.001" if test.p_value < 0.001 else f"{test.p_value:.3f}"
 
 
+def p_equals(test: PairedTest) -> str:
+    """`p = 0.012`, in a sentence."""
+    return f"p = {p_value(test)}".replace("= <", "< ")
+
+
 def record(found: WinTieLoss) -> str:
     """`wins/ties/losses`."""
     return f"{found.wins}/{found.ties}/{found.losses}"

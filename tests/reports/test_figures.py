@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import io
+
+import matplotlib
+import numpy as np
+import pytest
+import torch
+
+from sacm import score_windows
+from sacm.core.scorer import SpectralScorer
+from sacm.experiments.compare import compare_runs
+from sacm.reports import figures
+from sacm.reports.canvas import thinned
+from sacm.reports.evidence import AnomalyStrip, spectral_views
+from tests.experiments.cases import write_pairs, write_run
+
+
+def drawn(figure) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png")
+    return buffer.getvalue()
+
+
+def series(rows=400):
+    time = np.arange(rows)
+    noise = np.random.default_rng(0).normal(size=rows) * (time >= rows // 2)
+    return np.stack([np.sin(time / 5), np.cos(time / 7) + noise], axis=1)
+
+
+def test_paired_dots_show_every_seed(tmp_path):
+    found = compare_runs(write_pairs(tmp_path, "mse", [2.0, 4.0, 3.0], [1.0, 3.0, 3.5]))
+    figure = figures.paired_dots(found, "mse")
+    lines = [line.get_ydata().tolist() for line in figure.axes[0].lines]
+    assert lines == [[2.0, 1.0], [4.0, 3.0], [3.0, 3.5]]
+    assert figure.axes[0].get_title(loc="left") == "MSE (lower is better)"
+    assert drawn(figure).startswith(b"\x89PNG")
+
+
+def test_random_scores_are_drawn_beside_adjusted_ones(tmp_path):
+    rows = [{"f1_pa": 0.9, "f1_pa_random": 0.8}, {"f1_pa": None, "f1_pa_random": 0.7}]
+    runs = [
+        write_run(tmp_path, strategy=s, seed=1, row=row, task="anomaly", backbone="TranAD")
+        for s, row in zip(("raw", "sacm"), rows, strict=True)
+    ]
+    figure = figures.paired_dots(compare_runs(runs), "f1_pa")
+    assert [text.get_text() for text in figure.axes[0].texts] == ["random", "random"]
+    drawn(figure)
+
+
+def test_the_ring_is_at_the_best_epoch():
+    rows = [{"epoch": str(e), "val_mae": str(v)} for e, v in ((1, 3.0), (2, 1.0), (3, 2.0))]
+    ring = figures.training_curves({"raw": [rows]}, "val_mae").axes[0].collections[0]
+    assert ring.get_offsets().tolist() == [[2.0, 1.0]]
+    scores = [{"epoch": r["epoch"], "val_accuracy": r["val_mae"]} for r in rows]
+    ring = figures.training_curves({"raw": [scores]}, "val_accuracy").axes[0].collections[0]
+    assert ring.get_offsets().tolist() == [[1.0, 3.0]]
+
+
+@pytest.mark.parametrize("classes", [2, 30])
+def test_confusion_matrices_of_few_and_many_classes(classes):
+    names = [f"a rather long name {number}" for number in range(classes)]
+    figure = figures.confusion_matrix(np.eye(classes, dtype=int), names, "raw")
+    assert len(figure.axes[0].collections[0].get_paths()) == classes
+    assert len(figure.axes[0].texts) == (classes if classes <= 12 else 0)
+    drawn(figure)
+
+
+def test_every_labelled_interval_is_shaded():
+    labels = np.array([1, 0, 0, 1, 1, 0, 1])
+    scores = {"raw": np.array([0, 1, 2, np.nan, 3, 1, 1.0]), "sacm": np.ones(7)}
+    strip = AnomalyStrip("m1", 10, labels, scores, {"raw": 0.0, "sacm": 1.0})
+    figure = figures.anomaly_scores(strip)
+    spans = [patch.get_x() for patch in figure.axes[0].patches]
+    assert spans == [10, 13, 16]
+    drawn(figure)
+
+
+def test_score_figure_draws_windows_that_do_not_overlap():
+    values = series()
+    scores = score_windows(values, 40, 3)
+    figure = figures.score_figure(values, scores, window=40, stride=3, columns=["a", "b"], count=3)
+    titles = [axes.get_title(loc="left") for axes in figure.axes[1:]]
+    assert len(titles) == 6
+    assert sum(title.startswith("least reliable") for title in titles) == 3
+    firsts = [int(t.split("rows ")[1].split(" ")[0].replace(",", "")) for t in titles]
+    least, most = sorted(firsts[:3]), sorted(firsts[3:])
+    assert min(np.diff(least)) >= 40
+    assert min(np.diff(most)) >= 40
+    assert int(np.argmax(scores)) * 3 + 1 in least
+    assert int(np.argmin(scores)) * 3 + 1 in most
+    drawn(figure)
+
+
+def test_score_figure_of_one_window_and_one_channel():
+    values = series(40)[:, :1].astype(np.float32)
+    scores = score_windows(values, 40)
+    figure = figures.score_figure(values, scores, window=40, stride=1, columns=["a"], count=2)
+    assert len(figure.axes) == 3
+    drawn(figure)
+
+
+def test_a_view_is_what_the_scorer_says():
+    window = series()[None, 250:300]
+    (view,) = spectral_views(window, ("a", "b"))
+    out = SpectralScorer(2)(torch.from_numpy(window))
+    assert view.channel == "b"
+    assert view.score == pytest.approx(out.scores.item(), rel=1e-5)
+    left = np.abs(view.values - view.kept).mean()
+    assert left == pytest.approx(out.channel_scores[0, 1].item(), rel=1e-5)
+
+
+def test_thinning_keeps_every_peak():
+    values = np.zeros(10_000)
+    values[[3, 5_000, 9_999]] = [1.0, 2.0, 3.0]
+    rows, peaks = thinned(values, bins=100)
+    assert len(rows) == len(peaks) == 100
+    assert sorted(peaks)[-3:] == [1.0, 2.0, 3.0]
+    short_rows, short = thinned(np.array([1.0, np.nan, 2.0]))
+    assert short_rows.tolist() == [0, 1, 2]
+    assert np.isnan(short[1])
+
+
+def test_nothing_of_the_style_stays_behind(tmp_path):
+    before = dict(matplotlib.rcParams)
+    figures.paired_dots(compare_runs(write_pairs(tmp_path, "mse", [2.0], [1.0])), "mse")
+    assert dict(matplotlib.rcParams) == before

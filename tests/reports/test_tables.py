@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from sacm.errors import ArgumentError
+from sacm.reports.tables import Row, Table
+from tests.reports.reading import Page
+
+TABLE = Table(
+    ("name", "a|b", "value"),
+    (Row(("<x>", "[red]", "1")), Row(("y", "", "2"), group=True, quiet=True)),
+    "Two rows",
+    text_columns=2,
+)
+
+
+def test_html_escapes_and_marks_rows():
+    html = TABLE.html(kind="settings")
+    page = Page(html)
+    assert page.tags.count("tr") == 3
+    assert "&lt;x&gt;" in html
+    assert '<tr class="group quiet">' in html
+    assert '<table class="settings">' in html
+    assert "<td>1</td>" in html
+    assert '<td class="text">&lt;x&gt;</td>' in html
+
+
+def test_markdown_is_a_pipe_table():
+    assert TABLE.markdown() == (
+        "| name | a\\|b | value |\n| --- | --- | ---: |\n| <x> | [red] | 1 |\n| y |  | 2 |"
+    )
+
+
+def test_terminal_shows_markup_as_it_is():
+    buffer = io.StringIO()
+    Console(file=buffer, width=60).print(TABLE.rich())
+    printed = buffer.getvalue()
+    assert "[red]" in printed
+    assert "Two rows" in printed
+
+
+def test_some_columns_in_another_order():
+    part = TABLE.only(["value", "name"])
+    assert part.rows[0].cells == ("1", "<x>")
+    assert (part.text_columns, part.rows[1].quiet) == (1, True)
+
+
+def test_rows_must_fit():
+    with pytest.raises(ArgumentError, match="row 1 has 2 cells for 1 headings"):
+        Table(("a",), (Row(("1", "2")),))
