@@ -149,7 +149,7 @@ def bench_memory() -> None:
 
 
 def bench_import(rounds: int = 9) -> None:
-    code = "import torch, time; t = time.time(); import sacm; print(time.time() - t)"
+    code = "import torch, time; t = time.time(); import sacm; sacm.attach; print(time.time() - t)"
     command = [sys.executable, "-c", code]
     seconds = [
         float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)

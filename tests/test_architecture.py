@@ -89,14 +89,14 @@ def test_only_parts_above_the_method_ask_the_package_itself() -> None:
     assert all(LEVEL[part] > LEVEL["inject"] for part in asking)
 
 
-def test_the_package_file_loads_the_core_only() -> None:
+def test_the_package_file_loads_nothing_at_once_but_the_errors() -> None:
     tree = ast.parse((ROOT / "__init__.py").read_text())
     at_once = {
         node.module.split(".")[1]
         for node in tree.body
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("sacm.")
     }
-    assert at_once == {"core", "inject", "errors"}
+    assert at_once == {"errors"}
 
 
 def test_the_core_is_torch_and_numpy_alone() -> None:

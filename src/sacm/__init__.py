@@ -1,7 +1,7 @@
 """Sample-adaptive capacity modulation for deep time-series models.
 
-The core (`attach`, scoring) needs torch and NumPy; backbones, data and estimators load on first
-use and need the `train` extra.
+The core (`attach`, scoring) needs torch and NumPy; backbones, data and estimators need the `train`
+extra. Everything loads on first use, so that `sacm --help` need not wait for torch.
 """
 
 from __future__ import annotations
@@ -9,30 +9,42 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from sacm import theory
-from sacm.core.config import SACMConfig
-from sacm.core.mapper import RateMapper
-from sacm.core.masking import adaptive_dropout
-from sacm.core.scorer import ScorerOutput, SpectralScorer
-from sacm.core.windows import score_windows
 from sacm.errors import ArgumentError, DataError, LayoutError, SACMError, SACMWarning
-from sacm.inject.attach import attach, detach, strip_state_dict
-from sacm.inject.layout import SiteLayout
-from sacm.inject.modulator import CapacityModulator
-from sacm.inject.sites import Site
 
 if TYPE_CHECKING:
-    from sacm import backbones, data
+    from sacm import backbones, data, theory
+    from sacm.core.config import SACMConfig
+    from sacm.core.mapper import RateMapper
+    from sacm.core.masking import adaptive_dropout
+    from sacm.core.scorer import ScorerOutput, SpectralScorer
+    from sacm.core.windows import score_windows
     from sacm.estimators import AnomalyDetector, Classifier, Forecaster
+    from sacm.inject.attach import attach, detach, strip_state_dict
+    from sacm.inject.layout import SiteLayout
+    from sacm.inject.modulator import CapacityModulator
+    from sacm.inject.sites import Site
 
 __version__ = "0.1.0"
 
 _LAZY = {
+    "AnomalyDetector": "sacm.estimators",
+    "CapacityModulator": "sacm.inject.modulator",
+    "Classifier": "sacm.estimators",
+    "Forecaster": "sacm.estimators",
+    "RateMapper": "sacm.core.mapper",
+    "SACMConfig": "sacm.core.config",
+    "ScorerOutput": "sacm.core.scorer",
+    "Site": "sacm.inject.sites",
+    "SiteLayout": "sacm.inject.layout",
+    "SpectralScorer": "sacm.core.scorer",
+    "adaptive_dropout": "sacm.core.masking",
+    "attach": "sacm.inject.attach",
     "backbones": "sacm.backbones",
     "data": "sacm.data",
-    "Forecaster": "sacm.estimators",
-    "Classifier": "sacm.estimators",
-    "AnomalyDetector": "sacm.estimators",
+    "detach": "sacm.inject.attach",
+    "score_windows": "sacm.core.windows",
+    "strip_state_dict": "sacm.inject.attach",
+    "theory": "sacm.theory",
 }
 
 __all__ = [
@@ -63,8 +75,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the parts that need the `train` extra when they are first asked for."""
+    """Load a public name when it is first asked for."""
     if name not in _LAZY:
         raise AttributeError(f"module 'sacm' has no attribute {name!r}")
     module = importlib.import_module(_LAZY[name])
-    return module if _LAZY[name] == f"sacm.{name}" else getattr(module, name)
+    value = module if _LAZY[name] == f"sacm.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

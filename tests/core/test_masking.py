@@ -182,6 +182,22 @@ def test_the_fused_operation_is_the_composed_formula() -> None:
         torch.testing.assert_close(fused, written, atol=1e-5, rtol=1e-5)
 
 
+def test_second_derivatives_are_those_of_the_composed_formula() -> None:
+    torch.manual_seed(16)
+    h, keep = torch.randn(3, 7, 5), torch.tensor([0.3, 0.6, 0.9]).view(3, 1, 1)
+    mask, grad = torch.rand(3, 7, 5) < keep, torch.randn(3, 7, 5)
+    weights = torch.randn(3, 7, 5), torch.randn(3, 1, 1)
+    results = []
+    for operation in (apply_mask, composed):
+        inputs = [t.double().requires_grad_() for t in (h, keep, grad)]
+        out = operation(*inputs[:2], mask)
+        first = torch.autograd.grad(out, inputs[:2], inputs[2], create_graph=True)
+        penalty = sum((w * g.square()).sum() for w, g in zip(weights, first, strict=True))
+        results.append(torch.autograd.grad(penalty, inputs))
+    for fused, written in zip(*results, strict=True):
+        torch.testing.assert_close(fused, written)
+
+
 def test_rates_without_gradient_do_not_keep_the_input() -> None:
     saved: list[Tensor] = []
     h = torch.randn(4, 1000, requires_grad=True)

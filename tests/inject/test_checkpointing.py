@@ -113,6 +113,24 @@ def test_rates_that_only_checkpointed_parts_use(reentrant: bool) -> None:
         assert plain.abs().max() > 0
 
 
+@pytest.mark.parametrize("how", [None, "non-reentrant", "reentrant"])
+def test_rates_of_ones_own_get_their_gradient(how: str | None) -> None:
+    torch.manual_seed(0)
+    model = Stack(how)
+    modulator = sacm.attach(model, channels=CHANNELS)
+    modulator.probed = True
+    for site in modulator.sites:
+        site.stated = sacm.SiteLayout(0)
+    rates = torch.full((6,), 0.3, requires_grad=True)
+    torch.manual_seed(1)
+    with modulator.forced_rates(rates.clone()):
+        loss = model(windows()).square().mean()
+    loss.backward()
+    assert rates.grad is not None
+    assert rates.grad.abs().min() > 0
+    assert modulator.mapper.gamma.grad is None
+
+
 def test_a_whole_attached_model_may_be_checkpointed() -> None:
     found = []
     for whole in (False, True):

@@ -211,6 +211,19 @@ def test_a_window_that_needs_a_gradient_gets_it() -> None:
     torch.testing.assert_close(found, expected)
 
 
+def test_a_penalty_on_gradients_can_be_trained() -> None:
+    """Second derivatives, through masks and rates, as ordinary dropout has them."""
+    torch.manual_seed(0)
+    model = models.MLP()
+    modulator = attached(model)
+    x = windows().requires_grad_()
+    (gradient,) = torch.autograd.grad(model(x).square().sum(), x, create_graph=True)
+    gradient.square().sum().backward()
+    for parameter in (*modulator.parameters(), model.hidden[0].weight):
+        assert parameter.grad.isfinite().all()
+        assert parameter.grad.abs().max() > 0
+
+
 def test_masks_follow_the_seed_and_differ_from_step_to_step() -> None:
     torch.manual_seed(0)
     model = models.MLP()

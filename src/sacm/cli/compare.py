@@ -124,8 +124,11 @@ def run_comparison(
     from sacm.data import resolve
     from sacm.experiments.compare import compare
 
-    for folder in (runs, *([] if out is None else [out.parent])):
-        check_writable(folder)
+    check_writable(runs)
+    if out is not None:
+        check_writable(out.parent)
+        if out.is_dir():
+            raise ArgumentError(f"--out {out} is a folder: name a file in it, such as report.html.")
     data = resolve(settings.data, task=settings.task)
     show_notes(data.notes)
     found = compare(

@@ -10,6 +10,7 @@ import typer
 from sacm.cli.options import AsJson
 
 BACKBONE, STRATEGIES, SEEDS = "PatchTST", ["raw", "sacm"], [2022, 2023, 2024]
+EPOCHS = 30
 INTRODUCTION = (
     "Synth-12: trend, tones and bursts under noise that comes and goes (sigma 0.5). A small "
     f"{BACKBONE} learns to forecast the clean signal from noisy windows, with its own dropout "
@@ -22,6 +23,9 @@ def demo(
     folder: Annotated[Path, typer.Option(help="Where the runs and the report go.")] = Path(
         "sacm-demo"
     ),
+    epochs: Annotated[
+        int, typer.Option(help="Passes over the training windows, at most; fewer are quicker.")
+    ] = EPOCHS,
     as_json: AsJson = False,
 ) -> None:
     """Train a small network with and without SACM on a noisy signal, three seeds each.
@@ -43,7 +47,7 @@ def demo(
         backbone=BACKBONE,
         size="small",
         stride=16,
-        epochs=30,
+        epochs=epochs,
         learning_rate=1e-3,
     )
     run_comparison(
@@ -54,5 +58,5 @@ def demo(
         Hardware(show_progress=not as_json),
         out=folder / "report.html",
         as_json=as_json,
-        command="sacm demo",
+        command="sacm demo" if epochs == EPOCHS else f"sacm demo --epochs {epochs}",
     )

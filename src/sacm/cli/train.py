@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sacm.cli import options
 
@@ -78,7 +78,6 @@ def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_js
     check_writable(runs)
     data = resolve(settings.data, task=settings.task)
     show_notes(data.notes)
-    settings = with_fitting_window(settings, data)
     run = training.train(settings, folder=runs, hardware=hardware, data=data)
     if os.environ.get("LOCAL_RANK", "0") != "0":  # the other processes of one run say nothing
         return
@@ -92,17 +91,6 @@ def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_js
         f"was {metrics['best_epoch']}, {metrics['train_seconds']:.1f} s of training."
     )
     print_run(run.folder)
-
-
-def with_fitting_window(settings: RunSettings, data: Any) -> RunSettings:
-    """Telemetry too short for the preset's windows of 100 rows gets shorter ones."""
-    if settings.task != "anomaly" or settings.input_len is not None:
-        return settings
-    held_out = len(data.train) // 5  # validation must hold a few windows, too
-    longest = min(held_out // 2, len(data.test))
-    return (
-        settings if longest >= 100 else settings.model_copy(update={"input_len": max(1, longest)})
-    )
 
 
 def print_run(folder: Path) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from sacm.core.distributed import rank
 from sacm.core.randomness import random_words
@@ -76,10 +75,11 @@ class _ApplyMask(torch.autograd.Function):
         return _scale(h, keep, mask)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
         h, keep, mask = ctx.saved_tensors
-        grad_h = _scale(grad, keep, mask)  # d out / d h = B / q
+        # d out / d h = B / q; gradients are on when a derivative of this derivative is wanted.
+        scale = composed if torch.is_grad_enabled() else _scale
+        grad_h = scale(grad, keep, mask)
         if not ctx.needs_input_grad[1]:
             return grad_h, None, None
         # d out / d q = h (1 - B / q) / q, summed over what each q covers.

@@ -143,14 +143,17 @@ def compare(
         raise ArgumentError("a comparison needs at least two strategies, such as raw and sacm.")
     if not numbers:
         raise ArgumentError("a comparison needs at least one seed.")
+    wanted = [
+        RunSettings.make(**{**base.model_dump(), "strategy": name, "seed": seed})
+        for seed in numbers
+        for name in names
+    ]
     data = resolve(base.data, task=base.task) if data is None else data
-    runs: list[Run] = []
-    for seed in numbers:
-        for name in names:
-            settings = RunSettings.make(**{**base.model_dump(), "strategy": name, "seed": seed})
-            if on_start is not None:
-                on_start(settings, len(runs) + 1, len(names) * len(numbers))
-            runs.append(train(settings, folder=folder, hardware=hardware, data=data))
+    runs = []
+    for number, settings in enumerate(wanted, 1):
+        if on_start is not None:
+            on_start(settings, number, len(wanted))
+        runs.append(train(settings, folder=folder, hardware=hardware, data=data))
     return compare_runs(runs)
 
 

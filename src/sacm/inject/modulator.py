@@ -16,7 +16,6 @@ from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.inject.functional import FunctionalCoverage
 from sacm.inject.probe import Probe, Tap
-from sacm.inject.repeatable import repeatable
 from sacm.inject.sites import InsertedSite, Site
 from sacm.inject.state import Call, ModulationState
 from sacm.inject.summary import summarise
@@ -129,13 +128,14 @@ class CapacityModulator(nn.Module):
             self.probe(Call(model, args, kwargs))
         forced = self.state.forced
         if forced is None:
-            self.state.rates = repeatable(self.rates_of, window, self.parameters())
+            self.state.rates, sources = self.rates_of(window), [window, *self.parameters()]
         elif forced.shape[0] != window.shape[0]:
             raise ArgumentError(
                 f"{forced.shape[0]} forced rates were given for a batch of {window.shape[0]}."
             )
         else:
-            self.state.rates = forced.to(window.device)
+            self.state.rates, sources = forced.to(window.device), [forced]
+        self.state.sources = [source for source in sources if source.requires_grad]
 
     def after_forward(self, model: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """Forward hook of the attached model, called even if it raised."""

@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 
-def repeatable(
-    rates_of: Callable[[Tensor], Tensor], window: Tensor, parameters: Iterable[nn.Parameter]
-) -> Tensor:
-    """`rates_of(window)` `[B]` for parts of a model that are differentiated one by one.
+def repeatable(rates: Tensor, sources: Sequence[Tensor]) -> Tensor:
+    """The same rates `[B]`, for parts of a model that are differentiated one by one.
 
     Reentrant activation checkpointing runs a backward of its own for every part, and the first one
-    would free the graph of the rates, which all of them share.
+    would free the graph that leads from the rates to their `sources`, which all parts share.
     """
-    if torch.compiler.is_compiling() or not torch.is_grad_enabled():
-        return rates_of(window)
-    rates: Tensor = _Repeatable.apply(rates_of, window, *parameters)
-    return rates
+    with torch.enable_grad():
+        again: Tensor = _Repeatable.apply([rates], *sources)
+    return again
 
 
 class _Repeatable(torch.autograd.Function):
-    """Keeps its graph as an attribute, which no backward frees; it goes with the rates."""
+    """Keeps the rates as an attribute, out of autograd's sight, and their graph with them."""
 
     @staticmethod
-    def forward(ctx: Any, rates_of: Callable[[Tensor], Tensor], *sources: Tensor) -> Tensor:
-        with torch.enable_grad():
-            ctx.rates = rates_of(sources[0])
+    def forward(ctx: Any, hidden: list[Tensor], *sources: Tensor) -> Tensor:
+        (ctx.rates,) = hidden
         ctx.sources = sources
-        rates: Tensor = ctx.rates.detach()
-        return rates
+        return hidden[0].detach()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        needed = ctx.needs_input_grad[1:]
-        wanted = [
-            source for source, is_needed in zip(ctx.sources, needed, strict=True) if is_needed
-        ]
-        found = iter(
-            torch.autograd.grad(ctx.rates, wanted, grad, retain_graph=True, allow_unused=True)
+        found = torch.autograd.grad(
+            ctx.rates, ctx.sources, grad, retain_graph=True, allow_unused=True
         )
-        return None, *(next(found) if is_needed else None for is_needed in needed)
+        return None, *found

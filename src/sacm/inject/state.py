@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from sacm.inject.repeatable import repeatable
 
 
 @dataclass
@@ -29,6 +31,8 @@ class ModulationState:
     """
 
     rates: Tensor | None = None  # [B], with its graph
+    sources: Sequence[Tensor] = ()  # what that graph leads to
+    repeated: bool = False  # whether the backward of the rates may run more than once
     scores: Tensor | None = None  # [B], detached
     forced: Tensor | None = None  # [B], set by `forced_rates`
     call: Call | None = None
@@ -38,6 +42,7 @@ class ModulationState:
     def begin(self, call: Call) -> None:
         """Forget the last forward before anything of the next can fail."""
         self.rates = self.scores = None
+        self.sources, self.repeated = (), False
         self.keep_by_place = {}
         self.call = call
 
@@ -49,8 +54,11 @@ class ModulationState:
         """Keep probabilities `q = 1 - p` `[B]`; None outside of a training forward or backward."""
         if self.rates is None or (self.call is None and not _in_backward()):
             return None
-        # Reentrant checkpointing runs a part first without gradients, then again with them.
         place = like.device, torch.is_grad_enabled()
+        if self.rates.requires_grad and not torch.is_grad_enabled() and not self.repeated:
+            # Reentrant checkpointing runs a part without gradients now, and with them in backward.
+            self.rates, self.repeated = repeatable(self.rates, self.sources), True
+            self.keep_by_place = {}
         found = self.keep_by_place.get(place)
         if found is None:
             found = self.keep_by_place[place] = 1 - self.rates.to(like.device)

@@ -30,9 +30,11 @@ class Anomaly(Task[AnomalyData]):
     name = "anomaly"
 
     def complete(self, settings: RunSettings, data: AnomalyData) -> RunSettings:
+        # Short telemetry gets windows of which validation holds a few.
+        longest = min(len(data.train) // 10, len(data.test))
         return settings.model_copy(
             update={
-                "input_len": settings.input_len or _WINDOW,
+                "input_len": settings.input_len or min(_WINDOW, max(1, longest)),
                 "batch_size": settings.batch_size or _BATCH,
                 "select": settings.select or "loss",
             }

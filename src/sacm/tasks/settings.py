@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import PurePath
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -11,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from sacm.backbones.registry import Size, entry
 from sacm.errors import ArgumentError
 from sacm.strategies.registry import canonical
+
+_FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npy", ".npz", ".ts")
 
 TaskName = Literal["forecasting", "classification", "anomaly"]
 Selection = Literal["mae", "mse", "accuracy", "loss"]
@@ -76,7 +79,9 @@ class RunSettings(BaseModel):
         """A readable name that ends in a hash of the settings and the data."""
         record = json.dumps({**self.model_dump(), "fingerprint": fingerprint}, sort_keys=True)
         digest = hashlib.sha256(record.encode()).hexdigest()[:10]
-        data = self.data.replace("\\", "/").rsplit("/", 1)[-1].rsplit(".csv", 1)[0]
+        data = PurePath(self.data).name
+        if PurePath(self.data).suffix in _FILE_SUFFIXES:
+            data = PurePath(self.data).stem
         strategy = "".join(c if c.isalnum() else "-" for c in self.strategy).strip("-")
         parts = [data, self.backbone, strategy, f"seed{self.seed}", digest]
         return "_".join(parts)

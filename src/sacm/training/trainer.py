@@ -13,12 +13,12 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor, nn
 
-from sacm.backbones.base import Backbone
+from sacm.backbones.base import Backbone, Detector
 from sacm.data.batches import WindowBatches
 from sacm.data.fingerprint import fingerprint
 from sacm.data.load import resolve
 from sacm.data.prepare import SplitWindows
-from sacm.errors import SACMError
+from sacm.errors import ArgumentError, SACMError
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
@@ -70,12 +70,7 @@ def train(
     run = Run(Path(folder) / settings.run_id(mark))
     if run.finished:
         return run
-    fabric = Fabric(
-        accelerator=hardware.accelerator,
-        devices=hardware.devices,
-        precision=settings.precision,
-        loggers=[make_logger(kind, run.folder) for kind in hardware.loggers],
-    )
+    fabric = make_fabric(hardware, settings, run)
     fabric.launch()
     if fabric.is_global_zero:
         write_json(run.folder / "config.json", settings.model_dump())
@@ -87,6 +82,24 @@ def train(
             write_json(run.folder / "failure.json", {"reason": str(error)})
         raise
     return run
+
+
+def make_fabric(hardware: Hardware, settings: RunSettings, run: Run) -> Fabric:
+    """Lightning's access to the devices."""
+    loggers = [make_logger(kind, run.folder) for kind in hardware.loggers]
+    try:
+        return Fabric(
+            accelerator=hardware.accelerator,
+            devices=hardware.devices,
+            precision=settings.precision,
+            loggers=loggers,
+        )
+    except (ValueError, RuntimeError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise ArgumentError(
+            f"accelerator {hardware.accelerator!r} with devices {hardware.devices!r} cannot be "
+            f"used here: {reason}"
+        ) from None
 
 
 @dataclass
@@ -161,9 +174,8 @@ class Training:
         self.optimizer = make_optimizer(model, self.strategy_run, self.settings)
         compiled: Any = torch.compile(model) if self.settings.compile else model
         self.wrapped, self.wrapped_optimizer = self.fabric.setup(compiled, self.optimizer)
-        for method in ("training_loss", "auxiliary_loss"):
-            if hasattr(model, method):
-                self.wrapped.mark_forward_method(method)
+        if isinstance(model, Detector):  # its loss is what runs the forward
+            self.wrapped.mark_forward_method("training_loss")
 
     def run(self) -> None:
         """Train to the end, test, and leave a finished run folder."""

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from sacm.cli.compare import split_seeds, split_strategies
+from sacm.errors import ArgumentError
+from sacm.experiments.compare import Comparison
+from tests.cli.conftest import Command, Example
+
+SMALL = ("--backbone", "iTransformer", "--size", "small", "--epochs", 1)
+
+
+def arguments(task: str, data: Path) -> tuple[object, ...]:
+    lengths = {"forecasting": ("--input-len", 12, "--horizon", 4), "anomaly": ("--input-len", 12)}
+    return ("compare", task, "--data", data, *SMALL, *lengths.get(task, ()))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("raw,sacm", ["raw", "sacm"]),
+        (" raw , sacm(p_max=0.4,gamma=2) ,", ["raw", "sacm(p_max=0.4,gamma=2)"]),
+        ("selective(mask=u)+sacm", ["selective(mask=u)+sacm"]),
+    ],
+)
+def test_commas_inside_parentheses_belong_to_a_strategy(text, parts):
+    assert split_strategies(text) == parts
+
+
+def test_texts_that_are_no_lists():
+    with pytest.raises(ArgumentError, match="the parentheses do not match"):
+        split_strategies("raw,sacm(p_max=0.4")
+    with pytest.raises(ArgumentError, match="expected whole numbers separated by commas"):
+        split_seeds("2022;2023")
+
+
+def test_tables_sentences_and_a_report(sacm: Command, example: Example):
+    command = (*arguments("forecasting", example.series), "--seeds", "1,2", "--out", "out/r.html")
+    done = sacm(*command)
+    assert done.code == 0, done.err
+    assert "Test results over 2 seeds: 1, 2" in done.out
+    assert "MSE, raw units" in done.out
+    assert "Over 2 seeds, sacm " in done.out
+    assert "paired t-test" in done.out
+    assert "report: out/r.html" in done.out
+    assert "[4/4] iTransformer, sacm, seed 2" in done.err
+    assert Path("out/r.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_json_is_a_comparison_and_its_command_repeats_it(sacm: Command, example: Example):
+    strategies = "raw,sacm(p_max=0.4,gamma=2)"
+    first = sacm(
+        *arguments("forecasting", example.series),
+        *("--strategies", strategies, "--seeds", "3", "--set", "width=16"),
+        *("--train-fraction", 0.8, "--stride", 2, "--lr", 1e-3, "--json", "--out", "r.html"),
+    )
+    assert first.code == 0, first.err
+    record = json.loads(first.out)
+    found = Comparison.from_dict(record)
+    assert found.strategies == ("raw", "sacm(p_max=0.4,gamma=2.0)")
+    assert found.settings["overrides"] == {"width": 16}
+    assert record["report"] == "r.html"
+    assert record["headline"][0].endswith("One seed cannot tell a difference from chance.")
+    page = Path("r.html").read_text(encoding="utf-8")
+    command = page[page.index("<pre>sacm ") + len("<pre>sacm ") : page.index("</pre>")]
+    again = sacm(*shlex.split(command.replace("&#x27;", "'")), "--json")
+    assert again.code == 0, again.err
+    assert Comparison.from_dict(json.loads(again.out)) == found
+    assert len(list(Path("runs").iterdir())) == 2
+
+
+@pytest.mark.parametrize("task", ["classification", "anomaly"])
+def test_the_other_tasks(sacm: Command, example: Example, task):
+    data = {"classification": example.cases, "anomaly": example.telemetry}[task]
+    done = sacm(*arguments(task, data), "--seeds", "1", "--out", "r.html")
+    assert done.code == 0, done.err
+    expected = {"classification": "balanced accuracy", "anomaly": "random instead of sacm"}
+    assert expected[task] in done.out
+
+
+WRONG = [
+    ("--strategies raw", "at least two strategies"),
+    ("--strategies raw,sacm(", "the parentheses do not match"),
+    ("--strategies raw,scam", "Did you mean 'sacm'"),
+    ("--strategies raw,raw", "strategy raw is named twice"),
+    ("--strategies raw,fixed(2)", "needs a rate in [0, 1)"),
+    ("--seeds one", "expected whole numbers"),
+    ("--seeds 1,1", "seed 1 is named twice"),
+    ("--seeds ,", "at least one seed"),
+    ("--seeds 1,-1", "seed = -1"),
+    ("--horizon 5000", "a window needs"),
+    ("--train-fraction 2", "train_fraction = 2.0"),
+    ("--out {series}/inside/r.html", "cannot be made: Not a directory"),
+    ("--out {folder}", "is a folder: name a file in it"),
+    ("--backbone Nothing", "no backbone 'Nothing'"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), WRONG)
+def test_wrong_usage_is_one_sentence(sacm: Command, example: Example, words, sentence):
+    rest = words.format(series=example.series, folder=example.folder).split()
+    done = sacm(*arguments("forecasting", example.series), *rest)
+    assert done.code == 2, done.err
+    last = done.err.strip().splitlines()[-1]
+    assert last.startswith("Error: ")
+    assert sentence in last
+    assert "Traceback" not in done.err
+    assert done.out == ""
+    assert not list(Path().glob("runs/*/metrics.json"))
