@@ -237,5 +237,15 @@ def test_a_folded_layout_gives_each_row_its_owners_rate(layout: SiteLayout) -> N
         assert _standard_errors(kept, 2000, float(keep[owner])) <= 4
 
 
+def test_the_result_lies_in_memory_like_the_input() -> None:
+    """So that what follows is not slowed down, and folding back needs no copy."""
+    rates = torch.full((4,), 0.3)
+    for kind in ("contiguous", "permuted", "channels_last"):
+        h = MAKE[kind](4, 30)
+        assert adaptive_dropout(h, rates).stride() == h.stride(), kind
+    h = torch.randn(5, 12, 7).transpose(0, 1)
+    assert SiteLayout(0, 3, batch_major=False).drop(h, 1 - rates, h.shape).stride() == h.stride()
+
+
 def test_an_empty_activation_passes() -> None:
     assert adaptive_dropout(torch.zeros(3, 0), torch.full((3,), 0.5)).shape == (3, 0)

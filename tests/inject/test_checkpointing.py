@@ -146,6 +146,35 @@ def test_a_whole_attached_model_may_be_checkpointed() -> None:
         torch.testing.assert_close(again, plain)
 
 
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_checkpointed_function_is_not_taken_for_a_module(reentrant: bool) -> None:
+    """Its re-run is beyond reach; that shows, as an error of torch's or as a warning of ours."""
+
+    class Inline(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.linear = nn.Linear(CHANNELS, 8), nn.Linear(8, 8)
+
+        def part(self, h: Tensor) -> Tensor:
+            return F.dropout(torch.relu(self.linear(h)), 0.5, self.training)
+
+        def forward(self, x: Tensor) -> Tensor:
+            h = self.embed(x)
+            if not torch.is_grad_enabled():
+                return self.part(h)
+            return checkpoint(self.part, h, use_reentrant=reentrant)
+
+    model = Inline()
+    sacm.attach(model, channels=CHANNELS, coverage="all", example_inputs=windows())
+    if reentrant:
+        with pytest.warns(sacm.SACMWarning, match="Inline:dropout: drops without gradients"):
+            model(windows())
+    else:
+        loss = model(windows()).sum()
+        with pytest.raises(torch.utils.checkpoint.CheckpointError, match="different number"):
+            loss.backward()
+
+
 def test_backward_may_run_twice_where_torch_allows_it() -> None:
     torch.manual_seed(0)
     model = Stack(None)

@@ -42,6 +42,13 @@ class InformerConfig:
     label_len: int | None = None
     dropout: float = 0.05
 
+    def __post_init__(self) -> None:
+        if min(self.factor, self.encoder_layers, self.decoder_layers) < 1:
+            raise ArgumentError(
+                "Informer: factor, encoder_layers and decoder_layers must be at least 1, got "
+                f"{self.factor}, {self.encoder_layers} and {self.decoder_layers}."
+            )
+
 
 SMALL = InformerConfig(width=64, heads=4, hidden=128)
 
@@ -182,7 +189,10 @@ class Informer(Forecaster):
         super().__init__(input_len=input_len, horizon=horizon, channels=channels)
         self.calendar_sizes = calendar_sizes
         self.label_len = input_len // 2 if config.label_len is None else config.label_len
-        check_config(config, self.label_len, input_len)
+        if not 0 <= self.label_len <= input_len:
+            raise ArgumentError(
+                f"Informer: label_len must be in 0…{input_len}, got {self.label_len}."
+            )
         decoder_len = self.label_len + horizon
         self.encoder_tokens = Tokens(
             channels,
@@ -220,14 +230,3 @@ class Informer(Forecaster):
         for layer in self.decoder:
             y = layer(y, memory)
         return self.head(self.norm(y[:, -self.horizon :]))
-
-
-def check_config(config: InformerConfig, label_len: int, input_len: int) -> None:
-    """Refuse sizes with which the network cannot be built."""
-    if not 0 <= label_len <= input_len:
-        raise ArgumentError(f"Informer: label_len must be in 0…{input_len}, got {label_len}.")
-    if min(config.factor, config.encoder_layers, config.decoder_layers) < 1:
-        raise ArgumentError(
-            "Informer: factor, encoder_layers and decoder_layers must be at least 1, got "
-            f"{config.factor}, {config.encoder_layers} and {config.decoder_layers}."
-        )

@@ -42,6 +42,13 @@ class PatchTSTConfig:
     dropout: float = 0.1
     head_dropout: float = 0.0
 
+    def __post_init__(self) -> None:
+        if min(self.patch, self.stride) < 1:
+            raise ArgumentError(
+                "PatchTST: patch and stride must be at least 1, got "
+                f"{self.patch} and {self.stride}."
+            )
+
 
 @dataclass(frozen=True)
 class PatchTSTClassifierConfig(PatchTSTConfig):
@@ -69,11 +76,6 @@ class Encoder(nn.Module):
 
     def __init__(self, config: PatchTSTConfig, *, input_len: int) -> None:
         super().__init__()
-        if config.patch < 1 or config.stride < 1:
-            raise ArgumentError(
-                f"PatchTST: patch and stride must be at least 1, got {config.patch} and "
-                f"{config.stride}."
-            )
         self.stride = config.stride
         self.patch = min(config.patch, input_len + config.stride)
         patches = count_patches(input_len, patch=self.patch, stride=self.stride)

@@ -163,9 +163,9 @@ def show(found: Comparison, out: Path | None, *, as_json: bool) -> None:
 
     from sacm.cli.output import note, show_json
     from sacm.reports.compare_tables import (
-        LEGEND,
         NARROW,
         NARROW_COST,
+        NARROW_LEGEND,
         cost_table,
         paired_table,
     )
@@ -182,6 +182,6 @@ def show(found: Comparison, out: Path | None, *, as_json: bool) -> None:
         console.print(sentence, highlight=False, markup=False)
     if found.paper is not None and found.paper_differences:
         note(f"Not the paper's settings: {'; '.join(found.paper_differences)}.")
-    note(LEGEND)
+    note(NARROW_LEGEND)
     if out is not None:
         typer.echo(f"report: {out}")

@@ -34,12 +34,16 @@ def demo(
 
     Example: sacm demo
     """
+    import torch
+
     from sacm.cli.compare import run_comparison
     from sacm.cli.output import note
     from sacm.tasks.settings import RunSettings
     from sacm.training import Hardware
 
     note(INTRODUCTION)
+    # Tensors this small gain nothing from a second thread, and wait long for it on a busy machine.
+    torch.set_num_threads(1)
     # Fewer training windows and larger steps than the paper's preset: it ends in good time.
     settings = RunSettings.make(
         task="forecasting",

@@ -21,8 +21,9 @@ class SACMConfig:
     of the 2C + 2 learnable scalars. detrend, log_norm, sfm_anchor: the ablations of the scorer.
     score_range: normalise scores by the batch's own minimum and maximum (the paper), or by running
     averages of them, for very small or very uneven batches. global_batch: under torch.distributed
-    the batch is that of all processes. nonfinite: windows with NaN or infinity either make the
-    rates NaN, as they make the loss, or get p_max and leave the others' rates alone.
+    the batch is that of all processes. nonfinite: a window with NaN makes all rates NaN, as it
+    makes the loss, and one with infinity counts as very large; or both get p_max and leave the
+    others' rates alone.
     """
 
     p_min: float = 0.05

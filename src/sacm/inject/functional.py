@@ -4,7 +4,7 @@
 dropout inside `nn.MultiheadAttention` have no module to replace. Each module whose forward makes
 such calls (its owner) runs under a torch-function mode that turns them into adaptive sites; the
 owner rather than the model, so that activation checkpointing, which re-runs modules, is covered
-too.
+too. What is checkpointed as a plain function re-runs outside of its owner, and is not.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import functools
 import inspect
 import math
 import types
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from sacm.errors import SACMWarning
 from sacm.inject.discover import check_matches, matches
 from sacm.inject.layout import SiteLayout
 from sacm.inject.sites import Site, feature_shape
@@ -124,6 +126,7 @@ class OwnerForward:
         self.ran = False
         self.sites: dict[tuple[str, int], Site] = {}
         self.calls: dict[str, int] = {}
+        self.differentiable = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The module's own forward, with its functional dropout made adaptive in training."""
@@ -131,7 +134,8 @@ class OwnerForward:
             return self.own_forward(*args, **kwargs)
         self.ran = True
         stack = self.coverage.stack
-        outer_calls, self.calls = self.calls, {}
+        outer = self.calls, self.differentiable
+        self.calls, self.differentiable = {}, torch.is_grad_enabled()
         stack.append(self)
         try:
             if len(stack) > 1:
@@ -140,7 +144,7 @@ class OwnerForward:
                 return self.own_forward(*args, **kwargs)
         finally:
             stack.pop()
-            self.calls = outer_calls
+            self.calls, self.differentiable = outer
 
     @property
     def own_forward(self) -> Any:
@@ -209,6 +213,14 @@ def _drop(owner: OwnerForward, site: Site, h: Tensor, mask_shape: Sequence[int])
     """Adaptive dropout at a functional site; during a probe, show the activation instead."""
     tap = owner.coverage.tap
     if tap is None:
+        if owner.differentiable and not torch.is_grad_enabled():
+            warnings.warn(
+                f"{site.name}: drops without gradients in a forward that has them; if this is "
+                "reentrant checkpointing of a function, its re-run drops at another rate: use "
+                "use_reentrant=False, or make the function a module.",
+                SACMWarning,
+                stacklevel=2,
+            )
         return site.drop(h, mask_shape)
     changed = tap(site, h)
     return h if changed is None else changed

@@ -28,12 +28,18 @@ NARROW_COST = ("strategy", "epochs", "seconds", "rate mean", "rate spread", "n")
 NARROW = ("metric", "strategy", "mean ± std", "gain", "W/T/L", "p (t)", "p (W)", "n")
 _BASELINE = ("",) * 6  # of the first strategy, which is not measured by itself
 
+_TESTS = (
+    "W/T/L: seeds won, tied, lost. p: two-sided paired t-test and Wilcoxon's signed-rank test, not "
+    "corrected for the number of metrics; with n pairs Wilcoxon's p cannot fall below 2^(1−n)."
+)
 LEGEND = (
-    "mean ± sample deviation over n seeds. difference and gain: against the first strategy, "
-    "positive is better; gain is that of the means, in percent, and its interval the bootstrap of "
-    "the seeds' own gains. W/T/L: seeds won, tied, lost. p: two-sided paired t-test and Wilcoxon's "
-    "signed-rank test, not corrected for the number of metrics; with n pairs Wilcoxon's p cannot "
-    "fall below 2^(1-n)."
+    "Mean ± sample deviation over n seeds. Difference and gain: against the first strategy, "
+    "positive is better; gain is that of the means, and its interval the bootstrap of the seeds' "
+    f"own gains, in percent. {_TESTS}"
+)
+NARROW_LEGEND = (
+    "Mean ± sample deviation over n seeds. Gain: of the means against the first strategy, positive "
+    f"is better. {_TESTS}"
 )
 
 

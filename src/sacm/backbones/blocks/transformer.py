@@ -34,7 +34,7 @@ class EncoderLayer(nn.Module):
         attention: nn.Module | None = None,
     ) -> None:
         super().__init__()
-        self.attention = attention or Attention(width, heads, dropout)
+        self.attention = Attention(width, heads, dropout) if attention is None else attention
         self.attention_norm = nn.LayerNorm(width)
         self.mlp = MLP(width, hidden, dropout)
         self.mlp_norm = nn.LayerNorm(width)
