@@ -69,8 +69,8 @@ def test_a_page_says_what_the_headline_says(pages, cases, task):
 
 def test_adjusted_scores_stand_beside_random_ones(pages):
     said = "".join(Page(pages["anomaly"]).text)
-    assert "random instead of raw" in said
-    assert "random instead of sacm" in said
+    assert "random (raw)" in said
+    assert "random (sacm)" in said
     assert "VUS-PR" in said
     assert "Random scores that raise as many alarms reach" in said
 

@@ -35,8 +35,8 @@ def test_one_row_a_strategy(tmp_path):
 def test_the_papers_rows_stand_below_ours(tmp_path):
     ili = {"data": "ILI", "backbone": "PatchTST"}
     table = paired_table(compare_runs(write_pairs(tmp_path, "mse", [3.0], [2.0], **ili)))
-    assert [row.cells[1] for row in table.rows] == ["raw", "sacm", "raw, paper", "sacm, paper"]
-    paper = cells(table, "sacm, paper")
+    assert [row.cells[1] for row in table.rows] == ["raw", "sacm", "raw (paper)", "sacm (paper)"]
+    paper = cells(table, "sacm (paper)")
     assert paper["mean ± std"] == "2.8384 ± 0.1953"
     assert (paper["gain"], paper["W/T/L"], paper["p (t)"]) == ("+16.5 %", "5/0/0", "0.004")
     assert paper["n"] == "5"
@@ -51,14 +51,15 @@ def test_random_scores_have_their_row_under_point_adjustment(tmp_path):
     ]
     table = paired_table(compare_runs(runs))
     assert [row.cells[:3] for row in table.rows] == [
-        ("F1, point-adjusted", "raw", "0.9000"),
-        ("", "random instead of raw", "0.8000"),
+        ("F1 (PA)", "raw", "0.9000"),
+        ("", "random (raw)", "0.8000"),
         ("", "sacm", "0.9000"),
-        ("", "random instead of sacm", "0.8000"),
+        ("", "random (sacm)", "0.8000"),
         ("precision", "raw", "–"),
         ("", "sacm", "–"),
     ]
     assert table.rows[2].cells[3] == "+0.00 pp"
+    assert table.rows[1].cells[3:9] == ("",) * 6
 
 
 def test_costs_settings_and_environment(tmp_path):

@@ -15,7 +15,8 @@ def test_a_significant_gain(tmp_path):
     assert said(tmp_path, [1.0, 1.1, 1.2], [0.90, 0.99, 1.09]) == (
         "Over 3 seeds, sacm lowers the MSE of PatchTST on waves from 1.100 (raw) to 0.9933, "
         "a gain of 9.7 % (better in 3 of 3). "
-        "The difference is significant (paired t-test, p < 0.001, n = 3)."
+        "The difference is significant (paired t-test, p < 0.001, n = 3), "
+        "but 3 seeds are few to conclude from."
     )
 
 
@@ -30,7 +31,18 @@ def test_a_loss_is_called_a_loss(tmp_path):
     sentence = said(tmp_path, [0.90, 0.99, 1.09], [1.0, 1.1, 1.2])
     assert "raises the MSE" in sentence
     assert "a loss of 10.7 % (better in 0 of 3)" in sentence
-    assert "It is significantly worse (paired t-test, p < 0.001, n = 3)." in sentence
+    assert "It is significantly worse (paired t-test, p < 0.001, n = 3), but" in sentence
+
+
+def test_five_seeds_may_conclude(tmp_path):
+    raw = [1.0, 1.1, 1.2, 1.3, 1.4]
+    sentence = said(tmp_path, raw, [0.9, 0.99, 1.09, 1.21, 1.3])
+    assert sentence.endswith("The difference is significant (paired t-test, p < 0.001, n = 5).")
+
+
+def test_a_difference_too_small_to_print(tmp_path):
+    sentence = said(tmp_path, [1.0, 1.0], [1.0001, 1.0])
+    assert "to 1.000, less than 0.1 % (better in 0 of 2, equal in 1)" in sentence
 
 
 def test_one_seed_claims_nothing(tmp_path):
@@ -64,7 +76,7 @@ def test_point_adjustment_is_never_said_alone(tmp_path):
         for s, row in rows.items()
     ]
     first, second = headline(compare_runs(runs))
-    assert "raises the F1, point-adjusted" in first
+    assert "raises the point-adjusted F1 of TranAD on waves" in first
     assert "Random scores that raise as many alarms reach 0.7500 (raw) and 0.8500" in first
     assert second == (
         "Other measures: F1 0.2000 → 0.1000 (−50.0 %); VUS-PR undefined for every pair of runs."

@@ -11,7 +11,8 @@ from sacm.reports import wording
     [
         (0.30921, "0.3092"),
         (3.0, "3.000"),
-        (12345.6, "1.235e+04"),
+        (12345.6, "12346"),
+        (12345678.9, "1.235e+07"),
         (1234.4, "1234"),
         (-0.5, "−0.5000"),
         (0.0, "0.000"),
@@ -26,13 +27,14 @@ def test_numbers(value, text):
 def test_spread_has_the_decimals_of_the_mean():
     assert wording.mean_and_spread(Summary(3, 12.3456, 0.000123)) == "12.35 ± 0.00"
     assert wording.mean_and_spread(Summary(1, 0.5, None)) == "0.5000"
-    assert wording.mean_and_spread(Summary(2, 2e6, 1e5)) == "2.000e+06 ± 1.000e+05"
+    assert wording.mean_and_spread(Summary(2, 2e6, 1e5)) == "(2.000 ± 0.100)e6"
     assert wording.mean_and_spread(None) == "–"
 
 
 def test_signs_are_minus_signs():
     assert wording.percent(-1.26) == "−1.3 %"
     assert wording.percent(None) == "–"
+    assert wording.percent(-0.01) == "+0.0 %"
     assert wording.difference(-0.012, share=True, like=0.5) == "−1.20 pp"
     assert wording.difference(0.00412, share=False, like=0.31) == "+0.0041"
 

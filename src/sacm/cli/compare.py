@@ -163,6 +163,7 @@ def show(found: Comparison, out: Path | None, *, as_json: bool) -> None:
 
     from sacm.cli.output import note, show_json
     from sacm.reports.compare_tables import (
+        ANOMALY_LEGEND,
         NARROW,
         NARROW_COST,
         NARROW_LEGEND,
@@ -183,5 +184,7 @@ def show(found: Comparison, out: Path | None, *, as_json: bool) -> None:
     if found.paper is not None and found.paper_differences:
         note(f"Not the paper's settings: {'; '.join(found.paper_differences)}.")
     note(NARROW_LEGEND)
+    if found.task == "anomaly":
+        note(ANOMALY_LEGEND)
     if out is not None:
         typer.echo(f"report: {out}")

@@ -11,23 +11,25 @@ from sacm.errors import ArgumentError
 class Metric:
     """One number of a run's row.
 
-    `share` marks values between 0 and 1, whose differences are percentage points. `random` names
-    the entry of the row that holds what random scores reach; it is shown wherever the metric is.
+    `label` stands in tables, `phrase` in sentences. `share` marks values between 0 and 1, whose
+    differences are percentage points. `random` names the entry of the row that holds what random
+    scores reach; it is shown wherever the metric is.
     """
 
     name: str
     label: str
+    phrase: str
     higher_is_better: bool
     share: bool = False
     random: str | None = None
 
 
-def _error(name: str, label: str) -> Metric:
-    return Metric(name, label, higher_is_better=False)
+def _error(name: str, label: str, phrase: str = "") -> Metric:
+    return Metric(name, label, phrase or label, higher_is_better=False)
 
 
-def _score(name: str, label: str, *, random: str | None = None) -> Metric:
-    return Metric(name, label, higher_is_better=True, share=True, random=random)
+def _score(name: str, label: str, phrase: str = "", *, random: str | None = None) -> Metric:
+    return Metric(name, label, phrase or label, higher_is_better=True, share=True, random=random)
 
 
 _METRICS = {
@@ -35,26 +37,31 @@ _METRICS = {
     for metric in (
         _error("mse", "MSE"),
         _error("mae", "MAE"),
-        _error("mse_raw", "MSE, raw units"),
-        _error("mae_raw", "MAE, raw units"),
+        _error("mse_raw", "MSE, raw units", "MSE in raw units"),
+        _error("mae_raw", "MAE, raw units", "MAE in raw units"),
         _score("accuracy", "accuracy"),
         _score("balanced_accuracy", "balanced accuracy"),
         _score("macro_f1", "macro F1"),
         _error("nll", "log loss"),
-        _score("f1_pa", "F1, point-adjusted", random="f1_pa_random"),
-        _score("precision_pa", "precision, point-adjusted"),
-        _score("recall_pa", "recall, point-adjusted"),
-        _score("f1_pa_best", "F1, point-adjusted, best threshold", random="f1_pa_best_random"),
+        _score("f1_pa", "F1 (PA)", "point-adjusted F1", random="f1_pa_random"),
+        _score("precision_pa", "precision (PA)", "point-adjusted precision"),
+        _score("recall_pa", "recall (PA)", "point-adjusted recall"),
+        _score(
+            "f1_pa_best",
+            "best F1 (PA)",
+            "point-adjusted F1 at its best threshold",
+            random="f1_pa_best_random",
+        ),
         _score("f1", "F1"),
         _score("precision", "precision"),
         _score("recall", "recall"),
-        _score("f1_best", "F1, best threshold"),
-        _score("f1_pak_area", "F1, area under PA%K"),
+        _score("f1_best", "best F1", "F1 at its best threshold"),
+        _score("f1_pak_area", "PA%K area", "area under F1 of PA%K"),
         _score("auc_pr", "AUC-PR"),
         _score("auc_roc", "AUC-ROC"),
         _score("vus_pr", "VUS-PR"),
-        _score("f1_affiliation", "F1, affiliation"),
-        _score("f1_range", "F1, range-based"),
+        _score("f1_affiliation", "affiliation F1"),
+        _score("f1_range", "range-based F1"),
     )
 }
 

@@ -10,6 +10,7 @@ from sacm.experiments.compare import Comparison
 from sacm.experiments.measures import leading, metric
 from sacm.reports import evidence, figures
 from sacm.reports.compare_tables import (
+    ANOMALY_LEGEND,
     LEGEND,
     cost_table,
     environment_table,
@@ -77,13 +78,7 @@ def _results(comparison: Comparison) -> Section:
         said = f"These runs differ from the paper's: {departs}." if departs else same
         parts.append(paragraph(f"The paper's row is over {comparison.paper.n} seeds. {said}"))
     if comparison.task == "anomaly":
-        parts.append(
-            paragraph(
-                "Point adjustment counts a whole anomaly as found when a single point of it is, so "
-                "random scores do well under it: compare with the rows beside it and with the "
-                "unadjusted measures."
-            )
-        )
+        parts.append(paragraph(ANOMALY_LEGEND, note=True))
     for pair in comparison.pairs:
         if pair.reason:
             what = f"{metric(pair.metric).label} ({pair.strategy}): {pair.reason}."

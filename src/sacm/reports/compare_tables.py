@@ -32,6 +32,11 @@ _TESTS = (
     "W/T/L: seeds won, tied, lost. p: two-sided paired t-test and Wilcoxon's signed-rank test, not "
     "corrected for the number of metrics; with n pairs Wilcoxon's p cannot fall below 2^(1−n)."
 )
+ANOMALY_LEGEND = (
+    "PA: point-adjusted, where a whole anomaly counts as found when a single point of it is. "
+    "Random: what random scores that raise as many alarms as a strategy reach under the same "
+    "adjustment. Best: with the threshold chosen by the labels, an upper bound."
+)
 LEGEND = (
     "Mean ± sample deviation over n seeds. Difference and gain: against the first strategy, "
     "positive is better; gain is that of the means, and its interval the bootstrap of the seeds' "
@@ -63,9 +68,9 @@ def _metric_rows(comparison: Comparison, name: str) -> Iterator[Row]:
         yield Row((*start, *cells, str(n)), group=number == 0)
         if known.random is not None and known.random in summary.metrics:
             chance = summary.metrics[known.random]
-            blank = (UNDEFINED,) * 6
-            start = ("", f"random instead of {summary.strategy}")
-            yield Row((*start, wording.mean_and_spread(chance), *blank, str(chance.n)), quiet=True)
+            start = ("", f"random ({summary.strategy})")
+            cells = (wording.mean_and_spread(chance), *_BASELINE)
+            yield Row((*start, *cells, str(chance.n)), quiet=True)
     if name == "mse" and comparison.paper is not None:
         yield from _paper_rows(comparison.paper)
 
@@ -92,7 +97,7 @@ def _paper_rows(paper: PaperRow) -> Iterator[Row]:
         return f"{mean:.4f} ± {std:.4f}"
 
     n = str(paper.n)
-    yield Row(("", "raw, paper", cell(paper.raw_mean, paper.raw_std), *_BASELINE, n), quiet=True)
+    yield Row(("", "raw (paper)", cell(paper.raw_mean, paper.raw_std), *_BASELINE, n), quiet=True)
     gained = paper.raw_mean - paper.sacm_mean
     found = (
         wording.difference(gained, share=False, like=paper.raw_mean),
@@ -102,7 +107,7 @@ def _paper_rows(paper: PaperRow) -> Iterator[Row]:
         f"{paper.p_value:.3f}",
         UNDEFINED,
     )
-    yield Row(("", "sacm, paper", cell(paper.sacm_mean, paper.sacm_std), *found, n), quiet=True)
+    yield Row(("", "sacm (paper)", cell(paper.sacm_mean, paper.sacm_std), *found, n), quiet=True)
 
 
 def cost_table(comparison: Comparison) -> Table:

@@ -8,6 +8,8 @@ from sacm.experiments.statistics import PairedComparison
 from sacm.reports.wording import count, number, p_equals, percent
 
 SIGNIFICANT = 0.05
+FEW = 5  # pairs, below which a t-test rests on hardly any spread
+_WORSE = "It is significantly worse"
 
 
 def headline(comparison: Comparison) -> list[str]:
@@ -30,11 +32,11 @@ def _main(comparison: Comparison, pair: MetricPair) -> list[str]:
     known = metric(pair.metric)
     place = f"{comparison.settings['backbone']} on {comparison.settings['data']}"
     if pair.result is None:
-        return [f"The {known.label} of {place} is {pair.reason}."]
+        return [f"The {known.phrase} of {place} is {pair.reason}."]
     result, base = pair.result, comparison.strategies[0]
     change = f"from {number(result.raw.mean)} ({base}) to {number(result.treated.mean)}"
     found = [
-        f"Over {count(pair.n, 'seed')}, {pair.strategy} {_verb(result)} the {known.label} of "
+        f"Over {count(pair.n, 'seed')}, {pair.strategy} {_verb(result)} the {known.phrase} of "
         f"{place} {change}{_gain(result)}{_record(result)}.",
         _chance(result),
     ]
@@ -49,13 +51,13 @@ def _main(comparison: Comparison, pair: MetricPair) -> list[str]:
 
 
 def _short(pair: MetricPair) -> str:
-    label = metric(pair.metric).label
+    phrase = metric(pair.metric).phrase
     if pair.result is None:
-        return f"{label} {pair.reason}"
+        return f"{phrase} {pair.reason}"
     result = pair.result
     chance = "" if result.t_test.p_value is None else f", {p_equals(result.t_test)}"
     return (
-        f"{label} {number(result.raw.mean)} → {number(result.treated.mean)} "
+        f"{phrase} {number(result.raw.mean)} → {number(result.treated.mean)} "
         f"({percent(result.gain_of_means)}{chance})"
     )
 
@@ -71,6 +73,8 @@ def _gain(result: PairedComparison) -> str:
     gain = result.gain_of_means
     if gain is None or result.improvement.mean == 0:
         return ""
+    if abs(gain) < 0.05:
+        return ", less than 0.1 %"
     return f", a {'gain' if gain > 0 else 'loss'} of {abs(gain):.1f} %"
 
 
@@ -89,6 +93,7 @@ def _chance(result: PairedComparison) -> str:
     said = f"paired t-test, {p_equals(test)}, n = {test.n}"
     if test.p_value >= SIGNIFICANT:
         return f"The difference is not significant ({said})."
-    if result.improvement.mean < 0:
-        return f"It is significantly worse ({said})."
-    return f"The difference is significant ({said})."
+    verdict = "The difference is significant" if result.improvement.mean > 0 else _WORSE
+    if test.n < FEW:
+        return f"{verdict} ({said}), but {test.n} seeds are few to conclude from."
+    return f"{verdict} ({said})."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from sacm.experiments.statistics import ConfidenceInterval, PairedTest, Summary, WinTieLoss
 
 UNDEFINED = "–"
@@ -11,6 +13,8 @@ def number(value: float | None, *, digits: int = 4) -> str:
     """A few significant digits."""
     if value is None:
         return UNDEFINED
+    if 10**digits <= abs(value) < 1e6:
+        return _signed(f"{value:.0f}")
     text = f"{value:#.{digits}g}".rstrip(".")
     return _signed(f"{value:.{digits - 1}e}" if "e" in text else text)
 
@@ -22,8 +26,10 @@ def mean_and_spread(summary: Summary | None, *, digits: int = 4) -> str:
     mean = number(summary.mean, digits=digits)
     if summary.std is None:
         return mean
-    if "e" in mean:
-        return f"{mean} ± {number(summary.std, digits=digits)}"
+    if "e" in mean:  # one power of ten for both
+        power = math.floor(math.log10(abs(summary.mean)))
+        scaled = Summary(summary.n, summary.mean / 10**power, summary.std / 10**power)
+        return f"({mean_and_spread(scaled, digits=digits)})e{power}"
     return f"{mean} ± {summary.std:.{decimals(mean)}f}"
 
 
@@ -34,14 +40,15 @@ def decimals(text: str) -> int:
 
 def percent(value: float | None) -> str:
     """A signed relative change."""
-    return UNDEFINED if value is None else _signed(f"{value:+.1f} %")
+    return UNDEFINED if value is None else _signed(f"{_rounded(value, 1):+.1f} %")
 
 
 def interval(found: ConfidenceInterval | None) -> str:
     """Both ends of an interval of percentages."""
     if found is None or found.low is None or found.high is None:
         return UNDEFINED
-    return _signed(f"{found.low:+.1f} … {found.high:+.1f}")
+    low, high = _rounded(found.low, 1), _rounded(found.high, 1)
+    return _signed(f"{low:+.1f} … {high:+.1f}")
 
 
 def p_value(test: PairedTest) -> str:
@@ -64,14 +71,21 @@ def record(found: WinTieLoss) -> str:
 def difference(value: float, *, share: bool, like: float) -> str:
     """A signed absolute change, to the decimals of a value `like`; percentage points for shares."""
     if share:
-        return _signed(f"{100 * value:+.2f} pp")
+        return _signed(f"{_rounded(100 * value, 2):+.2f} pp")
     text = number(like)
-    return _signed(f"{value:+.3e}" if "e" in text else f"{value:+.{decimals(text)}f}")
+    if "e" in text:
+        return _signed(f"{value:+.3e}")
+    places = decimals(text)
+    return _signed(f"{_rounded(value, places):+.{places}f}")
 
 
 def count(number_of: int, what: str) -> str:
     """`1 seed`, `3 seeds`."""
     return f"{number_of} {what}" if number_of == 1 else f"{number_of} {what}s"
+
+
+def _rounded(value: float, places: int) -> float:
+    return round(value, places) + 0.0  # what rounds to zero has no sign left
 
 
 def _signed(text: str) -> str:
