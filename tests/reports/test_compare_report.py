@@ -18,7 +18,7 @@ EXAMPLES = {
 FIGURES = {
     "forecasting": 2 + 2 + 2 + 3 + 2,
     "classification": 2 + 2 + 2 + 2 + 2,
-    "anomaly": 4 + 2 + 2 + 1 + 2,
+    "anomaly": 4 + 2 + 2 + 2 + 2,
 }
 
 

@@ -57,6 +57,23 @@ def test_the_ring_is_at_the_best_epoch():
     assert ring.get_offsets().tolist() == [[1.0, 3.0]]
 
 
+def test_a_single_epoch_can_be_seen():
+    row = {"train_loss": "1.0", "rate_mean": "0.2", "rate_std": "0.1"}
+    histories = {
+        "raw": [[{"train_loss": "2.0"}]],
+        "sacm": [[row | {"rate_min": "0", "rate_max": "1"}]],
+    }
+    curves = figures.training_curves(histories, "train_loss").axes[0]
+    assert curves.get_xlim() == (0.5, 1.5)
+    assert all(line.get_marker() == "o" for line in curves.lines)
+    rates = figures.rates_by_epoch(histories)
+    inner, outer = (band.get_paths()[0].get_extents() for band in rates.axes[0].collections)
+    assert (inner.y0, inner.y1) == pytest.approx((0.1, 0.3))
+    assert (outer.y0, outer.y1) == pytest.approx((0, 1))
+    assert inner.width > 1
+    drawn(rates)
+
+
 @pytest.mark.parametrize("classes", [2, 30])
 def test_confusion_matrices_of_few_and_many_classes(classes):
     names = [f"a rather long name {number}" for number in range(classes)]
@@ -70,10 +87,11 @@ def test_every_labelled_interval_is_shaded():
     labels = np.array([1, 0, 0, 1, 1, 0, 1])
     scores = {"raw": np.array([0, 1, 2, np.nan, 3, 1, 1.0]), "sacm": np.ones(7)}
     strip = AnomalyStrip("m1", 10, labels, scores, {"raw": 0.0, "sacm": 1.0})
-    figure = figures.anomaly_scores(strip)
-    spans = [patch.get_x() for patch in figure.axes[0].patches]
-    assert spans == [10, 13, 16]
-    drawn(figure)
+    for strategy, scale in (("raw", "log"), ("sacm", "linear")):
+        figure = figures.anomaly_scores(strip, strategy)
+        assert [patch.get_x() for patch in figure.axes[0].patches] == [10, 13, 16]
+        assert figure.axes[0].get_yscale() == scale
+        drawn(figure)
 
 
 def test_score_figure_draws_windows_that_do_not_overlap():

@@ -23,7 +23,7 @@ def test_html_escapes_and_marks_rows():
     assert page.tags.count("tr") == 3
     assert "&lt;x&gt;" in html
     assert '<tr class="group quiet">' in html
-    assert '<table class="settings">' in html
+    assert '<table class="settings" aria-label="Two rows">' in html
     assert "<td>1</td>" in html
     assert '<td class="text">&lt;x&gt;</td>' in html
 

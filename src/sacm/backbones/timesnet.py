@@ -26,6 +26,7 @@ from sacm.backbones.blocks.embedding import Tokens
 from sacm.backbones.blocks.normalisation import RevIN
 from sacm.backbones.blocks.precision import full_precision, widen
 from sacm.backbones.registry import register
+from sacm.core.eager import eager
 from sacm.errors import ArgumentError
 
 REFERENCE = "Wu et al., ICLR 2023, arXiv:2210.02186"
@@ -109,7 +110,7 @@ class PeriodBlock(nn.Module):
         weights = amplitudes.softmax(dim=1).to(images.dtype)  # [B, k]
         return z + (images * weights[:, :, None, None]).sum(dim=1)
 
-    @torch.compiler.disable  # image sizes follow the data: compiled, every batch would be new code
+    @eager  # image sizes follow the data: compiled, every batch would be new code
     def convolve(self, z: Tensor, periods: Tensor) -> Tensor:
         """Every window at each of its periods `[B, k]`, one convolution per distinct period."""
         pairs = periods.flatten()  # [B * k]

@@ -55,8 +55,7 @@ def compare(
 
     Finished runs are not repeated.
 
-    Example: sacm compare forecasting --data ILI --backbone PatchTST --strategies raw,sacm
-    --seeds 2022,2023,2024 --out report.html
+    Example: sacm compare forecasting --data ILI --seeds 2022,2023 --out report.html
     """
     chosen = {
         "input_len": input_len,

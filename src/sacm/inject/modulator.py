@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.core.config import SACMConfig
+from sacm.core.eager import eager
 from sacm.core.mapper import RateMapper
 from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError, SACMWarning
@@ -142,6 +143,7 @@ class CapacityModulator(nn.Module):
         if not self.state.probing:
             self.state.end()
 
+    @eager
     def probe(self, call: Call, *, wanted: Site | None = None) -> None:
         """Find the layout of every site, or of one that surprised; see `sacm.inject.probe`."""
         # Functional dropout, and what surprised in training, show themselves in training only.
@@ -186,10 +188,6 @@ class CapacityModulator(nn.Module):
                 SACMWarning,
                 stacklevel=2,
             )
-
-
-# What torch.compiler.disable sets, without importing the compiler to set it.
-CapacityModulator.probe._torchdynamo_disable = True  # type: ignore[attr-defined]
 
 
 class _Tap:

@@ -11,15 +11,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from sacm.reports.palette import GRID, INK, MUTED
 
-WIDTH = 4.8  # inches
+WIDTH = 4.0  # inches
 
 _LOOK: Any = {
     "font.family": "sans-serif",
-    "font.size": 9.0,
-    "axes.titlesize": 9.5,
+    "font.size": 8.2,
+    "axes.titlesize": 8.8,
+    "axes.labelsize": 8.2,
     "axes.titlelocation": "left",
     "axes.titlecolor": INK,
     "axes.labelcolor": INK,
@@ -32,15 +34,18 @@ _LOOK: Any = {
     "grid.color": GRID,
     "grid.linewidth": 0.6,
     "text.color": INK,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 8.0,
     "xtick.color": MUTED,
     "ytick.color": MUTED,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
     "legend.frameon": False,
-    "legend.fontsize": 8.5,
-    "lines.linewidth": 1.3,
+    "legend.fontsize": 8.2,
+    "legend.handlelength": 1.4,
+    "legend.columnspacing": 1.2,
+    "lines.linewidth": 1.2,
     "figure.facecolor": "white",
-    "savefig.dpi": 150,
 }
 
 
@@ -52,7 +57,7 @@ def look() -> Iterator[None]:
 
 
 def canvas(
-    rows: int = 1, *, height: float = 2.7, width: float = WIDTH
+    rows: int = 1, *, height: float = 2.4, width: float = WIDTH
 ) -> tuple[Figure, list[Axes]]:
     """A figure with panels below each other; no window system is touched."""
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -66,7 +71,15 @@ def key(
     """A legend above the panels, for lines that several panels share."""
     lines = {name: Line2D([], [], color=colour) for name, colour in colours.items()}
     lines |= others or {}
-    figure.legend(lines.values(), lines.keys(), loc="outside upper left", ncols=min(4, len(lines)))
+    columns = 4 if max(map(len, lines)) <= 10 else 2
+    figure.legend(lines.values(), lines.keys(), loc="outside upper left", ncols=columns)
+
+
+def epoch_axis(axes: Axes, last: int) -> None:
+    """Whole epochs, with room for a single one."""
+    axes.set_xlim(0.5, last + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+    axes.set_xlabel("epoch")
 
 
 def thinned(values: np.ndarray, bins: int = 700) -> tuple[np.ndarray, np.ndarray]:

@@ -147,8 +147,9 @@ def _forecasts(comparison: Comparison, runs: Runs, data: Any) -> Section:
         for number, example in enumerate(examples)
     ]
     note = (
-        f"Raw units; models of seed {comparison.seeds[0]}; chosen by the difference of mean "
-        f"absolute errors among {looked_at:,} test windows and their channels."
+        f"Raw units; models of seed {comparison.seeds[0]}. Best and worst: where the mean absolute "
+        f"error of {comparison.strategies[-1]} is furthest below and above that of "
+        f"{comparison.strategies[0]}, among {looked_at:,} test windows and their channels."
     )
     return Section("Forecasts", (grid(*drawn), paragraph(note, note=True)))
 
@@ -172,13 +173,16 @@ def _confusions(comparison: Comparison, runs: Runs, data: Any) -> Section:
 
 def _strips(comparison: Comparison, runs: Runs, data: Any) -> Section:
     strip = evidence.anomaly_strip({name: group[0] for name, group in runs.items()}, data)
-    caption = (
-        f"Scores over the threshold (dashed line at 1), models of seed {comparison.seeds[0]}. "
-        "Shaded: labelled anomalies. Each point is the largest score of a stretch of rows."
-    )
-    return Section(
-        "Anomaly scores", (grid(figure(figures.anomaly_scores(strip), caption, name="strip")),)
-    )
+    drawn = [
+        figure(
+            figures.anomaly_scores(strip, strategy),
+            f"{strategy}: model of seed {comparison.seeds[0]}. Dashed: the threshold. Shaded: "
+            "labelled anomalies. Each point is the largest score of a stretch of rows.",
+            name=f"strip-{number}",
+        )
+        for number, strategy in enumerate(runs)
+    ]
+    return Section("Anomaly scores", (grid(*drawn),))
 
 
 _EXAMPLES = {
@@ -190,14 +194,15 @@ _EXAMPLES = {
 
 def _spectra(sample: evidence.RateSample) -> Section:
     whose = f"the scorer {sample.strategy} has learned" if sample.learned else "a fresh scorer"
-    shown = (("most reliable", sample.reliable), ("least reliable", sample.unreliable))
+    among = ", among those that move at least a tenth as much as the least reliable one"
+    shown = (("most reliable", sample.reliable, among), ("least reliable", sample.unreliable, ""))
     drawn = [
         figure(
             figures.spectrum(view, title),
-            f"The {title} of {len(sample.scores):,} training windows, by {whose}.",
+            f"The {title} of {len(sample.scores):,} training windows, by {whose}{rule}.",
             name=f"spectrum-{number}",
         )
-        for number, (title, view) in enumerate(shown)
+        for number, (title, view, rule) in enumerate(shown)
     ]
     return Section("Spectra", (grid(*drawn),))
 
@@ -208,7 +213,7 @@ def _settings(comparison: Comparison, data: Any) -> Section:
     return Section(
         "Settings and environment",
         (
-            *(table.html(kind="settings") for table in tables),
+            grid(*(table.html(kind="settings") for table in tables)),
             *(paragraph(note, note=True) for note in notes),
         ),
     )

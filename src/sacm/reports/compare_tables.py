@@ -163,6 +163,8 @@ def environment_table(comparison: Comparison) -> Table:
     """Where the first of the runs was made."""
     record = {k: v for k, v in comparison.environment.items() if k != "fingerprint"}
     packages = record.pop("packages", {})
+    if record.get("git") is None:  # not in a repository, so nothing in it has changed either
+        record.pop("git_changed", None)
     rows = [
         Row((name.replace("_", " "), _plain(value)))
         for name, value in {**record, **packages}.items()

@@ -91,13 +91,11 @@ def rate_sample(run: Run, data: Any) -> RateSample:
             rates.append(mapper(scores[-1]))
             if len(inputs) * size >= _WINDOWS:
                 break
-        ranked = torch.cat(scores)
-        ends = torch.cat(inputs)[torch.stack([ranked.argmin(), ranked.argmax()])]
-        reliable, unreliable = _views(scorer, ends, _names(data))
+        reliable, unreliable = _ends(scorer, torch.cat(inputs), _names(data))
     return RateSample(
         strategy=settings.strategy,
         learned=learned,
-        scores=ranked.numpy(),
+        scores=torch.cat(scores).numpy(),
         rates=torch.cat(rates).numpy(),
         reliable=reliable,
         unreliable=unreliable,
@@ -105,8 +103,8 @@ def rate_sample(run: Run, data: Any) -> RateSample:
 
 
 def _names(data: Any) -> tuple[str, ...]:
-    columns: tuple[str, ...] | None = getattr(data, "columns", None)
-    return columns or tuple(f"channel {number}" for number in range(data.channels))
+    columns = getattr(data, "columns", range(data.channels))
+    return tuple(f"channel {name}" if str(name).isdigit() else str(name) for name in columns)
 
 
 def _modulation(
@@ -127,18 +125,35 @@ def _modulation(
     return scorer, mapper, learned
 
 
-def _views(
+def _ends(
     scorer: SpectralScorer, windows: torch.Tensor, names: tuple[str, ...]
-) -> list[SpectralView]:
-    """Windows [B, L, C] in the channel that is least reliable in the last of them."""
+) -> tuple[SpectralView, SpectralView]:
+    """The most and the least reliable of the windows [N, L, C], in one channel.
+
+    The channel is the worst of the least reliable window; windows that hardly move in it have
+    nothing to show and are passed over.
+    """
     found = scorer(windows)
-    channel = int(found.channel_scores[-1].argmax())
+    least = int(found.scores.argmax())
+    channel = int(found.channel_scores[least].argmax())
+    motion = windows[:, :, channel].std(dim=1, correction=0)
+    scores = torch.where(motion >= 0.1 * motion[least], found.scores, torch.inf)
+    most = int(scores.argmin())
+    first, second = _views(scorer, windows[[most, least]], channel, names[channel])
+    return first, second
+
+
+def _views(
+    scorer: SpectralScorer, windows: torch.Tensor, channel: int, name: str
+) -> list[SpectralView]:
+    """One channel of the windows [N, L, C]."""
+    found = scorer(windows)
     detrended = windows[:, :, channel] - found.trend[:, :, channel]
     amplitude = torch.fft.rfft(detrended).abs()  # [B, K]
     return [
         SpectralView(
             score=float(found.scores[i]),
-            channel=names[channel],
+            channel=name,
             values=windows[i, :, channel].numpy(),
             kept=found.reconstruction[i, :, channel].numpy(),
             amplitude=amplitude[i].numpy(),
@@ -151,15 +166,16 @@ def _views(
 def spectral_views(windows: np.ndarray, columns: tuple[str, ...]) -> list[SpectralView]:
     """Each of the windows [N, L, C], by a fresh scorer, in its own least reliable channel."""
     scorer = SpectralScorer(windows.shape[2])
+    found = []
     with torch.no_grad():
-        return [
-            _views(scorer, torch.from_numpy(np.ascontiguousarray(window))[None], columns)[0]
-            for window in windows
-        ]
+        for window in torch.from_numpy(np.ascontiguousarray(windows)):
+            channel = int(scorer(window[None]).channel_scores[0].argmax())
+            found += _views(scorer, window[None], channel, columns[channel])
+    return found
 
 
 def forecast_examples(runs: Mapping[str, Run], data: Any) -> tuple[list[ForecastExample], int]:
-    """Where the last strategy beats the first most, by the median amount, and least.
+    """The best, median and worst window for the last strategy, measured by the first.
 
     Looks at every channel of at most 2048 evenly spread test windows, and says at how many.
     """
@@ -171,17 +187,13 @@ def forecast_examples(runs: Mapping[str, Run], data: Any) -> tuple[list[Forecast
     errors = {name: (each - batch.y).abs().mean(dim=1) for name, each in predictions.items()}
     better = (errors[first] - errors[last]).flatten()  # [N * C]
     order = better.argsort(descending=True)
-    picks = (
-        (f"where {last} helps most", order[0]),
-        ("the median window", order[len(order) // 2]),
-        (f"where {last} hurts most", order[-1]),
-    )
+    picks = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
 
     def raw(values: torch.Tensor, window: int, channel: int) -> np.ndarray:
         return np.asarray(test.scaler.inverse(values[window])[:, channel])
 
     examples = []
-    for label, pick in picks:
+    for label, pick in picks.items():
         window, channel = divmod(int(pick), data.channels)
         examples.append(
             ForecastExample(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,10 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator
 
 from sacm.experiments.compare import Comparison
 from sacm.experiments.measures import metric
-from sacm.reports.canvas import WIDTH, canvas, key, look, thinned
+from sacm.reports.canvas import WIDTH, canvas, epoch_axis, key, look, thinned
 from sacm.reports.evidence import (
     AnomalyStrip,
     ForecastExample,
@@ -24,7 +24,7 @@ from sacm.reports.evidence import (
     SpectralView,
     spectral_views,
 )
-from sacm.reports.palette import ALARM, INK, KEPT, LEFT, MUTED, SERIES, colours
+from sacm.reports.palette import ALARM, INK, KEPT, LEFT, MUTED, colours
 
 Histories = Mapping[str, Sequence[Sequence[Mapping[str, str]]]]  # strategy -> runs -> history rows
 _CELLS = 12  # classes up to which a confusion matrix has its counts written in
@@ -48,8 +48,9 @@ def paired_dots(comparison: Comparison, name: str) -> Figure:
                 level = summary.metrics[known.random].mean
                 axes.hlines(level, place - 0.3, place + 0.3, colors=ALARM, linestyles="--")
                 axes.annotate("random", (place + 0.32, level), color=ALARM, va="center")
-        axes.set_xticks(range(len(comparison.strategies)), comparison.strategies)
-        axes.set_xlim(-0.5, len(comparison.strategies) - 0.3)
+        names = ["\n".join(wrap(name, 14)) for name in comparison.strategies]
+        axes.set_xticks(range(len(names)), names)
+        axes.set_xlim(-0.5, len(comparison.strategies) - (0.5 if known.random is None else 0.3))
         better = "higher" if known.higher_is_better else "lower"
         axes.set_title(f"{known.label} ({better} is better)")
         axes.grid(axis="x", visible=False)
@@ -61,12 +62,13 @@ def training_curves(histories: Histories, column: str) -> Figure:
     chosen = colours(list(histories))
     best = np.nanargmax if column == "val_accuracy" else np.nanargmin
     with look():
-        figure, (axes,) = canvas(height=2.8)
+        figure, (axes,) = canvas(height=2.5)
         for strategy, runs in histories.items():
             for rows in runs:
                 values = np.array([float(row[column]) for row in rows])
                 epochs = np.arange(1, len(values) + 1)
-                axes.plot(epochs, values, color=chosen[strategy], linewidth=1, alpha=0.8)
+                line: Any = {"linewidth": 1, "marker": "o", "markersize": 2}
+                axes.plot(epochs, values, color=chosen[strategy], alpha=0.8, **line)
                 if column.startswith("val_"):
                     at = int(best(values))
                     axes.scatter(
@@ -79,8 +81,7 @@ def training_curves(histories: Histories, column: str) -> Figure:
                     )
         title = column.replace("val_", "validation ").replace("train_", "training ")
         axes.set_title(title.replace("mae", "MAE").replace("mse", "MSE"))
-        axes.set_xlabel("epoch")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        epoch_axis(axes, max(len(rows) for runs in histories.values() for rows in runs))
         key(figure, chosen)
     return figure
 
@@ -101,13 +102,16 @@ def rates_by_epoch(histories: Histories) -> Figure:
                 )
                 axes.plot(epochs, mean, color=chosen[strategy], marker="o", markersize=2.5)
                 if number == 0:
-                    band: Any = {"color": chosen[strategy], "linewidth": 0}
-                    axes.fill_between(epochs, mean - spread, mean + spread, alpha=0.25, **band)
-                    axes.fill_between(epochs, low, high, alpha=0.1, **band)
+                    band: Any = {"color": chosen[strategy], "linewidth": 0, "step": "mid"}
+                    # One step more at each end, so that a single epoch has a width.
+                    around = np.arange(len(rows) + 2)
+                    inner, outer = (mean - spread, mean + spread), (low, high)
+                    for limits, alpha in ((inner, 0.25), (outer, 0.1)):
+                        bottom, top = (np.pad(limit, 1, mode="edge") for limit in limits)
+                        axes.fill_between(around, bottom, top, alpha=alpha, **band)
         axes.set_title("dropout rates of the training windows")
-        axes.set_xlabel("epoch")
         axes.set_ylim(bottom=0)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        epoch_axis(axes, max(len(rows) for runs in histories.values() for rows in runs))
         with_rates = {s: c for s, c in chosen.items() if "rate_mean" in histories[s][0][0]}
         key(figure, with_rates)
     return figure
@@ -132,13 +136,13 @@ def forecast_example(example: ForecastExample) -> Figure:
     shown = min(length, 2 * horizon)
     future = np.arange(horizon)
     with look():
-        figure, (axes,) = canvas(height=2.6)
+        figure, (axes,) = canvas(height=2.5)
         axes.plot(np.arange(-shown, 0), example.history[-shown:], color=MUTED, linewidth=0.9)
         axes.plot(future, example.truth, color=INK, linewidth=1.6)
         for strategy, values in example.forecasts.items():
             axes.plot(future, values, color=chosen[strategy])
         axes.axvline(-0.5, color=MUTED, linewidth=0.7, linestyle=":")
-        axes.set_title(f"{example.label} ({example.channel})")
+        axes.set_title(f"{example.label} window ({example.channel})")
         axes.set_xlabel("steps from the forecast's start")
         lines = {"input": Line2D([], [], color=MUTED), "truth": Line2D([], [], color=INK)}
         key(figure, chosen, others=lines)
@@ -176,26 +180,23 @@ def confusion_matrix(counts: np.ndarray, classes: Sequence[str], title: str) -> 
     return figure
 
 
-def anomaly_scores(strip: AnomalyStrip) -> Figure:
-    """Each strategy's scores as multiples of its own threshold; labelled anomalies are shaded."""
-    chosen = colours(list(strip.scores))
+def anomaly_scores(strip: AnomalyStrip, strategy: str) -> Figure:
+    """Scores as multiples of the threshold; labelled anomalies are shaded."""
+    colour = colours(list(strip.scores))[strategy]
     with look():
-        figure, panels = canvas(len(strip.scores), height=1.4 * len(strip.scores) + 0.6)
-        for axes, (strategy, scores) in zip(panels, strip.scores.items(), strict=True):
-            rows, peaks = thinned(scores / (strip.thresholds[strategy] or 1.0))
-            floor = max(float(np.nanmin(peaks)), 1e-3)  # a logarithm needs one
-            axes.plot(
-                rows + strip.first_row,
-                np.maximum(peaks, floor),
-                color=chosen[strategy],
-                linewidth=0.8,
-            )
-            axes.axhline(1, color=INK, linewidth=0.8, linestyle="--")
+        figure, (axes,) = canvas(height=2.2)
+        rows, peaks = thinned(strip.scores[strategy] / (strip.thresholds[strategy] or 1.0))
+        low, high = float(np.nanmin(peaks)), float(np.nanmax(peaks))
+        if high > 10 * max(low, 0):
+            peaks = np.maximum(peaks, max(low, high * 1e-4))  # a logarithm has no zero
             axes.set_yscale("log")
-            axes.set_title(strategy)
-            axes.grid(axis="x", visible=False)
-            _shade(axes, strip)
-        panels[-1].set_xlabel(f"test row, segment {strip.segment}")
+            axes.yaxis.set_major_formatter("{x:g}")
+        axes.plot(rows + strip.first_row, peaks, color=colour, linewidth=0.8)
+        axes.axhline(1, color=INK, linewidth=0.8, linestyle="--")
+        axes.set_title(f"{strategy}: score / threshold")
+        axes.set_xlabel(f"test row, segment {strip.segment}")
+        axes.grid(axis="x", visible=False)
+        _shade(axes, strip)
     return figure
 
 
@@ -211,7 +212,7 @@ def _shade(axes: Axes, strip: AnomalyStrip) -> None:
 def spectrum(view: SpectralView, title: str) -> Figure:
     """A window in time and in frequency: what the mask keeps, and what it leaves."""
     with look():
-        figure, (time, frequency) = canvas(2, height=3.9)
+        figure, (time, frequency) = canvas(2, height=3.5)
         _kept_and_left(time, view)
         time.set_title(f"{title}: score {view.score:.3g} ({view.channel})")
         time.set_xlabel("step")
@@ -259,7 +260,7 @@ def score_figure(
     picks = {name: apart(order, count, window, stride) for name, order in ends.items()}
     rows = max(map(len, picks.values()))
     with look():
-        figure = Figure(figsize=(8.5, 1.9 * rows + 2.1), layout="constrained")
+        figure = Figure(figsize=(8.5, 1.9 * rows + 2.1), dpi=150, layout="constrained")
         grid = figure.add_gridspec(rows + 1, 2)
         along = figure.add_subplot(grid[0, :])
         starts, peaks = thinned(scores)
@@ -267,7 +268,7 @@ def score_figure(
         along.set_title("unreliability score of the window that begins at a row")
         for column, (name, chosen) in enumerate(picks.items()):
             cut = np.stack([values[i * stride : i * stride + window] for i in chosen])
-            colour = SERIES[1 - column] if column else ALARM
+            colour = KEPT if column else ALARM
             along.scatter(np.array(chosen) * stride, scores[chosen], color=colour, s=22, zorder=3)
             for row, (place, view) in enumerate(
                 zip(chosen, spectral_views(cut, tuple(columns)), strict=True)

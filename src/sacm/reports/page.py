@@ -22,11 +22,11 @@ main{max-width:64rem;margin:0 auto;padding:1.5rem 1rem 4rem}
 h1{font-size:1.5rem;line-height:1.25;margin:.5rem 0 1rem}
 h2{font-size:1.15rem;margin:2.5rem 0 .5rem;padding-top:.6rem;border-top:1px solid var(--grid)}
 p{max-width:46rem;margin:.5rem 0}
+h1,p,figcaption{overflow-wrap:anywhere}
 .lead{font-size:1.1rem}
-.note,figcaption,caption{color:var(--muted);font-size:.88rem}
+.note,figcaption{color:var(--muted);font-size:.88rem}
 .wide{overflow-x:auto;margin:.75rem 0}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
-caption{text-align:left;padding-bottom:.4rem}
 th,td{padding:.25rem .7rem;text-align:right;white-space:nowrap}
 th{font-weight:600;border-bottom:1.5px solid var(--muted)}
 th:first-child,td:first-child{text-align:left;padding-left:0;position:sticky;left:0;
@@ -39,8 +39,9 @@ tr.quiet td{color:var(--muted)}
 figure{margin:0;min-width:0}
 figure svg{display:block;width:100%;height:auto;max-width:34rem}
 svg text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
-pre{overflow-x:auto;padding:.75rem 1rem;border:1px solid var(--grid);border-radius:.4rem;
- font-size:.85rem}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;padding:.75rem 1rem;font-size:.85rem;
+ border:1px solid var(--grid);border-radius:.4rem}
+@media (max-width:40rem){table{font-size:.8rem}th,td{padding:.2rem .4rem}}
 """
 
 

@@ -57,11 +57,14 @@ class Table:
             return "".join(f"<{tag}{kind}>{escape(cell)}</{tag}>" for kind, cell in pairs)
 
         rows = "".join(f"<tr{_classes(row)}>{line(row.cells, 'td')}</tr>" for row in self.rows)
-        caption = f"<caption>{escape(self.caption)}</caption>" if self.caption else ""
+        caption = f'<p class="note">{escape(self.caption)}</p>' if self.caption else ""
+        named = f' aria-label="{escape(self.caption)}"' if self.caption else ""
         chosen = f' class="{escape(kind)}"' if kind else ""
+        # The caption stays outside of what scrolls.
         return (
-            f'<div class="wide"><table{chosen}>{caption}<thead><tr>{line(self.headings, "th")}'
-            f"</tr></thead><tbody>{rows}</tbody></table></div>"
+            f'{caption}<div class="wide"><table{chosen}{named}>'
+            f"<thead><tr>{line(self.headings, 'th')}</tr></thead>"
+            f"<tbody>{rows}</tbody></table></div>"
         )
 
     def markdown(self) -> str:
@@ -80,10 +83,10 @@ class Table:
 
         table = RichTable(box=SIMPLE_HEAD, title=plain(self.caption), **_TIGHT)
         for i, heading in enumerate(self.headings):
-            words = i < self.text_columns
-            table.add_column(
-                plain(heading), justify="left" if words else "right", no_wrap=not words
-            )
+            if i < self.text_columns:
+                table.add_column(plain(heading), overflow="fold")
+            else:
+                table.add_column(plain(heading), justify="right", no_wrap=True)
         for i, row in enumerate(self.rows):
             ends = i + 1 < len(self.rows) and self.rows[i + 1].group
             style = "dim" if row.quiet else None

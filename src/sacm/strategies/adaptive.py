@@ -39,7 +39,7 @@ class ModulatedRun(StrategyRun):
 class SACM(Strategy, SACMConfig):
     """Rates from each window's own spectral residual; takes every setting of `SACMConfig`.
 
-    skip: a glob of dropout sites to leave ordinary, such as PatchTST's `head.dropout`.
+    skip: a glob of dropout sites to leave ordinary, such as PatchTST's `network.head_dropout`.
     """
 
     skip: str = ""

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,12 @@ from sacm.errors import SACMError
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """Let `write` fill a temporary file beside `path`, then put it in place in one step."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        temporary.touch(exist_ok=False)
     except OSError as error:
         raise SACMError(f"{path.parent} cannot be written to ({error.strerror}).") from error
-    os.close(handle)
-    temporary = Path(name)
     try:
         write(temporary)
         with temporary.open("rb") as written:

@@ -81,6 +81,7 @@ def train(
         if fabric.is_global_zero:
             write_json(run.folder / "failure.json", {"reason": str(error)})
         raise
+    fabric.barrier()  # the run is finished for every process, or for none
     return run
 
 
