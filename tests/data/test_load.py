@@ -39,6 +39,7 @@ def test_synth12_with_a_bad_level(name):
 
 def test_resolve_takes_names_and_files(tmp_path: Path):
     assert resolve("Synth-12", task="forecasting").name == "Synth-12@0.5"
+    assert resolve("Synth-12@0.3", task="forecasting").name == "Synth-12@0.3"
     assert resolve("Synth-12@0.1", task="forecasting").name == "Synth-12@0.1"
     path = tmp_path / "mine.csv"
     layouts.table(path, np.random.default_rng(0).standard_normal((40, 2)))
