@@ -54,7 +54,7 @@ class Task(ABC, Generic[DataKind]):
 
     @abstractmethod
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        """The scalar that one training step minimises."""
+        """The scalar that one training step minimises, before what the network itself adds."""
 
     @abstractmethod
     def validate(

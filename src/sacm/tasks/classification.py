@@ -57,8 +57,7 @@ class Classification(Task[ClassificationData]):
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
         logits: Tensor = model(strategy.inputs(batch.x))
-        loss: Tensor = F.cross_entropy(logits, batch.y) + model.auxiliary_loss()
-        return loss
+        return F.cross_entropy(logits, batch.y)
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str

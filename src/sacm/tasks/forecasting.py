@@ -91,9 +91,7 @@ class Forecasting(Task[ForecastingData]):
         if batch.observed is not None:
             kept = batch.observed if kept is None else kept & batch.observed
         error = (prediction - batch.y).abs()
-        loss = error.mean() if kept is None else (error * kept).sum() / kept.sum().clamp_min(1)
-        total: Tensor = loss + model.auxiliary_loss()
-        return total
+        return error.mean() if kept is None else (error * kept).sum() / kept.sum().clamp_min(1)
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
