@@ -34,10 +34,11 @@ def fit(
     steps: int,
     reached: Callable[[], bool],
     check_every: int = 25,
+    learning_rate: float = 1e-3,
 ) -> bool:
-    """Adam at 1e-3 for at most `steps`, stopping once `reached`."""
+    """Adam for at most `steps`, stopping once `reached`."""
     torch.manual_seed(0)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)
     for step, indices in enumerate(batches(count, steps=steps), start=1):
         model.train()
         optimizer.zero_grad()
