@@ -13,7 +13,7 @@ class Metric:
 
     `label` stands in tables, `phrase` in sentences. `share` marks values between 0 and 1, whose
     differences are percentage points. `random` names the entry of the row that holds what random
-    scores reach; it is shown wherever the metric is.
+    scores reach; it is shown wherever the metric is. `descriptive`: neither good nor bad.
     """
 
     name: str
@@ -22,6 +22,7 @@ class Metric:
     higher_is_better: bool
     share: bool = False
     random: str | None = None
+    descriptive: bool = False
 
 
 def _error(name: str, label: str, phrase: str = "") -> Metric:
@@ -62,6 +63,13 @@ _METRICS = {
         _score("vus_pr", "VUS-PR"),
         _score("f1_affiliation", "affiliation F1"),
         _score("f1_range", "range-based F1"),
+        _error("epochs", "epochs"),
+        _error("seconds_per_epoch", "seconds an epoch"),
+        _error("train_seconds", "seconds of training"),
+        Metric("rate_mean", "mean rate", "mean dropout rate", False, descriptive=True),
+        Metric(
+            "rate_std", "spread of rates", "spread of the dropout rates", False, descriptive=True
+        ),
     )
 }
 

@@ -1,0 +1,112 @@
+"""Jobs on a Ray cluster: Ray places them and repeats those whose worker died.
+
+A worker needs the package and the data; it trains in a folder of its own and sends the files of
+the finished run back, and the driver writes them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sacm.errors import ArgumentError
+from sacm.experiments.engines import Outcome, threads_for
+from sacm.experiments.jobs import Job
+from sacm.training.files import write_atomically
+
+_RETRIES = 3
+Files = dict[str, bytes]
+
+
+class RayEngine:
+    """A cluster named by RAY_ADDRESS, or one on this machine for as long as it is needed."""
+
+    def __init__(self, workers: int) -> None:
+        try:
+            import ray
+        except ImportError:
+            raise ArgumentError(
+                "--engine ray needs Ray: install it with pip install 'sacm[ray]'."
+            ) from None
+        self.ray, self.workers, self.threads = ray, workers, threads_for(workers)
+
+    def run(self, jobs: Iterable[Job], folder: Path) -> Iterator[Outcome]:
+        """Keep so many jobs with the cluster."""
+        ray = self.ray
+        began_here = self._connect()
+        task = ray.remote(num_cpus=self.threads, max_retries=_RETRIES)(train_elsewhere)
+        waiting = iter(jobs)
+        running: dict[Any, Job] = {}
+        try:
+            while True:
+                while len(running) < self.workers and (job := next(waiting, None)) is not None:
+                    begun = read_files(folder / job.run_id)
+                    running[task.remote(job, self.threads, begun)] = job
+                if not running:
+                    return
+                (ended,), _ = ray.wait(list(running), num_returns=1)
+                yield self._outcome(running.pop(ended), ended, folder)
+        finally:
+            for left in running:
+                ray.cancel(left, force=True)
+            if began_here:
+                ray.shutdown()
+
+    def _connect(self) -> bool:
+        """Whether a cluster was begun here, and so must end here."""
+        if self.ray.is_initialized():
+            return False
+        address = os.environ.get("RAY_ADDRESS")
+        self.ray.init(
+            address=address,
+            num_cpus=None if address else self.workers * self.threads,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+        return True
+
+    def _outcome(self, job: Job, ended: Any, folder: Path) -> Outcome:
+        try:
+            reason, files = self.ray.get(ended)
+        except self.ray.exceptions.RayError as error:
+            first = str(error).splitlines()[0].rstrip(".")
+            reason = f"its worker died {_RETRIES + 1} times: {first}."
+            return Outcome(job, reason, killed=True)
+        write_files(files, folder / job.run_id)
+        return Outcome(job, reason)
+
+
+def train_elsewhere(job: Job, threads: int, begun: Files) -> tuple[str | None, Files]:
+    """On a worker: do the job in a folder that goes away; the run's files come back."""
+    import torch
+
+    from sacm.experiments.engines.local import described
+    from sacm.experiments.jobs import execute
+
+    torch.set_num_threads(threads)
+    with tempfile.TemporaryDirectory() as place:
+        write_files(begun, Path(place) / job.run_id)
+        reason = None
+        try:
+            execute(job, Path(place))
+        except Exception as error:  # whatever it is, it stops this job only
+            reason = described(error)
+        return reason, read_files(Path(place) / job.run_id)
+
+
+def read_files(run: Path) -> Files:
+    """The files of a run folder."""
+    return {path.name: path.read_bytes() for path in sorted(run.glob("*")) if path.is_file()}
+
+
+def write_files(files: Files, run: Path) -> None:
+    """Make a run folder hold just these files; last comes what says that it is finished."""
+    for name in sorted(files, key=lambda name: name == "metrics.json"):
+        write_atomically(run / name, partial(Path.write_bytes, data=files[name]))
+    for name in read_files(run).keys() - files.keys():
+        (run / name).unlink()

@@ -1,0 +1,76 @@
+"""From the points of a grid to groups of jobs that belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sacm.data.catalogue import find_entry
+from sacm.data.fingerprint import fingerprint
+from sacm.data.load import presence
+from sacm.experiments.jobs import Job, Status, load_data, status
+from sacm.experiments.points import Point, Selection
+from sacm.tasks import get_task
+from sacm.tasks.settings import RunSettings, TaskName
+
+
+@dataclass(frozen=True)
+class JobGroup:
+    """The jobs of one point, all of one size: run together or not at all.
+
+    Without its data on this machine a group has no jobs, and `absent` names the data.
+    """
+
+    point: Point
+    size: str
+    jobs: tuple[Job, ...]
+    absent: str | None = None
+
+    def statuses(self, folder: Path) -> tuple[Status, ...]:
+        """How far each job is."""
+        return tuple(status(job, folder) for job in self.jobs)
+
+
+class Grid:
+    """Makes jobs of points; reads every data set once."""
+
+    def __init__(self, selection: Selection, folder: Path) -> None:
+        self.selection, self.folder = selection, folder
+        self._fingerprints: dict[str, str] = {}
+
+    def groups(self, points: Iterable[Point]) -> list[JobGroup]:
+        """One group a point: in the first size that is begun, else in the preferred one."""
+        return [self._choose(point) for point in points]
+
+    def _choose(self, point: Point) -> JobGroup:
+        sizes = self.selection.sizes_of(str(point.keys["backbone"]))
+        groups = [self._group(point, size) for size in sizes]
+        for group in groups:
+            if any(found.state != "missing" for found in group.statuses(self.folder)):
+                return group
+        return groups[0]
+
+    def _group(self, point: Point, size: str) -> JobGroup:
+        task: TaskName = point.settings["task"]
+        needed = [str(point.keys["data"]), *([point.target] if point.target else [])]
+        for name in needed:
+            if not _is_here(name):
+                return JobGroup(point, size, (), absent=name)
+        asked = [
+            RunSettings.make(**point.settings, size=size, strategy=strategy)
+            for strategy in point.strategies
+        ]
+        return JobGroup(point, size, tuple(self._job(one, task, point.target) for one in asked))
+
+    def _job(self, asked: RunSettings, task: TaskName, target: str | None) -> Job:
+        data = load_data(asked.data, task)
+        if asked.data not in self._fingerprints:
+            self._fingerprints[asked.data] = fingerprint(data)
+        settings = get_task(task).complete(asked, data)
+        run_id = settings.run_id(self._fingerprints[asked.data])
+        return Job(settings, run_id, () if target is None else (target,))
+
+
+def _is_here(name: str) -> bool:
+    return name.startswith("Synth-12") or presence(find_entry(name)).found is not None

@@ -1,0 +1,100 @@
+"""One run of a grid: what it is, what is there of it, and how it is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from filelock import FileLock
+
+from sacm.data.load import resolve
+from sacm.errors import SACMError
+from sacm.tasks import get_task
+from sacm.tasks.settings import RunSettings, TaskName
+from sacm.training.files import read_json, write_json
+from sacm.training.run import Run
+from sacm.training.trainer import Hardware, train
+
+State = Literal["done", "failed", "interrupted", "missing"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run by its complete settings; `targets` are data sets to test the finished model on."""
+
+    settings: RunSettings
+    run_id: str
+    targets: tuple[str, ...] = ()
+
+    def files(self) -> list[str]:
+        """What is there when it is done."""
+        return ["metrics.json", *(transfer_file(target) for target in self.targets)]
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a job is; `reason` says why it failed or was interrupted."""
+
+    state: State
+    reason: str | None = None
+
+
+def status(job: Job, folder: Path) -> Status:
+    """What the run folder says.
+
+    A run that was killed continues when it is asked for again; one that failed by itself would
+    fail again.
+    """
+    run = folder / job.run_id
+    if all((run / name).exists() for name in job.files()):
+        return Status("done")
+    if (run / "failure.json").exists():
+        record = read_json(run / "failure.json")
+        state: State = "interrupted" if record.get("killed") else "failed"
+        return Status(state, str(record.get("reason")))
+    return Status("missing")
+
+
+def record_failure(job: Job, folder: Path, reason: str, *, killed: bool) -> None:
+    """Leave word in the run folder of why there is no result."""
+    write_json(folder / job.run_id / "failure.json", {"reason": reason, "killed": killed})
+
+
+def execute(job: Job, folder: Path) -> None:
+    """Train, or continue; then test on the targets. Two processes never do the same run at once."""
+    locks = folder / ".locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    with FileLock(locks / f"{job.run_id}.lock"):
+        data = load_data(job.settings.data, job.settings.task)
+        hardware = Hardware(show_progress=False)
+        run = train(job.settings, folder=folder, hardware=hardware, data=data)
+        for target in job.targets:
+            if not (run.folder / transfer_file(target)).exists():
+                write_json(run.folder / transfer_file(target), transfer(run, target))
+
+
+def transfer(run: Run, target: str) -> dict[str, Any]:
+    """Test a finished run on other data, scaled by those data's own training part."""
+    source = load_data(run.settings.data, run.settings.task)
+    other = load_data(target, run.settings.task)
+    if other.channels != source.channels:
+        raise SACMError(
+            f"{target} has {other.channels} channels, {run.settings.data} has {source.channels}: "
+            "a model cannot move between them."
+        )
+    windows = get_task(run.settings.task).windows(run.settings, other)
+    result = run.task.evaluate(run.load_model(source), windows, other, run.settings, run.strategy)
+    return {"test": result.row, "evaluated_windows": result.evaluated}
+
+
+def transfer_file(target: str) -> str:
+    """Where the result on a target stands in the run folder."""
+    return f"on_{target.replace(' ', '_')}.json"
+
+
+@lru_cache(maxsize=2)
+def load_data(name: str, task: TaskName) -> Any:
+    """A data set, kept for the next job of the same process."""
+    return resolve(name, task=task)

@@ -1,0 +1,138 @@
+"""What an experiment of the paper found: the one shape that every report is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sacm.experiments.critical_difference import CriticalDifference
+from sacm.experiments.points import Key
+from sacm.experiments.statistics import ConfidenceInterval, PairedComparison, Summary
+from sacm.metrics.record import Record
+
+State = Literal["done", "failed", "missing"]
+
+
+@dataclass(frozen=True)
+class EpochFinding(Record):
+    """One epoch of one run; rates are None where windows have none of their own."""
+
+    epoch: int
+    train_loss: float
+    validation: float
+    rate_mean: float | None
+    rate_std: float | None
+
+
+@dataclass(frozen=True)
+class RunFinding(Record):
+    """One strategy in one group: what came out, or why nothing did.
+
+    `run` names the run folder; `values` holds the metrics of the experiment that are defined.
+    """
+
+    strategy: str
+    state: State
+    reason: str | None = None
+    run: str | None = None
+    values: dict[str, float] | None = None
+    epochs: int | None = None
+    seconds: float | None = None
+    history: tuple[EpochFinding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Group(Record):
+    """Runs that share everything but the strategy: a pair, or a few alternatives.
+
+    `keys` says where in the grid: data, backbone, and what else the experiment varies.
+    """
+
+    keys: dict[str, Key]
+    size: str
+    runs: tuple[RunFinding, ...]
+
+
+@dataclass(frozen=True)
+class PaperValue(Record):
+    """What the paper prints for one row: the baseline's value, the strategy's, and its gain."""
+
+    baseline: float | None
+    value: float
+    gain: float | None
+
+
+@dataclass(frozen=True)
+class Row(Record):
+    """One strategy in one metric, averaged over the n groups (of `expected`) with these keys.
+
+    `gain` is in percent of the baseline, in percentage points for shares, None where there is no
+    baseline; only groups where both have a value count. `groups` are places in `Findings.groups`.
+    """
+
+    keys: dict[str, Key]
+    metric: str
+    strategy: str
+    n: int
+    expected: int
+    baseline: Summary | None
+    value: Summary | None
+    gain: float | None
+    paper: PaperValue | None
+    groups: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Overall(Record):
+    """One strategy against the baseline in one metric, over all n groups.
+
+    `gain` averages the rows' gains with equal weight, as the paper does; `paper_gain` does the same
+    with the paper's numbers, over the `paper_rows` rows that both have. `interval` is the bootstrap
+    interval of the groups' mean gain, in the unit of `gain`. `adjusted_p_value` is the signed-rank
+    test's, Holm-corrected over everything tested in this experiment.
+    """
+
+    metric: str
+    strategy: str
+    n: int
+    gain: float | None
+    interval: ConfidenceInterval | None
+    comparison: PairedComparison | None
+    adjusted_p_value: float | None
+    paper_gain: float | None
+    paper_rows: int
+
+
+@dataclass(frozen=True)
+class Coverage(Record):
+    """How many of the grid's runs are done, failed, not run."""
+
+    total: int
+    done: int
+    failed: int
+    missing: int
+
+
+@dataclass(frozen=True)
+class Findings(Record):
+    """Everything a report shows.
+
+    `row_keys` are the keys that rows differ in, `averaged` those that a row averages over; `notes`
+    say what departs from the paper; `ranks` compares three or more strategies.
+    """
+
+    name: str
+    title: str
+    where: str
+    task: str
+    baseline: str
+    strategies: tuple[str, ...]
+    metrics: tuple[str, ...]
+    row_keys: tuple[str, ...]
+    averaged: tuple[str, ...]
+    notes: tuple[str, ...]
+    coverage: Coverage
+    rows: tuple[Row, ...]
+    overall: tuple[Overall, ...]
+    groups: tuple[Group, ...]
+    ranks: CriticalDifference | None

@@ -1,0 +1,103 @@
+"""What is left to do of a grid, in which order, and how long it will take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sacm.experiments.costs import Costs
+from sacm.experiments.grid import JobGroup
+from sacm.experiments.jobs import Job, Status
+
+
+@dataclass(frozen=True)
+class PlannedGroup:
+    """A group with what is left of it; `costs` estimates the seconds of each job that is left."""
+
+    group: JobGroup
+    statuses: tuple[Status, ...]
+    todo: tuple[Job, ...]
+    costs: tuple[float, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Estimated time of what is left, one run after the other."""
+        return sum(self.costs)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Groups in the order they are run in: the cheapest first."""
+
+    groups: tuple[PlannedGroup, ...]
+
+    @property
+    def todo(self) -> list[PlannedGroup]:
+        """Groups with something left."""
+        return [planned for planned in self.groups if planned.todo]
+
+    @property
+    def jobs_left(self) -> int:
+        """Runs that are left; one that several groups share counts once."""
+        return len({job.run_id for planned in self.groups for job in planned.todo})
+
+    @property
+    def seconds_left(self) -> float:
+        """Estimated time of all that is left, one run after the other; shared runs count once."""
+        costs = {
+            job.run_id: cost
+            for planned in self.groups
+            for job, cost in zip(planned.todo, planned.costs, strict=True)
+        }
+        return sum(costs.values())
+
+    def admitted(
+        self, budget: float | None, *, workers: int, clock: Callable[[], float] = time.monotonic
+    ) -> Iterator[Job]:
+        """Jobs as long as the budget (in seconds) lasts; a group is begun whole or not at all.
+
+        A group that would take longer than what is left of the budget is passed over.
+        """
+        started = clock()
+        shared = self._targets()
+        for planned in self.todo:
+            left = None if budget is None else budget - (clock() - started)
+            shares = min(workers, len(planned.todo))
+            if left is not None and planned.seconds / shares > left:
+                continue
+            for job in planned.todo:
+                if job.run_id in shared:
+                    yield replace(job, targets=shared.pop(job.run_id))
+
+    def _targets(self) -> dict[str, tuple[str, ...]]:
+        """Every run that is left, with all targets that any group wants of it."""
+        wanted: dict[str, tuple[str, ...]] = {}
+        for planned in self.todo:
+            for job in planned.todo:
+                known = wanted.get(job.run_id, ())
+                wanted[job.run_id] = tuple(dict.fromkeys((*known, *job.targets)))
+        return wanted
+
+
+def make_plan(
+    groups: Sequence[JobGroup],
+    folder: Path,
+    *,
+    retry_failed: bool = False,
+    on_group: Callable[[JobGroup], object] | None = None,
+) -> Plan:
+    """Look at what is there and estimate the rest; `on_group` hears of each group."""
+    costs = Costs(folder)
+    planned = []
+    for group in groups:
+        statuses = group.statuses(folder)
+        wanted = {"missing", "interrupted"} | ({"failed"} if retry_failed else set())
+        pairs = zip(group.jobs, statuses, strict=True)
+        todo = tuple(job for job, found in pairs if found.state in wanted)
+        seconds = tuple(costs.estimate(job.settings).seconds for job in todo)
+        planned.append(PlannedGroup(group, statuses, todo, seconds))
+        if on_group is not None:
+            on_group(group)
+    return Plan(tuple(sorted(planned, key=lambda one: one.seconds)))

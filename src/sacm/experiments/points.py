@@ -1,0 +1,39 @@
+"""Places in a grid of runs, and the part of a grid that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Key = str | int | float
+
+
+@dataclass(frozen=True)
+class Point:
+    """One place in a grid: the settings that its strategies share, and the keys that name it."""
+
+    keys: dict[str, Key]
+    settings: dict[str, Any]
+    strategies: tuple[str, ...]
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The part of an experiment's grid to look at, and how to run it; empty means: as declared.
+
+    sizes: those to try for each point, the preferred one first; `small` backbones have no other.
+    """
+
+    datasets: tuple[str, ...] = ()
+    backbones: tuple[str, ...] = ()
+    horizons: tuple[int, ...] = ()
+    seeds: tuple[int, ...] = ()
+    sizes: tuple[str, ...] = ("paper",)
+    small: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def sizes_of(self, backbone: str) -> tuple[str, ...]:
+        """The sizes to look for, in order."""
+        return ("small",) if backbone in self.small else self.sizes
