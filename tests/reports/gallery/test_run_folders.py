@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import pytest
+
+from sacm.errors import SACMError
+from sacm.reports.gallery.run_folders import alike, finished_runs, noise_level, title
+from sacm.training.files import write_json
+from tests.experiments.cases import write_run
+
+
+@pytest.mark.parametrize(
+    ("data", "level"),
+    [("Synth-12@0.3", 0.3), ("synth12", 0.5), ("Synth-12", 0.5), ("ILI", None), ("a@b.csv", None)],
+)
+def test_noise_levels_are_read_off_names(data, level):
+    assert noise_level(data) == level
+
+
+def test_finished_runs_are_found_at_any_depth(tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    done = write_run(tmp_path / "a" / "b", strategy="raw", seed=1, row={"mse": 1.0})
+    other = write_run(
+        tmp_path / "a",
+        strategy="raw",
+        seed=1,
+        row={},
+        task="classification",
+        backbone="InceptionTime",
+    )
+    begun = write_run(tmp_path / "a", strategy="sacm", seed=1, row={"mse": 1.0})
+    (begun.folder / "metrics.json").unlink()
+    assert [run.folder for run in finished_runs(tmp_path, "forecasting")] == [done.folder]
+    assert [run.folder for run in finished_runs(tmp_path, "classification")] == [other.folder]
+    assert finished_runs(tmp_path / "nowhere", "forecasting") == []
+
+
+def test_a_damaged_run_is_named(tmp_path):
+    run = write_run(tmp_path, strategy="raw", seed=1, row={"mse": 1.0})
+    write_json(run.folder / "config.json", {"task": "cooking"})
+    with pytest.raises(SACMError, match=f"{run.folder.name} is damaged"):
+        finished_runs(tmp_path, "forecasting")
+
+
+def test_runs_are_alike_but_for_the_fields_named(tmp_path):
+    made = [
+        write_run(tmp_path, strategy=s, seed=seed, row={"mse": 1.0})
+        for s in ("raw", "sacm")
+        for seed in (1, 2)
+    ]
+    assert alike(made, "strategy") == [[made[0], made[2]], [made[1], made[3]]]
+    assert alike(made, "strategy", "seed") == [made]
+    small = write_run(tmp_path, strategy="raw", seed=1, row={}, size="small")
+    assert (title(made[0]), title(small)) == ("PatchTST", "PatchTST (small)")
