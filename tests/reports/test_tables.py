@@ -34,6 +34,38 @@ def test_markdown_is_a_pipe_table():
     )
 
 
+def test_markdown_keeps_a_row_on_its_line():
+    assert Table(("a",), (Row(("x\r\ny",)),)).markdown().splitlines()[-1] == "| x y |"
+
+
+def test_latex_is_a_table_environment():
+    assert TABLE.latex() == "\n".join(
+        [
+            r"\begin{table}[tbp]",
+            r"\centering",
+            r"\caption{Two rows}",
+            r"\small",
+            r"\begin{tabular}{@{}llr@{}}",
+            r"\toprule",
+            r"name & a\textbar{}b & value \\",
+            r"\midrule",
+            r"\textless{}x\textgreater{} & {[}red{]} & 1 \\",
+            r"\midrule",
+            r"\textsl{y} & \textsl{} & \textsl{2} \\",
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    )
+
+
+def test_pieces_hold_all_rows_in_order():
+    pieces = TABLE.pieces(1)
+    assert [piece.rows for piece in pieces] == [TABLE.rows[:1], TABLE.rows[1:]]
+    assert [piece.headings for piece in pieces] == [TABLE.headings] * 2
+    assert len(Table(("a",), ()).pieces(5)) == 1
+
+
 def test_terminal_shows_markup_as_it_is():
     buffer = io.StringIO()
     Console(file=buffer, width=60).print(TABLE.rich())

@@ -32,6 +32,7 @@ COMMANDS = {
     "score": Place("sacm.cli.score", "score"),
     "data": Place("sacm.cli.data", "app"),
     "backbones": Place("sacm.cli.backbones", "backbones"),
+    "paper": Place("sacm.cli.paper", "app"),
 }
 
 

@@ -87,14 +87,16 @@ def anomaly_table(metrics: Mapping[str, Any]) -> Table:
     return make_table(("measure", "precision", "recall", "F1 or area"), rows)
 
 
-def make_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> Table:
-    """A first column of names and columns of numbers; None is left blank."""
+def make_table(
+    headings: Sequence[str], rows: Iterable[Sequence[Any]], *, text: bool = False
+) -> Table:
+    """A first column of names and columns of numbers, or of `text`; None is left blank."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD, title_justify="left")
     for position, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if position else "left")
+        table.add_column(heading, justify="right" if position and not text else "left")
     for name, *values in rows:
         table.add_row(str(name), *(readable(value) for value in values))
     return table

@@ -1,4 +1,4 @@
-"""A page that needs nothing but itself: no scripts, fonts or pictures from elsewhere."""
+"""A page that needs nothing but itself: nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
@@ -53,23 +53,35 @@ class Section:
     parts: tuple[str, ...]
 
 
-def page(title: str, lead: Sequence[str], sections: Sequence[Section]) -> str:
-    """A whole HTML document: a title, sentences that say what was found, then the evidence."""
+def page(
+    title: str,
+    lead: Sequence[str],
+    sections: Sequence[Section],
+    *,
+    style: str = "",
+    scripts: Sequence[str] = (),
+) -> str:
+    """A whole HTML document: a title, sentences that say what was found, then the evidence.
+
+    `style` is CSS beyond that of all pages, `scripts` are whole elements at the page's end.
+    """
     body = [f"<h1>{escape(title)}</h1>"]
     body += [f'<p class="lead">{escape(sentence)}</p>' for sentence in lead]
     for section in sections:
         body += [f"<section><h2>{escape(section.title)}</h2>", *section.parts, "</section>"]
-    style = (
+    whole = (
         f":root{{color-scheme:light dark;{variables(dark=False)}}}"
-        f"@media (prefers-color-scheme:dark){{:root{{{variables(dark=True)}}}}}{_STYLE}"
+        f"@media (prefers-color-scheme:dark){{:root{{{variables(dark=True)}}}}}{_STYLE}{style}"
     )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'  # otherwise a browser asks for one
-        f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{escape(title)}</title>\n<style>{whole}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(body)
-        + "\n</main>\n</body>\n</html>\n"
+        + "\n</main>\n"
+        + "".join(f"{script}\n" for script in scripts)
+        + "</body>\n</html>\n"
     )
 
 

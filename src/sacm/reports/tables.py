@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from sacm.errors import ArgumentError
+from sacm.reports.latex import escape as in_latex
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -48,6 +49,13 @@ class Table:
         words = sum(i < self.text_columns for i in kept)
         return Table(tuple(headings), tuple(rows), self.caption, words)
 
+    def pieces(self, lines: int) -> list[Table]:
+        """The same table as several of at most `lines` rows each."""
+        return [
+            replace(self, rows=self.rows[start : start + lines])
+            for start in range(0, max(len(self.rows), 1), lines)
+        ]
+
     def html(self, *, kind: str = "") -> str:
         """A `<table>` that scrolls sideways on its own where the page is narrow."""
 
@@ -71,9 +79,25 @@ class Table:
         """A pipe table."""
         rules = ["---" if i < self.text_columns else "---:" for i in range(len(self.headings))]
         lines = [self.headings, rules, *(row.cells for row in self.rows)]
-        return "\n".join(
-            "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |" for cells in lines
-        )
+        return "\n".join("| " + " | ".join(map(_in_pipes, cells)) + " |" for cells in lines)
+
+    def latex(self) -> str:
+        """A `table` environment that needs the package booktabs; quiet rows are slanted."""
+        lines = []
+        for i, row in enumerate(self.rows):
+            if row.group and i:
+                lines.append(r"\midrule")
+            cells = [in_latex(cell) for cell in row.cells]
+            shown = [rf"\textsl{{{cell}}}" for cell in cells] if row.quiet else cells
+            lines.append(" & ".join(shown) + r" \\")
+        words = "l" * self.text_columns
+        columns = words + "r" * (len(self.headings) - self.text_columns)
+        caption = [rf"\caption{{{in_latex(self.caption)}}}"] if self.caption else []
+        start = [r"\begin{table}[tbp]", r"\centering", *caption, r"\small"]
+        head = [rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"\toprule"]
+        head += [" & ".join(map(in_latex, self.headings)) + r" \\", r"\midrule"]
+        end = [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+        return "\n".join([*start, *head, *lines, *end])
 
     def rich(self) -> RichTable:
         """For a terminal."""
@@ -92,6 +116,10 @@ class Table:
             style = "dim" if row.quiet else None
             table.add_row(*map(plain, row.cells), style=style, end_section=ends)
         return table
+
+
+def _in_pipes(cell: str) -> str:
+    return " ".join(cell.replace("|", "\\|").splitlines())
 
 
 def _classes(row: Row) -> str:

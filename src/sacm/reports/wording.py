@@ -51,11 +51,16 @@ def interval(found: ConfidenceInterval | None) -> str:
     return _signed(f"{low:+.1f} … {high:+.1f}")
 
 
-def p_value(test: PairedTest) -> str:
+def probability(value: float | None) -> str:
     """Three decimals are enough to decide by."""
-    if test.p_value is None:
+    if value is None:
         return UNDEFINED
-    return "<0.001" if test.p_value < 0.001 else f"{test.p_value:.3f}"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def p_value(test: PairedTest) -> str:
+    """The p-value of a test."""
+    return probability(test.p_value)
 
 
 def p_equals(test: PairedTest) -> str:

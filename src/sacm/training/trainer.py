@@ -216,12 +216,13 @@ class Training:
         for number in range(self.passes):
             self.train_batches.set_epoch((epoch - 1) * self.passes + number)
             for batch in self.train_batches:
-                observed.add(self._step(batch), self.strategy_run, where=f"epoch {epoch}")
+                observed.add(self.step(batch), self.strategy_run, where=f"epoch {epoch}")
                 bar.step()
         observed.check(where=f"epoch {epoch}")
         return observed
 
-    def _step(self, batch: Any) -> Tensor:
+    def step(self, batch: Any) -> Tensor:
+        """One optimizer step; the loss, detached."""
         batch = batch._make(None if t is None else self.fabric.to_device(t) for t in batch)
         self.wrapped_optimizer.zero_grad()
         loss = self.task.training_loss(self.wrapped, batch, self.strategy, self.strategy_run)

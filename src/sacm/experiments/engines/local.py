@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from sacm.errors import SACMError
 from sacm.experiments.engines import Outcome, threads_for
 from sacm.experiments.jobs import Job
 
@@ -128,9 +129,9 @@ def serve(line: Connection, folder: str, threads: int) -> None:
 
 
 def described(error: Exception) -> str:
-    """An error as one line."""
+    """An error as one line; ours are sentences, others need their name."""
     text = " ".join(str(error).split()) or "no message"
-    return text if text.endswith(".") else f"{type(error).__name__}: {text}"
+    return text if isinstance(error, SACMError) else f"{type(error).__name__}: {text}"
 
 
 def _die_with_parent() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sacm.experiments.grid import JobGroup
 from sacm.experiments.jobs import Job, status, transfer_file
+from sacm.experiments.measures import metric
 from sacm.experiments.paper.experiment import BEST_FIXED, Experiment
 from sacm.experiments.paper.findings import EpochFinding, Group, RunFinding, State
 from sacm.training.files import read_json
@@ -39,7 +40,9 @@ def _run(experiment: Experiment, job: Job, folder: Path) -> RunFinding:
     values = {**_costs(run), **run.row}
     if job.targets:
         values.update(read_json(run.folder / transfer_file(job.targets[0]))["test"])
-    kept = {name: values.get(name) for name in experiment.metrics}
+    references = (metric(name).random for name in experiment.metrics)
+    names = (*experiment.metrics, *(name for name in references if name))
+    kept = {name: values.get(name) for name in names}
     return RunFinding(
         job.settings.strategy,
         "done",

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sacm.data.catalogue import find_entry
 from sacm.data.catalogue.entry import ForecastingEntry
 from sacm.errors import ArgumentError
 from sacm.experiments.points import Key, Point, Selection
-from sacm.tasks.settings import TaskName
+
+if TYPE_CHECKING:
+    from sacm.tasks.settings import TaskName
 
 _SYNTH_HORIZONS: tuple[int, ...] = (96, 192, 336, 720)
 BEST_FIXED = "best_fixed"
@@ -66,17 +68,15 @@ def points(experiment: Experiment, selection: Selection) -> list[Point]:
     """The grid, in the order it is declared in."""
     datasets = chosen(experiment.datasets, selection.datasets, "data set", experiment)
     backbones = chosen(experiment.backbones, selection.backbones, "backbone", experiment)
+    _check_horizons(experiment, selection, datasets)
     seeds = selection.seeds or experiment.seeds
-    found = [
+    return [
         point
         for data, backbone in product(datasets, backbones)
         for horizon in _horizons(experiment, selection, data)
         for seed in seeds
         for point in _varied(experiment, selection, data, backbone, horizon, seed)
     ]
-    if not found:
-        raise ArgumentError(f"nothing of {experiment.name} is left: look at its horizons.")
-    return found
 
 
 def chosen(
@@ -92,11 +92,22 @@ def chosen(
     return tuple(known[_plain(name)] for name in asked) or declared
 
 
+def _check_horizons(
+    experiment: Experiment, selection: Selection, datasets: tuple[str, ...]
+) -> None:
+    """Every horizon that is asked for must be one of a chosen data set."""
+    known = dict.fromkeys(horizon for data in datasets for horizon in experiment.horizons_of(data))
+    for horizon in selection.horizons:
+        if experiment.task != "forecasting":
+            raise ArgumentError(f"{experiment.name} has no horizons: it is {experiment.task}.")
+        if horizon not in known:
+            has = ", ".join(map(str, known))
+            raise ArgumentError(f"{experiment.name} has no horizon {horizon}: it has {has}.")
+
+
 def _horizons(experiment: Experiment, selection: Selection, data: str) -> tuple[int | None, ...]:
     declared = experiment.horizons_of(data)
-    if not selection.horizons or declared == (None,):
-        return declared
-    return tuple(horizon for horizon in declared if horizon in selection.horizons)
+    return tuple(one for one in declared if one in selection.horizons or not selection.horizons)
 
 
 def _varied(

@@ -67,8 +67,8 @@ def read_findings(path: Path) -> Findings:
         return TypeAdapter(Findings).validate_python(read_json(path))
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise DataError(f"{path} holds no findings: {place}: {first['msg'].lower()}.") from None
+        wrong = ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"].lower())))
+        raise DataError(f"{path} holds no findings: {wrong}.") from None
 
 
 def gain(name: str, baseline: float, value: float) -> float | None:

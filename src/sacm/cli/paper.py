@@ -1,0 +1,359 @@
+"""`sacm paper`: the paper's tables and figures by name, run as far as time allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sacm.cli import paper_options as ask
+from sacm.cli.options import AsJson
+from sacm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from sacm.experiments.engines import Outcome
+    from sacm.experiments.grid import JobGroup
+    from sacm.experiments.paper.experiment import Experiment
+    from sacm.experiments.paper.findings import Findings
+    from sacm.experiments.plan import Plan
+    from sacm.experiments.points import Selection
+
+FORMATS = ("table", "md", "latex", "csv", "json", "html")
+
+app = typer.Typer(help="Run the paper's experiments and lay them beside it.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_command(as_json: AsJson = False) -> None:
+    """The experiments and figures there are.
+
+    Example: sacm paper list
+    """
+    from rich.console import Console
+
+    from sacm.cli.output import make_table, show_json
+    from sacm.experiments.paper.catalogue import EXPERIMENTS
+    from sacm.reports import gallery
+
+    drawings = [(name, gallery.describe(name)) for name in gallery.names()]
+    if as_json:
+        experiments = [
+            {"name": one.name, "title": one.title, "where": one.where, "task": one.task}
+            for one in EXPERIMENTS.values()
+        ]
+        figures = [{"name": name, "title": title} for name, title in drawings]
+        show_json({"experiments": experiments, "figures": figures})
+        return
+    console = Console()
+    rows = [(one.name, one.title, one.where) for one in EXPERIMENTS.values()]
+    console.print(make_table(("experiment", "what", "where"), rows, text=True))
+    console.print(make_table(("figure", "what"), drawings, text=True))
+
+
+@app.command()
+def run(
+    name: ask.Name,
+    datasets: ask.Datasets = "",
+    backbones: ask.Backbones = "",
+    horizons: ask.Horizons = "",
+    seeds: ask.Seeds = "",
+    size: Annotated[str, typer.Option(help="paper or small.")] = "paper",
+    small: ask.Small = "",
+    epochs: ask.Epochs = None,
+    stride: ask.Stride = None,
+    score: ask.Score = None,
+    budget: Annotated[
+        str, typer.Option(help="Begin no pair that would not end in time: 2h, 90m …")
+    ] = "",
+    workers: Annotated[int, typer.Option(help="Runs at once.", min=1)] = 1,
+    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    plan_only: Annotated[
+        bool, typer.Option("--plan", help="Only show what would be run, and for how long.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also run again what failed by itself.")
+    ] = False,
+    runs: ask.Runs = Path("runs"),
+    as_json: AsJson = False,
+) -> None:
+    """Run what is not yet there of an experiment, the cheapest pairs first.
+
+    Stop it at any time; run it again and it goes on.
+
+    Example: sacm paper run real_forecasting --datasets ILI --backbones PatchTST --plan
+    """
+    from sacm.cli.runs import check_writable
+    from sacm.experiments.engines import make_engine
+    from sacm.experiments.paper.catalogue import find
+
+    experiment = find(name)
+    selection = ask.make_selection(
+        experiment,
+        datasets=datasets,
+        backbones=backbones,
+        horizons=horizons,
+        seeds=seeds,
+        sizes=(size,),
+        small=small,
+        epochs=epochs,
+        stride=stride,
+        score=score,
+    )
+    seconds = ask.duration(budget) if budget else None
+    chosen_engine = make_engine(engine, workers=workers)
+    check_writable(runs)
+    groups = find_groups(experiment, selection, runs)
+    plan = planned(groups, runs, retry_failed=retry_failed)
+    if plan_only:
+        show_plan(plan, workers=workers, as_json=as_json)
+        return
+    failed = work(plan, chosen_engine, runs, workers=workers, budget=seconds, quiet=as_json)
+    findings = tabulated(experiment, selection, groups, runs)
+    show_findings(findings, as_json=as_json)
+    if failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    name: ask.Name,
+    datasets: ask.Datasets = "",
+    backbones: ask.Backbones = "",
+    horizons: ask.Horizons = "",
+    seeds: ask.Seeds = "",
+    size: Annotated[str, typer.Option(help="paper or small. Default: whichever was run.")] = "",
+    small: ask.Small = "",
+    epochs: ask.Epochs = None,
+    stride: ask.Stride = None,
+    score: ask.Score = None,
+    style: Annotated[
+        str, typer.Option("--format", help="table, md, latex, csv, json or html.")
+    ] = "table",
+    out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(help="Read findings from this JSON file (or folder of them), not from runs."),
+    ] = None,
+    runs: ask.Runs = Path("runs"),
+) -> None:
+    """What the finished runs of an experiment say, beside the paper's numbers.
+
+    Example: sacm paper report real_forecasting --datasets ILI --format html --out ili.html
+    """
+    from sacm.experiments.paper.catalogue import find
+
+    if style not in FORMATS:
+        raise ArgumentError(f"--format {style!r}: use {', '.join(FORMATS)}.")
+    experiment = find(name)
+    if results is not None:
+        findings = read_results(results, name)
+    else:
+        selection = ask.make_selection(
+            experiment,
+            datasets=datasets,
+            backbones=backbones,
+            horizons=horizons,
+            seeds=seeds,
+            sizes=(size,) if size else ("paper", "small"),
+            small=small,
+            epochs=epochs,
+            stride=stride,
+            score=score,
+        )
+        groups = find_groups(experiment, selection, runs)
+        findings = tabulated(experiment, selection, groups, runs)
+    deliver(findings, style, out)
+
+
+@app.command()
+def figure(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="See `sacm paper list`; or all.")],
+    out: Annotated[Path, typer.Option(help="A PNG file, or a folder for all.")] = Path("figures"),
+    runs: ask.Runs = Path("runs"),
+) -> None:
+    """Draw a figure of the paper from data, or from finished runs.
+
+    Example: sacm paper figure detrending --out detrending.png
+    """
+    from sacm.cli.output import note
+    from sacm.cli.runs import check_writable, users_to_mend
+    from sacm.errors import SACMError
+    from sacm.reports import gallery
+
+    if name != "all":
+        path = out if out.suffix else out / f"{name}.png"
+        check_writable(path.parent)
+        with users_to_mend():
+            gallery.save(name, path, runs=runs)
+        typer.echo(f"figure: {path}")
+        return
+    check_writable(out)
+    for each in gallery.names():
+        try:
+            gallery.save(each, out / f"{each}.png", runs=runs)
+            typer.echo(f"figure: {out / f'{each}.png'}")
+        except SACMError as error:
+            note(f"{each}: {error}")
+
+
+@app.command()
+def summary(
+    results: Annotated[Path, typer.Option(help="A folder of findings as JSON.")] = Path("results"),
+    into: Annotated[
+        Path | None, typer.Option(help="Replace the results table of this markdown file.")
+    ] = None,
+) -> None:
+    """One line an experiment: coverage, gain, significance, and the paper's gain.
+
+    Example: sacm paper summary --results results --into README.md
+    """
+    from rich.console import Console
+
+    from sacm.cli.runs import users_to_mend
+    from sacm.reports.paper.summary import summary_table, write_summary
+
+    found = [read_results(path, path.stem) for path in sorted(results.glob("*.json"))]
+    if not found:
+        raise ArgumentError(f"{results} holds no findings: make some with sacm paper report.")
+    if into is not None:
+        with users_to_mend():
+            write_summary(found, into)
+        typer.echo(f"written to {into}")
+        return
+    Console().print(summary_table(found).rich())
+
+
+def find_groups(experiment: Experiment, selection: Selection, runs: Path) -> list[JobGroup]:
+    """The selected part of the grid, with its jobs."""
+    from sacm.experiments.grid import Grid
+    from sacm.experiments.paper.experiment import points
+
+    return Grid(selection, runs).groups(points(experiment, selection))
+
+
+def planned(groups: Sequence[JobGroup], runs: Path, *, retry_failed: bool) -> Plan:
+    """What is left, with a bar while step costs are measured."""
+    from tqdm import tqdm
+
+    from sacm.experiments.plan import make_plan
+
+    with tqdm(total=len(groups), desc="planning", unit="group", leave=False) as bar:
+        return make_plan(groups, runs, retry_failed=retry_failed, on_group=lambda _: bar.update())
+
+
+def show_plan(plan: Plan, *, workers: int, as_json: bool) -> None:
+    """Runs done, failed and left by data and backbone, and how long the rest will take."""
+    from rich.console import Console
+
+    from sacm.cli.output import make_table, note, show_json
+
+    rows: dict[tuple[str, str, str], list[float]] = {}
+    for one in plan.groups:
+        keys = one.group.point.keys
+        row = rows.setdefault(
+            (str(keys["data"]), str(keys["backbone"]), one.group.size), [0, 0, 0, 0, 0]
+        )
+        states = [found.state for found in one.statuses]
+        absent = len(one.group.point.strategies) if one.group.absent else 0
+        changes = (states.count("done"), states.count("failed"), len(one.todo), absent)
+        for place, change in enumerate((*changes, one.seconds)):
+            row[place] += change
+    headings = ("data", "backbone", "size", "done", "failed", "to run", "no data", "estimate")
+    if as_json:
+        lines = [dict(zip(headings, (*key, *row), strict=True)) for key, row in rows.items()]
+        total = {"runs": plan.jobs_left, "seconds": plan.seconds_left / workers}
+        show_json({"groups": lines, "left": total})
+        return
+    body = [
+        (*key, *(int(count) for count in row[:4]), ask.spoken(row[4])) for key, row in rows.items()
+    ]
+    Console().print(make_table(headings, body))
+    share = plan.seconds_left / workers
+    note(f"{plan.jobs_left} runs to do, about {ask.spoken(share)} with {workers} at once.")
+    if any(one.group.absent for one in plan.groups):
+        note("Runs without their data are left out: see `sacm data get`.")
+
+
+def work(
+    plan: Plan, engine: Any, runs: Path, *, workers: int, budget: float | None, quiet: bool
+) -> int:
+    """Run the plan with a bar; how many runs failed."""
+    from tqdm import tqdm
+
+    from sacm.experiments.driver import run_plan
+
+    with tqdm(total=plan.jobs_left, desc="runs", unit="run", disable=quiet) as bar:
+
+        def on_outcome(outcome: Outcome) -> None:
+            bar.update()
+            if outcome.reason is not None:
+                bar.write(f"failed: {outcome.job.run_id}: {outcome.reason}")
+
+        tally = run_plan(plan, engine, runs, workers=workers, budget=budget, on_outcome=on_outcome)
+    return len(tally.failed)
+
+
+def tabulated(
+    experiment: Experiment, selection: Selection, groups: Sequence[JobGroup], runs: Path
+) -> Findings:
+    """What the runs say, with what departs from the declared grid."""
+    from sacm.experiments.paper.collect import collect
+    from sacm.experiments.paper.tabulate import tabulate
+
+    notes = [f"{name} {value} for every run" for name, value in selection.settings.items()]
+    found = collect(experiment, groups, runs)
+    small = dict.fromkeys(str(group.keys["backbone"]) for group in found if group.size == "small")
+    if small:
+        notes.append(f"small size, not the paper's: {', '.join(small)}")
+    return tabulate(experiment, found, notes=[f"{note[0].upper()}{note[1:]}." for note in notes])
+
+
+def read_results(path: Path, name: str) -> Findings:
+    """Findings of one experiment from a file, or from `NAME.json` in a folder."""
+    from sacm.cli.runs import users_to_mend
+    from sacm.experiments.paper.tabulate import read_findings
+
+    with users_to_mend():
+        return read_findings(path / f"{name}.json" if path.is_dir() else path)
+
+
+def show_findings(findings: Findings, *, as_json: bool) -> None:
+    """Tables and sentences for a person, or everything as JSON."""
+    from rich.console import Console
+
+    from sacm.cli.output import note, show_json
+    from sacm.reports.paper.headline import headline
+    from sacm.reports.paper.tables import narrow_overall_table, narrow_result_table
+
+    if as_json:
+        show_json(findings.to_dict())
+        return
+    console = Console()
+    console.print(narrow_result_table(findings).rich())
+    console.print(narrow_overall_table(findings).rich())
+    for sentence in headline(findings):
+        console.print(sentence, highlight=False, markup=False)
+    for text in findings.notes:
+        note(f"Note: {text}")
+
+
+def deliver(findings: Findings, style: Any, out: Path | None) -> None:
+    """Print a report, or write it to a file; `style` is one of FORMATS."""
+    from sacm.cli.runs import check_writable, users_to_mend
+    from sacm.reports.paper.render import render, write_report
+    from sacm.training.files import write_json
+
+    if out is not None:
+        check_writable(out.parent)
+        with users_to_mend():
+            if style == "json":
+                write_json(out, findings.to_dict())
+            else:
+                write_report(findings, out, format="md" if style == "table" else style)
+        typer.echo(f"report: {out}")
+    elif style in ("table", "json"):
+        show_findings(findings, as_json=style == "json")
+    else:
+        typer.echo(render(findings, style))

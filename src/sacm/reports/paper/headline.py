@@ -1,0 +1,140 @@
+"""What an experiment says, in sentences that claim no more than its numbers do."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from sacm.experiments.measures import leading, metric
+from sacm.experiments.paper.findings import Findings, Overall
+from sacm.experiments.statistics import ConfidenceInterval
+from sacm.reports import wording
+from sacm.reports.headline import FEW, SIGNIFICANT
+from sacm.reports.paper import gains
+
+
+def headline(findings: Findings) -> list[str]:
+    """How much was run; what changed and whether chance could do it; what the paper says.
+
+    Of many strategies the last is the one in question; the others are counted.
+    """
+    first = [one for one in findings.overall if one.metric == findings.metrics[0]]
+    tested = [one for one in first if _is_tested(one)]
+    said = [coverage_sentence(findings)]
+    if not tested:
+        return said
+    if len(tested) > 1:
+        said.append(_several(findings, tested))
+    chosen = tested[-1]
+    said += [_result(findings, chosen), _against_paper(findings, chosen)]
+    return [sentence for sentence in (*said, _others(findings, chosen.strategy)) if sentence]
+
+
+def coverage_sentence(findings: Findings) -> str:
+    """How much of the grid was run, and in which size."""
+    cover = findings.coverage
+    if not cover.total:
+        return "The grid is empty."
+    made = [g for g in findings.groups if any(run.state != "missing" for run in g.runs)]
+    sizes = sorted({group.size for group in made})
+    where = f" (size: {', '.join(sizes)})" if sizes else ""
+    if not cover.done and not cover.failed:
+        return f"None of the {wording.count(cover.total, 'run')} of the grid has been made."
+    parts = [f"{cover.done} are done" if cover.done != 1 else "1 is done"]
+    if cover.failed:
+        parts.append(f"{cover.failed} failed")
+    if cover.missing:
+        parts.append(f"{cover.missing} {'was' if cover.missing == 1 else 'were'} not made")
+    listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    return f"Of the {wording.count(cover.total, 'run')} of the grid{where}, {listed}."
+
+
+def _is_tested(overall: Overall) -> bool:
+    return overall.n > 0 and overall.gain is not None and not metric(overall.metric).descriptive
+
+
+def _result(findings: Findings, overall: Overall) -> str:
+    mean = gains.gain(overall.gain, overall.metric)
+    evidence = [f"mean gain {mean} over {wording.count(overall.n, 'pair')}"]
+    if overall.interval is not None and overall.interval.low is not None:
+        ends = wording.interval(overall.interval)
+        evidence.append(f"95 % interval {ends} {gains.unit(overall.metric)}")
+    if overall.comparison is not None:
+        score = overall.comparison.win_tie_loss
+        evidence.append(f"better in {score.wins}")
+        evidence += [f"equal in {score.ties}"] if score.ties else []
+        evidence.append(f"worse in {score.losses}")
+    if overall.adjusted_p_value is not None:
+        p_value = f"p = {wording.probability(overall.adjusted_p_value)}".replace("= <", "< ")
+        evidence.append(f"signed-rank {p_value} after Holm's correction")
+    return f"{_verdict(findings, overall)} ({', '.join(evidence)})."
+
+
+def _verdict(findings: Findings, overall: Overall) -> str:
+    """Better or worse only where the interval leaves out 0."""
+    strategy, baseline = overall.strategy, findings.baseline
+    phrase, side = metric(overall.metric).phrase, _side(overall.interval)
+    if overall.n == 1:
+        return f"One pair cannot tell {strategy} and {baseline} apart in {phrase}"
+    if not side:
+        return f"This does not show a difference in {phrase} between {strategy} and {baseline}"
+    p_value = overall.adjusted_p_value
+    if p_value is None or p_value >= SIGNIFICANT:
+        return f"{strategy} is {side} than {baseline} in {phrase}, but not significantly"
+    few = f", though {overall.n} pairs are few to conclude from" if overall.n < FEW else ""
+    return f"{strategy} is {side} than {baseline} in {phrase}{few}"
+
+
+def _several(findings: Findings, tested: Sequence[Overall]) -> str:
+    sides = Counter(_side(one.interval) for one in tested)
+    phrase = metric(tested[0].metric).phrase
+    return (
+        f"Of {len(tested)} strategies, {sides['better']} are better than {findings.baseline} in "
+        f"{phrase}, {sides['worse']} are worse, and {sides['']} cannot be told from it, by 95 % "
+        "intervals not corrected for their number."
+    )
+
+
+def _side(interval: ConfidenceInterval | None) -> str:
+    """`better` or `worse`; empty when 0 lies within the interval, or there is none."""
+    if interval is None or interval.low is None or interval.high is None:
+        return ""
+    return "better" if interval.low > 0 else "worse" if interval.high < 0 else ""
+
+
+def _short(overall: Overall, *, name: str) -> str:
+    interval = overall.interval
+    mean = gains.gain(overall.gain, overall.metric)
+    if interval is None or interval.low is None:
+        return f"{name} {mean} (n = {overall.n})"
+    doubt = "" if _side(interval) else ", includes 0"
+    return f"{name} {mean} ({wording.interval(interval)}{doubt}, n = {overall.n})"
+
+
+def _others(findings: Findings, strategy: str) -> str:
+    """The task's other measures; a point-adjusted score never stands alone."""
+    names = [name for name in leading(findings.task) if name in findings.metrics[1:]]
+    lines = [
+        _short(one, name=metric(one.metric).phrase)
+        for one in findings.overall
+        if one.metric in names and one.strategy == strategy and _is_tested(one)
+    ]
+    return f"Other measures: {'; '.join(lines)}." if lines else ""
+
+
+def _against_paper(findings: Findings, overall: Overall) -> str:
+    kind = (overall.metric, overall.strategy)
+    rows = [row for row in findings.rows if (row.metric, row.strategy) == kind]
+    shared = gains.in_both(rows)
+    if not shared:
+        return ""
+    part = sum(row.n < row.expected for row in rows if gains.in_both([row]))
+    doubt = f" ({part} of them incomplete here)" if part else ""
+    ours, theirs = (math.fsum(side) / len(shared) for side in zip(*shared, strict=True))
+    over = "the row" if len(shared) == 1 else f"the {len(shared)} rows"
+    return (
+        f"On {over} that both have{doubt}, the mean gain in {metric(overall.metric).phrase} is "
+        f"{gains.gain(ours, overall.metric)} here and {gains.gain(theirs, overall.metric)} in the "
+        "paper."
+    )

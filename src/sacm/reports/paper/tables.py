@@ -1,0 +1,242 @@
+"""The tables of an experiment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from sacm.experiments.measures import metric
+from sacm.experiments.paper.experiment import BEST_FIXED
+from sacm.experiments.paper.findings import Findings, Overall, PaperValue
+from sacm.experiments.paper.findings import Row as Found
+from sacm.experiments.paper.tabulate import value_of
+from sacm.experiments.points import Key
+from sacm.experiments.statistics import summarise
+from sacm.reports import wording
+from sacm.reports.paper import gains
+from sacm.reports.tables import Row, Table
+from sacm.reports.wording import UNDEFINED
+
+OVERALL_HEADINGS = (
+    "metric",
+    "strategy",
+    "n",
+    "gain",
+    "95 % interval",
+    "W/T/L",
+    "p (t)",
+    "p (W)",
+    "p (W, Holm)",
+    "effect",
+    "paper gain",
+    "rows in both",
+)
+# What fits into 80 columns of a terminal.
+_OVERALL_NARROW = ("metric", "strategy", "n", "gain", "95 % interval", "W/T/L", "p (W, Holm)")
+
+OVERALL_LEGEND = (
+    "n: pairs with a value on both sides. Gain: mean of the rows' gains, positive is better. "
+    "Interval: bootstrap of the pairs' own gains. W/T/L: pairs won, tied, lost. p: two-sided "
+    "paired t-test and Wilcoxon's signed-rank test over the pairs; Holm: corrected for everything "
+    "tested in this experiment. Effect: rank-biserial correlation. Paper gain: the mean over the "
+    "rows that both have."
+)
+
+
+def result_table(findings: Findings) -> Table:
+    """One line for each of `shown_rows`; without a column for the strategy where there are two.
+
+    Ours stands before the paper's; `Δ gain` is ours minus the paper's.
+    """
+    rows = shown_rows(findings)
+    several = any(row.expected > 1 for row in rows)
+    strategy = () if _is_pair(findings) else ("strategy",)
+    words = (*findings.row_keys, "metric", *strategy)
+    pair = findings.strategies if _is_pair(findings) else ("baseline", "value")
+    ours = (*pair, "gain", *(("W/T/L",) if several else ()), "n")
+    paper = (*(f"paper {name}" for name in pair), "paper gain", "Δ gain")
+    lines: list[Row] = []
+    last = None
+    for row in rows:
+        cells = [*key_texts(findings, row), metric(row.metric).label]
+        cells += [row.strategy] if strategy else []
+        cells += [*_ours(findings, row, several=several), *_paper(row)]
+        lines.append(Row(tuple(cells), group=cells[0] != last))
+        last = cells[0]
+    table = Table((*words, *ours, *paper), tuple(lines), _caption(findings), len(words))
+    if len(findings.strategies) > 1:
+        return table
+    return table.only((*words, "value", "n", "paper value"))  # there is nothing to gain upon
+
+
+def narrow_result_table(findings: Findings) -> Table:
+    """The columns of `result_table` that fit into a terminal; what never changes moves up."""
+    table = result_table(findings)
+    if len(findings.strategies) == 1:
+        return table
+    columns = list(zip(*(row.cells for row in table.rows), strict=True))
+    words = range(min(table.text_columns, len(columns)))
+    same = [i for i in words if len(table.rows) > 1 and len(set(columns[i])) == 1]
+    kept = [heading for i, heading in enumerate(table.headings) if i not in same]
+    start = kept[: table.text_columns - len(same) + 2]
+    facts = "".join(f", {table.headings[i]} {columns[i][0]}" for i in same)
+    narrow = table.only((*start, "gain", "n", "paper gain"))
+    return replace(narrow, caption=narrow.caption + facts)
+
+
+def shown_rows(findings: Findings) -> list[Found]:
+    """The rows that get a line: of a pair the baseline's stands beside the other strategy's."""
+    if not _is_pair(findings):
+        return list(findings.rows)
+    return [row for row in findings.rows if row.strategy != findings.baseline]
+
+
+def key_texts(findings: Findings, row: Found) -> list[str]:
+    """What tells one row from the others."""
+    return [key_text(row.keys.get(key)) for key in findings.row_keys]
+
+
+def key_text(value: Key | None) -> str:
+    """A key as it is shown."""
+    if value is None:
+        return UNDEFINED
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def overall_table(findings: Findings) -> Table:
+    """Every strategy against the baseline in every metric, over everything that was run.
+
+    A point-adjusted score is followed by what random scores reach.
+    """
+    lines: list[Row] = []
+    last = ""
+    for overall in findings.overall:
+        label = metric(overall.metric).label
+        cells = (label, overall.strategy, str(overall.n), *_tested(overall))
+        lines.append(Row(cells, group=label != last))
+        lines += _random(findings, overall)
+        last = label
+    against = f" against {findings.baseline}" if findings.baseline else ""
+    caption = f"{findings.title}: all pairs{against}"
+    return Table(OVERALL_HEADINGS, tuple(lines), caption, text_columns=2)
+
+
+def narrow_overall_table(findings: Findings) -> Table:
+    """The columns of `overall_table` that fit into a terminal."""
+    return overall_table(findings).only(_OVERALL_NARROW)
+
+
+def coverage_table(findings: Findings) -> Table:
+    """How much of the grid was run, by strategy."""
+    states = Counter(
+        (run.strategy, run.state)
+        for group in findings.groups
+        for run in group.runs
+        if run.strategy != BEST_FIXED  # one of the others, chosen by validation
+    )
+    strategies = dict.fromkeys(strategy for strategy, _ in states)
+    lines = []
+    for strategy in strategies:
+        counts = [states[strategy, state] for state in ("done", "failed", "missing")]
+        lines.append(Row((strategy, *map(str, counts), str(sum(counts)))))
+    total = findings.coverage
+    counts = [total.done, total.failed, total.missing, total.total]
+    lines.append(Row(("all", *map(str, counts)), group=True))
+    headings = ("strategy", "done", "failed", "not run", "runs")
+    return Table(headings, tuple(lines), f"{findings.title}: runs")
+
+
+def failure_table(findings: Findings) -> Table:
+    """Every run that failed, and why."""
+    keys = tuple(dict.fromkeys(key for group in findings.groups for key in group.keys))
+    lines = tuple(
+        Row(
+            (
+                *(key_text(group.keys.get(key)) for key in keys),
+                group.size,
+                run.strategy,
+                run.reason or "no reason recorded",
+            )
+        )
+        for group in findings.groups
+        for run in group.runs
+        if run.state == "failed" and run.strategy != BEST_FIXED
+    )
+    headings = (*keys, "size", "strategy", "reason")
+    return Table(headings, lines, f"{findings.title}: failed runs", len(headings))
+
+
+def result_legend(findings: Findings) -> str:
+    """What the columns of the result table mean."""
+    over = " and ".join(findings.averaged)
+    mean = f"Mean ± sample deviation over {over}. " if over else ""
+    shares = {metric(name).share for name in findings.metrics}
+    unit = "in percentage points" if shares == {True} else "in percent of the baseline"
+    if len(shares) > 1:
+        unit += ", for shares in percentage points"
+    return (
+        f"{mean}Gain: {unit}, positive is better. n: pairs that have a value on both sides, of "
+        f"those in the grid; the paper's numbers are over all of them. Δ gain: ours minus the "
+        f"paper's. {UNDEFINED}: not there."
+    )
+
+
+def _is_pair(findings: Findings) -> bool:
+    return len(findings.strategies) == 2 and findings.baseline == findings.strategies[0]
+
+
+def _caption(findings: Findings) -> str:
+    return f"{findings.title}: ours and the paper's ({findings.where})"
+
+
+def _ours(findings: Findings, row: Found, *, several: bool) -> list[str]:
+    counted = f"{row.n}/{row.expected}"
+    value = wording.mean_and_spread(row.value)
+    if row.strategy == findings.baseline:
+        return ["", value, "", *([""] if several else []), counted]
+    won = [gains.record(findings, row)] if several else []
+    base = wording.mean_and_spread(row.baseline)
+    return [base, value, gains.gain(row.gain, row.metric), *won, counted]
+
+
+def _paper(row: Found) -> list[str]:
+    paper: PaperValue | None = row.paper
+    if paper is None:
+        return [UNDEFINED] * 4
+    return [
+        wording.number(paper.baseline),
+        wording.number(paper.value),
+        gains.gain(paper.gain, row.metric),
+        gains.difference(row.gain, paper.gain),
+    ]
+
+
+def _tested(overall: Overall) -> list[str]:
+    mean = gains.gain(overall.gain, overall.metric)
+    paper = [gains.gain(overall.paper_gain, overall.metric), str(overall.paper_rows)]
+    found = overall.comparison
+    if found is None:
+        return [mean, *[UNDEFINED] * 6, *paper]
+    return [
+        mean,
+        wording.interval(overall.interval),
+        wording.record(found.win_tie_loss),
+        wording.p_value(found.t_test),
+        wording.p_value(found.wilcoxon),
+        wording.probability(overall.adjusted_p_value),
+        wording.number(found.effect_size.value, digits=2),
+        *paper,
+    ]
+
+
+def _random(findings: Findings, overall: Overall) -> list[Row]:
+    name = metric(overall.metric).random
+    if name is None:
+        return []
+    found = [value_of(group, overall.strategy, name) for group in findings.groups]
+    reached = [value for value in found if value is not None]
+    if not reached:
+        return []
+    said = f"random ({overall.strategy}): {wording.number(summarise(reached).mean)}"
+    blanks = ("",) * (len(OVERALL_HEADINGS) - 3)
+    return [Row(("", said, str(len(reached)), *blanks), quiet=True)]

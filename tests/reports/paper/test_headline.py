@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import HealthCheck, given, settings
+
+from sacm.experiments.paper.findings import Coverage
+from sacm.experiments.statistics import bootstrap_mean
+from sacm.reports.paper.headline import coverage_sentence, headline
+from tests.reports.paper.cases import any_findings, hand_made, with_ranks
+
+ANY = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def changed(**values):
+    found = hand_made()
+    return replace(found, overall=(replace(found.overall[0], **values),))
+
+
+def test_an_interval_with_zero_shows_nothing():
+    said = headline(hand_made())
+    assert said[0] == (
+        "Of the 16 runs of the grid (size: paper, small), 11 are done, 1 failed and 4 were not "
+        "made."
+    )
+    assert said[1].startswith("This does not show a difference in MSE between sacm and raw (mean")
+    assert "better in 3, equal in 1, worse in 1, signed-rank p = 0.500" in said[1]
+    assert said[2] == (
+        "On the row that both have, the mean gain in MSE is +8.3 % here and +20.0 % in the paper."
+    )
+
+
+def test_rows_that_are_not_whole_are_counted():
+    found = hand_made()
+    rows = [replace(row, paper=found.rows[0].paper) for row in found.rows]
+    assert headline(replace(found, rows=tuple(rows)))[2].startswith(
+        "On the 3 rows that both have (1 of them incomplete here), the mean gain in MSE is +5.0 %"
+    )
+
+
+def test_better_and_worse_need_both_interval_and_test():
+    above, below = bootstrap_mean([1.0, 2.0, 3.0]), bootstrap_mean([-1.0, -2.0, -3.0])
+    assert headline(changed(interval=above, adjusted_p_value=0.01))[1].startswith(
+        "sacm is better than raw in MSE (mean gain +5.0 % over 5 pairs, 95 % interval +1.0"
+    )
+    assert headline(changed(interval=below, adjusted_p_value=0.0001))[1].startswith(
+        "sacm is worse than raw in MSE (mean"
+    )
+    assert "p < 0.001" in headline(changed(interval=below, adjusted_p_value=0.0001))[1]
+    assert "better than raw in MSE, but not significantly" in headline(changed(interval=above))[1]
+    few = headline(changed(interval=above, adjusted_p_value=0.01, n=4))[1]
+    assert "4 pairs are few to conclude from" in few
+
+
+def test_one_pair_tells_nothing():
+    said = headline(changed(n=1, interval=bootstrap_mean([5.0]), adjusted_p_value=None))[1]
+    assert said.startswith("One pair cannot tell sacm and raw apart in MSE")
+
+
+def test_many_strategies_are_counted():
+    said = headline(with_ranks())
+    assert said[1].startswith("Of 2 strategies, 0 are better than raw in MSE, 0 are worse, and 2")
+    assert "between sacm and raw" in said[2]
+
+
+def test_an_adjusted_score_never_stands_alone():
+    found = changed(metric="f1_pa")
+    plain = replace(found.overall[0], metric="f1", gain=-1.0)
+    found = replace(
+        found, task="anomaly", metrics=("f1_pa", "f1"), overall=(*found.overall, plain), rows=()
+    )
+    assert headline(found)[-1].startswith("Other measures: F1 −1.0 pp (")
+
+
+def test_nothing_run():
+    found = replace(hand_made(), coverage=Coverage(16, 0, 0, 16))
+    assert coverage_sentence(found) == "None of the 16 runs of the grid has been made."
+    assert coverage_sentence(replace(found, coverage=Coverage(0, 0, 0, 0))) == "The grid is empty."
+
+
+@ANY
+@given(any_findings())
+def test_sentences_are_whole(findings):
+    assert all(sentence.endswith(".") for sentence in headline(findings))
