@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from sacm import adaptive_dropout
-from sacm.core.masking import apply_mask, composed, draw_mask, masked
+from sacm.core.masking import Keep, apply_mask, composed, draw_mask, masked
 from sacm.inject.layout import SiteLayout
 
 RATES = (0.0, 0.05, 0.5, 0.95)
@@ -116,6 +116,10 @@ def test_the_mask_follows_the_seed() -> None:
         assert not torch.equal(outs[0], outs[2])
 
 
+def fused(h: Tensor, keep: Tensor, mask: Tensor) -> Tensor:
+    return apply_mask(h, Keep.of(keep), mask)
+
+
 def _closed_form(h: Tensor, keep: Tensor, mask: Tensor, grad: Tensor) -> tuple[Tensor, Tensor]:
     """Gradients of input and keep probability by the formulas of the method, in float64."""
     h, keep, grad, drawn = (t.detach().double() for t in (h, keep, grad, mask))
@@ -142,9 +146,9 @@ def test_the_gradients_are_the_closed_form_for_a_fixed_mask(layout: str, transpo
     h = torch.randn(shape[::-1]).permute(*range(len(shape) - 1, -1, -1))
     h = (h if transposed else h.contiguous()).detach().requires_grad_()
     keep = (1 - torch.tensor([0.05, 0.3, 0.5, 0.9])).view(rows).requires_grad_()
-    mask = draw_mask(h, keep, torch.Size(mask_shape or shape))
+    mask = draw_mask(h, Keep.of(keep), torch.Size(mask_shape or shape))
     grad = torch.randn(shape)
-    out = apply_mask(h, keep, mask)
+    out = apply_mask(h, Keep.of(keep), mask)
     torch.testing.assert_close(out, h * mask / keep)
     found = torch.autograd.grad(out, (h, keep), grad)
     for got, expected in zip(found, _closed_form(h, keep, mask, grad), strict=True):
@@ -156,8 +160,8 @@ def test_a_gradient_of_stride_zero_and_one_of_half_precision_are_taken() -> None
     keep = torch.tensor([[0.5], [0.9]], requires_grad=True)
     for dtype in (torch.float32, torch.bfloat16):
         h = torch.randn(2, 300).to(dtype).requires_grad_()
-        mask = draw_mask(h, keep, h.shape)
-        found = torch.autograd.grad(apply_mask(h, keep, mask).sum(), (h, keep))
+        mask = draw_mask(h, Keep.of(keep), h.shape)
+        found = torch.autograd.grad(apply_mask(h, Keep.of(keep), mask).sum(), (h, keep))
         expected = _closed_form(h, keep, mask, torch.ones(2, 300))
         assert found[0].dtype == dtype
         assert found[1].dtype == torch.float32
@@ -174,12 +178,12 @@ def test_the_fused_operation_is_the_composed_formula() -> None:
     h, keep = torch.randn(3, 7, 5), torch.tensor([0.3, 0.6, 1.0]).view(3, 1, 1)
     mask, grad = torch.rand(3, 7, 5) < keep, torch.randn(3, 7, 5)
     results = []
-    for operation in (apply_mask, composed):
+    for operation in (fused, composed):
         inputs = [h.clone().requires_grad_(), keep.clone().requires_grad_()]
         out = operation(*inputs, mask)
         results.append((out, *torch.autograd.grad(out, inputs, grad)))
-    for fused, written in zip(*results, strict=True):
-        torch.testing.assert_close(fused, written, atol=1e-5, rtol=1e-5)
+    for found, written in zip(*results, strict=True):
+        torch.testing.assert_close(found, written, atol=1e-5, rtol=1e-5)
 
 
 def test_second_derivatives_are_those_of_the_composed_formula() -> None:
@@ -188,14 +192,14 @@ def test_second_derivatives_are_those_of_the_composed_formula() -> None:
     mask, grad = torch.rand(3, 7, 5) < keep, torch.randn(3, 7, 5)
     weights = torch.randn(3, 7, 5), torch.randn(3, 1, 1)
     results = []
-    for operation in (apply_mask, composed):
+    for operation in (fused, composed):
         inputs = [t.double().requires_grad_() for t in (h, keep, grad)]
         out = operation(*inputs[:2], mask)
         first = torch.autograd.grad(out, inputs[:2], inputs[2], create_graph=True)
         penalty = sum((w * g.square()).sum() for w, g in zip(weights, first, strict=True))
         results.append(torch.autograd.grad(penalty, inputs))
-    for fused, written in zip(*results, strict=True):
-        torch.testing.assert_close(fused, written)
+    for found, written in zip(*results, strict=True):
+        torch.testing.assert_close(found, written)
 
 
 def test_rates_without_gradient_do_not_keep_the_input() -> None:
@@ -219,7 +223,7 @@ def test_rates_without_gradient_do_not_keep_the_input() -> None:
 def test_whole_feature_maps_drop_together() -> None:
     torch.manual_seed(14)
     h = torch.rand(2, 500, 4, 4) + 0.5
-    out = masked(h, torch.tensor([0.5, 0.8]).view(2, 1, 1, 1), torch.Size((2, 500, 1, 1)))
+    out = masked(h, Keep.of(torch.tensor([0.5, 0.8])).along(0, 4), (2, 500, 1, 1))
     alive = (out != 0).flatten(2)
     assert torch.equal(alive.any(dim=2), alive.all(dim=2))
     for sample, keep in enumerate((0.5, 0.8)):
@@ -231,7 +235,7 @@ def test_a_folded_layout_gives_each_row_its_owners_rate(layout: SiteLayout) -> N
     torch.manual_seed(15)
     keep = torch.tensor([1.0, 0.5, 0.9])
     h = torch.rand(40, 9, 50) + 0.5
-    out = layout.drop(h, keep, h.shape)
+    out = layout.drop(h, Keep.of(keep))
     for row, owner in enumerate(layout.owners(3).tolist()):
         kept = int((out[:, row] != 0).sum())
         assert _standard_errors(kept, 2000, float(keep[owner])) <= 4
@@ -244,7 +248,35 @@ def test_the_result_lies_in_memory_like_the_input() -> None:
         h = MAKE[kind](4, 30)
         assert adaptive_dropout(h, rates).stride() == h.stride(), kind
     h = torch.randn(5, 12, 7).transpose(0, 1)
-    assert SiteLayout(0, 3, batch_major=False).drop(h, 1 - rates, h.shape).stride() == h.stride()
+    assert SiteLayout(0, 3, batch_major=False).drop(h, Keep.of(1 - rates)).stride() == h.stride()
+
+
+def test_all_sites_may_share_what_follows_from_the_rates() -> None:
+    """A `Keep` made once drops as one made for every call does, and gathers all gradients."""
+    torch.manual_seed(17)
+    h = torch.randn(5, 4, 6)
+    results = []
+    for shared in (True, False):
+        rates = torch.tensor([0.05, 0.3, 0.5, 0.9], requires_grad=True)
+        keeps = [Keep.of(1 - rates)] * 2 if shared else [Keep.of(1 - rates) for _ in range(2)]
+        torch.manual_seed(18)
+        outs = [masked(h, keeps[0].along(1, 3)), masked(h[0], keeps[1].along(0, 2))]
+        (by_rates,) = torch.autograd.grad(sum(out.square().sum() for out in outs), rates)
+        results.append((*outs, by_rates))
+    for one, other in zip(*results, strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("layout", [SiteLayout(1), SiteLayout(1, 3), SiteLayout(1, 3, False)])
+def test_a_feature_map_across_windows_drops_window_by_window(layout: SiteLayout) -> None:
+    torch.manual_seed(19)
+    batch = 4
+    h = torch.rand(50, batch * layout.fold, 6) + 0.5
+    out = layout.drop(h, Keep.of(torch.full((batch,), 0.5)), (50, 1, 1))
+    for window in range(batch):
+        alive = (out != 0)[:, layout.owners(batch) == window].flatten(1)
+        assert torch.equal(alive.any(dim=1), alive.all(dim=1))
+        assert 0 < int(alive[:, 0].sum()) < 50
 
 
 def test_an_empty_activation_passes() -> None:

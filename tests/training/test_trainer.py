@@ -118,7 +118,7 @@ def test_an_interrupted_run_ends_like_one_that_was_not(
 ) -> None:
     whole = small_run("forecasting", tmp_path / "whole", strategy=strategy)
     steps = 0
-    original = Training._step
+    original = Training.step
 
     def fail_at_step_20(self: Training, batch: object) -> torch.Tensor:
         nonlocal steps
@@ -127,10 +127,10 @@ def test_an_interrupted_run_ends_like_one_that_was_not(
             raise _StopError
         return original(self, batch)
 
-    monkeypatch.setattr(Training, "_step", fail_at_step_20)
+    monkeypatch.setattr(Training, "step", fail_at_step_20)
     with pytest.raises(_StopError):
         small_run("forecasting", tmp_path / "cut", strategy=strategy)
-    monkeypatch.setattr(Training, "_step", original)
+    monkeypatch.setattr(Training, "step", original)
     _assert_same(whole, small_run("forecasting", tmp_path / "cut", strategy=strategy))
 
 

@@ -19,12 +19,13 @@ def linear_trend(x: Tensor, how: Detrend = "ols") -> Tensor:
         return torch.zeros_like(x)
     if length == 1:
         return x
-    time = torch.arange(length, device=x.device, dtype=x.dtype)
     if how == "endpoint":
+        time = torch.arange(length, device=x.device, dtype=x.dtype)
         first, last = x[..., :1], x[..., -1:]
         return torch.addcmul(first, (last - first) / (length - 1), time)
     # Centred time decouples the normal equations, and is exact: a straight line leaves exactly 0.
-    time -= (length - 1) / 2
+    middle = (length - 1) / 2
+    time = torch.arange(-middle, middle + 1, device=x.device, dtype=x.dtype)
     sum_of_squares = length * (length * length - 1) / 12
     slope = (x * time).sum(dim=-1, keepdim=True) / sum_of_squares
     return torch.addcmul(x.mean(dim=-1, keepdim=True), slope, time)

@@ -64,6 +64,8 @@ class RateMapper(nn.Module):
             high_of = torch.where(reliable, scores, -torch.inf)
         if self.config.global_batch and world_size() > 1:
             low, high = global_extremes(low_of, high_of)
+        elif reliable is None:
+            low, high = scores.aminmax()  # one operation, and one in the backward pass
         else:
             low, high = low_of.amin(), high_of.amax()
         if self.config.score_range == "batch":

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,6 +13,30 @@ from sacm.core.randomness import random_words
 from sacm.errors import ArgumentError
 
 
+class Keep(NamedTuple):
+    """Keep probabilities, and what every site wants of them: worked out once for all sites."""
+
+    share: Tensor  # q [B], with the graph of the rates
+    inverse: Tensor  # 1 / q, broadcasts over the activation
+    threshold: Tensor  # of 16-bit uniforms, broadcasts over the activation
+
+    @staticmethod
+    def of(share: Tensor) -> Keep:
+        """From `q` of any shape."""
+        q = share.detach()
+        # u in [-2^15, 2^15) is kept when u <= threshold: q = 1 keeps all of them. Half precision
+        # cannot count to 65536.
+        scaled = q.to(torch.promote_types(q.dtype, torch.float32)) * 65536
+        threshold = scaled.round_().sub_(32769).clamp_(min=-32768).to(torch.int16)
+        return Keep(share, 1 / q, threshold)
+
+    def along(self, dim: int, dims: int) -> Keep:
+        """For activations of so many dimensions whose windows lie along `dim`."""
+        rows = [1] * dims
+        rows[dim] = -1
+        return Keep(self.share, self.inverse.view(rows), self.threshold.view(rows))
+
+
 def adaptive_dropout(h: Tensor, rates: Tensor) -> Tensor:
     """Drop entries of `h` `[B, …]` at each sample's own rate `[B]`; training-time only."""
     if rates.dim() != 1 or h.dim() == 0 or h.shape[0] != rates.shape[0]:
@@ -19,79 +44,77 @@ def adaptive_dropout(h: Tensor, rates: Tensor) -> Tensor:
             f"adaptive_dropout needs h [B, …] and rates [B], got {list(h.shape)} and "
             f"{list(rates.shape)}."
         )
-    keep = (1 - rates).view(-1, *(1,) * (h.dim() - 1))
-    return masked(h, keep)
+    return masked(h, Keep.of(1 - rates).along(0, h.dim()))
 
 
-def masked(h: Tensor, keep: Tensor, mask_shape: torch.Size | None = None) -> Tensor:
+def masked(h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Tensor:
     """Inverted dropout of `h` with keep probabilities `q` that broadcast over it.
 
     `mask_shape` broadcasts over `h` too: entries that share a mask entry drop together.
     """
-    shape = h.shape if mask_shape is None else mask_shape
+    shape = h.shape if mask_shape is None else torch.Size(mask_shape)
     if torch.compiler.is_compiling() or h.device.type not in ("cpu", "cuda"):
-        return composed(h, keep, torch.rand(shape, device=h.device) < keep)
+        q = keep.share.view(keep.inverse.shape)
+        return composed(h, q, torch.rand(shape, device=h.device) < q)
     return apply_mask(h, keep, draw_mask(h, keep, shape))
 
 
-def composed(h: Tensor, keep: Tensor, mask: Tensor) -> Tensor:
+def composed(h: Tensor, q: Tensor, mask: Tensor) -> Tensor:
     """`h (B + q - sg(q)) / q` written out: what a compiler fuses, and what tests compare with."""
-    return h * ((mask + keep - keep.detach()) / keep).to(h.dtype)
+    return h * ((mask + q - q.detach()) / q).to(h.dtype)
 
 
-def apply_mask(h: Tensor, keep: Tensor, mask: Tensor) -> Tensor:
+def apply_mask(h: Tensor, keep: Keep, mask: Tensor) -> Tensor:
     """`h B / q` for a given boolean mask `B`, with the straight-through gradient of `q`."""
-    out: Tensor = _ApplyMask.apply(h, keep, mask)
+    out: Tensor = _ApplyMask.apply(h, keep.share, keep.inverse, mask)
     return out
 
 
-@torch.no_grad()
-def draw_mask(h: Tensor, keep: Tensor, shape: torch.Size) -> Tensor:
+def draw_mask(h: Tensor, keep: Keep, shape: torch.Size) -> Tensor:
     """`B ~ Bernoulli(q)`, boolean `[shape]`, laid out in memory like `h` when shapes agree.
 
     Every 64-bit random word gives four 16-bit uniforms; each is compared with an integer threshold
     per sample, so no rate of activation size is ever built.
     """
     uniforms = random_words(-(-shape.numel() // 4), h.device, stream=rank()).view(torch.int16)
-    strides = torch.empty_like(h, dtype=torch.int16).stride() if shape == h.shape else None
-    uniforms = (
-        uniforms[: shape.numel()].view(shape)
-        if strides is None
-        else uniforms.as_strided(shape, strides)
-    )
-    # u in [-2^15, 2^15) is kept when u <= threshold: q = 1 keeps all of them. Half precision
-    # cannot count to 65536.
-    share = keep.to(torch.promote_types(keep.dtype, torch.float32)) * 65536
-    threshold = share.round_().sub_(32769).clamp_(min=-32768).to(torch.int16)
-    return uniforms.le_(threshold).bool()
+    if shape != h.shape:
+        uniforms = uniforms[: shape.numel()].view(shape)
+    else:
+        like = h if h.is_contiguous() else torch.empty_like(h, dtype=torch.int16)
+        uniforms = uniforms.as_strided(shape, like.stride())
+    # In place and then to bool: a comparison that writes bool is several times slower.
+    return uniforms.le_(keep.threshold).bool()
 
 
 class _ApplyMask(torch.autograd.Function):
     """Saves the input and the boolean mask, and nothing else of activation size."""
 
     @staticmethod
-    def forward(ctx: Any, h: Tensor, keep: Tensor, mask: Tensor) -> Tensor:
-        ctx.save_for_backward(h if keep.requires_grad else None, keep, mask)
-        return _scale(h, keep, mask)
+    def forward(ctx: Any, h: Tensor, share: Tensor, inverse: Tensor, mask: Tensor) -> Tensor:
+        ctx.save_for_backward(h if share.requires_grad else None, share, mask)
+        ctx.inverse = inverse
+        return _scale(h, inverse, mask)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
-        h, keep, mask = ctx.saved_tensors
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None, None]:
+        h, share, mask = ctx.saved_tensors
         # d out / d h = B / q; gradients are on when a derivative of this derivative is wanted.
-        scale = composed if torch.is_grad_enabled() else _scale
-        grad_h = scale(grad, keep, mask)
+        if torch.is_grad_enabled():
+            grad_h = composed(grad, share.view(ctx.inverse.shape), mask)
+        else:
+            grad_h = _scale(grad, ctx.inverse, mask)
         if not ctx.needs_input_grad[1]:
-            return grad_h, None, None
+            return grad_h, None, None, None
         # d out / d q = h (1 - B / q) / q, summed over what each q covers.
         difference = (grad - grad_h).mul_(h)
         dtype = torch.promote_types(h.dtype, torch.float32)
-        grad_keep = difference.to(dtype).sum_to_size(keep.shape) / keep
-        return grad_h, grad_keep, None
+        covered = difference.to(dtype).sum_to_size(ctx.inverse.shape)
+        return grad_h, covered.view(share.shape) / share, None, None
 
 
-def _scale(values: Tensor, keep: Tensor, mask: Tensor) -> Tensor:
-    """`values * mask / keep` in the dtype of `values`."""
+def _scale(values: Tensor, inverse: Tensor, mask: Tensor) -> Tensor:
+    """`values * mask / q` in the dtype of `values`."""
     # int8 converts to floating point in vector registers; bool does not.
     factor = mask.view(torch.int8).to(values.dtype)
     out = factor.mul_(values) if factor.shape == values.shape else factor * values
-    return torch.mul(out, 1 / keep, out=out)
+    return torch.mul(out, inverse, out=out)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from sacm.core.config import SACMConfig
 from sacm.core.detrend import linear_trend
+from sacm.core.precision import without_autocast
 from sacm.core.spectrum import (
     anchored_threshold,
     log_amplitude,
@@ -60,7 +61,7 @@ class SpectralScorer(nn.Module):
         self._check_shape(x)
         if check_finite:
             require_finite(x)
-        with torch.autocast(x.device.type, enabled=False):
+        with without_autocast(x.device.type):
             return self._score(x)
 
     def _score(self, x: Tensor) -> ScorerOutput:
@@ -78,8 +79,9 @@ class SpectralScorer(nn.Module):
         anchor = flatness if config.sfm_anchor else None
         threshold = anchored_threshold(anchor, weight, bias).expand_as(flatness)
         mask = soft_mask(amplitude, threshold, alpha)
-        kept = torch.fft.irfft(spectrum * mask, n=series.shape[-1]) + trend  # x'
-        channel_scores = (series - kept).abs().mean(dim=-1)
+        kept = torch.fft.irfft(spectrum * mask, n=series.shape[-1]).add_(trend)  # x'
+        # In this order, because the first operand's gradient needs no change of sign.
+        channel_scores = (kept - series).abs().mean(dim=-1)
         return ScorerOutput(
             scores=channel_scores.mean(dim=-1),
             channel_scores=channel_scores,

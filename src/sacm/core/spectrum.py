@@ -27,7 +27,7 @@ def normalise_amplitude(log_amp: Tensor, eps: float) -> Tensor:
 
 def spectral_flatness(log_amp: Tensor, eps: float) -> Tensor:
     """`SFM`: geometric over arithmetic mean of `P = L² + eps`; in (0, 1], `[...]`."""
-    power = log_amp.square() + eps
+    power = log_amp.square().add_(eps)
     return power.log().mean(dim=-1).exp() / (power.mean(dim=-1) + eps)
 
 

@@ -209,7 +209,9 @@ class _Interceptor(TorchFunctionMode):
         return func(*args, **kwargs) if owner.exempt else handler(owner, func, *args, **kwargs)
 
 
-def _drop(owner: OwnerForward, site: Site, h: Tensor, mask_shape: Sequence[int]) -> Tensor:
+def _drop(
+    owner: OwnerForward, site: Site, h: Tensor, mask_shape: Sequence[int] | None = None
+) -> Tensor:
     """Adaptive dropout at a functional site; during a probe, show the activation instead."""
     tap = owner.coverage.tap
     if tap is None:
@@ -240,8 +242,7 @@ def _dropout(
     if not site.adaptive:
         return func(input, p, training, inplace)
     spatial = _SPATIAL.get(func)
-    shape = input.shape if spatial is None else feature_shape(input, spatial)
-    return _drop(owner, site, input, shape)
+    return _drop(owner, site, input, None if spatial is None else feature_shape(input, spatial))
 
 
 def _attention(
@@ -265,7 +266,7 @@ def _attention(
         groups = query.shape[-3] // key.shape[-3]
         key, value = (t.repeat_interleave(groups, dim=-3) for t in (key, value))
     weights = attention_weights(query, key, attn_mask, is_causal=is_causal, scale=scale)
-    return _drop(owner, site, weights, weights.shape) @ value
+    return _drop(owner, site, weights) @ value
 
 
 def attention_weights(

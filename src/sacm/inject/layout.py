@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sacm.core.masking import masked
+from sacm.core.masking import Keep, masked
 from sacm.errors import ArgumentError
 
 
@@ -47,18 +47,29 @@ class SiteLayout:
 
     def unfold(self, shape: Sequence[int], batch: int) -> tuple[list[int], int]:
         """The shape with `dim` split into batch and fold, and the position of the batch in it."""
+        if self.fold == 1:
+            return [*shape], self.dim
         pair = (batch, self.fold) if self.batch_major else (self.fold, batch)
         split = [*shape[: self.dim], *pair, *shape[self.dim + 1 :]]
         return split, self.dim if self.batch_major else self.dim + 1
 
-    def drop(self, h: Tensor, keep: Tensor, mask_shape: Sequence[int]) -> Tensor:
-        """Adaptive dropout of `h` whose window `b` is kept with probability `keep[b]`."""
-        batch = keep.shape[0]
+    def drop(self, h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Tensor:
+        """Adaptive dropout of `h` `[…, B*fold, …]` at the keep probabilities of its windows.
+
+        `mask_shape` broadcasts over `h`: entries that share a mask entry drop together.
+        """
+        batch = keep.share.shape[0]
         split, position = self.unfold(h.shape, batch)
-        rows = [batch if i == position else 1 for i in range(len(split))]
-        if mask_shape[self.dim] == h.shape[self.dim]:
-            mask_split, _ = self.unfold(mask_shape, batch)
-        else:  # a feature map that spans windows drops window by window
-            mask_split = [*mask_shape[: self.dim], 1, *mask_shape[self.dim :]]
-            mask_split[position] = batch
-        return masked(h.view(split), keep.view(rows), torch.Size(mask_split)).reshape(h.shape)
+        if mask_shape is not None:
+            mask_shape = self._unfold_mask(mask_shape, h.shape, batch)
+        keep = keep.along(position, len(split))
+        if self.fold == 1:  # the usual case, spared two views that autograd would follow
+            return masked(h, keep, mask_shape)
+        return masked(h.view(split), keep, mask_shape).reshape(h.shape)
+
+    def _unfold_mask(self, mask: Sequence[int], shape: Sequence[int], batch: int) -> list[int]:
+        split, position = self.unfold(mask, batch)
+        if mask[self.dim] != shape[self.dim]:  # a feature map that spans windows
+            split = [*mask[: self.dim], *[1] * (len(split) - len(mask)), *mask[self.dim :]]
+            split[position] = batch  # drops window by window
+        return split

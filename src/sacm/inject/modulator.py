@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from sacm.core.config import SACMConfig
 from sacm.core.eager import eager
 from sacm.core.mapper import RateMapper
+from sacm.core.precision import without_autocast
 from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.inject.functional import FunctionalCoverage
@@ -106,7 +107,7 @@ class CapacityModulator(nn.Module):
             raise ArgumentError(
                 f"the scorer must give one score per window, [{window.shape[0]}], but gave {found}."
             )
-        with torch.autocast(window.device.type, enabled=False):
+        with without_autocast(window.device.type):
             rates: Tensor = self.mapper(scores.float() if scores.itemsize < 4 else scores, reliable)
         self.state.scores = scores.detach()
         if reliable is not None:

@@ -54,11 +54,14 @@ class Site:
                 f"{self.name} ({self.kind}): called outside a training forward of the attached "
                 "model, so there are no rates; call the model itself, or attach to this part of it."
             )
-        layout = self.layout_for(h.shape, keep.shape[0])
-        return layout.drop(h, keep, h.shape if mask_shape is None else mask_shape)
+        return self.layout_for(h.shape, keep.share.shape[0]).drop(h, keep, mask_shape)
 
     def layout_for(self, shape: Sequence[int], batch: int) -> SiteLayout:
         """The layout of an activation of this shape that holds `batch` windows."""
+        if self.stated is None and len(self.layouts) == 1:  # the usual case, without building sets
+            seen, layout = self.layouts[0]
+            if len(seen) == len(shape) and layout.fits(shape, batch):
+                return layout
         found = self._known(shape, batch)
         if not found and self.stated is None and self.state.call is not None:
             from sacm.inject.probe import probe_again  # the probe knows the sites

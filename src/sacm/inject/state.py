@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from sacm.core.masking import Keep
 from sacm.inject.repeatable import repeatable
 
 
@@ -37,7 +38,7 @@ class ModulationState:
     forced: Tensor | None = None  # [B], set by `forced_rates`
     call: Call | None = None
     probing: bool = False
-    keep_by_place: dict[Any, Tensor] = field(default_factory=dict)
+    keep_by_place: dict[Any, Keep] = field(default_factory=dict)
 
     def begin(self, call: Call) -> None:
         """Forget the last forward before anything of the next can fail."""
@@ -50,7 +51,7 @@ class ModulationState:
         """The forward returned, or raised."""
         self.call = None
 
-    def keep(self, like: Tensor) -> Tensor | None:
+    def keep(self, like: Tensor) -> Keep | None:
         """Keep probabilities `q = 1 - p` `[B]`; None outside of a training forward or backward."""
         if self.rates is None or (self.call is None and not _in_backward()):
             return None
@@ -61,7 +62,7 @@ class ModulationState:
             self.keep_by_place = {}
         found = self.keep_by_place.get(place)
         if found is None:
-            found = self.keep_by_place[place] = 1 - self.rates.to(like.device)
+            found = self.keep_by_place[place] = Keep.of(1 - self.rates.to(like.device))
         return found
 
     @contextmanager

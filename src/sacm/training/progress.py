@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+_EVERY = 0.1  # seconds between two looks of the bar; redrawing it is not free
 
 
 class TrainingProgress:
@@ -24,6 +27,7 @@ class TrainingProgress:
         )
         self.steps = steps
         self._task = self._bar.add_task(title, total=epochs * steps, status="")
+        self._unshown, self._shown_at = 0, 0.0
 
     def __enter__(self) -> TrainingProgress:
         self._bar.start()
@@ -43,9 +47,16 @@ class TrainingProgress:
 
     def step(self) -> None:
         """One optimizer step is done."""
-        self._bar.advance(self._task)
+        if self._bar.disable:
+            return
+        self._unshown += 1
+        now = time.monotonic()
+        if now - self._shown_at >= _EVERY:
+            self._bar.advance(self._task, self._unshown)
+            self._unshown, self._shown_at = 0, now
 
     def epoch(self, epoch: int, *, select: str, value: float, best: float) -> None:
         """Validation of an epoch is done."""
+        self._unshown = 0
         status = f"epoch {epoch} · validation {select} {value:.4f} · best {best:.4f}"
         self._bar.update(self._task, completed=epoch * self.steps, status=status)

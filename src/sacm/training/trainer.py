@@ -177,6 +177,9 @@ class Training:
         self.wrapped, self.wrapped_optimizer = self.fabric.setup(compiled, self.optimizer)
         if isinstance(model, Detector):  # its loss is what runs the forward
             self.wrapped.mark_forward_method("training_loss")
+        # One process in full precision needs none of what the wrapper does at every call.
+        plain = self.fabric.world_size == 1 and self.settings.precision == "32-true"
+        self.network = model if plain and not self.settings.compile else self.wrapped
 
     def run(self) -> None:
         """Train to the end, test, and leave a finished run folder."""
@@ -223,10 +226,12 @@ class Training:
 
     def step(self, batch: Any) -> Tensor:
         """One optimizer step; the loss, detached."""
-        batch = batch._make(None if t is None else self.fabric.to_device(t) for t in batch)
+        if batch.x.device != self.fabric.device:
+            batch = batch._make(None if t is None else self.fabric.to_device(t) for t in batch)
         self.wrapped_optimizer.zero_grad()
-        loss = self.task.training_loss(self.wrapped, batch, self.strategy, self.strategy_run)
-        loss = loss + self.model.auxiliary_loss()
+        loss = self.task.training_loss(self.network, batch, self.strategy, self.strategy_run)
+        if type(self.model).auxiliary_loss is not Backbone.auxiliary_loss:
+            loss = loss + self.model.auxiliary_loss()
         self.fabric.backward(loss)
         self.wrapped_optimizer.step()
         return loss.detach()
