@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "md", "latex", "csv", "json", "html")
 
-app = typer.Typer(help="Run the paper's experiments and lay them beside it.", no_args_is_help=True)
+HELP = """Run the paper's experiments and lay them beside it.
+
+Example: sacm paper run real_forecasting --datasets ILI --backbones PatchTST --budget 2h
+"""
+
+app = typer.Typer(help=HELP, no_args_is_help=True)
 
 
 @app.command("list")
@@ -149,6 +154,8 @@ def report(
     experiment = find(name)
     if results is not None:
         findings = read_results(results, name)
+        if findings.name != name:
+            raise ArgumentError(f"{results} holds findings of {findings.name}, not of {name}.")
     else:
         selection = ask.make_selection(
             experiment,
@@ -184,6 +191,8 @@ def figure(
 
     if name != "all":
         path = out if out.suffix else out / f"{name}.png"
+        if path.suffix.lower() != ".png":
+            raise ArgumentError(f"--out {out}: figures are written to .png files.")
         check_writable(path.parent)
         with users_to_mend():
             gallery.save(name, path, runs=runs)
@@ -315,8 +324,13 @@ def read_results(path: Path, name: str) -> Findings:
     from sacm.cli.runs import users_to_mend
     from sacm.experiments.paper.tabulate import read_findings
 
+    file = path / f"{name}.json" if path.is_dir() else path
+    if not file.exists():
+        raise ArgumentError(
+            f"there is no {file}: make it with sacm paper report {name} --format json --out {file}."
+        )
     with users_to_mend():
-        return read_findings(path / f"{name}.json" if path.is_dir() else path)
+        return read_findings(file)
 
 
 def show_findings(findings: Findings, *, as_json: bool) -> None:
@@ -346,6 +360,8 @@ def deliver(findings: Findings, style: Any, out: Path | None) -> None:
     from sacm.training.files import write_json
 
     if out is not None:
+        if out.is_dir():
+            raise ArgumentError(f"--out {out} is a folder: name a file in it.")
         check_writable(out.parent)
         with users_to_mend():
             if style == "json":

@@ -57,7 +57,10 @@ class Costs:
             return Estimate(statistics.median(known), measured=False)
         key = "|".join(_kind(settings))
         if key not in self._epoch_seconds:
-            self._epoch_seconds[key] = measure_epoch(settings)
+            try:
+                self._epoch_seconds[key] = measure_epoch(settings)
+            except Exception:  # whatever it is, the run itself will say so, and soon
+                return Estimate(0.0, measured=True)
             write_json(self.folder / _FILE, self._epoch_seconds)
         similar = self._epochs.get((settings.task, settings.backbone, settings.size))
         typical = statistics.median(similar) if similar else TYPICAL_EPOCHS

@@ -46,10 +46,11 @@ class LocalEngine:
                     return
                 ended = wait([place for worker in busy for place in worker.places()])
                 for worker in [w for w in busy if any(p in ended for p in w.places())]:
+                    outcome = worker.outcome()
                     busy.remove(worker)
-                    yield worker.outcome()
                     if worker.alive:
                         idle.append(worker)
+                    yield outcome  # last: whoever listens may stop here
         finally:
             for worker in [*busy, *idle]:
                 worker.stop()

@@ -65,6 +65,7 @@ class RayEngine:
         self.ray.init(
             address=address,
             num_cpus=None if address else self.workers * self.threads,
+            include_dashboard=None if address else False,  # nobody looks, and it takes seconds
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
