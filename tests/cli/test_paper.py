@@ -131,6 +131,16 @@ def test_reports(paper: Command, done: Carried, tmp_path: Path, style):
         assert "iTransformer" in text
 
 
+def test_a_brief_report_has_no_curves(paper: Command, done: Carried):
+    report = ("report", NAME, *PART, *QUICK, "--runs", done.folder, "--format", "json")
+    whole, brief = (json.loads(paper(*report, *more).out) for more in ((), ("--brief",)))
+    for group in whole["groups"]:
+        for run in group["runs"]:
+            assert run.pop("history")
+            run["history"] = []
+    assert brief == whole
+
+
 def test_a_report_finds_the_size_that_was_run(paper: Command, done: Carried):
     part = PART[: PART.index("--size")]
     found = paper("report", NAME, *part, *QUICK, "--runs", done.folder, "--format", "json")

@@ -137,6 +137,10 @@ def report(
         str, typer.Option("--format", help="table, md, latex, csv, json or html.")
     ] = "table",
     out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    brief: Annotated[
+        bool,
+        typer.Option("--brief", help="Without training curves (html, json) or rows (md, latex)."),
+    ] = False,
     results: Annotated[
         Path | None,
         typer.Option(help="Read findings from this JSON file (or folder of them), not from runs."),
@@ -171,7 +175,7 @@ def report(
         )
         groups = find_groups(experiment, selection, runs)
         findings = tabulated(experiment, selection, groups, runs)
-    deliver(findings, style, out)
+    deliver(findings, style, out, brief=brief)
 
 
 @app.command()
@@ -353,9 +357,10 @@ def show_findings(findings: Findings, *, as_json: bool) -> None:
         note(f"Note: {text}")
 
 
-def deliver(findings: Findings, style: Any, out: Path | None) -> None:
+def deliver(findings: Findings, style: Any, out: Path | None, *, brief: bool) -> None:
     """Print a report, or write it to a file; `style` is one of FORMATS."""
     from sacm.cli.runs import check_writable, users_to_mend
+    from sacm.experiments.paper.findings import without_curves
     from sacm.reports.paper.render import render, write_report
     from sacm.training.files import write_json
 
@@ -365,11 +370,12 @@ def deliver(findings: Findings, style: Any, out: Path | None) -> None:
         check_writable(out.parent)
         with users_to_mend():
             if style == "json":
-                write_json(out, findings.to_dict())
+                write_json(out, (without_curves(findings) if brief else findings).to_dict())
             else:
-                write_report(findings, out, format="md" if style == "table" else style)
+                chosen: Any = "md" if style == "table" else style
+                write_report(findings, out, format=chosen, detail=not brief)
         typer.echo(f"report: {out}")
     elif style in ("table", "json"):
-        show_findings(findings, as_json=style == "json")
+        show_findings(without_curves(findings) if brief else findings, as_json=style == "json")
     else:
-        typer.echo(render(findings, style))
+        typer.echo(render(findings, style, detail=not brief))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sacm.experiments.critical_difference import CriticalDifference
@@ -136,3 +136,12 @@ class Findings(Record):
     overall: tuple[Overall, ...]
     groups: tuple[Group, ...]
     ranks: CriticalDifference | None
+
+
+def without_curves(findings: Findings) -> Findings:
+    """The same without what every epoch of every run was like: a small file."""
+    groups = [
+        replace(group, runs=tuple(replace(run, history=()) for run in group.runs))
+        for group in findings.groups
+    ]
+    return replace(findings, groups=tuple(groups))
