@@ -28,7 +28,7 @@ def seconds_of(engine: str, workers: int) -> float:
         horizons=(96,),
         seeds=SEEDS,
         sizes=("small",),
-        settings={"epochs": 10, "stride": 4},
+        settings={"epochs": 12, "stride": 4},
     )
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -39,8 +39,8 @@ def seconds_of(engine: str, workers: int) -> float:
         return time.perf_counter() - started
 
 
-def main(rounds: int = 2) -> None:
-    print(f"a grid of {2 * len(SEEDS)} runs (iTransformer small, Synth-12, 10 epochs), seconds")
+def main(rounds: int = 1) -> None:
+    print(f"a grid of {2 * len(SEEDS)} runs (iTransformer small, Synth-12, 12 epochs), seconds")
     seconds: dict[tuple[str, int], list[float]] = {way: [] for way in WAYS}
     for _ in range(rounds):
         for engine, workers in WAYS:
