@@ -225,7 +225,7 @@ def summary(
     from rich.console import Console
 
     from sacm.cli.runs import users_to_mend
-    from sacm.reports.paper.summary import summary_table, write_summary
+    from sacm.reports.paper.summary import NARROW, summary_table, write_summary
 
     found = [read_results(path, path.stem) for path in sorted(results.glob("*.json"))]
     if not found:
@@ -235,7 +235,7 @@ def summary(
             write_summary(found, into)
         typer.echo(f"written to {into}")
         return
-    Console().print(summary_table(found).rich())
+    Console().print(summary_table(found).only(NARROW).rich())
 
 
 def find_groups(experiment: Experiment, selection: Selection, runs: Path) -> list[JobGroup]:

@@ -37,6 +37,8 @@ HEADINGS = (
     "p",
     "paper gain",
 )
+# What fits into 80 columns of a terminal.
+NARROW = ("experiment", "data", "metric", "runs", "n", "gain", "W/T/L", "p", "paper gain")
 LEGEND = (
     "Each experiment's first metric, its last strategy against its first. Runs: done, of those in "
     "the grid; data sets without a run are left out. n: pairs with a value on both sides, or "
