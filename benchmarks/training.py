@@ -14,9 +14,10 @@ from benchmarks.timing import interleave, ratio
 from sacm.data import synth12
 from sacm.tasks import RunSettings, get_task
 from sacm.training import Run
+from sacm.training.optimizer import make_optimizer
 from sacm.training.progress import TrainingProgress
 from sacm.training.seeds import seed_everything
-from sacm.training.trainer import Training, make_optimizer
+from sacm.training.trainer import Training
 
 STEPS = 60
 

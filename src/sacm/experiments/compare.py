@@ -18,8 +18,9 @@ from sacm.metrics.record import Record
 from sacm.strategies.registry import canonical
 from sacm.tasks.settings import RunSettings
 from sacm.training.files import read_json
+from sacm.training.hardware import Hardware
 from sacm.training.run import DEFAULT_FOLDER, Run
-from sacm.training.trainer import Hardware, train
+from sacm.training.trainer import train
 
 OnStart = Callable[[RunSettings, int, int], object]
 

@@ -17,8 +17,9 @@ from sacm.experiments.jobs import load_data
 from sacm.tasks import get_task
 from sacm.tasks.settings import RunSettings
 from sacm.training.files import read_json, write_json
+from sacm.training.hardware import Hardware, make_fabric
 from sacm.training.run import Run
-from sacm.training.trainer import Hardware, Training, make_fabric
+from sacm.training.trainer import Training
 
 TYPICAL_EPOCHS = 25  # until early stopping, where no run of the backbone has told
 _PROBE_BATCH = 4

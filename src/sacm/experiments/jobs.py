@@ -14,8 +14,9 @@ from sacm.errors import SACMError
 from sacm.tasks import get_task
 from sacm.tasks.settings import RunSettings, TaskName
 from sacm.training.files import read_json, write_json
+from sacm.training.hardware import Hardware
 from sacm.training.run import Run
-from sacm.training.trainer import Hardware, train
+from sacm.training.trainer import train
 
 State = Literal["done", "failed", "interrupted", "missing"]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from sacm.training.hardware import Hardware
 from sacm.training.run import Run
-from sacm.training.trainer import Hardware, train
+from sacm.training.trainer import train
 
 __all__ = ["Hardware", "Run", "train"]

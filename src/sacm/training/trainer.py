@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning.fabric import Fabric
-from torch import Tensor, nn
+from torch import Tensor
 
 from sacm.backbones.base import Backbone, Detector
 from sacm.data.batches import WindowBatches
 from sacm.data.fingerprint import fingerprint
 from sacm.data.load import resolve
 from sacm.data.prepare import SplitWindows
-from sacm.errors import ArgumentError, SACMError
+from sacm.errors import SACMError
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
@@ -33,22 +32,12 @@ from sacm.training.files import (
     write_state,
     write_weights,
 )
-from sacm.training.loggers import make_logger
+from sacm.training.hardware import Hardware, make_fabric
+from sacm.training.observed import Observed
+from sacm.training.optimizer import make_optimizer
 from sacm.training.progress import TrainingProgress
 from sacm.training.run import DEFAULT_FOLDER, Run
 from sacm.training.seeds import seed_everything
-
-_CHECK_EVERY = 50  # steps between looks at the loss where looking makes the device wait
-
-
-@dataclass(frozen=True)
-class Hardware:
-    """Where to train; Lightning's own switches. None of it is part of a run's identity."""
-
-    accelerator: str = "cpu"
-    devices: int | str = 1
-    show_progress: bool = True
-    loggers: Sequence[str] = ()
 
 
 def train(
@@ -83,24 +72,6 @@ def train(
         raise
     fabric.barrier()  # the run is finished for every process, or for none
     return run
-
-
-def make_fabric(hardware: Hardware, settings: RunSettings, run: Run) -> Fabric:
-    """Lightning's access to the devices."""
-    loggers = [make_logger(kind, run.folder) for kind in hardware.loggers]
-    try:
-        return Fabric(
-            accelerator=hardware.accelerator,
-            devices=hardware.devices,
-            precision=settings.precision,
-            loggers=loggers,
-        )
-    except (ValueError, RuntimeError, TypeError) as error:
-        reason = str(error).splitlines()[0]
-        raise ArgumentError(
-            f"accelerator {hardware.accelerator!r} with devices {hardware.devices!r} cannot be "
-            f"used here: {reason}"
-        ) from None
 
 
 @dataclass
@@ -322,60 +293,3 @@ class Training:
         )
         (self.folder / "last.pt").unlink(missing_ok=True)
         (self.folder / "failure.json").unlink(missing_ok=True)
-
-
-class Observed:
-    """Losses and rates of one epoch, kept on the device until they are asked for."""
-
-    def __init__(self) -> None:
-        self.losses: list[Tensor] = []
-        self.all_rates: list[Tensor] = []
-
-    def add(self, loss: Tensor, run: StrategyRun, *, where: str) -> None:
-        """Remember a step."""
-        self.losses.append(loss)
-        rates = run.rates()
-        if rates is not None:
-            self.all_rates.append(rates)
-        if loss.device.type == "cpu" or len(self.losses) % _CHECK_EVERY == 0:
-            self.check(where=where)
-
-    def check(self, *, where: str) -> None:
-        """Stop at the first loss that is not a number."""
-        if math.isfinite(float(self.losses[-1])):
-            return
-        step = next(i for i, loss in enumerate(self.losses, 1) if not math.isfinite(float(loss)))
-        raise SACMError(
-            f"the loss is {float(self.losses[step - 1])} at {where}, step {step}: lower the "
-            "learning rate or look for extreme values in the data."
-        )
-
-    def mean_loss(self) -> float:
-        """Mean over the steps."""
-        return float(torch.stack(self.losses).mean())
-
-    def rates(self) -> dict[str, float]:
-        """Mean, spread and extremes of the windows' dropout rates; empty without any."""
-        if not self.all_rates:
-            return {}
-        rates = torch.cat(self.all_rates).float()
-        return {
-            "rate_mean": float(rates.mean()),
-            "rate_std": float(rates.std(correction=0)),
-            "rate_min": float(rates.min()),
-            "rate_max": float(rates.max()),
-        }
-
-
-def make_optimizer(
-    model: nn.Module, run: StrategyRun, settings: RunSettings
-) -> torch.optim.Optimizer:
-    """Adam with coupled weight decay; none on the strategy's own scalars."""
-    scalars = run.scalars()
-    own = {id(scalar) for scalar in scalars}
-    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
-    groups: list[dict[str, Any]] = [{"params": rest, "weight_decay": settings.weight_decay}]
-    if scalars:
-        groups.append({"params": scalars, "weight_decay": 0.0})
-    # One kernel for all parameters: on a CPU a fraction of the time of one call for each.
-    return torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
