@@ -27,6 +27,7 @@ COMMANDS = {
     "demo": Place("sacm.cli.demo", "demo"),
     "train": Place("sacm.cli.train", "train"),
     "evaluate": Place("sacm.cli.evaluate", "evaluate"),
+    "replay": Place("sacm.cli.replay", "replay"),
     "predict": Place("sacm.cli.predict", "predict"),
     "compare": Place("sacm.cli.compare", "compare"),
     "score": Place("sacm.cli.score", "score"),

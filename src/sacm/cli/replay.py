@@ -1,0 +1,61 @@
+"""`sacm replay`: make a finished run again and see whether it comes out the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sacm.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from sacm.training.replay import Replay
+
+
+def replay(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
+    into: Annotated[Path, typer.Option(help="Folder for the new run.")] = Path("replays"),
+    as_json: AsJson = False,
+) -> None:
+    """Train a run again from its own record; exit code 1 if its results are not the same.
+
+    Killed, the same command continues.
+
+    Example: sacm replay runs/my_PatchTST_sacm_seed42_0123456789
+    """
+    from sacm.cli.output import show_json
+    from sacm.cli.runs import check_writable, open_run
+    from sacm.training import Hardware
+    from sacm.training.replay import replay as make_again
+
+    opened = open_run(run)
+    check_writable(into)
+    again = make_again(opened, folder=into, hardware=Hardware(show_progress=not as_json))
+    if as_json:
+        show_json(
+            {
+                "run": str(again.run.folder),
+                "same": again.same,
+                "results": again.results,
+                "changes": again.changes,
+            }
+        )
+    else:
+        show(again)
+    if not again.same:
+        raise typer.Exit(1)
+
+
+def show(again: Replay) -> None:
+    """Both results side by side, then what was different."""
+    from rich.console import Console
+
+    from sacm.cli.output import make_table, note
+
+    rows = [(name, then, now) for name, (then, now) in again.results.items()]
+    Console().print(make_table(("result", "then", "now"), rows))
+    typer.echo("the same, to the last digit" if again.same else "not the same")
+    for name, (then, now) in again.changes.items():
+        note(f"Changed: {name} was {then}, is {now}.")
+    note(f"run: {again.run.folder}")

@@ -1,0 +1,84 @@
+"""A finished run made again from what its folder says, and held against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sacm.data.fingerprint import fingerprint
+from sacm.errors import ArgumentError
+from sacm.training.files import read_json
+from sacm.training.hardware import Hardware
+from sacm.training.run import Run
+from sacm.training.trainer import train
+
+REPLAYS = Path("replays")
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came out then and now, and what was different about the two: `{name: (then, now)}`."""
+
+    run: Run  # the new one
+    results: dict[str, tuple[float | None, float | None]]
+    changes: dict[str, tuple[Any, Any]]
+
+    @property
+    def same(self) -> bool:
+        """Whether every result is the same, to the last digit."""
+        return all(then == now for then, now in self.results.values())
+
+
+def replay(run: Run, *, folder: str | Path = REPLAYS, hardware: Hardware | None = None) -> Replay:
+    """Train a run's settings again, into another folder, with as many threads as it had."""
+    if Path(folder).resolve() == run.folder.resolve().parent:
+        raise ArgumentError(f"{folder} holds the run itself: replay it into another folder.")
+    record = read_json(run.folder / "environment.json")
+    data = run.load_data()
+    if fingerprint(data) != record["fingerprint"]:
+        raise ArgumentError(
+            f"{run.settings.data} has changed since the run was trained: it cannot be replayed."
+        )
+    with _threads(record["threads"]):
+        again = train(run.settings, folder=folder, hardware=hardware, data=data)
+    return Replay(
+        run=again,
+        results=_beside(_results(run), _results(again)),
+        changes=_changes(record, read_json(again.folder / "environment.json")),
+    )
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Sums are rounded differently when another number of threads shares them."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _results(run: Run) -> dict[str, Any]:
+    chosen = f"best_val_{run.settings.select}"
+    names = ("epochs", "best_epoch", chosen)
+    return {**run.metrics.get("test", {}), **{name: run.metrics[name] for name in names}}
+
+
+def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    both = _beside(_flat(then), _flat(now))
+    return {name: pair for name, pair in both.items() if pair[0] != pair[1]}
+
+
+def _flat(environment: Mapping[str, Any]) -> dict[str, Any]:
+    rest = {name: value for name, value in environment.items() if name != "packages"}
+    return {**environment["packages"], **rest}
+
+
+def _beside(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    return {name: (then.get(name), now.get(name)) for name in {**then, **now}}

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.cli.conftest import Command, Example
+
+
+@pytest.mark.parametrize("task", ["forecasting", "classification", "anomaly"])
+def test_a_run_comes_out_the_same(sacm: Command, example: Example, task: str) -> None:
+    outcome = sacm("replay", getattr(example, task), "--json")
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)
+    assert found["same"]
+    assert {"epochs", "best_epoch"} < set(found["results"])
+    again = sacm("replay", getattr(example, task))
+    assert again.code == 0
+    assert "the same, to the last digit" in again.out
+
+
+def test_another_result_is_exit_code_one_and_says_what_changed(
+    sacm: Command, example: Example, tmp_path: Path
+) -> None:
+    run = tmp_path / example.forecasting.name
+    shutil.copytree(example.forecasting, run)
+    for name, change in (
+        ("metrics.json", lambda record: record["test"].update(mse=0.0)),
+        ("environment.json", lambda record: record["packages"].update(torch="1.0")),
+    ):
+        record = json.loads((run / name).read_text())
+        change(record)
+        (run / name).write_text(json.dumps(record))
+    outcome = sacm("replay", run, "--into", tmp_path / "again")
+    assert outcome.code == 1
+    assert "not the same" in outcome.out
+    assert "Changed: torch was 1.0, is 2" in outcome.err
+
+
+def test_what_cannot_be_replayed_is_one_sentence(
+    sacm: Command, example: Example, tmp_path: Path
+) -> None:
+    itself = sacm("replay", example.forecasting, "--into", example.forecasting.parent)
+    assert (itself.code, itself.out) == (2, "")
+    assert "holds the run itself" in itself.err
+    run = tmp_path / "run"
+    shutil.copytree(example.forecasting, run)
+    table = pd.read_csv(example.series)
+    table["load"] += 1
+    table.to_csv("other.csv", index=False)
+    config = json.loads((run / "config.json").read_text())
+    (run / "config.json").write_text(json.dumps({**config, "data": "other.csv"}))
+    changed = sacm("replay", run)
+    assert changed.code == 2
+    assert "other.csv has changed since the run was trained" in changed.err
