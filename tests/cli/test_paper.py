@@ -89,6 +89,12 @@ def test_a_plan_tells_what_is_absent_and_what_failed(paper: Command, tmp_path: P
     assert again["left"]["runs"] == 2
 
 
+def test_a_report_says_which_data_are_not_here(sacm: Command, done: Carried):
+    outcome = sacm("paper", "report", NAME, *PART, *QUICK, "--runs", done.folder)
+    assert outcome.code == 0
+    assert "so their runs are not looked for: ILI." in outcome.err
+
+
 def test_run_and_run_again(paper: Command, tmp_path: Path):
     first = paper("run", NAME, *PART, "--epochs", 1, "--stride", 60, "--runs", "mine")
     assert first.code == 0

@@ -282,6 +282,9 @@ def tabulated(
     from sacm.experiments.paper.tabulate import tabulate
 
     notes = [f"{name} {value} for every run" for name, value in selection.settings.items()]
+    absent = dict.fromkeys(group.absent for group in groups if group.absent is not None)
+    if absent:
+        notes.append(f"not on this machine, so their runs are not looked for: {', '.join(absent)}")
     found = collect(experiment, groups, runs)
     small = dict.fromkeys(str(group.keys["backbone"]) for group in found if group.size == "small")
     if small:

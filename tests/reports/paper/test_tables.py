@@ -122,6 +122,13 @@ def test_keys_as_text():
     assert [key_text(key) for key in ("a", 96, 0.25, 1.0, None)] == ["a", "96", "0.25", "1", "–"]
 
 
+def test_a_terminal_counts_pairs_only_where_some_are_missing():
+    found = hand_made()
+    assert "n" in narrow_result_table(found).headings
+    complete = replace(found, rows=tuple(replace(row, n=row.expected) for row in found.rows))
+    assert "n" not in narrow_result_table(complete).headings
+
+
 @ANY
 @given(any_findings())
 def test_a_terminal_shows_any_findings(findings):

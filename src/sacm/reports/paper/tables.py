@@ -80,8 +80,11 @@ def narrow_result_table(findings: Findings) -> Table:
     kept = [heading for i, heading in enumerate(table.headings) if i not in same]
     start = kept[: table.text_columns - len(same) + 2]
     facts = "".join(f", {table.headings[i]} {columns[i][0]}" for i in same)
-    narrow = table.only((*start, "gain", "n", "paper gain"))
-    return replace(narrow, caption=narrow.caption + facts)
+    # Where every pair is there the sentence about coverage says so.
+    counts = ("n",) if any(row.n < row.expected for row in findings.rows) else ()
+    narrow = table.only((*start, "gain", *counts, "paper gain"))
+    headings = (*narrow.headings[:-1], "paper's")
+    return replace(narrow, headings=headings, caption=narrow.caption + facts)
 
 
 def shown_rows(findings: Findings) -> list[Found]:
