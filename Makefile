@@ -6,11 +6,15 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --constr
 # One thread a process: the test runner starts one process a core.
 SINGLE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: help demo test lint bench clean
+# What needs nothing that is newer than the oldest versions.
+OLD_TESTS := $(addprefix tests/,core inject data strategies tasks training estimators reports cli)
+
+.PHONY: help demo test oldest lint bench clean
 
 help:
 	@echo "make demo   train a network with and without SACM on a noisy signal, open the report"
 	@echo "make test   run every test"
+	@echo "make oldest run most tests with the oldest versions of everything but torch"
 	@echo "make lint   ruff and mypy"
 	@echo "make bench  speed and memory, as ratios"
 
@@ -19,6 +23,13 @@ demo: $(VENV)/.ready-to-train
 
 test: $(VENV)/.ready-to-develop
 	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+oldest:
+	@$(PYTHON) -m venv .venv-oldest
+	@.venv-oldest/bin/python -m pip install --disable-pip-version-check --quiet --constraint constraints-oldest.txt \
+		--editable '.[train]' pytest pytest-timeout pytest-xdist hypothesis polars psutil tensorboard
+	$(SINGLE) .venv-oldest/bin/python -m pytest -W ignore --override-ini filterwarnings=default \
+		--numprocesses auto --dist worksteal $(OLD_TESTS)
 
 lint: $(VENV)/.ready-to-develop
 	$(BIN)/ruff format --check .
@@ -44,4 +55,4 @@ $(VENV)/.ready-to-develop: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@ $(VENV)/.ready-to-train
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-oldest .pytest_cache .mypy_cache .ruff_cache

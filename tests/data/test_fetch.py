@@ -81,10 +81,10 @@ class Server:
 
 def table(rows: int) -> bytes:
     random = np.random.default_rng(0).standard_normal((rows, 7))
-    start = np.datetime64("1002-01-01")
+    start = np.datetime64("2002-01-01T00:00")
     lines = ["date," + ",".join("abcdefg")]
     lines += [
-        f"{start + 7 * i},{','.join(f'{v:.6f}' for v in row)}" for i, row in enumerate(random)
+        f"{start + 60 * i},{','.join(f'{v:.6f}' for v in row)}" for i, row in enumerate(random)
     ]
     return "\n".join(lines).encode()
 

@@ -65,8 +65,10 @@ class Form:
             frame = self._wide(values[0], columns, None if times is None else times[0], rows)
         if self.kind == "polars":
             import polars as pl
+            from polars import selectors
 
-            return pl.from_pandas(frame).cast({pl.Datetime: pl.Datetime("us", self.zone)})
+            stamps = selectors.datetime().cast(pl.Datetime("us", self.zone))
+            return pl.from_pandas(frame).with_columns(stamps)
         return frame.iloc[:, 0] if self.kind == "series" else frame
 
     def _wide(

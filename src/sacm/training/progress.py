@@ -39,7 +39,8 @@ class TrainingProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._bar.stop()
+        if not self._bar.disable:  # else some versions of Rich write an empty line
+            self._bar.stop()
 
     def start_at(self, epoch: int) -> None:
         """Continue after this many finished epochs."""
