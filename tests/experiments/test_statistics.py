@@ -205,7 +205,7 @@ def test_what_cannot_be_said_has_a_reason():
         assert part.reason is not None
     assert one.mean_gain == pytest.approx(10.0)
 
-    same = compare_pairs([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    same = compare_pairs([1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0, 4.0, 5.0])
     assert (same.t_test.p_value, same.wilcoxon.p_value, same.effect_size.value) == (None,) * 3
     for part in (same.t_test, same.wilcoxon, same.effect_size):
         assert "zero" in part.reason

@@ -47,9 +47,9 @@ def test_p_values():
     assert wording.p_equals(PairedTest(3, 1.0, 0.5)) == "p = 0.500"
 
 
-def test_intervals_need_two_values():
-    assert wording.interval(bootstrap_mean([1.0])) == "–"
-    assert wording.interval(bootstrap_mean([2.0, 2.0])) == "+2.0 … +2.0"
+def test_intervals_need_five_values():
+    assert wording.interval(bootstrap_mean([2.0] * 4)) == "–"
+    assert wording.interval(bootstrap_mean([2.0] * 5)) == "+2.0 … +2.0"
     assert wording.interval(None) == "–"
 
 

@@ -21,6 +21,7 @@ from sacm.metrics.record import Record
 
 TIE_TOLERANCE = 1e-9
 EXACT_UP_TO = 50
+FEWEST_RESAMPLED = 5  # the interval of fewer is little more than their range
 
 Floats = NDArray[np.float64]
 
@@ -212,16 +213,16 @@ def rank_biserial(improvement: ArrayLike) -> EffectSize:
 def bootstrap_mean(
     values: ArrayLike, *, confidence: float = 0.95, resamples: int = 10_000, seed: int = 0
 ) -> ConfidenceInterval:
-    """Percentile bootstrap interval of the mean; the order of the values does not matter."""
+    """Percentile bootstrap interval of the mean of five or more values, in whatever order."""
     if not 0 < confidence < 1:
         raise ArgumentError(f"confidence must lie between 0 and 1, got {confidence}")
     if resamples < 1:
         raise ArgumentError(f"resamples must be positive, got {resamples}")
     ordered = np.sort(_checked(values, name="values"))
     n, mean = len(ordered), math.fsum(ordered) / len(ordered)
-    if n == 1:
-        reason = "one value cannot be resampled"
-        return ConfidenceInterval(1, mean, None, None, confidence, resamples, seed, reason)
+    if n < FEWEST_RESAMPLED:
+        reason = f"fewer than {FEWEST_RESAMPLED} values are too few to resample"
+        return ConfidenceInterval(n, mean, None, None, confidence, resamples, seed, reason)
     picks = np.random.default_rng(seed).integers(n, size=(resamples, n))
     tail = (1 - confidence) / 2
     low, high = np.quantile(ordered[picks].mean(axis=1), [tail, 1 - tail])

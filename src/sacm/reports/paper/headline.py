@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from sacm.experiments.measures import leading, metric
 from sacm.experiments.paper.findings import Findings, Overall
-from sacm.experiments.statistics import ConfidenceInterval
+from sacm.experiments.statistics import FEWEST_RESAMPLED, ConfidenceInterval
 from sacm.reports import wording
-from sacm.reports.headline import FEW, SIGNIFICANT
+from sacm.reports.headline import SIGNIFICANT
 from sacm.reports.paper import gains
 
 
@@ -75,15 +75,16 @@ def _verdict(findings: Findings, overall: Overall) -> str:
     """Better or worse only where the interval leaves out 0."""
     strategy, baseline = overall.strategy, findings.baseline
     phrase, side = metric(overall.metric).phrase, _side(overall.interval)
-    if overall.n == 1:
-        return f"One pair cannot tell {strategy} and {baseline} apart in {phrase}"
+    if overall.n < FEWEST_RESAMPLED:
+        few = wording.count(overall.n, "pair")
+        be = "is" if overall.n == 1 else "are"
+        return f"{few} {be} too few to tell {strategy} and {baseline} apart in {phrase}"
     if not side:
         return f"This does not show a difference in {phrase} between {strategy} and {baseline}"
     p_value = overall.adjusted_p_value
     if p_value is None or p_value >= SIGNIFICANT:
         return f"{strategy} is {side} than {baseline} in {phrase}, but not significantly"
-    few = f", though {overall.n} pairs are few to conclude from" if overall.n < FEW else ""
-    return f"{strategy} is {side} than {baseline} in {phrase}{few}"
+    return f"{strategy} is {side} than {baseline} in {phrase}"
 
 
 def _several(findings: Findings, tested: Sequence[Overall]) -> str:
