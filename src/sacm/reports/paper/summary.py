@@ -43,8 +43,8 @@ LEGEND = (
     "Each experiment's first metric, its last strategy against its first. Runs: done, of those in "
     "the grid; data sets without a run are left out. n: pairs with a value on both sides, or "
     "values where there is nothing to compare with. Gain: mean of the rows' gains, positive is "
-    "better; interval: bootstrap of the pairs' own gains. W/T/L: pairs won, tied, lost. p: "
-    "Wilcoxon's signed-rank test, by Holm's method corrected for everything tested in the "
+    "better; interval: bootstrap of the pairs' own gains, from five on. W/T/L: pairs won, tied, "
+    "lost. p: Wilcoxon's signed-rank test, by Holm's method corrected for everything tested in the "
     "experiment, or for its data sets. Paper gain: the paper's over the rows that both have."
 )
 

@@ -36,10 +36,10 @@ _OVERALL_NARROW = ("metric", "strategy", "n", "gain", "95 % interval", "W/T/L", 
 
 OVERALL_LEGEND = (
     "n: pairs with a value on both sides. Gain: mean of the rows' gains, positive is better. "
-    "Interval: bootstrap of the pairs' own gains. W/T/L: pairs won, tied, lost. p: two-sided "
-    "paired t-test and Wilcoxon's signed-rank test over the pairs; Holm: corrected for everything "
-    "tested in this experiment. Effect: rank-biserial correlation. Paper gain: the mean over the "
-    "rows that both have."
+    "Interval: bootstrap of the pairs' own gains, from five on. W/T/L: pairs won, tied, lost. p: "
+    "two-sided paired t-test and Wilcoxon's signed-rank test over the pairs; Holm: corrected for "
+    "everything tested in this experiment. Effect: rank-biserial correlation. Paper gain: the mean "
+    "over the rows that both have."
 )
 
 
