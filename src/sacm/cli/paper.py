@@ -289,7 +289,8 @@ def tabulated(
     small = dict.fromkeys(str(group.keys["backbone"]) for group in found if group.size == "small")
     if small:
         notes.append(f"small size, not the paper's: {', '.join(small)}")
-    return tabulate(experiment, found, notes=[f"{note[0].upper()}{note[1:]}." for note in notes])
+    notes = [f"{note[0].upper()}{note[1:]}." for note in notes]
+    return tabulate(experiment, found, settings=selection.settings, notes=notes)
 
 
 def read_results(path: Path, name: str) -> Findings:

@@ -92,6 +92,7 @@ def hand_made() -> Findings:
         title="A small grid",
         where="table 1",
         task="forecasting",
+        settings={"stride": 4},
         baseline="raw",
         strategies=("raw", "sacm"),
         metrics=("mse",),
@@ -175,7 +176,9 @@ def any_findings(draw: st.DrawFn) -> Findings:
         st.sampled_from(strategies),
         st.integers(0, 9),
         st.none() | numbers,
-        st.none() | st.just(bootstrap_mean([1.0, 2.0])) | st.just(bootstrap_mean([1.0])),
+        st.none()
+        | st.just(bootstrap_mean([1.0, 1.0, 2.0, 2.0, 3.0]))
+        | st.just(bootstrap_mean([1.0])),
         st.none() | st.just(compare_pairs([1.0, 2.0], [1.0, 1.5])),
         st.none() | st.floats(0, 1),
         st.none() | numbers,
@@ -186,6 +189,7 @@ def any_findings(draw: st.DrawFn) -> Findings:
         title=draw(words),
         where=draw(words),
         task="anomaly" if metric(metrics[0]).random else "forecasting",
+        settings=draw(keys),
         baseline=strategies[0],
         strategies=tuple(strategies),
         metrics=tuple(metrics),

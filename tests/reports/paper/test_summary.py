@@ -18,7 +18,7 @@ def test_one_line_an_experiment_and_one_a_data_set():
     table = summary_table([hand_made()])
     cells = [row.cells for row in table.rows]
     assert cells[0][:8] == (
-        "small",
+        "small, stride 4",
         "2 data sets",
         "sacm",
         "MSE",

@@ -117,14 +117,16 @@ class Coverage(Record):
 class Findings(Record):
     """Everything a report shows.
 
-    `row_keys` are the keys that rows differ in, `averaged` those that a row averages over; `notes`
-    say what departs from the paper; `ranks` compares three or more strategies.
+    `settings` are those that every run had instead of the paper's; `row_keys` are the keys that
+    rows differ in, `averaged` those that a row averages over; `notes` say what departs from the
+    paper; `ranks` compares three or more strategies.
     """
 
     name: str
     title: str
     where: str
     task: str
+    settings: dict[str, Key]
     baseline: str
     strategies: tuple[str, ...]
     metrics: tuple[str, ...]

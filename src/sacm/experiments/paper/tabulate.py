@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,11 @@ _ENOUGH_FOR_RANKS = 3  # strategies, and groups
 
 
 def tabulate(
-    experiment: Experiment, groups: Sequence[Group], *, notes: Sequence[str] = ()
+    experiment: Experiment,
+    groups: Sequence[Group],
+    *,
+    settings: Mapping[str, Key] | None = None,
+    notes: Sequence[str] = (),
 ) -> Findings:
     """Everything a report shows about one experiment."""
     rows = _rows(experiment, groups)
@@ -47,6 +51,7 @@ def tabulate(
         title=experiment.title,
         where=experiment.where,
         task=experiment.task,
+        settings=dict(settings or {}),
         baseline=experiment.strategies[0],
         strategies=experiment.shown_strategies,
         metrics=experiment.metrics,

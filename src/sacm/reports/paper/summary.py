@@ -40,12 +40,13 @@ HEADINGS = (
 # What fits into 80 columns of a terminal.
 NARROW = ("experiment", "data", "metric", "runs", "n", "gain", "W/T/L", "p", "paper gain")
 LEGEND = (
-    "Each experiment's first metric, its last strategy against its first. Runs: done, of those in "
-    "the grid; data sets without a run are left out. n: pairs with a value on both sides, or "
-    "values where there is nothing to compare with. Gain: mean of the rows' gains, positive is "
-    "better; interval: bootstrap of the pairs' own gains, from five on. W/T/L: pairs won, tied, "
-    "lost. p: Wilcoxon's signed-rank test, by Holm's method corrected for everything tested in the "
-    "experiment, or for its data sets. Paper gain: the paper's over the rows that both have."
+    "Each experiment's first metric, its last strategy against its first; after its name what "
+    "every run had instead of the paper's settings. Runs: done, of those in the grid; data sets "
+    "without a run are left out. n: pairs with a value on both sides, or values where there is "
+    "nothing to compare with. Gain: mean of the rows' gains, positive is better; interval: "
+    "bootstrap of the pairs' own gains, from five on. W/T/L: pairs won, tied, lost. p: Wilcoxon's "
+    "signed-rank test, by Holm's method corrected for everything tested in the experiment, or for "
+    "its data sets. Paper gain: the paper's over the rows that both have."
 )
 
 
@@ -56,7 +57,8 @@ def summary_table(found: Sequence[Findings]) -> Table:
     """
     lines: list[Row] = []
     for findings in found:
-        start = findings.name
+        settings = [f"{name} {key_text(value)}" for name, value in findings.settings.items()]
+        start = ", ".join((findings.name, *settings))
         for name in _metrics(findings):
             whole = _part(findings, name, None)
             p_value = _overall_p(findings, name)
