@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,6 +58,17 @@ class Example:
     forecasting: Path
     classification: Path
     anomaly: Path
+
+
+def with_other_data(example: Example, folder: Path) -> Path:
+    """A copy of the forecasting run that was made, it says, from what is now another file."""
+    shutil.copytree(example.forecasting, folder)
+    table = pd.read_csv(example.series)
+    table["load"] += 1
+    table.to_csv("other.csv", index=False)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "data": "other.csv"}))
+    return folder
 
 
 def write_data(folder: Path) -> tuple[Path, Path, Path]:

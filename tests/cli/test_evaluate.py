@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from sacm.training import Run
-from tests.cli.conftest import Command, Example
+from tests.cli.conftest import Command, Example, with_other_data
 
 
 @pytest.mark.parametrize("task", ["forecasting", "classification", "anomaly"])
@@ -25,13 +23,7 @@ def test_the_same_numbers_again(sacm: Command, example: Example, task: str) -> N
 
 
 def test_changed_data_are_noted(sacm: Command, example: Example, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(example.forecasting, run)
-    table = pd.read_csv(example.series)
-    table["load"] += 1
-    table.to_csv("other.csv", index=False)
-    config = json.loads((run / "config.json").read_text())
-    (run / "config.json").write_text(json.dumps({**config, "data": "other.csv"}))
+    run = with_other_data(example, tmp_path / "run")
     outcome = sacm("evaluate", run)
     assert outcome.code == 0
     assert "other.csv has changed since the run was trained" in outcome.err

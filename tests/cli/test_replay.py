@@ -4,10 +4,9 @@ import json
 import shutil
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from tests.cli.conftest import Command, Example
+from tests.cli.conftest import Command, Example, with_other_data
 
 
 @pytest.mark.parametrize("task", ["forecasting", "classification", "anomaly"])
@@ -46,13 +45,7 @@ def test_what_cannot_be_replayed_is_one_sentence(
     itself = sacm("replay", example.forecasting, "--into", example.forecasting.parent)
     assert (itself.code, itself.out) == (2, "")
     assert "holds the run itself" in itself.err
-    run = tmp_path / "run"
-    shutil.copytree(example.forecasting, run)
-    table = pd.read_csv(example.series)
-    table["load"] += 1
-    table.to_csv("other.csv", index=False)
-    config = json.loads((run / "config.json").read_text())
-    (run / "config.json").write_text(json.dumps({**config, "data": "other.csv"}))
+    run = with_other_data(example, tmp_path / "run")
     changed = sacm("replay", run)
     assert changed.code == 2
     assert "other.csv has changed since the run was trained" in changed.err
