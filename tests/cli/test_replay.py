@@ -46,6 +46,12 @@ def test_what_cannot_be_replayed_is_one_sentence(
     assert (itself.code, itself.out) == (2, "")
     assert "holds the run itself" in itself.err
     run = with_other_data(example, tmp_path / "run")
+    damaged = tmp_path / "damaged"
+    shutil.copytree(example.forecasting, damaged)
+    (damaged / "environment.json").write_text("{}")
+    outcome = sacm("replay", damaged)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "environment.json is damaged" in outcome.err
     changed = sacm("replay", run)
     assert changed.code == 2
     assert "other.csv has changed since the run was trained" in changed.err

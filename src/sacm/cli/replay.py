@@ -25,13 +25,15 @@ def replay(
     Example: sacm replay runs/my_PatchTST_sacm_seed42_0123456789
     """
     from sacm.cli.output import show_json
-    from sacm.cli.runs import check_writable, open_run
+    from sacm.cli.runs import check_writable, open_run, users_to_mend
     from sacm.training import Hardware
     from sacm.training.replay import replay as make_again
 
     opened = open_run(run)
     check_writable(into)
-    again = make_again(opened, folder=into, hardware=Hardware(show_progress=not as_json))
+    with users_to_mend():
+        data = opened.load_data()
+    again = make_again(opened, data, folder=into, hardware=Hardware(show_progress=not as_json))
     if as_json:
         show_json(
             {

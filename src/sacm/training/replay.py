@@ -18,6 +18,7 @@ from sacm.training.run import Run
 from sacm.training.trainer import train
 
 REPLAYS = Path("replays")
+_NEEDED = {"fingerprint", "threads", "packages"}  # of a run's environment
 
 
 @dataclass(frozen=True)
@@ -34,12 +35,16 @@ class Replay:
         return all(then == now for then, now in self.results.values())
 
 
-def replay(run: Run, *, folder: str | Path = REPLAYS, hardware: Hardware | None = None) -> Replay:
-    """Train a run's settings again, into another folder, with as many threads as it had."""
+def replay(
+    run: Run, data: Any, *, folder: str | Path = REPLAYS, hardware: Hardware | None = None
+) -> Replay:
+    """Train a run's settings again on its data, into another folder, with the threads it had."""
     if Path(folder).resolve() == run.folder.resolve().parent:
         raise ArgumentError(f"{folder} holds the run itself: replay it into another folder.")
-    record = read_json(run.folder / "environment.json")
-    data = run.load_data()
+    path = run.folder / "environment.json"
+    record = read_json(path)
+    if not record.keys() >= _NEEDED:
+        raise ArgumentError(f"{path} is damaged: this run cannot be replayed, train it again.")
     if fingerprint(data) != record["fingerprint"]:
         raise ArgumentError(
             f"{run.settings.data} has changed since the run was trained: it cannot be replayed."
