@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class SACMError(Exception):
     """Root of everything this package raises on purpose."""
@@ -21,3 +23,12 @@ class LayoutError(ArgumentError):
 
 class SACMWarning(UserWarning):
     """Something worth knowing that does not stop the work."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """` Did you mean 'sacm'?` for the nearest known name in any letter case; empty if none is."""
+    from difflib import get_close_matches
+
+    by_spelling = {each.lower(): each for each in known}
+    near = get_close_matches(name.lower(), by_spelling, n=1, cutoff=0.5)
+    return f" Did you mean {by_spelling[near[0]]!r}?" if near else ""

@@ -52,7 +52,7 @@ def test_get_names_the_place(tmp_path: Path, monkeypatch):
 def test_errors_are_ours():
     with pytest.raises(ArgumentError, match="did you mean Weather"):
         run("info", "Wether")
-    with pytest.raises(ArgumentError, match="no task 'vision'"):
+    with pytest.raises(ArgumentError, match="unknown task 'vision'"):
         run("list", "--task", "vision")
 
 

@@ -153,6 +153,10 @@ CASES = {
     "wrong file type": (text("1,2\n", "x.csv"), r"\.ts or \.npz files"),
     "damaged archive": (binary(b"PK\x03\x04 broken", "x.npz"), "damaged archive"),
     "another archive": (saved(values=np.zeros(3)), "not a classification archive"),
+    "an archive with labels too few": (
+        saved(X_train=np.zeros((3, 4)), y_train=[0, 1], X_test=np.zeros((1, 4)), y_test=[0]),
+        r"3 training cases but labels \[2\]",
+    ),
 }
 
 

@@ -53,7 +53,7 @@ def test_one_seed_claims_nothing(tmp_path):
 
 def test_no_difference_at_all(tmp_path):
     sentence = said(tmp_path, [1.0, 2.0], [1.0, 2.0])
-    assert "sacm leaves the MSE of PatchTST on waves" in sentence
+    assert "sacm leaves the MSE of PatchTST on waves at 1.500, that of raw (" in sentence
     assert "(better in 0 of 2, equal in 2)" in sentence
     assert sentence.endswith("There is no t-test: all differences are zero.")
 
@@ -63,7 +63,7 @@ def test_a_score_that_rises_is_a_gain(tmp_path):
     runs = write_pairs(tmp_path, "accuracy", [0.5, 0.6], [0.7, 0.7], **options)
     sentence = headline(compare_runs(runs))[0]
     assert "raises the accuracy" in sentence
-    assert "a gain of 27.3 %" in sentence
+    assert "a gain of 15.0 percentage points" in sentence
 
 
 def test_point_adjustment_is_never_said_alone(tmp_path):
@@ -79,7 +79,7 @@ def test_point_adjustment_is_never_said_alone(tmp_path):
     assert "raises the point-adjusted F1 of TranAD on waves" in first
     assert "Random scores that raise as many alarms reach 0.7500 (raw) and 0.8500" in first
     assert second == (
-        "Other measures: F1 0.2000 → 0.1000 (−50.0 %); VUS-PR undefined for every pair of runs."
+        "Other measures: F1 0.2000 → 0.1000 (−10.00 pp); VUS-PR undefined for every pair of runs."
     )
 
 

@@ -43,8 +43,8 @@ def test_p_values():
     assert wording.p_value(PairedTest(3, 1.0, 0.0123)) == "0.012"
     assert wording.p_value(PairedTest(3, 9.0, 0.0001)) == "<0.001"
     assert wording.p_value(PairedTest(1, None, None)) == "–"
-    assert wording.p_equals(PairedTest(3, 9.0, 0.0001)) == "p < 0.001"
-    assert wording.p_equals(PairedTest(3, 1.0, 0.5)) == "p = 0.500"
+    assert wording.p_equals(0.0001) == "p < 0.001"
+    assert wording.p_equals(0.5) == "p = 0.500"
 
 
 def test_intervals_need_five_values():

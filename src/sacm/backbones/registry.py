@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import torch
 from torch import nn
 
 from sacm.backbones.base import Backbone, Task
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, did_you_mean
 
 Size = Literal["paper", "small"]
 Cost = Literal["light", "medium", "heavy", "very heavy"]
@@ -82,8 +81,7 @@ def entry(name: str, task: Task) -> Entry:
     if found is not None:
         return found
     known = names(task)
-    near = difflib.get_close_matches(name.lower(), [n.lower() for n in known], n=1, cutoff=0.5)
-    hint = next((f" Did you mean {n!r}?" for n in known if near and n.lower() == near[0]), "")
+    hint = did_you_mean(name, known)
     if name.lower() in (n.lower() for n in names()):
         hint = f" {name} serves another task."
     raise ArgumentError(f"no backbone {name!r} for {task}.{hint} Known: {', '.join(known)}.")

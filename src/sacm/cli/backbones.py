@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
+
+from sacm.cli.options import AsJson
+from sacm.cli.output import show_json
 
 if TYPE_CHECKING:
     from sacm.backbones import Description
@@ -16,9 +18,7 @@ def backbones(
     task: Annotated[
         str | None, typer.Option(help="forecasting, classification or anomaly.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON for a program to read.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """All backbones with their tasks, sizes, dropout sites and cost on a CPU.
 
@@ -26,7 +26,7 @@ def backbones(
     """
     found = descriptions(task)
     if as_json:
-        typer.echo(json.dumps([record(paper, small) for paper, small in found], indent=1))
+        show_json([record(paper, small) for paper, small in found])
     else:
         show(found)
 
@@ -72,7 +72,7 @@ def show(found: list[tuple[Description, Description]]) -> None:
     console.print(
         "Trainable parameters at size=paper and size=small with 7 channels, 96 steps (anomaly: "
         "100), horizon 96, 5 classes; dropout sites; cost of a training step at size=paper, batch "
-        "32, one CPU core: light below 0.3 s, medium below 1 s, heavy below 5 s.",
+        "32, one CPU core: light below 0.3 s, medium below 1 s, heavy below 5 s, very heavy above.",
         highlight=False,
     )
 

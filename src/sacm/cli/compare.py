@@ -36,9 +36,7 @@ def compare(
     lr: options.LearningRate = 2e-4,
     weight_decay: options.WeightDecay = 5e-4,
     stride: options.Stride = 1,
-    train_fraction: Annotated[
-        float, typer.Option(help="Only the first part of the training windows.")
-    ] = 1.0,
+    train_fraction: options.TrainFraction = 1.0,
     select: options.Select = None,
     score: options.Score = "native",
     overrides: options.Overrides = None,

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sacm.errors import ArgumentError
+from sacm.cli.options import AsJson
+from sacm.cli.output import show_json
 
 if TYPE_CHECKING:
     from sacm.data.catalogue import Entry
     from sacm.data.load import Presence
 
-app = typer.Typer(help="List, describe and fetch the public data sets.", no_args_is_help=True)
+HELP = """List, describe and fetch the public data sets.
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
+Example: sacm data list
+"""
+
+app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False)
 
 
 @app.command("list")
@@ -36,9 +39,9 @@ def list_command(
 
     from sacm.data.load import inventory
 
-    found = inventory(checked_task(task))
+    found = inventory(task)
     if as_json:
-        typer.echo(json.dumps([described(place) for place in found], indent=1))
+        show_json([described(place) for place in found])
         return
     console = Console()
     for title, group in groupby(found, key=lambda place: place.entry.task):
@@ -58,7 +61,7 @@ def list_command(
 
 @app.command()
 def info(
-    name: Annotated[str, typer.Argument(help="A name from `sacm data list`.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from `sacm data list`.")],
     as_json: AsJson = False,
 ) -> None:
     """Everything known about one data set, and what to beware of.
@@ -74,7 +77,7 @@ def info(
     place = presence(find_entry(name))
     record = described(place)
     if as_json:
-        typer.echo(json.dumps(record, indent=1))
+        show_json(record)
         return
     facts = record.pop("facts")
     files = record.pop("files")
@@ -95,7 +98,9 @@ def info(
 
 @app.command()
 def get(
-    names: Annotated[list[str], typer.Argument(help="Names from `sacm data list`.")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME…", help="Names from `sacm data list`.")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Fetch data sets into the user's cache, unless they are on this machine already.
@@ -112,20 +117,11 @@ def get(
         path = fetch(entry) if place.found is None else place.found.path
         results.append({"name": entry.name, "path": str(path), "fetched": place.found is None})
     if as_json:
-        typer.echo(json.dumps(results, indent=1))
+        show_json(results)
         return
     for result in results:
         state = "fetched" if result["fetched"] else "already there"
         typer.echo(f"{result['name']}: {state}: {result['path']}")
-
-
-def checked_task(task: str | None) -> Any:
-    """`task`, if there is such a one."""
-    from sacm.data.catalogue import TASKS
-
-    if task is not None and task not in TASKS:
-        raise ArgumentError(f"There is no task {task!r}: use {', '.join(TASKS)}.")
-    return task
 
 
 def described(place: Presence) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import sys
 from typing import Annotated, Any, NamedTuple, NoReturn
@@ -10,9 +9,9 @@ from typing import Annotated, Any, NamedTuple, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from sacm.errors import ArgumentError, SACMError
+from sacm.errors import ArgumentError, SACMError, did_you_mean
 
-# Typer has click inside from some version on, beside it before; its own error is one in both.
+# Typer has click inside, under a private name; the root of its errors is found by one of them.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 
@@ -45,11 +44,8 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
-            near = difflib.get_close_matches(cmd_name, COMMANDS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ArgumentError(
-                f"there is no command {cmd_name!r}.{hint} Commands: {', '.join(COMMANDS)}."
-            )
+            hint, known = did_you_mean(cmd_name, COMMANDS), ", ".join(COMMANDS)
+            raise ArgumentError(f"there is no command {cmd_name!r}.{hint} Commands: {known}.")
         place = COMMANDS[cmd_name]
         found = getattr(importlib.import_module(place.module), place.name)
         if not isinstance(found, typer.Typer):

@@ -27,16 +27,31 @@ Strategy = Annotated[
     str, typer.Option(help="sacm, raw, fixed(0.2), learned_global, selective+sacm …")
 ]
 Seed = Annotated[int, typer.Option(help="Weights, order of the data, masks.")]
-InputLen = Annotated[int | None, typer.Option(help="Steps the network sees.")]
-Horizon = Annotated[int | None, typer.Option(help="Steps to forecast.")]
-BatchSize = Annotated[int | None, typer.Option(help="Windows in a batch.")]
+InputLen = Annotated[
+    int | None,
+    typer.Option(help="Steps the network sees. Default: 96, anomaly 100; less for short series."),
+]
+Horizon = Annotated[
+    int | None,
+    typer.Option(help="Steps to forecast. Default: the paper's shortest; 24 for your own data."),
+]
+BatchSize = Annotated[
+    int | None, typer.Option(help="Windows in a batch. Default: 32; classification 64.")
+]
 Epochs = Annotated[int, typer.Option(help="Passes over the training windows, at most.")]
 Patience = Annotated[int, typer.Option(help="Epochs without improvement before stopping.")]
 LearningRate = Annotated[float, typer.Option("--lr", help="Learning rate of Adam.")]
 WeightDecay = Annotated[float, typer.Option(help="Not applied to SACM's own scalars.")]
 Stride = Annotated[int, typer.Option(help="Rows between two training windows.")]
+TrainFraction = Annotated[
+    float, typer.Option(help="Forecasting: only this share of the training windows.")
+]
 Select = Annotated[
-    str | None, typer.Option(help="What chooses the epoch: mae, mse, accuracy or loss.")
+    str | None,
+    typer.Option(
+        help="What chooses the epoch: mae (default) or mse; for classification accuracy (default) "
+        "or loss."
+    ),
 ]
 Score = Annotated[str, typer.Option(help="Anomaly score: native or reconstruction.")]
 Overrides = Annotated[

@@ -26,7 +26,7 @@ HELP = """Run the paper's experiments and lay them beside it.
 Example: sacm paper run real_forecasting --datasets ILI --backbones PatchTST --budget 2h
 """
 
-app = typer.Typer(help=HELP, no_args_is_help=True)
+app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False)
 
 
 @app.command("list")

@@ -39,11 +39,6 @@ def classification_data(
     test = Cases([], np.array([], dtype=train.labels.dtype))
     if X_test is not None:
         test = as_cases(X_test, y_test, label, "test")
-        if test.labels.dtype.kind != train.labels.dtype.kind:
-            raise DataError(
-                f"{label}: training labels are {train.labels.dtype}, test labels "
-                f"{test.labels.dtype}."
-            )
     arrays = case_arrays(train, test)
     if subjects is not None:
         arrays["subject_train"] = np.asarray(subjects)
@@ -67,6 +62,15 @@ def read_case_file(path: Path, test: Any) -> Arrays:
     if test is None:
         return case_arrays(train, Cases([], np.array([], dtype=train.labels.dtype)))
     return case_arrays(train, read_ts(Path(test)))
+
+
+def with_lengths(arrays: Arrays, label: str) -> Arrays:
+    """An archive with the lengths of its cases, found by their padding where it has none."""
+    if {"len_train", "len_test"} <= arrays.keys():
+        return arrays
+    train = as_cases(arrays["X_train"], arrays["y_train"], label, "training")
+    test = as_cases(arrays["X_test"], arrays["y_test"], label, "test")
+    return {**arrays, **case_arrays(train, test)}
 
 
 def as_cases(X: Any, y: Any, label: str, part: str) -> Cases:
@@ -111,6 +115,10 @@ def as_case(case: Any, where: str) -> np.ndarray:
 
 def from_padded(arrays: Arrays, label: str) -> ClassificationData:
     """Arrays of a source as a data set: test cases cut, gaps filled, classes sorted."""
+    arrays = with_lengths(arrays, label)
+    kinds = [arrays[f"y_{part}"].dtype for part in ("train", "test")]
+    if kinds[0].kind != kinds[1].kind and len(arrays["y_test"]):
+        raise DataError(f"{label}: training labels are {kinds[0]}, test labels {kinds[1]}.")
     lengths = arrays["len_train"].astype(np.int64)
     longest = int(lengths.max())
     notes = []

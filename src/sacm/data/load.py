@@ -87,7 +87,7 @@ def presence(entry: Entry, folder: str | Path | None = None) -> Presence:
     return Presence(entry, None, None)
 
 
-def inventory(task: Task | None = None) -> list[Presence]:
+def inventory(task: str | None = None) -> list[Presence]:
     """Every data set of the catalogue, with where it is."""
     return [presence(entry) for entry in all_entries(task)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sacm.experiments.compare import Comparison, MetricPair
 from sacm.experiments.measures import leading, metric
 from sacm.experiments.statistics import PairedComparison
-from sacm.reports.wording import count, number, p_equals, percent
+from sacm.reports.wording import count, difference, number, p_equals, percent
 
 SIGNIFICANT = 0.05
 FEW = 5  # pairs, below which a t-test rests on hardly any spread
@@ -34,10 +34,9 @@ def _main(comparison: Comparison, pair: MetricPair) -> list[str]:
     if pair.result is None:
         return [f"The {known.phrase} of {place} is {pair.reason}."]
     result, base = pair.result, comparison.strategies[0]
-    change = f"from {number(result.raw.mean)} ({base}) to {number(result.treated.mean)}"
     found = [
         f"Over {count(pair.n, 'seed')}, {pair.strategy} {_verb(result)} the {known.phrase} of "
-        f"{place} {change}{_gain(result)}{_record(result)}.",
+        f"{place} {_change(result, base)}{_gain(pair.metric, result)}{_record(result)}.",
         _chance(result),
     ]
     if known.random:
@@ -55,11 +54,11 @@ def _short(pair: MetricPair) -> str:
     if pair.result is None:
         return f"{phrase} {pair.reason}"
     result = pair.result
-    chance = "" if result.t_test.p_value is None else f", {p_equals(result.t_test)}"
-    return (
-        f"{phrase} {number(result.raw.mean)} → {number(result.treated.mean)} "
-        f"({percent(result.gain_of_means)}{chance})"
-    )
+    chance = "" if result.t_test.p_value is None else f", {p_equals(result.t_test.p_value)}"
+    gain = percent(result.gain_of_means)
+    if metric(pair.metric).share:
+        gain = difference(result.improvement.mean, share=True, like=result.raw.mean)
+    return f"{phrase} {number(result.raw.mean)} → {number(result.treated.mean)} ({gain}{chance})"
 
 
 def _verb(result: PairedComparison) -> str:
@@ -69,13 +68,22 @@ def _verb(result: PairedComparison) -> str:
     return "raises" if rises else "lowers"
 
 
-def _gain(result: PairedComparison) -> str:
-    gain = result.gain_of_means
+def _change(result: PairedComparison, base: str) -> str:
+    if result.improvement.mean == 0:
+        return f"at {number(result.raw.mean)}, that of {base}"
+    return f"from {number(result.raw.mean)} ({base}) to {number(result.treated.mean)}"
+
+
+def _gain(name: str, result: PairedComparison) -> str:
+    """In percent of the baseline; in percentage points for shares."""
+    gain, unit = result.gain_of_means, "%"
+    if metric(name).share:
+        gain, unit = 100 * result.improvement.mean, "percentage points"
     if gain is None or result.improvement.mean == 0:
         return ""
     if abs(gain) < 0.05:
-        return ", less than 0.1 %"
-    return f", a {'gain' if gain > 0 else 'loss'} of {abs(gain):.1f} %"
+        return f", less than 0.1 {unit}"
+    return f", a {'gain' if gain > 0 else 'loss'} of {abs(gain):.1f} {unit}"
 
 
 def _record(result: PairedComparison) -> str:
@@ -90,7 +98,7 @@ def _chance(result: PairedComparison) -> str:
         return "One seed cannot tell a difference from chance."
     if test.p_value is None:
         return f"There is no t-test: {test.reason}."
-    said = f"paired t-test, {p_equals(test)}, n = {test.n}"
+    said = f"paired t-test, {p_equals(test.p_value)}, n = {test.n}"
     if test.p_value >= SIGNIFICANT:
         return f"The difference is not significant ({said})."
     verdict = "The difference is significant" if result.improvement.mean > 0 else _WORSE

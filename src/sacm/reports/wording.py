@@ -63,9 +63,9 @@ def p_value(test: PairedTest) -> str:
     return probability(test.p_value)
 
 
-def p_equals(test: PairedTest) -> str:
+def p_equals(value: float | None) -> str:
     """`p = 0.012`, in a sentence."""
-    return f"p = {p_value(test)}".replace("= <", "< ")
+    return f"p = {probability(value)}".replace("= <", "< ")
 
 
 def record(found: WinTieLoss) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, get_type_hints
 
 from torch import Tensor, nn
 
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, did_you_mean
 from sacm.strategies.base import CombinedRun, Strategy, StrategyRun, TrainingContext
 
 _STRATEGIES: dict[str, type[Strategy]] = {}
@@ -83,8 +82,7 @@ def _parse_one(text: str) -> Strategy:
     match = re.fullmatch(r"([a-z_]+)(?:\((.*)\))?", text)
     if match is None or match[1] not in _STRATEGIES:
         name = match[1] if match else text
-        near = difflib.get_close_matches(name, _STRATEGIES, n=1, cutoff=0.5)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, _STRATEGIES)
         raise ArgumentError(f"unknown strategy {text!r}.{hint} Known: {', '.join(_STRATEGIES)}.")
     kind = _STRATEGIES[match[1]]
     return kind(**_options(kind, match[2] or "", text))

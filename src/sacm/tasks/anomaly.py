@@ -19,7 +19,7 @@ from sacm.metrics.anomaly import evaluate
 from sacm.metrics.points import quantile_threshold
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, to_device
-from sacm.tasks.settings import RunSettings
+from sacm.tasks.settings import SELECTIONS, RunSettings
 
 _WINDOW, _BATCH, _QUANTILE = 100, 32, 0.95
 
@@ -36,7 +36,7 @@ class Anomaly(Task[AnomalyData]):
             update={
                 "input_len": settings.input_len or min(_WINDOW, max(1, longest)),
                 "batch_size": settings.batch_size or _BATCH,
-                "select": settings.select or "loss",
+                "select": settings.select or SELECTIONS["anomaly"][0],
             }
         )
 

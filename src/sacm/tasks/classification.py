@@ -12,11 +12,11 @@ from sacm.backbones.registry import build
 from sacm.data.batches import WindowBatches
 from sacm.data.containers import ClassificationData
 from sacm.data.prepare import SplitWindows, classification_windows
-from sacm.errors import DataError
+from sacm.errors import ArgumentError, DataError
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, to_device
-from sacm.tasks.settings import RunSettings
+from sacm.tasks.settings import SELECTIONS, RunSettings
 
 _BATCH = 64
 _WIDE_BATCH, _WIDE = 16, 200_000  # numbers in a case from which a smaller batch is taken
@@ -30,12 +30,17 @@ class Classification(Task[ClassificationData]):
     minimum_steps = 20
 
     def complete(self, settings: RunSettings, data: ClassificationData) -> RunSettings:
+        if settings.input_len not in (None, data.length):
+            raise ArgumentError(
+                f"input_len = {settings.input_len}: cases of {data.name} are classified whole, "
+                f"which is {data.length} steps."
+            )
         batch = _WIDE_BATCH if data.length * data.channels >= _WIDE else _BATCH
         return settings.model_copy(
             update={
                 "input_len": data.length,
                 "batch_size": settings.batch_size or batch,
-                "select": settings.select or "accuracy",
+                "select": settings.select or SELECTIONS["classification"][0],
             }
         )
 

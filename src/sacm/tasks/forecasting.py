@@ -23,7 +23,7 @@ from sacm.tasks.base import (
     scaler_of,
     to_device,
 )
-from sacm.tasks.settings import RunSettings
+from sacm.tasks.settings import SELECTIONS, RunSettings
 
 _SHORT_INPUT = {"ILI": 24}
 _FIRST_HORIZON = {"ILI": 24, "ECG": 36}
@@ -55,7 +55,7 @@ class Forecasting(Task[ForecastingData]):
                 "horizon": horizon,
                 "input_len": input_len,
                 "batch_size": settings.batch_size or (16 if small else 32),
-                "select": settings.select or "mae",
+                "select": settings.select or SELECTIONS["forecasting"][0],
             }
         )
 

@@ -7,7 +7,14 @@ import json
 from pathlib import PurePath
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from sacm.backbones.registry import Size, entry
 from sacm.errors import ArgumentError
@@ -18,6 +25,18 @@ _FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npy", ".npz", ".ts")
 TaskName = Literal["forecasting", "classification", "anomaly"]
 Selection = Literal["mae", "mse", "accuracy", "loss"]
 Score = Literal["native", "reconstruction"]
+
+SELECTIONS: dict[TaskName, tuple[Selection, ...]] = {  # the first is the paper's
+    "forecasting": ("mae", "mse"),
+    "classification": ("accuracy", "loss"),
+    "anomaly": ("loss",),
+}
+# Accepted and without effect, these would tell two equal runs apart.
+_UNUSED: dict[TaskName, tuple[str, ...]] = {
+    "forecasting": ("score",),
+    "classification": ("horizon", "stride", "train_fraction", "score"),
+    "anomaly": ("horizon", "train_fraction"),
+}
 
 
 class RunSettings(BaseModel):
@@ -53,6 +72,18 @@ class RunSettings(BaseModel):
     @classmethod
     def _spelling(cls, value: str) -> str:
         return canonical(value)
+
+    @model_validator(mode="after")
+    def _fits_the_task(self) -> RunSettings:
+        allowed = SELECTIONS[self.task]
+        if self.select is not None and self.select not in allowed:
+            names = " or ".join(allowed)
+            raise ArgumentError(f"select = {self.select!r}: {self.task} chooses by {names}.")
+        for name in _UNUSED[self.task]:
+            value = getattr(self, name)
+            if value != type(self).model_fields[name].default:
+                raise ArgumentError(f"{name} = {value!r}: {self.task} has no use for it.")
+        return self
 
     @classmethod
     def make(cls, **values: Any) -> RunSettings:

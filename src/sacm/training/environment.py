@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-_PACKAGES = ("sacm", "torch", "numpy", "lightning", "scipy", "scikit-learn", "aeon")
+_PACKAGES = ("sacm", "torch", "numpy", "lightning", "scipy", "scikit-learn")
 
 
 def environment() -> dict[str, Any]:

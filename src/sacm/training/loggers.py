@@ -12,15 +12,15 @@ KINDS = ("tensorboard", "mlflow")
 
 def make_logger(kind: str, folder: Path) -> Any:
     """A Lightning logger that writes into a run folder (or where MLflow's own settings say)."""
-    if kind == "tensorboard":
-        from lightning.fabric.loggers.tensorboard import TensorBoardLogger
+    if kind not in KINDS:
+        raise ArgumentError(f"unknown logger {kind!r}: choose one of {', '.join(KINDS)}.")
+    try:
+        if kind == "tensorboard":
+            from lightning.fabric.loggers.tensorboard import TensorBoardLogger
 
-        return TensorBoardLogger(root_dir=folder, name="tensorboard", version="")
-    if kind == "mlflow":
-        try:
-            from lightning.pytorch.loggers import MLFlowLogger
+            return TensorBoardLogger(root_dir=folder, name="tensorboard", version="")
+        from lightning.pytorch.loggers import MLFlowLogger
 
-            return MLFlowLogger(experiment_name="sacm", run_name=folder.name)
-        except ModuleNotFoundError:
-            raise ArgumentError("the mlflow logger needs `pip install sacm[mlflow]`.") from None
-    raise ArgumentError(f"unknown logger {kind!r}: choose one of {', '.join(KINDS)}.")
+        return MLFlowLogger(experiment_name="sacm", run_name=folder.name)
+    except ModuleNotFoundError:
+        raise ArgumentError(f"the {kind} logger needs `pip install 'sacm[loggers]'`.") from None

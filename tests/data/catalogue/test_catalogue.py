@@ -90,5 +90,5 @@ def test_unknown_names():
         find_entry("Handwritng")
     with pytest.raises(ArgumentError, match="see sacm data list"):
         find_entry("qqqqq")
-    with pytest.raises(ArgumentError, match="no task 'regression'"):
+    with pytest.raises(ArgumentError, match="unknown task 'regression'"):
         names("regression")

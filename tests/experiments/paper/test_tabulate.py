@@ -89,9 +89,9 @@ def test_the_total_weighs_rows_and_tests_groups():
     findings = tabulate(REAL, groups)
     mse, mae = findings.overall
     by_row = [100 * (1 - sum(sacm[:3]) / sum(raw[:3])), 100 * (1 - sum(sacm[3:]) / sum(raw[3:]))]
-    assert mse.gain == pytest.approx(sum(by_row) / 2)
+    assert mse.row_gain == pytest.approx(sum(by_row) / 2)
     each = [100 * (before - after) / before for before, after in zip(raw, sacm, strict=True)]
-    assert mse.interval.mean == pytest.approx(sum(each) / 5)
+    assert mse.gain == mse.interval.mean == pytest.approx(sum(each) / 5)
     assert mse.interval.low < mse.interval.mean < mse.interval.high
     test = stats.wilcoxon(raw, sacm)
     assert mse.comparison.wilcoxon.p_value == pytest.approx(test.pvalue)

@@ -33,7 +33,9 @@ def test_an_interval_with_zero_shows_nothing():
 def test_rows_that_are_not_whole_are_counted():
     found = hand_made()
     rows = [replace(row, paper=found.rows[0].paper) for row in found.rows]
-    assert headline(replace(found, rows=tuple(rows)))[2].startswith(
+    overall = replace(found.overall[0], row_gain=5.0, paper_rows=3)
+    found = replace(found, rows=tuple(rows), overall=(overall,))
+    assert headline(found)[2].startswith(
         "On the 3 rows that both have (1 of them incomplete here), the mean gain in MSE is +5.0 %"
     )
 
@@ -41,7 +43,7 @@ def test_rows_that_are_not_whole_are_counted():
 def test_better_and_worse_need_both_interval_and_test():
     above, below = (bootstrap_mean([sign * 1.0] * 4 + [sign * 3.0]) for sign in (1, -1))
     assert headline(changed(interval=above, adjusted_p_value=0.01))[1].startswith(
-        "sacm is better than raw in MSE (mean gain +5.0 % over 5 pairs, 95 % interval +1.0"
+        "sacm is better than raw in MSE (mean gain +3.0 % over 5 pairs, 95 % interval +1.0"
     )
     assert headline(changed(interval=below, adjusted_p_value=0.0001))[1].startswith(
         "sacm is worse than raw in MSE (mean"
@@ -74,6 +76,7 @@ def test_an_adjusted_score_never_stands_alone():
         found, task="anomaly", metrics=("f1_pa", "f1"), overall=(*found.overall, plain), rows=()
     )
     assert headline(found)[-1].startswith("Other measures: F1 −1.0 pp (")
+    assert ", includes 0, p = 0.500, n = 5)." in headline(found)[-1]
 
 
 def test_nothing_run():

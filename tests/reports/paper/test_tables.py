@@ -67,9 +67,9 @@ def test_one_strategy_has_no_gains():
 def test_everything_together():
     found = hand_made()
     (row,) = overall_table(found).rows
-    assert row.cells[:4] == ("MSE", "sacm", "5", "+5.0 %")
+    assert row.cells[:4] == ("MSE", "sacm", "5", "+3.0 %")
     assert row.cells[5] == "3/1/1"
-    assert row.cells[8:] == ("0.500", "0.50", "+20.0 %", "1")
+    assert row.cells[8:] == ("0.500", "0.50", "+8.3 %", "+20.0 %", "1")
     low, high = (float(end.replace("−", "-")) for end in row.cells[4].split(" … "))
     assert low < 3.0 < high  # gains 5, 10, −10, 0, 10
 

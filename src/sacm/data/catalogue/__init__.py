@@ -33,15 +33,15 @@ __all__ = [
 TASKS: tuple[Task, ...] = ("forecasting", "classification", "anomaly")
 
 
-def entries(task: Task | None = None) -> tuple[Entry, ...]:
+def entries(task: str | None = None) -> tuple[Entry, ...]:
     """All entries, or those of one task."""
     if task is not None and task not in TASKS:
-        raise ArgumentError(f"There is no task {task!r}: use {', '.join(TASKS)}.")
+        raise ArgumentError(f"unknown task {task!r}: choose one of {', '.join(TASKS)}.")
     every: tuple[Entry, ...] = (*FORECASTING, *CLASSIFICATION, *ANOMALY)
     return tuple(entry for entry in every if task in (None, entry.task))
 
 
-def names(task: Task | None = None) -> list[str]:
+def names(task: str | None = None) -> list[str]:
     """Names of the data sets, or of those of one task."""
     return [entry.name for entry in entries(task)]
 

@@ -1,8 +1,8 @@
 """The intermediate form of every data set: a few named arrays, as in the compact `.npz` files.
 
 Forecasting: `values` [T, C], `columns`, and `timestamps` if there are any. Classification:
-`X_train`, `X_test` [N, C, L] with NaN after the end of a case, `len_train`, `len_test`, `y_train`,
-`y_test`, and `subject_train`, `subject_test` if known. Anomaly: `train`, `test` [T, C], `labels`,
+`X_train`, `X_test` [N, C, L] with NaN after the end of a case, `y_train`, `y_test`, and if known
+`len_train`, `len_test`, `subject_train`, `subject_test`. Anomaly: `train`, `test` [T, C], `labels`,
 and segment numbers `segment_train`, `segment_test` with `segment_names` (also under `machine_` or
 `channel_`).
 """
@@ -21,7 +21,7 @@ Arrays = dict[str, np.ndarray]
 
 REQUIRED = {
     "forecasting": ("values", "columns"),
-    "classification": ("X_train", "X_test", "y_train", "y_test", "len_train", "len_test"),
+    "classification": ("X_train", "X_test", "y_train", "y_test"),
     "anomaly": ("train", "test", "labels"),
 }
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-
 from sacm.data.catalogue import names as data_names
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, did_you_mean
 from sacm.experiments.paper.experiment import BEST_FIXED, Experiment
 
 _FORECASTERS = (
@@ -257,9 +255,6 @@ EXPERIMENTS = {experiment.name: experiment for experiment in _EXPERIMENTS}
 def find(name: str) -> Experiment:
     """An experiment by name."""
     if name not in EXPERIMENTS:
-        near = difflib.get_close_matches(name, EXPERIMENTS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ArgumentError(
-            f"there is no experiment {name!r}.{hint} Experiments: {', '.join(EXPERIMENTS)}."
-        )
+        hint, known = did_you_mean(name, EXPERIMENTS), ", ".join(EXPERIMENTS)
+        raise ArgumentError(f"there is no experiment {name!r}.{hint} Experiments: {known}.")
     return EXPERIMENTS[name]

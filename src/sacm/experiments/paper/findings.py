@@ -86,10 +86,10 @@ class Row(Record):
 class Overall(Record):
     """One strategy against the baseline in one metric, over all n groups.
 
-    `gain` averages the rows' gains with equal weight, as the paper does; `paper_gain` does the same
-    with the paper's numbers, over the `paper_rows` rows that both have. `interval` is the bootstrap
-    interval of the groups' mean gain, in the unit of `gain`. `adjusted_p_value` is the signed-rank
-    test's, Holm-corrected over everything tested in this experiment.
+    `gain` averages the groups' own gains, and `interval` is its bootstrap interval. The paper
+    averages the gains of rows: `row_gain` and `paper_gain` do so with our numbers and with its own,
+    over the `paper_rows` rows that both have. `adjusted_p_value` is the signed-rank test's,
+    Holm-corrected over everything tested in this experiment.
     """
 
     metric: str
@@ -99,6 +99,7 @@ class Overall(Record):
     interval: ConfidenceInterval | None
     comparison: PairedComparison | None
     adjusted_p_value: float | None
+    row_gain: float | None
     paper_gain: float | None
     paper_rows: int
 

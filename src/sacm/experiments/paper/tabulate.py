@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -213,20 +213,28 @@ def _one_overall(
         )
     moved = [gain(name, before, after) for before, after in both]
     defined = [one for one in moved if one is not None]
-    ours = [row for row in rows if (row.metric, row.strategy) == (name, strategy) and row.n]
-    gains = [row.gain for row in ours if row.gain is not None]
-    papers = [row.paper.gain for row in ours if row.paper and row.paper.gain is not None]
+    shared = in_both(row for row in rows if (row.metric, row.strategy) == (name, strategy))
     return Overall(
         metric=name,
         strategy=strategy,
         n=len(both),
-        gain=summarise(gains).mean if gains else None,
+        gain=summarise(defined).mean if defined else None,
         interval=bootstrap_mean(defined) if defined else None,
         comparison=comparison,
         adjusted_p_value=None,
-        paper_gain=summarise(papers).mean if papers else None,
-        paper_rows=len(papers),
+        row_gain=summarise([ours for ours, _ in shared]).mean if shared else None,
+        paper_gain=summarise([theirs for _, theirs in shared]).mean if shared else None,
+        paper_rows=len(shared),
     )
+
+
+def in_both(rows: Iterable[Row]) -> list[tuple[float, float]]:
+    """Our gain and the paper's, for every row that has both."""
+    return [
+        (row.gain, row.paper.gain)
+        for row in rows
+        if row.gain is not None and row.paper is not None and row.paper.gain is not None
+    ]
 
 
 def _ranks(experiment: Experiment, groups: Sequence[Group]) -> CriticalDifference | None:

@@ -6,12 +6,11 @@ gallery.save("gamma", Path("gamma.png"), runs=Path("runs"))
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, did_you_mean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,7 +91,6 @@ def save(name: str, path: Path, *, runs: Path | None = None) -> None:
 
 def _place(name: str) -> Place:
     if name not in FIGURES:
-        near = get_close_matches(name, FIGURES, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"use {', '.join(FIGURES)}."
-        raise ArgumentError(f"There is no figure {name!r}: {hint}")
+        hint, known = did_you_mean(name, FIGURES), ", ".join(FIGURES)
+        raise ArgumentError(f"there is no figure {name!r}.{hint} Figures: {known}.")
     return FIGURES[name]

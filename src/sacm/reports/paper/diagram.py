@@ -55,7 +55,7 @@ def rank_caption(ranks: CriticalDifference) -> str:
         f"{name} {rank:.2f}" for name, rank in zip(ranks.names, ranks.average_ranks, strict=True)
     )
     test = ranks.friedman
-    friedman = f"Friedman's test: p = {wording.probability(test.p_value)}".replace("= <", "< ")
+    friedman = f"Friedman's test: {wording.p_equals(test.p_value)}"
     if test.p_value is None:
         friedman = f"No Friedman test: {test.reason}"
     return (

@@ -64,12 +64,3 @@ def record(findings: Findings, row: Row) -> str:
         return UNDEFINED
     better = metric(row.metric).higher_is_better
     return wording.record(win_tie_loss(raw, treated, higher_is_better=better))
-
-
-def in_both(rows: Iterable[Row]) -> list[tuple[float, float]]:
-    """Our gain and the paper's, for every row that has both."""
-    return [
-        (row.gain, row.paper.gain)
-        for row in rows
-        if row.gain is not None and row.paper is not None and row.paper.gain is not None
-    ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
 from sacm.experiments.measures import leading, metric
 from sacm.experiments.paper.findings import Findings, Overall
+from sacm.experiments.paper.tabulate import in_both
 from sacm.experiments.statistics import FEWEST_RESAMPLED, ConfidenceInterval
 from sacm.reports import wording
 from sacm.reports.headline import SIGNIFICANT
@@ -66,8 +66,8 @@ def _result(findings: Findings, overall: Overall) -> str:
         evidence += [f"equal in {score.ties}"] if score.ties else []
         evidence.append(f"worse in {score.losses}")
     if overall.adjusted_p_value is not None:
-        p_value = f"p = {wording.probability(overall.adjusted_p_value)}".replace("= <", "< ")
-        evidence.append(f"signed-rank {p_value} after Holm's correction")
+        chance = wording.p_equals(overall.adjusted_p_value)
+        evidence.append(f"signed-rank {chance} after Holm's correction")
     return f"{_verdict(findings, overall)} ({', '.join(evidence)})."
 
 
@@ -110,7 +110,9 @@ def _short(overall: Overall, *, name: str) -> str:
     if interval is None or interval.low is None:
         return f"{name} {mean} (n = {overall.n})"
     doubt = "" if _side(interval) else ", includes 0"
-    return f"{name} {mean} ({wording.interval(interval)}{doubt}, n = {overall.n})"
+    chance = overall.adjusted_p_value
+    tested = "" if chance is None else f", {wording.p_equals(chance)}"
+    return f"{name} {mean} ({wording.interval(interval)}{doubt}{tested}, n = {overall.n})"
 
 
 def _others(findings: Findings, strategy: str) -> str:
@@ -126,16 +128,14 @@ def _others(findings: Findings, strategy: str) -> str:
 
 def _against_paper(findings: Findings, overall: Overall) -> str:
     kind = (overall.metric, overall.strategy)
-    rows = [row for row in findings.rows if (row.metric, row.strategy) == kind]
-    shared = gains.in_both(rows)
-    if not shared:
+    if not overall.paper_rows:
         return ""
-    part = sum(row.n < row.expected for row in rows if gains.in_both([row]))
+    rows = [row for row in findings.rows if (row.metric, row.strategy) == kind and in_both([row])]
+    part = sum(row.n < row.expected for row in rows)
     doubt = f" ({part} of them incomplete here)" if part else ""
-    ours, theirs = (math.fsum(side) / len(shared) for side in zip(*shared, strict=True))
-    over = "the row" if len(shared) == 1 else f"the {len(shared)} rows"
+    over = "the row" if len(rows) == 1 else f"the {len(rows)} rows"
+    ours, theirs = (gains.gain(g, overall.metric) for g in (overall.row_gain, overall.paper_gain))
     return (
         f"On {over} that both have{doubt}, the mean gain in {metric(overall.metric).phrase} is "
-        f"{gains.gain(ours, overall.metric)} here and {gains.gain(theirs, overall.metric)} in the "
-        "paper."
+        f"{ours} here and {theirs} in the paper."
     )

@@ -12,7 +12,7 @@ from sacm.experiments.measures import leading, metric
 from sacm.experiments.paper.experiment import BEST_FIXED
 from sacm.experiments.paper.findings import Findings, Group
 from sacm.experiments.paper.findings import Row as Found
-from sacm.experiments.paper.tabulate import value_of
+from sacm.experiments.paper.tabulate import in_both, value_of
 from sacm.experiments.points import Key
 from sacm.experiments.statistics import PairedComparison, compare_pairs, holm
 from sacm.reports import wording
@@ -35,6 +35,7 @@ HEADINGS = (
     "95 % interval",
     "W/T/L",
     "p",
+    "gain by row",
     "paper gain",
 )
 # What fits into 80 columns of a terminal.
@@ -43,10 +44,11 @@ LEGEND = (
     "Each experiment's first metric, its last strategy against its first; after its name what "
     "every run had instead of the paper's settings. Runs: done, of those in the grid; data sets "
     "without a run are left out. n: pairs with a value on both sides, or values where there is "
-    "nothing to compare with. Gain: mean of the rows' gains, positive is better; interval: "
-    "bootstrap of the pairs' own gains, from five on. W/T/L: pairs won, tied, lost. p: Wilcoxon's "
+    "nothing to compare with. Gain: mean of the pairs' gains, positive is better; interval: "
+    "bootstrap of that mean, from five pairs on. W/T/L: pairs won, tied, lost. p: Wilcoxon's "
     "signed-rank test, by Holm's method corrected for everything tested in the experiment, or for "
-    "its data sets. Paper gain: the paper's over the rows that both have."
+    "its data sets. Gain by row and paper gain: means over the rows that both have, as the paper "
+    "averages them."
 )
 
 
@@ -57,8 +59,7 @@ def summary_table(found: Sequence[Findings]) -> Table:
     """
     lines: list[Row] = []
     for findings in found:
-        settings = [f"{name} {key_text(value)}" for name, value in findings.settings.items()]
-        start = ", ".join((findings.name, *settings))
+        start = _label(findings)
         for name in _metrics(findings):
             whole = _part(findings, name, None)
             p_value = _overall_p(findings, name)
@@ -69,6 +70,14 @@ def summary_table(found: Sequence[Findings]) -> Table:
                 lines.append(Row(("", *_cells(findings, part, adjusted))))
             start = ""
     return Table(HEADINGS, tuple(lines), text_columns=5)
+
+
+def _label(findings: Findings) -> str:
+    """The experiment, and what its runs had that tells it from others of the same name."""
+    settings = [f"{name} {key_text(value)}" for name, value in findings.settings.items()]
+    seeds = {group.keys["seed"] for group in findings.groups if "seed" in group.keys}
+    several = [wording.count(len(seeds), "seed")] if len(seeds) > 1 else []
+    return ", ".join((findings.name, *settings, *several))
 
 
 def write_summary(found: Sequence[Findings], path: str | Path) -> None:
@@ -167,7 +176,7 @@ def _cells(findings: Findings, part: _Part, p_value: float | None) -> list[str]:
         f"{done}/{len(runs)}",
         *_gains(findings, part),
         wording.probability(p_value),
-        gains.gain(_mean(paper for _, paper in gains.in_both(part.rows)), name),
+        *(gains.gain(_mean(side), name) for side in _sides(in_both(part.rows))),
     ]
 
 
@@ -176,15 +185,18 @@ def _gains(findings: Findings, part: _Part) -> list[str]:
     if part.pair is None:
         defined = [value_of(group, findings.strategies[-1], part.metric) for group in part.groups]
         return [str(sum(value is not None for value in defined)), *[UNDEFINED] * 3]
-    mean = _mean(row.gain for row in part.rows if row.gain is not None)
     strategy = findings.strategies[-1]
     interval = gains.gain_interval(findings, part.metric, strategy, groups=part.groups)
     return [
         str(part.pair.n),
-        gains.gain(mean, part.metric),
+        gains.gain(None if interval is None else interval.mean, part.metric),
         wording.interval(interval),
         wording.record(part.pair.win_tie_loss),
     ]
+
+
+def _sides(gains_of_both: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [ours for ours, _ in gains_of_both], [theirs for _, theirs in gains_of_both]
 
 
 def _mean(values: Iterable[float]) -> float | None:

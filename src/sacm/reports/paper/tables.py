@@ -28,6 +28,7 @@ OVERALL_HEADINGS = (
     "p (W)",
     "p (W, Holm)",
     "effect",
+    "gain by row",
     "paper gain",
     "rows in both",
 )
@@ -35,11 +36,11 @@ OVERALL_HEADINGS = (
 _OVERALL_NARROW = ("metric", "strategy", "n", "gain", "95 % interval", "W/T/L", "p (W, Holm)")
 
 OVERALL_LEGEND = (
-    "n: pairs with a value on both sides. Gain: mean of the rows' gains, positive is better. "
-    "Interval: bootstrap of the pairs' own gains, from five on. W/T/L: pairs won, tied, lost. p: "
+    "n: pairs with a value on both sides. Gain: mean of the pairs' gains, positive is better. "
+    "Interval: bootstrap of that mean, from five pairs on. W/T/L: pairs won, tied, lost. p: "
     "two-sided paired t-test and Wilcoxon's signed-rank test over the pairs; Holm: corrected for "
-    "everything tested in this experiment. Effect: rank-biserial correlation. Paper gain: the mean "
-    "over the rows that both have."
+    "everything tested in this experiment. Effect: rank-biserial correlation. Gain by row and "
+    "paper gain: means over the rows that both have, as the paper averages."
 )
 
 
@@ -216,7 +217,8 @@ def _paper(row: Found) -> list[str]:
 
 def _tested(overall: Overall) -> list[str]:
     mean = gains.gain(overall.gain, overall.metric)
-    paper = [gains.gain(overall.paper_gain, overall.metric), str(overall.paper_rows)]
+    by_row = [gains.gain(one, overall.metric) for one in (overall.row_gain, overall.paper_gain)]
+    paper = [*by_row, str(overall.paper_rows)]
     found = overall.comparison
     if found is None:
         return [mean, *[UNDEFINED] * 6, *paper]
