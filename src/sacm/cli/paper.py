@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -156,6 +157,10 @@ def report(
         raise ArgumentError(f"--format {style!r}: use {', '.join(FORMATS)}.")
     experiment = find(name)
     if results is not None:
+        if any((datasets, backbones, horizons, seeds, size, small, epochs, stride, score)):
+            raise ArgumentError(
+                "--results shows findings as they were written: leave out what narrows them."
+            )
         findings = read_results(results, name)
         if findings.name != name:
             raise ArgumentError(f"{results} holds findings of {findings.name}, not of {name}.")
@@ -172,6 +177,7 @@ def report(
             stride=stride,
             score=score,
         )
+        check_runs(runs)
         groups = find_groups(experiment, selection, runs)
         findings = tabulated(experiment, selection, groups, runs)
     deliver(findings, style, out, brief=brief)
@@ -279,9 +285,12 @@ def tabulated(
 ) -> Findings:
     """What the runs say, with what departs from the declared grid."""
     from sacm.experiments.paper.collect import collect
+    from sacm.experiments.paper.experiment import points
     from sacm.experiments.paper.tabulate import tabulate
 
-    notes = [f"{name} {value} for every run" for name, value in selection.settings.items()]
+    declared = [point.keys for point in points(experiment, replace(selection, horizons=()))]
+    settings = part_of(selection)
+    notes = [f"{name} {value} for every run" for name, value in settings.items()]
     absent = dict.fromkeys(group.absent for group in groups if group.absent is not None)
     if absent:
         notes.append(f"not on this machine, so their runs are not looked for: {', '.join(absent)}")
@@ -290,7 +299,26 @@ def tabulated(
     if small:
         notes.append(f"small size, not the paper's: {', '.join(small)}")
     notes = [f"{note[0].upper()}{note[1:]}." for note in notes]
-    return tabulate(experiment, found, settings=selection.settings, notes=notes)
+    return tabulate(experiment, found, declared=declared, settings=settings, notes=notes)
+
+
+def part_of(selection: Selection) -> dict[str, Any]:
+    """What every run had instead of the paper's settings, horizons or seeds."""
+    lists = {"horizon": selection.horizons, "seed": selection.seeds}
+    parts = {name: ", ".join(map(str, values)) for name, values in lists.items() if values}
+    return {**selection.settings, **parts}
+
+
+def check_runs(runs: Path) -> None:
+    """Refuse a folder that is not there, or that holds its runs one level further down."""
+    if not runs.is_dir():
+        raise ArgumentError(f"--runs {runs}: there is no such folder.")
+    nested = sorted({path.parent.parent for path in runs.glob("*/*/config.json")})
+    if nested and not any(runs.glob("*/config.json")):
+        raise ArgumentError(
+            f"--runs {runs}: the runs are further down, in {nested[0]}: copy the run folders of "
+            "all machines into one folder."
+        )
 
 
 def read_results(path: Path, name: str) -> Findings:

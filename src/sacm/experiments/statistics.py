@@ -247,17 +247,23 @@ def compare_pairs(
     treated: ArrayLike,
     *,
     higher_is_better: bool = False,
+    relative: bool = False,
     tolerance: float = TIE_TOLERANCE,
     seed: int = 0,
 ) -> PairedComparison:
-    """Everything above for one set of pairs (seeds of one cell, or cells of one table)."""
+    """Everything above for one set of pairs (seeds of one cell, or cells of one table).
+
+    relative: test relative gains, for errors of several data sets, which have scales of their own.
+    """
     gained = improvements(raw, treated, higher_is_better=higher_is_better, tolerance=tolerance)
     before, after = _checked(raw, name="raw"), _checked(treated, name="treated")
     raw_summary, treated_summary = summarise(before), summarise(after)
     gains: list[float] | None = None
+    tested = gained
     if before.all():
         percents = 100 * gained / before
         gains = percents.tolist()
+        tested = percents if relative else gained
     return PairedComparison(
         n=len(gained),
         higher_is_better=higher_is_better,
@@ -272,9 +278,9 @@ def compare_pairs(
         win_tie_loss=win_tie_loss(
             raw, treated, higher_is_better=higher_is_better, tolerance=tolerance
         ),
-        t_test=paired_t_test(gained),
-        wilcoxon=wilcoxon_signed_rank(gained),
-        effect_size=rank_biserial(gained),
+        t_test=paired_t_test(tested),
+        wilcoxon=wilcoxon_signed_rank(tested),
+        effect_size=rank_biserial(tested),
         reason=None if gains is not None else "a raw value is 0, so it has no relative gain",
     )
 

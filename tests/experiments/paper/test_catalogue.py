@@ -19,7 +19,8 @@ from sacm.experiments.paper.catalogue import EXPERIMENTS, find
 from sacm.experiments.paper.collect import collect
 from sacm.experiments.paper.experiment import BEST_FIXED, points
 from sacm.experiments.paper.findings import Group, Row, RunFinding
-from sacm.experiments.paper.tabulate import read_findings, run_of
+from sacm.experiments.paper.pairs import run_of
+from sacm.experiments.paper.tabulate import read_findings
 from sacm.experiments.plan import make_plan
 from sacm.experiments.published.tables import published
 from sacm.reports.paper.headline import headline

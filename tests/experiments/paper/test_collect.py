@@ -10,7 +10,8 @@ from sacm.experiments.paper.catalogue import find
 from sacm.experiments.paper.collect import collect
 from sacm.experiments.paper.experiment import BEST_FIXED
 from sacm.experiments.paper.findings import RunFinding
-from sacm.experiments.paper.tabulate import run_of, tabulate
+from sacm.experiments.paper.pairs import run_of
+from sacm.experiments.paper.tabulate import tabulate
 from sacm.experiments.points import Point
 from sacm.training.files import read_json, write_json
 from tests.experiments.tiny import groups_of, ili, run_all
@@ -42,7 +43,7 @@ def test_states_and_reasons(tmp_path: Path):
     assert found[1].runs[0].reason == "the loss is nan."
     assert found[2].runs[0].reason == "killed by SIGKILL."
     coverage = tabulate(PAIR, found).coverage
-    assert vars(coverage) == {"total": 8, "done": 2, "failed": 2, "missing": 4}
+    assert vars(coverage) == {"total": 8, "done": 2, "failed": 2, "missing": 4, "declared": 8}
 
 
 def test_what_a_run_says(tmp_path: Path):
@@ -58,6 +59,35 @@ def test_what_a_run_says(tmp_path: Path):
     best = min(epoch.validation for epoch in raw.history)
     assert best == pytest.approx(record["best_val_mae"], rel=1e-4)
     assert (group.keys, group.size) == (ili().keys, "small")
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("history.csv", None),
+        ("history.csv", ""),
+        ("metrics.json", "{}"),
+        ("metrics.json", "[]"),
+        ("metrics.json", '{"test": '),
+    ],
+)
+def test_one_damaged_run_does_not_take_the_table_with_it(tmp_path: Path, file: str, text: str):
+    run_all(tmp_path, ili())
+    (group,) = collect(PAIR, groups_of(tmp_path, ili()), tmp_path)
+    path = tmp_path / str(group.runs[0].run) / file
+    path.unlink() if text is None else path.write_text(text)
+    (group,) = collect(PAIR, groups_of(tmp_path, ili()), tmp_path)
+    damaged, whole = group.runs
+    assert (damaged.state, whole.state) == ("failed", "done")
+    assert "damaged" in str(damaged.reason)
+
+
+def test_a_run_says_what_it_was_made_with(tmp_path: Path):
+    run_all(tmp_path, ili())
+    (group,) = collect(PAIR, groups_of(tmp_path, ili()), tmp_path)
+    said = {str(run.made_with) for run in group.runs}
+    assert len(said) == 1
+    assert "torch 2." in said.pop()
 
 
 def test_a_metric_that_is_undefined_is_left_out(tmp_path: Path):
@@ -78,7 +108,7 @@ def test_ties_between_fixed_rates_go_to_the_smaller(tmp_path: Path):
         write_json(path, {**read_json(path), "best_val_mse": value})
     best = sweep(tmp_path, point)
     assert best.run == jobs[2].run_id  # raw is not one of them, however good
-    assert best.reason == "chosen by validation: fixed(p=0.1)"
+    assert best.chosen == "fixed(p=0.1)"
 
 
 def test_no_best_rate_before_all_have_been_tried(tmp_path: Path):

@@ -10,9 +10,11 @@ import pytest
 from scipy import stats
 
 from sacm.errors import DataError, SACMError
-from sacm.experiments.paper.experiment import BEST_FIXED, Experiment
+from sacm.experiments.paper.experiment import BEST_FIXED, Experiment, points
 from sacm.experiments.paper.findings import Findings, Group, RunFinding
-from sacm.experiments.paper.tabulate import gain, read_findings, tabulate
+from sacm.experiments.paper.pairs import gain
+from sacm.experiments.paper.tabulate import read_findings, tabulate
+from sacm.experiments.points import Selection
 
 MISSING = RunFinding("sacm", "missing")
 REAL = Experiment(
@@ -63,7 +65,13 @@ def test_a_row_averages_the_groups_where_both_have_a_value():
     assert (ett.n, ett.expected, ett.baseline.mean) == (1, 1, 0.5)
     # The paper's numbers for PatchTST: ILI 3.321 and 2.942, ETTh1 0.459 and 0.446.
     assert (ett.paper.baseline, ett.paper.value) == (0.459, 0.446)
-    assert vars(findings.coverage) == {"total": 8, "done": 7, "failed": 1, "missing": 0}
+    assert vars(findings.coverage) == {
+        "total": 8,
+        "done": 7,
+        "failed": 1,
+        "missing": 0,
+        "declared": len(points(REAL, Selection())) * 2,
+    }
     assert findings.averaged == ("horizon", "seed")
     assert findings.notes == ("one seed", "Epochs 2 for every run.")
 
@@ -93,13 +101,59 @@ def test_the_total_weighs_rows_and_tests_groups():
     each = [100 * (before - after) / before for before, after in zip(raw, sacm, strict=True)]
     assert mse.gain == mse.interval.mean == pytest.approx(sum(each) / 5)
     assert mse.interval.low < mse.interval.mean < mse.interval.high
-    test = stats.wilcoxon(raw, sacm)
+    test = stats.wilcoxon(each)  # relative, for the data sets have scales of their own
     assert mse.comparison.wilcoxon.p_value == pytest.approx(test.pvalue)
     # Two tests with equal p-values: Holm doubles the smaller, and the other is no smaller.
     assert mse.adjusted_p_value == mae.adjusted_p_value == pytest.approx(min(1, 2 * test.pvalue))
     assert (mse.comparison.win_tie_loss.wins, mse.comparison.win_tie_loss.losses) == (4, 1)
     papers = [row.paper.gain for row in rows(findings)]
     assert (mse.paper_gain, mse.paper_rows) == (pytest.approx(sum(papers) / 2), 2)
+
+
+def test_tests_are_of_relative_gains():
+    # Nine small errors fall by about 5 %, six large ones rise by about 1 %.
+    raw = [0.1 + 0.001 * i for i in range(9)] + [3.0 + 0.1 * i for i in range(6)]
+    sacm = [value * (0.95 if value < 1 else 1.01) for value in raw]
+    groups = [
+        group("ILI", place, raw=before, sacm=after)
+        for place, (before, after) in enumerate(zip(raw, sacm, strict=True))
+    ]
+    mse = tabulate(REAL, groups).overall[0]
+    assert mse.gain > 0
+    assert mse.comparison.effect_size.value > 0
+    each = [100 * (1 - after / before) for before, after in zip(raw, sacm, strict=True)]
+    assert mse.comparison.t_test.p_value == pytest.approx(stats.ttest_1samp(each, 0).pvalue)
+
+
+def test_a_part_of_the_horizons_is_not_the_whole_row():
+    declared = [{"data": "ILI", "backbone": "PatchTST"} for _ in range(4)]
+    findings = tabulate(REAL, [group("ILI", 24, raw=4.0, sacm=3.0)], declared=declared)
+    assert (rows(findings)[0].n, rows(findings)[0].expected) == (1, 4)
+
+
+def test_rows_over_seeds_have_the_papers_test():
+    seeds = replace(REAL, name="paired_seeds", rows=("data", "horizon", "backbone"))
+    raw, sacm = [4.0, 4.2, 4.4, 4.1, 4.3], [3.6, 3.9, 4.2, 3.9, 4.25]
+    groups = [
+        replace(one, keys={**one.keys, "seed": seed})
+        for seed, (before, after) in enumerate(zip(raw, sacm, strict=True))
+        for one in (group("ILI", 24, raw=before, sacm=after),)
+    ]
+    groups += [replace(one, keys={**one.keys, "horizon": 36}) for one in groups]
+    first, second = rows(tabulate(seeds, groups))
+    p_value = stats.ttest_rel(raw, sacm).pvalue
+    assert first.p_value == second.p_value == pytest.approx(p_value)
+    assert first.adjusted_p_value == pytest.approx(2 * p_value)
+    # As printed: 3.3997 and 2.8384 have a gain of 16.5 %.
+    assert (first.paper.gain, first.paper.p_value) == (16.5, 0.004)
+
+
+def test_pairs_of_unlike_code_are_counted():
+    like, unlike = group("ILI", 24, raw=4.0, sacm=3.0), group("ILI", 36, raw=2.0, sacm=1.0)
+    halves = [replace(run, made_with=f"sacm {i}") for i, run in enumerate(unlike.runs)]
+    notes = tabulate(REAL, [like, replace(unlike, runs=tuple(halves))]).notes
+    assert notes[-1].startswith("In 1 of 2 groups the runs were made by different code")
+    assert tabulate(REAL, [like]).notes == REAL.notes
 
 
 def test_ranks_need_three_strategies_in_three_groups():

@@ -30,7 +30,13 @@ EPOCHS = (
 
 def done(strategy: str, **values: float) -> RunFinding:
     return RunFinding(
-        strategy, "done", None, f"run_{strategy}", values, epochs=2, seconds=1.5, history=EPOCHS
+        strategy,
+        "done",
+        run=f"run_{strategy}",
+        values=values,
+        epochs=2,
+        seconds=1.5,
+        history=EPOCHS,
     )
 
 
@@ -99,7 +105,7 @@ def hand_made() -> Findings:
         row_keys=("data", "backbone"),
         averaged=("horizon",),
         notes=("Two horizons instead of four.",),
-        coverage=Coverage(16, 11, 1, 4),
+        coverage=Coverage(16, 11, 1, 4, 16),
         rows=tuple(rows),
         overall=(overall,),
         groups=tuple(groups),

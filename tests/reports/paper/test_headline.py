@@ -30,6 +30,12 @@ def test_an_interval_with_zero_shows_nothing():
     )
 
 
+def test_a_part_of_the_grid_is_called_one():
+    found = hand_made()
+    found = replace(found, coverage=replace(found.coverage, declared=144))
+    assert headline(found)[0].startswith("Of the 16 runs chosen from the grid's 144 (size: paper,")
+
+
 def test_rows_that_are_not_whole_are_counted():
     found = hand_made()
     rows = [replace(row, paper=found.rows[0].paper) for row in found.rows]
@@ -80,9 +86,10 @@ def test_an_adjusted_score_never_stands_alone():
 
 
 def test_nothing_run():
-    found = replace(hand_made(), coverage=Coverage(16, 0, 0, 16))
+    found = replace(hand_made(), coverage=Coverage(16, 0, 0, 16, 16))
     assert coverage_sentence(found) == "None of the 16 runs of the grid has been made."
-    assert coverage_sentence(replace(found, coverage=Coverage(0, 0, 0, 0))) == "The grid is empty."
+    empty = replace(found, coverage=Coverage(0, 0, 0, 0, 16))
+    assert coverage_sentence(empty) == "The grid is empty."
 
 
 @ANY

@@ -29,10 +29,10 @@ def test_one_line_an_experiment_and_one_a_data_set():
     )
     assert cells[0][9:] == ("3/1/1", "0.500", "+8.3 %", "+20.0 %")
     assert [row.group for row in table.rows] == [True, False, False]
-    # Three gains that are not zero, two of them for: an exact p-value of 3/4.
+    # Three gains that are not zero, of 5, 10 and −10 %: an exact p-value of 1.
     assert cells[1][1:2] + cells[1][5:8] + cells[1][9:] == (
         *("ILI", "8/8", "4", "+1.2 %"),
-        *("2/1/1", "0.750", "+8.3 %", "+20.0 %"),
+        *("2/1/1", "1.000", "+8.3 %", "+20.0 %"),
     )
     assert cells[2][1:2] + cells[2][5:] == (
         *("ETTh1", "3/8", "1", "+10.0 %", "–"),
@@ -40,15 +40,10 @@ def test_one_line_an_experiment_and_one_a_data_set():
     )
 
 
-def test_several_seeds_are_part_of_the_name():
+def test_a_part_of_the_grid_says_of_how_much():
     found = hand_made()
-    groups = [
-        replace(group, keys={**group.keys, "seed": seed})
-        for group in found.groups
-        for seed in (1, 2)
-    ]
-    rows = summary_table([replace(found, groups=tuple(groups))]).rows
-    assert rows[0].cells[0] == "small, stride 4, 2 seeds"
+    rows = summary_table([replace(found, coverage=replace(found.coverage, declared=144))]).rows
+    assert [row.cells[5] for row in rows] == ["11/16 of 144", "8/8", "3/8"]
 
 
 def test_data_sets_without_a_run_are_left_out():

@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from rich.console import Console
 
-from sacm.experiments.paper.findings import Group, RunFinding
+from sacm.experiments.paper.findings import Group, PaperValue, RunFinding
 from sacm.reports.paper.tables import (
     coverage_table,
     failure_table,
@@ -14,6 +14,7 @@ from sacm.reports.paper.tables import (
     narrow_overall_table,
     narrow_result_table,
     overall_table,
+    rank_table,
     result_legend,
     result_table,
 )
@@ -57,6 +58,41 @@ def test_several_strategies_have_a_line_each():
     assert [line(table, place)["strategy"] for place in (0, 1)] == ["fixed", "sacm"]
 
 
+def test_rows_over_seeds_have_a_test_of_their_own():
+    found = hand_made()
+    paper = replace(found.rows[0].paper, p_value=0.056)
+    rows = (
+        replace(found.rows[0], p_value=0.012, adjusted_p_value=0.024, paper=paper),
+        *found.rows[1:],
+    )
+    first, second = (line(result_table(replace(found, rows=rows)), place) for place in (0, 1))
+    assert (first["p (t)"], first["p (t, Holm)"], first["paper p"]) == ("0.012", "0.024", "0.056")
+    assert (second["p (t)"], second["paper p"]) == ("–", "–")
+    assert "paired t-test over seeds" in result_legend(replace(found, rows=rows))
+
+
+def test_the_best_fixed_rate_says_which():
+    found = with_ranks()
+    best = replace(done("best_fixed", mse=1.0), chosen="fixed(p=0.1)")
+    groups = tuple(replace(group, runs=(*group.runs, best)) for group in found.groups)
+    row = replace(
+        found.rows[0],
+        strategy="best_fixed",
+        paper=PaperValue(2.5, 2.0, 20.0, chosen="fixed(p=0.2)"),
+    )
+    table = result_table(replace(found, groups=groups, rows=(row,)))
+    assert line(table, 0)["strategy"] == "best_fixed: fixed(p=0.1); paper fixed(p=0.2)"
+
+
+def test_ranks_name_those_not_told_apart():
+    ranks = with_ranks().ranks
+    assert ranks is not None
+    lines = [row.cells for row in rank_table(ranks).rows]
+    assert [cells[0] for cells in lines] == list(ranks.names)
+    joined = {name for clique in ranks.cliques for name in clique}
+    assert all((cells[2] == "–") == (cells[0] not in joined) for cells in lines)
+
+
 def test_one_strategy_has_no_gains():
     found = hand_made()
     rows = tuple(replace(row, strategy="raw", baseline=None, gain=None) for row in found.rows)
@@ -67,10 +103,10 @@ def test_one_strategy_has_no_gains():
 def test_everything_together():
     found = hand_made()
     (row,) = overall_table(found).rows
-    assert row.cells[:4] == ("MSE", "sacm", "5", "+3.0 %")
-    assert row.cells[5] == "3/1/1"
-    assert row.cells[8:] == ("0.500", "0.50", "+8.3 %", "+20.0 %", "1")
-    low, high = (float(end.replace("−", "-")) for end in row.cells[4].split(" … "))
+    assert row.cells[:6] == ("MSE", "sacm", "5", "1.900 → 1.810", "+4.7 %", "+3.0 %")
+    assert row.cells[7] == "3/1/1"
+    assert row.cells[10:] == ("0.500", "0.50", "+8.3 %", "+20.0 %", "1")
+    low, high = (float(end.replace("−", "-")) for end in row.cells[6].split(" … "))
     assert low < 3.0 < high  # gains 5, 10, −10, 0, 10
 
 

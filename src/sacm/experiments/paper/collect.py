@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sacm.errors import SACMError
 from sacm.experiments.grid import JobGroup
 from sacm.experiments.jobs import Job, status, transfer_file
 from sacm.experiments.measures import metric
@@ -32,11 +34,20 @@ def _group(experiment: Experiment, group: JobGroup, folder: Path) -> Group:
 
 
 def _run(experiment: Experiment, job: Job, folder: Path) -> RunFinding:
-    found = status(job, folder)
-    if found.state != "done":
-        state: State = "missing" if found.state == "missing" else "failed"
-        return RunFinding(job.settings.strategy, state, found.reason)
-    run = Run(folder / job.run_id)
+    try:
+        found = status(job, folder)
+        if found.state != "done":
+            state: State = "missing" if found.state == "missing" else "failed"
+            return RunFinding(job.settings.strategy, state, found.reason)
+        return _finished(experiment, job, Run(folder / job.run_id))
+    except (SACMError, OSError, LookupError, TypeError, ValueError) as error:
+        # One folder that was cut or edited must not take the table with it.
+        kind = type(error).__name__
+        reason = str(error) if isinstance(error, SACMError) else f"{kind}: {error}"
+        return RunFinding(job.settings.strategy, "failed", f"{job.run_id} is damaged: {reason}")
+
+
+def _finished(experiment: Experiment, job: Job, run: Run) -> RunFinding:
     values = {**_costs(run), **run.row}
     if job.targets:
         values.update(read_json(run.folder / transfer_file(job.targets[0]))["test"])
@@ -47,11 +58,23 @@ def _run(experiment: Experiment, job: Job, folder: Path) -> RunFinding:
         job.settings.strategy,
         "done",
         run=job.run_id,
-        values={name: value for name, value in kept.items() if value is not None},
+        made_with=_made_with(run.folder / "environment.json"),
+        values={name: float(value) for name, value in kept.items() if value is not None},
         epochs=run.metrics["epochs"],
         seconds=run.metrics["train_seconds"],
         history=tuple(_epoch(row) for row in run.history),
     )
+
+
+def _made_with(path: Path) -> str | None:
+    """Code, torch and threads: what the halves of a pair should share."""
+    if not path.exists():
+        return None
+    found = read_json(path)
+    packages, threads = found["packages"], found["threads"]
+    commit = (found["git"] or "")[:7] + (", changed" if found["git_changed"] else "")
+    code = f"sacm {packages['sacm']}" + (f" ({commit})" if commit else "")
+    return f"{code}, torch {packages['torch']}, {threads} thread{'' if threads == 1 else 's'}"
 
 
 def _costs(run: Run) -> dict[str, float | None]:
@@ -91,16 +114,7 @@ def _best_fixed(group: JobGroup, runs: Sequence[RunFinding], folder: Path) -> Ru
         state: State = "failed" if any(run.state == "failed" for run in undone) else "missing"
         return RunFinding(BEST_FIXED, state, "not every fixed rate has been run")
     best = min(fixed, key=lambda run: _validation(folder / str(run.run)))
-    return RunFinding(
-        BEST_FIXED,
-        "done",
-        f"chosen by validation: {best.strategy}",
-        best.run,
-        best.values,
-        best.epochs,
-        best.seconds,
-        best.history,
-    )
+    return replace(best, strategy=BEST_FIXED, chosen=best.strategy)
 
 
 def _validation(folder: Path) -> float:

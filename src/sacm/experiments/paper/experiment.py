@@ -69,7 +69,7 @@ def points(experiment: Experiment, selection: Selection) -> list[Point]:
     datasets = chosen(experiment.datasets, selection.datasets, "data set", experiment)
     backbones = chosen(experiment.backbones, selection.backbones, "backbone", experiment)
     _check_horizons(experiment, selection, datasets)
-    seeds = selection.seeds or experiment.seeds
+    seeds = dict.fromkeys(selection.seeds or experiment.seeds)
     return [
         point
         for data, backbone in product(datasets, backbones)
@@ -89,7 +89,7 @@ def chosen(
             raise ArgumentError(
                 f"{experiment.name} has no {what} {name!r}: it has {', '.join(declared)}."
             )
-    return tuple(known[_plain(name)] for name in asked) or declared
+    return tuple(dict.fromkeys(known[_plain(name)] for name in asked)) or declared
 
 
 def _check_horizons(
@@ -103,6 +103,10 @@ def _check_horizons(
         if horizon not in known:
             has = ", ".join(map(str, known))
             raise ArgumentError(f"{experiment.name} has no horizon {horizon}: it has {has}.")
+    for data in datasets if selection.datasets and selection.horizons else ():
+        if not _horizons(experiment, selection, data):
+            has = ", ".join(map(str, experiment.horizons_of(data)))
+            raise ArgumentError(f"{data} has none of these horizons: it has {has}.")
 
 
 def _horizons(experiment: Experiment, selection: Selection, data: str) -> tuple[int | None, ...]:

@@ -28,13 +28,16 @@ class EpochFinding(Record):
 class RunFinding(Record):
     """One strategy in one group: what came out, or why nothing did.
 
-    `run` names the run folder; `values` holds the metrics of the experiment that are defined.
+    `run` names the run folder; `values` holds the metrics of the experiment that are defined;
+    `made_with` says by which code, on how many threads; `chosen` is what "best_fixed" stands for.
     """
 
     strategy: str
     state: State
     reason: str | None = None
     run: str | None = None
+    made_with: str | None = None
+    chosen: str | None = None
     values: dict[str, float] | None = None
     epochs: int | None = None
     seconds: float | None = None
@@ -55,19 +58,27 @@ class Group(Record):
 
 @dataclass(frozen=True)
 class PaperValue(Record):
-    """What the paper prints for one row: the baseline's value, the strategy's, and its gain."""
+    """What the paper prints for one row: the baseline's value, the strategy's, and its gain.
+
+    p_value: of its paired t-test over seeds; chosen: what its "best_fixed" stands for.
+    """
 
     baseline: float | None
     value: float
     gain: float | None
+    p_value: float | None = None
+    chosen: str | None = None
 
 
 @dataclass(frozen=True)
 class Row(Record):
     """One strategy in one metric, averaged over the n groups (of `expected`) with these keys.
 
-    `gain` is in percent of the baseline, in percentage points for shares, None where there is no
-    baseline; only groups where both have a value count. `groups` are places in `Findings.groups`.
+    `expected` counts what the experiment declares, also where only a part was asked for. `gain` is
+    in percent of the baseline, in percentage points for shares, None where there is no baseline;
+    only groups where both have a value count. `p_value` is that of the paired t-test where a row
+    averages over seeds alone, `adjusted_p_value` the same after Holm's correction over such rows of
+    one metric. `groups` are places in `Findings.groups`.
     """
 
     keys: dict[str, Key]
@@ -80,6 +91,8 @@ class Row(Record):
     gain: float | None
     paper: PaperValue | None
     groups: tuple[int, ...]
+    p_value: float | None = None
+    adjusted_p_value: float | None = None
 
 
 @dataclass(frozen=True)
@@ -106,19 +119,24 @@ class Overall(Record):
 
 @dataclass(frozen=True)
 class Coverage(Record):
-    """How many of the grid's runs are done, failed, not run."""
+    """How many of the runs that were asked for are done, failed, not run.
+
+    declared: how many the whole grid of the experiment has.
+    """
 
     total: int
     done: int
     failed: int
     missing: int
+    declared: int
 
 
 @dataclass(frozen=True)
 class Findings(Record):
     """Everything a report shows.
 
-    `settings` are those that every run had instead of the paper's; `row_keys` are the keys that
+    `settings` are those that every run had instead of the paper's, and the part of its horizons
+    and seeds that was asked for; `row_keys` are the keys that
     rows differ in, `averaged` those that a row averages over; `notes` say what departs from the
     paper; `ranks` compares three or more strategies.
     """

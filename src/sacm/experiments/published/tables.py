@@ -32,12 +32,18 @@ _COSTS = {"seconds_per_epoch": "s_per_epoch", "epochs": "epochs", "train_seconds
 
 @dataclass(frozen=True)
 class Published(Record):
-    """One printed number; `keys` are those the paper states, the rest of a row may vary."""
+    """One printed number; `keys` are those the paper states, the rest of a row may vary.
+
+    gain: in percent, where it is printed too; chosen: the rate that "best_fixed" stands for.
+    """
 
     keys: dict[str, str | int | float]
     metric: str
     strategy: str
     value: float
+    gain: float | None = None
+    p_value: float | None = None
+    chosen: str | None = None
 
     def fits(self, keys: dict[str, str | int | float], metric: str, strategy: str) -> bool:
         """Whether it belongs beside a row."""
@@ -106,17 +112,20 @@ def _setting(line: Line) -> dict[str, str | int | float]:
 
 
 def _strategies(line: Line) -> Iterator[Published]:
-    name = line["strategy"]
+    name, rate = line["strategy"], line["fixed_rate"]
+    strategy = name if name == "best_fixed" else canonical(name)
+    chosen = canonical(f"fixed({rate})") if rate else None
     for metric in ("mse", "mae"):
-        strategy = name if name == "best_fixed" else canonical(name)
-        yield Published(_setting(line), metric, strategy, float(line[metric]))
+        yield Published(_setting(line), metric, strategy, float(line[metric]), chosen=chosen)
 
 
 def _sweep(line: Line) -> Iterator[Published]:
     yield from _errors(line, _setting(line), f"fixed({line['rate']})", ("mse", "mae"))
     if line["selected_by_validation"] == "1":
+        chosen = canonical(f"fixed({line['rate']})")
         for metric in ("mse", "mae"):
-            yield Published(_setting(line), metric, "best_fixed", float(line[metric]))
+            value = float(line[metric])
+            yield Published(_setting(line), metric, "best_fixed", value, chosen=chosen)
 
 
 def _ablation(line: Line) -> Iterator[Published]:
@@ -155,8 +164,9 @@ def _denoise(line: Line) -> Iterator[Published]:
 
 
 def _seeds(line: Line) -> Iterator[Published]:
-    for strategy in PAIR:
-        yield Published(_setting(line), "mse", strategy, float(line[f"{strategy}_mse_mean"]))
+    keys, gain, p_value = _setting(line), float(line["gain_pct"]), float(line["p_value"])
+    yield Published(keys, "mse", "raw", float(line["raw_mse_mean"]))
+    yield Published(keys, "mse", "sacm", float(line["sacm_mse_mean"]), gain, p_value)
 
 
 _TABLES: dict[str, tuple[str, Callable[[Line], Iterator[Published]]]] = {

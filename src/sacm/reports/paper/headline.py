@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from sacm.experiments.measures import leading, metric
 from sacm.experiments.paper.findings import Findings, Overall
-from sacm.experiments.paper.tabulate import in_both
-from sacm.experiments.statistics import FEWEST_RESAMPLED, ConfidenceInterval
+from sacm.experiments.paper.rows import in_both
+from sacm.experiments.statistics import FEWEST_RESAMPLED
 from sacm.reports import wording
 from sacm.reports.headline import SIGNIFICANT
 from sacm.reports.paper import gains
@@ -24,7 +24,7 @@ def headline(findings: Findings) -> list[str]:
     said = [coverage_sentence(findings)]
     if not tested:
         return said
-    if len(tested) > 1:
+    if len(tested) > 1 and all(_interval(one) is not None for one in tested):
         said.append(_several(findings, tested))
     chosen = tested[-1]
     said += [_result(findings, chosen), _against_paper(findings, chosen)]
@@ -39,15 +39,18 @@ def coverage_sentence(findings: Findings) -> str:
     made = [g for g in findings.groups if any(run.state != "missing" for run in g.runs)]
     sizes = sorted({group.size for group in made})
     where = f" (size: {', '.join(sizes)})" if sizes else ""
+    grid = f"the {wording.count(cover.total, 'run')} of the grid"
+    if cover.total < cover.declared:
+        grid = f"the {wording.count(cover.total, 'run')} chosen from the grid's {cover.declared}"
     if not cover.done and not cover.failed:
-        return f"None of the {wording.count(cover.total, 'run')} of the grid has been made."
+        return f"None of {grid} has been made."
     parts = [f"{cover.done} are done" if cover.done != 1 else "1 is done"]
     if cover.failed:
         parts.append(f"{cover.failed} failed")
     if cover.missing:
         parts.append(f"{cover.missing} {'was' if cover.missing == 1 else 'were'} not made")
     listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-    return f"Of the {wording.count(cover.total, 'run')} of the grid{where}, {listed}."
+    return f"Of {grid}{where}, {listed}."
 
 
 def _is_tested(overall: Overall) -> bool:
@@ -57,7 +60,7 @@ def _is_tested(overall: Overall) -> bool:
 def _result(findings: Findings, overall: Overall) -> str:
     mean = gains.gain(overall.gain, overall.metric)
     evidence = [f"mean gain {mean} over {wording.count(overall.n, 'pair')}"]
-    if overall.interval is not None and overall.interval.low is not None:
+    if _interval(overall) is not None:
         ends = wording.interval(overall.interval)
         evidence.append(f"95 % interval {ends} {gains.unit(overall.metric)}")
     if overall.comparison is not None:
@@ -74,7 +77,7 @@ def _result(findings: Findings, overall: Overall) -> str:
 def _verdict(findings: Findings, overall: Overall) -> str:
     """Better or worse only where the interval leaves out 0."""
     strategy, baseline = overall.strategy, findings.baseline
-    phrase, side = metric(overall.metric).phrase, _side(overall.interval)
+    phrase, side = metric(overall.metric).phrase, _side(overall)
     if overall.n < FEWEST_RESAMPLED:
         few = wording.count(overall.n, "pair")
         be = "is" if overall.n == 1 else "are"
@@ -88,7 +91,7 @@ def _verdict(findings: Findings, overall: Overall) -> str:
 
 
 def _several(findings: Findings, tested: Sequence[Overall]) -> str:
-    sides = Counter(_side(one.interval) for one in tested)
+    sides = Counter(_side(one) for one in tested)
     phrase = metric(tested[0].metric).phrase
     return (
         f"Of {len(tested)} strategies, {sides['better']} are better than {findings.baseline} in "
@@ -97,22 +100,27 @@ def _several(findings: Findings, tested: Sequence[Overall]) -> str:
     )
 
 
-def _side(interval: ConfidenceInterval | None) -> str:
+def _interval(overall: Overall) -> tuple[float, float] | None:
+    found = overall.interval
+    if found is None or found.low is None or found.high is None:
+        return None
+    return found.low, found.high
+
+
+def _side(overall: Overall) -> str:
     """`better` or `worse`; empty when 0 lies within the interval, or there is none."""
-    if interval is None or interval.low is None or interval.high is None:
-        return ""
-    return "better" if interval.low > 0 else "worse" if interval.high < 0 else ""
+    low, high = _interval(overall) or (0.0, 0.0)
+    return "better" if low > 0 else "worse" if high < 0 else ""
 
 
 def _short(overall: Overall, *, name: str) -> str:
-    interval = overall.interval
     mean = gains.gain(overall.gain, overall.metric)
-    if interval is None or interval.low is None:
+    if _interval(overall) is None:
         return f"{name} {mean} (n = {overall.n})"
-    doubt = "" if _side(interval) else ", includes 0"
+    doubt = "" if _side(overall) else ", includes 0"
     chance = overall.adjusted_p_value
     tested = "" if chance is None else f", {wording.p_equals(chance)}"
-    return f"{name} {mean} ({wording.interval(interval)}{doubt}{tested}, n = {overall.n})"
+    return f"{name} {mean} ({wording.interval(overall.interval)}{doubt}{tested}, n = {overall.n})"
 
 
 def _others(findings: Findings, strategy: str) -> str:

@@ -197,14 +197,15 @@
     const whole = make("details", {}, make("summary", {}, open.length ? `${name} (${open.join(", ")})` : name));
     const names = [...new Set([...findings.metrics, ...group.runs.flatMap((run) => Object.keys(run.values ?? {}))])];
     const table = listing(
-      ["strategy", "state", ...names.map((name) => labels[name] ?? name), "epochs", "seconds", "run"],
+      ["strategy", "state", ...names.map((name) => labels[name] ?? name), "epochs", "seconds", "run", "made with"],
       group.runs.map((run) => [
-        run.strategy,
+        run.chosen ? `${run.strategy}: ${run.chosen}` : run.strategy,
         states[run.state],
         ...names.map((name) => number(run.values?.[name])),
         String(run.epochs ?? NONE),
         number(run.seconds, 3),
         run.run ?? NONE,
+        run.made_with ?? NONE,
       ]),
     );
     const reasons = group.runs
@@ -241,7 +242,7 @@
     const all = [...new Set([...findings.strategies, ...findings.groups.flatMap((g) => g.runs.map((r) => r.strategy))])];
     const place = all.indexOf(strategy);
     const colour = `var(--series-${place % 6})`;
-    return { colour, look: `fill="none" stroke="${colour}" stroke-width="1.8" stroke-dasharray="${DASHES[place % 4]}"` };
+    return { colour, look: `fill="none" stroke="${colour}" stroke-width="1.8" stroke-dasharray="${DASHES[Math.floor(place / 6) % 4]}"` };
   }
 
   function chart(trained, column, text) {

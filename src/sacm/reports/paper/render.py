@@ -10,6 +10,7 @@ from sacm.errors import ArgumentError
 from sacm.experiments.paper.findings import Findings
 from sacm.reports.compare_tables import ANOMALY_LEGEND
 from sacm.reports.latex import escape
+from sacm.reports.paper.diagram import rank_caption
 from sacm.reports.paper.flat import flat_csv
 from sacm.reports.paper.headline import headline
 from sacm.reports.paper.interactive import interactive_page
@@ -18,6 +19,7 @@ from sacm.reports.paper.tables import (
     coverage_table,
     failure_table,
     overall_table,
+    rank_table,
     result_legend,
     result_table,
 )
@@ -80,6 +82,8 @@ def _tables(findings: Findings, *, detail: bool) -> list[tuple[Table, tuple[str,
         found.append((overall_table(findings), (OVERALL_LEGEND, *adjusted)))
     if detail and findings.rows:
         found.append((result_table(findings), (result_legend(findings),)))
+    if findings.ranks is not None:
+        found.append((rank_table(findings.ranks), (rank_caption(findings.ranks),)))
     found.append((coverage_table(findings), ()))
     if findings.coverage.failed:
         found.append((failure_table(findings), ()))

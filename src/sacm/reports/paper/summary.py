@@ -12,9 +12,10 @@ from sacm.experiments.measures import leading, metric
 from sacm.experiments.paper.experiment import BEST_FIXED
 from sacm.experiments.paper.findings import Findings, Group
 from sacm.experiments.paper.findings import Row as Found
-from sacm.experiments.paper.tabulate import in_both, value_of
+from sacm.experiments.paper.pairs import compared, own_gains, pairs, value_of
+from sacm.experiments.paper.rows import in_both
 from sacm.experiments.points import Key
-from sacm.experiments.statistics import PairedComparison, compare_pairs, holm
+from sacm.experiments.statistics import PairedComparison, bootstrap_mean, holm
 from sacm.reports import wording
 from sacm.reports.paper import gains
 from sacm.reports.paper.tables import key_text
@@ -42,13 +43,13 @@ HEADINGS = (
 NARROW = ("experiment", "data", "metric", "runs", "n", "gain", "W/T/L", "p", "paper gain")
 LEGEND = (
     "Each experiment's first metric, its last strategy against its first; after its name what "
-    "every run had instead of the paper's settings. Runs: done, of those in the grid; data sets "
-    "without a run are left out. n: pairs with a value on both sides, or values where there is "
-    "nothing to compare with. Gain: mean of the pairs' gains, positive is better; interval: "
-    "bootstrap of that mean, from five pairs on. W/T/L: pairs won, tied, lost. p: Wilcoxon's "
-    "signed-rank test, by Holm's method corrected for everything tested in the experiment, or for "
-    "its data sets. Gain by row and paper gain: means over the rows that both have, as the paper "
-    "averages them."
+    "every run had instead of the paper's settings. Runs: done, of those asked for, of those in "
+    "the paper's grid; data sets without a run are left out. n: pairs with a value on both sides, "
+    "or values where there is nothing to compare with. Gain: mean of the pairs' gains, positive is "
+    "better; interval: bootstrap of that mean, from five pairs on. W/T/L: pairs won, tied, lost. "
+    "p: Wilcoxon's signed-rank test of the pairs' gains, by Holm's method corrected for everything "
+    "tested in the experiment, or for its data sets. Gain by row and paper gain: means over the "
+    "rows that both have, as the paper averages them."
 )
 
 
@@ -75,9 +76,7 @@ def summary_table(found: Sequence[Findings]) -> Table:
 def _label(findings: Findings) -> str:
     """The experiment, and what its runs had that tells it from others of the same name."""
     settings = [f"{name} {key_text(value)}" for name, value in findings.settings.items()]
-    seeds = {group.keys["seed"] for group in findings.groups if "seed" in group.keys}
-    several = [wording.count(len(seeds), "seed")] if len(seeds) > 1 else []
-    return ", ".join((findings.name, *settings, *several))
+    return ", ".join((findings.name, *settings))
 
 
 def write_summary(found: Sequence[Findings], path: str | Path) -> None:
@@ -147,11 +146,8 @@ def _part(findings: Findings, name: str, data: Key | None) -> _Part:
         if (row.metric, row.strategy) == (name, strategy)
         and (data is None or row.keys.get("data") == data)
     )
-    pair = None
-    if strategy != findings.baseline and not metric(name).descriptive:
-        raw, treated = gains.pairs(findings, name, strategy, groups=groups)
-        better = metric(name).higher_is_better
-        pair = compare_pairs(raw, treated, higher_is_better=better) if raw else None
+    both = pairs(groups, findings.baseline, strategy, name)
+    pair = None if strategy == findings.baseline else compared(name, both)
     names = list(dict.fromkeys(key_text(g.keys.get("data")) for g in groups))
     shown = f"{len(names)} data sets" if len(names) > 1 else "".join(names) or UNDEFINED
     return _Part(name, shown, groups, rows, pair)
@@ -173,11 +169,17 @@ def _cells(findings: Findings, part: _Part, p_value: float | None) -> list[str]:
         strategy,
         metric(name).label,
         ", ".join(sorted({group.size for group in made})) or UNDEFINED,
-        f"{done}/{len(runs)}",
+        f"{done}/{len(runs)}{_of_grid(findings, len(runs))}",
         *_gains(findings, part),
         wording.probability(p_value),
         *(gains.gain(_mean(side), name) for side in _sides(in_both(part.rows))),
     ]
+
+
+def _of_grid(findings: Findings, asked: int) -> str:
+    """What the whole grid has, where all that was asked for is only a part of it."""
+    cover = findings.coverage
+    return f" of {cover.declared}" if asked == cover.total < cover.declared else ""
 
 
 def _gains(findings: Findings, part: _Part) -> list[str]:
@@ -185,12 +187,12 @@ def _gains(findings: Findings, part: _Part) -> list[str]:
     if part.pair is None:
         defined = [value_of(group, findings.strategies[-1], part.metric) for group in part.groups]
         return [str(sum(value is not None for value in defined)), *[UNDEFINED] * 3]
-    strategy = findings.strategies[-1]
-    interval = gains.gain_interval(findings, part.metric, strategy, groups=part.groups)
+    both = pairs(part.groups, findings.baseline, findings.strategies[-1], part.metric)
+    own = own_gains(part.metric, both)
     return [
         str(part.pair.n),
-        gains.gain(None if interval is None else interval.mean, part.metric),
-        wording.interval(interval),
+        gains.gain(_mean(own), part.metric),
+        wording.interval(bootstrap_mean(own) if own else None),
         wording.record(part.pair.win_tie_loss),
     ]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from sacm.experiments.critical_difference import CriticalDifference
 from sacm.experiments.measures import metric
 from sacm.experiments.paper.experiment import BEST_FIXED
 from sacm.experiments.paper.findings import Findings, Overall, PaperValue
 from sacm.experiments.paper.findings import Row as Found
-from sacm.experiments.paper.tabulate import value_of
+from sacm.experiments.paper.pairs import run_of, value_of
 from sacm.experiments.points import Key
 from sacm.experiments.statistics import summarise
 from sacm.reports import wording
@@ -21,6 +22,8 @@ OVERALL_HEADINGS = (
     "metric",
     "strategy",
     "n",
+    "means",
+    "gain of means",
     "gain",
     "95 % interval",
     "W/T/L",
@@ -32,13 +35,16 @@ OVERALL_HEADINGS = (
     "paper gain",
     "rows in both",
 )
+P_VALUES = ("p (t)", "p (t, Holm)")  # of a row that averages over seeds
 # What fits into 80 columns of a terminal.
 _OVERALL_NARROW = ("metric", "strategy", "n", "gain", "95 % interval", "W/T/L", "p (W, Holm)")
 
 OVERALL_LEGEND = (
-    "n: pairs with a value on both sides. Gain: mean of the pairs' gains, positive is better. "
-    "Interval: bootstrap of that mean, from five pairs on. W/T/L: pairs won, tied, lost. p: "
-    "two-sided paired t-test and Wilcoxon's signed-rank test over the pairs; Holm: corrected for "
+    "n: pairs with a value on both sides. Means: of the baseline and of the strategy over all "
+    "pairs, and the relative gain between them. Gain: mean of the pairs' own gains, positive is "
+    "better; interval: bootstrap of that mean, from five pairs on. W/T/L: pairs won, tied, lost. "
+    "p: two-sided paired t-test and Wilcoxon's signed-rank test of the pairs' gains, which count "
+    "as independent although horizons and seeds of one cell are not; Holm: corrected for "
     "everything tested in this experiment. Effect: rank-biserial correlation. Gain by row and "
     "paper gain: means over the rows that both have, as the paper averages."
 )
@@ -54,14 +60,18 @@ def result_table(findings: Findings) -> Table:
     strategy = () if _is_pair(findings) else ("strategy",)
     words = (*findings.row_keys, "metric", *strategy)
     pair = findings.strategies if _is_pair(findings) else ("baseline", "value")
-    ours = (*pair, "gain", *(("W/T/L",) if several else ()), "n")
+    tested = any(row.p_value is not None for row in rows)
+    ours = (*pair, "gain", *(("W/T/L",) if several else ()), *(P_VALUES if tested else ()), "n")
     paper = (*(f"paper {name}" for name in pair), "paper gain", "Δ gain")
+    paper += ("paper p",) if tested else ()
     lines: list[Row] = []
     last = None
     for row in rows:
         cells = [*key_texts(findings, row), metric(row.metric).label]
-        cells += [row.strategy] if strategy else []
-        cells += [*_ours(findings, row, several=several), *_paper(row)]
+        cells += [_strategy(findings, row)] if strategy else []
+        cells += [*_ours(findings, row, several=several, tested=tested), *_paper(row)]
+        paper_p = None if row.paper is None else row.paper.p_value
+        cells += [wording.probability(paper_p)] if tested else []
         lines.append(Row(tuple(cells), group=cells[0] != last))
         last = cells[0]
     table = Table((*words, *ours, *paper), tuple(lines), _caption(findings), len(words))
@@ -150,6 +160,18 @@ def coverage_table(findings: Findings) -> Table:
     return Table(headings, tuple(lines), f"{findings.title}: runs")
 
 
+def rank_table(ranks: CriticalDifference) -> Table:
+    """Strategies by average rank, and which cannot be told apart."""
+    at = dict(zip(ranks.names, ranks.average_ranks, strict=True))
+    lines = []
+    for name in ranks.names:
+        alike = [clique for clique in ranks.cliques if name in clique]
+        others = dict.fromkeys(other for clique in alike for other in clique if other != name)
+        lines.append(Row((name, f"{at[name]:.2f}", ", ".join(others) or UNDEFINED)))
+    headings = ("strategy", "average rank", "not told apart from")
+    return Table(headings, tuple(lines), f"Ranks over {wording.count(ranks.n, 'problem')}")
+
+
 def failure_table(findings: Findings) -> Table:
     """Every run that failed, and why."""
     keys = tuple(dict.fromkeys(key for group in findings.groups for key in group.keys))
@@ -175,13 +197,16 @@ def result_legend(findings: Findings) -> str:
     over = " and ".join(findings.averaged)
     mean = f"Mean ± sample deviation over {over}. " if over else ""
     shares = {metric(name).share for name in findings.metrics}
+    tested = ""
+    if any(row.p_value is not None for row in findings.rows):
+        tested = " p: paired t-test over seeds; Holm: corrected for the rows of the metric."
     unit = "in percentage points" if shares == {True} else "in percent of the baseline"
     if len(shares) > 1:
         unit += ", for shares in percentage points"
     return (
         f"{mean}Gain: {unit}, positive is better. n: pairs that have a value on both sides, of "
-        f"those in the grid; the paper's numbers are over all of them. Δ gain: ours minus the "
-        f"paper's. {UNDEFINED}: not there."
+        f"those the paper averages; its numbers are over all of them. Δ gain: ours minus the "
+        f"paper's.{tested} {UNDEFINED}: not there."
     )
 
 
@@ -193,14 +218,26 @@ def _caption(findings: Findings) -> str:
     return f"{findings.title}: ours and the paper's ({findings.where})"
 
 
-def _ours(findings: Findings, row: Found, *, several: bool) -> list[str]:
+def _strategy(findings: Findings, row: Found) -> str:
+    """The strategy; for the best fixed rate also which it was, here and in the paper."""
+    found = [run_of(findings.groups[place], row.strategy) for place in row.groups]
+    chosen = dict.fromkeys(run.chosen for run in found if run is not None and run.chosen)
+    papers = row.paper.chosen if row.paper is not None else None
+    said = [", ".join(chosen)] if chosen else []
+    said += [f"paper {papers}"] if papers else []
+    return f"{row.strategy}: {'; '.join(said)}" if said else row.strategy
+
+
+def _ours(findings: Findings, row: Found, *, several: bool, tested: bool) -> list[str]:
     counted = f"{row.n}/{row.expected}"
     value = wording.mean_and_spread(row.value)
     if row.strategy == findings.baseline:
-        return ["", value, "", *([""] if several else []), counted]
+        blanks = [""] * (several + len(P_VALUES) * tested)
+        return ["", value, "", *blanks, counted]
     won = [gains.record(findings, row)] if several else []
+    chance = [wording.probability(p) for p in (row.p_value, row.adjusted_p_value) if tested]
     base = wording.mean_and_spread(row.baseline)
-    return [base, value, gains.gain(row.gain, row.metric), *won, counted]
+    return [base, value, gains.gain(row.gain, row.metric), *won, *chance, counted]
 
 
 def _paper(row: Found) -> list[str]:
@@ -221,8 +258,10 @@ def _tested(overall: Overall) -> list[str]:
     paper = [*by_row, str(overall.paper_rows)]
     found = overall.comparison
     if found is None:
-        return [mean, *[UNDEFINED] * 6, *paper]
+        return [UNDEFINED, UNDEFINED, mean, *[UNDEFINED] * 6, *paper]
     return [
+        f"{wording.number(found.raw.mean)} → {wording.number(found.treated.mean)}",
+        wording.percent(found.gain_of_means),
         mean,
         wording.interval(overall.interval),
         wording.record(found.win_tie_loss),
