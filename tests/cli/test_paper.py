@@ -83,7 +83,7 @@ def test_a_plan_tells_what_is_absent_and_what_failed(paper: Command, tmp_path: P
     record_failure(group.jobs[0], tmp_path / "runs", "the loss is nan.", killed=False)
     outcome = paper(*arguments, *asked, "--json")
     here, absent = sorted(json.loads(outcome.out)["groups"], key=lambda one: one["data"])
-    assert (here["failed"], here["to run"], absent["to run"], absent["no data"]) == (1, 1, 0, 2)
+    assert (here["failed"], here["to run"], absent["to run"], absent["no data"]) == (2, 0, 0, 2)
     assert "Runs without their data are left out" in paper(*arguments, *asked).err
     again = json.loads(paper(*arguments, *asked, "--json", "--retry-failed").out)
     assert again["left"]["runs"] == 2

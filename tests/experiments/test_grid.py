@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sacm.experiments.grid import Grid
-from sacm.experiments.jobs import execute
+from sacm.experiments.jobs import execute, record_failure
 from sacm.experiments.points import Point, Selection
 from sacm.training import Hardware, train
 from tests.experiments.tiny import SMALL, groups_of, ili
@@ -38,6 +38,21 @@ def test_the_size_that_was_begun_is_taken_before_the_preferred_one(tmp_path: Pat
     execute(groups_of(tmp_path, point)[0].jobs[0], tmp_path)
     assert Grid(either, tmp_path).groups([point])[0].size == "small"
     assert Grid(Selection(), tmp_path).groups([point])[0].size == "paper"
+
+
+def test_one_failed_run_does_not_hide_a_pair_of_another_size(tmp_path: Path):
+    point = ili(epochs=1)
+    either = Selection(sizes=("paper", "small"))
+    paper = Grid(Selection(), tmp_path).groups([point])[0].jobs
+    small = groups_of(tmp_path, point)[0].jobs
+    record_failure(paper[0], tmp_path, "the loss is nan.", killed=False)
+    assert Grid(either, tmp_path).groups([point])[0].size == "paper"
+    execute(small[0], tmp_path)
+    assert Grid(either, tmp_path).groups([point])[0].size == "small"
+    execute(paper[0], tmp_path)
+    assert Grid(either, tmp_path).groups([point])[0].size == "paper"  # as much of the preferred
+    execute(small[1], tmp_path)
+    assert Grid(either, tmp_path).groups([point])[0].size == "small"
 
 
 def test_named_backbones_are_small(tmp_path: Path):

@@ -105,15 +105,25 @@ def test_what_is_finished_is_not_planned(folder: Path):
     assert plan.jobs_left == 3
 
 
-def test_failed_runs_are_left_alone_and_killed_ones_are_not(folder: Path):
-    groups = groups_of(folder, ili(1))
-    failed, killed = groups[0].jobs
+def test_a_group_with_a_failed_run_is_run_whole_on_request_or_left_alone(folder: Path):
+    groups = groups_of(folder, ili(1, strategies=("raw", "sacm", "fixed(p=0.1)")))
+    failed, killed, missing = groups[0].jobs
     record_failure(failed, folder, "the loss is nan.", killed=False)
     record_failure(killed, folder, "killed by SIGKILL.", killed=True)
     (one,) = make_plan(groups, folder).groups
-    assert one.todo == (killed,)
+    assert (one.todo, one.seconds) == ((), 0)
+    assert [found.state for found in one.statuses] == ["failed"] * 3
+    assert one.statuses[0].reason == "the loss is nan."
+    assert "--retry-failed" in str(one.statuses[2].reason)
     (one,) = make_plan(groups, folder, retry_failed=True).groups
-    assert one.todo == (failed, killed)
+    assert one.todo == (failed, killed, missing)
+
+
+def test_a_killed_run_is_tried_again(folder: Path):
+    groups = groups_of(folder, ili(1))
+    record_failure(groups[0].jobs[0], folder, "killed by SIGKILL.", killed=True)
+    (one,) = make_plan(groups, folder).groups
+    assert one.todo == groups[0].jobs
 
 
 def test_absent_data_are_left_out(folder: Path):

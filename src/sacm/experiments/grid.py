@@ -40,16 +40,17 @@ class Grid:
         self._fingerprints: dict[str, str] = {}
 
     def groups(self, points: Iterable[Point]) -> list[JobGroup]:
-        """One group a point: in the first size that is begun, else in the preferred one."""
+        """One group a point: in the size of which most is done, or begun, or else preferred."""
         return [self._choose(point) for point in points]
 
     def _choose(self, point: Point) -> JobGroup:
         sizes = self.selection.sizes_of(str(point.keys["backbone"]))
-        groups = [self._group(point, size) for size in sizes]
-        for group in groups:
-            if any(found.state != "missing" for found in group.statuses(self.folder)):
-                return group
-        return groups[0]
+        return max((self._group(point, size) for size in sizes), key=self._progress)  # first of ties
+
+    def _progress(self, group: JobGroup) -> tuple[int, int]:
+        """How many jobs are done, and how many were begun at all."""
+        states = [found.state for found in group.statuses(self.folder)]
+        return states.count("done"), len(states) - states.count("missing")
 
     def _group(self, point: Point, size: str) -> JobGroup:
         task: TaskName = point.settings["task"]

@@ -14,7 +14,10 @@ from sacm.experiments.jobs import Job, Status
 
 @dataclass(frozen=True)
 class PlannedGroup:
-    """A group with what is left of it; `costs` estimates the seconds of each job that is left."""
+    """A group with what is left of it; `costs` estimates the seconds of each job that is left.
+
+    Nothing is left of a group in which a run failed, unless failed runs are asked for.
+    """
 
     group: JobGroup
     statuses: tuple[Status, ...]
@@ -93,6 +96,8 @@ def make_plan(
     planned = []
     for group in groups:
         statuses = group.statuses(folder)
+        if not retry_failed:
+            statuses = _given_up(statuses)
         wanted = {"missing", "interrupted"} | ({"failed"} if retry_failed else set())
         pairs = zip(group.jobs, statuses, strict=True)
         todo = tuple(job for job, found in pairs if found.state in wanted)
@@ -101,3 +106,11 @@ def make_plan(
         if on_group is not None:
             on_group(group)
     return Plan(tuple(sorted(planned, key=lambda one: one.seconds)))
+
+
+def _given_up(statuses: tuple[Status, ...]) -> tuple[Status, ...]:
+    """With a failed run in the group the others have nothing to be compared with: failed too."""
+    if all(found.state != "failed" for found in statuses):
+        return statuses
+    alone = Status("failed", "another run of its group failed: --retry-failed runs them together.")
+    return tuple(found if found.state in ("done", "failed") else alone for found in statuses)
