@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from sacm.errors import SACMError
 from sacm.experiments.jobs import Job, execute, record_failure, status
-from sacm.training.files import write_json
+from sacm.training.files import read_json, write_json
 from tests.experiments.tiny import groups_of, ili
 
 pytestmark = pytest.mark.usefixtures("stand_in")
@@ -37,6 +37,34 @@ def test_from_missing_to_done(job: Job, tmp_path: Path):
 def test_what_training_itself_says_of_a_failure_counts(job: Job, tmp_path: Path):
     write_json(tmp_path / job.run_id / "failure.json", {"reason": "too hot."})
     assert vars(status(job, tmp_path)) == {"state": "failed", "reason": "too hot."}
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "{", '{"test": {"mse": 1.0}}'])
+def test_a_damaged_result_is_a_failure_that_can_be_repeated(job: Job, tmp_path: Path, text: str):
+    execute(job, tmp_path)
+    path = tmp_path / job.run_id / "metrics.json"
+    whole = read_json(path)["test"]
+    path.write_text(text)
+    found = status(job, tmp_path)
+    assert found.state == "failed"
+    assert "metrics.json is damaged" in str(found.reason)
+    execute(job, tmp_path)
+    assert status(job, tmp_path).state == "done"
+    assert read_json(path)["test"] == whole
+
+
+def test_a_damaged_word_of_a_failure_is_a_failure(job: Job, tmp_path: Path):
+    write_json(tmp_path / job.run_id / "failure.json", [])
+    found = status(job, tmp_path)
+    assert (found.state, "failure.json is damaged" in str(found.reason)) == ("failed", True)
+
+
+def test_other_data_than_the_drivers_are_refused(job: Job, tmp_path: Path):
+    """As on a worker whose data folder is another one."""
+    elsewhere = replace(job, run_id=job.settings.run_id("0123456789abcdef"))
+    with pytest.raises(SACMError, match="ILI on this worker differs from the driver's"):
+        execute(elsewhere, tmp_path)
+    assert not list(tmp_path.glob("*/config.json"))
 
 
 def test_a_run_with_a_target_is_done_when_the_target_is(tmp_path: Path):

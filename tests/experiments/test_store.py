@@ -87,5 +87,28 @@ def test_a_damaged_run_is_a_line_too(runs: Path):
     assert len(found) == 5
 
 
+@pytest.mark.parametrize(("text", "reason"), [("[]", "holds no record"), ("{}", "holds no epochs")])
+def test_results_of_another_kind_are_damaged(runs: Path, text: str, reason: str):
+    first, second = sorted(runs.glob("*/metrics.json"))
+    first.write_text(text)
+    (second.parent / "config.json").write_text("[]")
+    found = table(runs).set_index("run")
+    assert found.loc[first.parent.name, "state"] == "damaged"
+    assert reason in found.loc[first.parent.name, "reason"]
+    assert "config.json is damaged" in found.loc[second.parent.name, "reason"]
+
+
+def test_a_copied_folder_does_not_count_twice(runs: Path):
+    before = table(runs)
+    original = sorted(runs.glob("*/metrics.json"))[0].parent
+    for name in (f"{original.name} (copy)", f"Copy of {original.name}"):
+        shutil.copytree(original, runs / name)
+        (runs / name / "metrics.json").unlink()  # a copy may be of an earlier time
+    assert set(table(runs)["run"]) == set(before["run"])
+    assert list(table(runs)["state"]).count("done") == 2
+    shutil.rmtree(original)
+    assert len(table(runs)) == len(before)  # a copy alone is still a run
+
+
 def test_a_folder_without_runs(tmp_path: Path):
     assert len(pd.read_parquet(write_table(tmp_path))) == 0

@@ -45,7 +45,8 @@ class Grid:
 
     def _choose(self, point: Point) -> JobGroup:
         sizes = self.selection.sizes_of(str(point.keys["backbone"]))
-        return max((self._group(point, size) for size in sizes), key=self._progress)  # first of ties
+        groups = [self._group(point, size) for size in sizes]
+        return max(groups, key=self._progress)  # of equal ones the first: the preferred
 
     def _progress(self, group: JobGroup) -> tuple[int, int]:
         """How many jobs are done, and how many were begun at all."""

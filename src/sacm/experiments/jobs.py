@@ -9,11 +9,13 @@ from typing import Any, Literal
 
 from filelock import FileLock
 
+from sacm.data.fingerprint import fingerprint
 from sacm.data.load import resolve
 from sacm.errors import SACMError
+from sacm.experiments.records import RESULTS, read_failure, read_record, write_failure
 from sacm.tasks import get_task
 from sacm.tasks.settings import RunSettings, TaskName
-from sacm.training.files import read_json, write_json
+from sacm.training.files import write_json
 from sacm.training.hardware import Hardware
 from sacm.training.run import Run
 from sacm.training.trainer import train
@@ -46,29 +48,47 @@ def status(job: Job, folder: Path) -> Status:
     """What the run folder says.
 
     A run that was killed continues when it is asked for again; one that failed by itself would
-    fail again.
+    fail again. One with a damaged result has failed.
     """
     run = folder / job.run_id
     if all((run / name).exists() for name in job.files()):
-        return Status("done")
-    if (run / "failure.json").exists():
-        record = read_json(run / "failure.json")
-        state: State = "interrupted" if record.get("killed") else "failed"
-        return Status(state, str(record.get("reason")))
-    return Status("missing")
+        reason = next(filter(None, (damage(run / name) for name in job.files())), None)
+        return Status("done") if reason is None else Status("failed", reason)
+    failure = read_failure(run)
+    return Status("missing") if failure is None else Status(*failure)
+
+
+def damage(path: Path) -> str | None:
+    """Why a file of results cannot be used; None if it can."""
+    try:
+        read_record(path, "test", *(RESULTS if path.name == "metrics.json" else ()))
+    except SACMError as error:
+        return str(error)
+    return None
 
 
 def record_failure(job: Job, folder: Path, reason: str, *, killed: bool) -> None:
     """Leave word in the run folder of why there is no result."""
-    write_json(folder / job.run_id / "failure.json", {"reason": reason, "killed": killed})
+    write_failure(folder / job.run_id, reason, killed=killed)
 
 
 def execute(job: Job, folder: Path) -> None:
-    """Train, or continue; then test on the targets. Two processes never do the same run at once."""
+    """Train, or continue; then test on the targets. Two processes never do the same run at once.
+
+    Damaged results are made anew.
+    """
     locks = folder / ".locks"
     locks.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"{job.run_id}.lock"):
         data = load_data(job.settings.data, job.settings.task)
+        if job.settings.run_id(fingerprint(data)) != job.run_id:
+            raise SACMError(
+                f"{job.settings.data} on this worker differs from the driver's: give every worker "
+                "the same files."
+            )
+        for path in (folder / job.run_id / name for name in job.files()):
+            if path.exists() and damage(path) is not None:
+                path.unlink()
         hardware = Hardware(show_progress=False)
         run = train(job.settings, folder=folder, hardware=hardware, data=data)
         for target in job.targets:

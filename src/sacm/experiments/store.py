@@ -1,7 +1,7 @@
 """All runs of a folder as one table: a Parquet file that DuckDB, pandas or polars can ask.
 
 The run folders are what counts; the table can be made from them at any time. Two machines' runs
-are merged by copying the folders together.
+are merged by copying the folders together; a run that is there twice is one line.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import pandas as pd
 from pydantic import ValidationError
 
 from sacm.errors import SACMError
-from sacm.training.files import read_json, write_atomically
-from sacm.training.run import Run
+from sacm.experiments.records import RESULTS, read_failure, read_record
+from sacm.tasks.settings import RunSettings
+from sacm.training.files import write_atomically
 
 TABLE = "runs.parquet"
 _WORDS = ("state", "reason")
@@ -23,8 +24,12 @@ _WORDS = ("state", "reason")
 
 def table(folder: Path) -> pd.DataFrame:
     """One line a run: settings, state, epochs, seconds, and every test result as a column."""
-    lines = [_line(path.parent) for path in sorted(folder.glob("*/config.json"))]
-    return pd.DataFrame(lines)
+    lines: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.glob("*/config.json")):
+        identity = _identity(path.parent)
+        if identity not in lines or identity == path.parent.name:  # the original, not a copy
+            lines[identity] = _line(path.parent)
+    return pd.DataFrame(list(lines.values()))
 
 
 def write_table(folder: Path) -> Path:
@@ -32,6 +37,20 @@ def write_table(folder: Path) -> Path:
     frame = table(folder)
     write_atomically(folder / TABLE, lambda path: frame.to_parquet(path, index=False))
     return folder / TABLE
+
+
+def _identity(folder: Path) -> str:
+    """The name that settings and data give a run; the folder's own where they cannot be read."""
+    try:
+        settings = _settings(folder)
+        mark = read_record(folder / "environment.json", "fingerprint")["fingerprint"]
+    except (SACMError, ValidationError):
+        return folder.name
+    return settings.run_id(mark)
+
+
+def _settings(folder: Path) -> RunSettings:
+    return RunSettings(**read_record(folder / "config.json"))
 
 
 def _line(folder: Path) -> dict[str, Any]:
@@ -43,16 +62,15 @@ def _line(folder: Path) -> dict[str, Any]:
 
 
 def _read(folder: Path) -> dict[str, Any]:
-    run = Run(folder)
-    settings = run.settings.model_dump()
+    settings = _settings(folder).model_dump()
     line: dict[str, Any] = {"run": folder.name, **settings}
     line["overrides"] = json.dumps(settings["overrides"], sort_keys=True)
     line.update(dict.fromkeys(_WORDS))
-    if run.finished:
-        plain = {k: v for k, v in run.metrics.items() if k not in ("test", "report")}
-        return {**line, "state": "done", **plain, **run.metrics.get("test", {})}
-    if (folder / "failure.json").exists():
-        record = read_json(folder / "failure.json")
-        state = "interrupted" if record.get("killed") else "failed"
-        return {**line, "state": state, "reason": record.get("reason")}
-    return {**line, "state": "begun"}
+    if (folder / "metrics.json").exists():
+        metrics = read_record(folder / "metrics.json", *RESULTS)
+        plain = {k: v for k, v in metrics.items() if k not in ("test", "report")}
+        return {**line, "state": "done", **plain, **metrics.get("test", {})}
+    failure = read_failure(folder)
+    if failure is None:
+        return {**line, "state": "begun"}
+    return {**line, **dict(zip(_WORDS, failure, strict=True))}
