@@ -8,13 +8,21 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
+from sacm.errors import ArgumentError
 from sacm.experiments.driver import run_plan
-from sacm.experiments.engines import make_engine
-from sacm.experiments.engines.ray import RayEngine, read_files, write_files
+from sacm.experiments.engines import Outcome, make_engine
+from sacm.experiments.engines.ray import (
+    RayEngine,
+    read_files,
+    share,
+    without_result,
+    write_files,
+)
 from sacm.experiments.plan import make_plan
 from sacm.training.files import read_json
 from tests.experiments.tiny import groups_of, ili, results, run_all
@@ -97,6 +105,51 @@ def test_a_lost_worker_is_replaced(cluster, tmp_path: Path):
     assert (tally.done, tally.failed) == (1, ())
     run_all(near, LONG)
     assert results(far) == results(near)
+
+
+def test_tasks_ask_for_what_the_nodes_of_the_cluster_have():
+    assert share([8], 2) == 4
+    assert share([64, 4], 2) == 4  # however many the largest has
+    assert share([8, 8, 8], 4) == 4  # with 6 each node would run one
+    assert share([2, 2], 100) == 1
+    with pytest.raises(ArgumentError, match="no node of the Ray cluster has a CPU"):
+        share([], 2)
+
+
+def test_a_dead_worker_is_told_from_an_error_of_the_task(tmp_path: Path, stand_in: Path):
+    (job,) = groups_of(tmp_path, PLACES[1])[0].jobs
+    for death in (
+        ray.exceptions.WorkerCrashedError(),
+        ray.exceptions.NodeDiedError("the node is gone.\nmore"),
+        ray.exceptions.OutOfMemoryError("too much."),
+    ):
+        outcome = without_result(job, death)
+        assert outcome.killed
+        assert str(outcome.reason).startswith("its worker died, also when repeated: ")
+        assert "\n" not in str(outcome.reason)
+    raised = ray.exceptions.RayTaskError("train", "traceback", KeyError("width"))
+    assert without_result(job, raised) == Outcome(job, "KeyError: 'width'")
+
+
+def test_what_a_task_raises_is_its_own_failure(cluster, tmp_path: Path):
+    class Torn:
+        """A job that cannot be read on the worker."""
+
+        run_id = "torn"
+
+        def __reduce__(self) -> Any:
+            return absent_package, ()
+
+    jobs: Any = [Torn()]
+    (outcome,) = RayEngine(WORKERS).run(jobs, tmp_path)
+    assert not outcome.killed
+    assert outcome.reason == (
+        "Ray could not run it: System error: No module named 'sacm_of_tomorrow'."
+    )
+
+
+def absent_package() -> None:
+    raise ModuleNotFoundError("No module named 'sacm_of_tomorrow'")
 
 
 def test_a_run_that_was_begun_here_is_continued_there(tmp_path: Path):

@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sacm.errors import ArgumentError
 from sacm.experiments.engines import Outcome, threads_for
+from sacm.experiments.engines.local import described
 from sacm.experiments.jobs import Job
 from sacm.training.files import write_atomically
 
@@ -33,20 +34,21 @@ class RayEngine:
             raise ArgumentError(
                 "--engine ray needs Ray: install it with pip install 'sacm[ray]'."
             ) from None
-        self.ray, self.workers, self.threads = ray, workers, threads_for(workers)
+        self.ray, self.workers = ray, workers
 
     def run(self, jobs: Iterable[Job], folder: Path) -> Iterator[Outcome]:
         """Keep so many jobs with the cluster."""
         ray = self.ray
         began_here = self._connect()
-        task = ray.remote(num_cpus=self.threads, max_retries=_RETRIES)(train_elsewhere)
         waiting = iter(jobs)
         running: dict[Any, Job] = {}
         try:
+            threads = share(self._processors(), self.workers)
+            task = ray.remote(num_cpus=threads, max_retries=_RETRIES)(train_elsewhere)
             while True:
                 while len(running) < self.workers and (job := next(waiting, None)) is not None:
                     begun = read_files(folder / job.run_id)
-                    running[task.remote(job, self.threads, begun)] = job
+                    running[task.remote(job, threads, begun)] = job
                 if not running:
                     return
                 (ended,), _ = ray.wait(list(running), num_returns=1)
@@ -64,29 +66,64 @@ class RayEngine:
         address = os.environ.get("RAY_ADDRESS")
         self.ray.init(
             address=address,
-            num_cpus=None if address else self.workers * self.threads,
+            num_cpus=None if address else self.workers * threads_for(self.workers),
             include_dashboard=None if address else False,  # nobody looks, and it takes seconds
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
         return True
 
+    def _processors(self) -> list[int]:
+        """CPUs for tasks of every node that has any."""
+        alive = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+        return [cpus for resources in alive if (cpus := int(resources.get("CPU", 0)))]
+
     def _outcome(self, job: Job, ended: Any, folder: Path) -> Outcome:
         try:
             reason, files = self.ray.get(ended)
         except self.ray.exceptions.RayError as error:
-            first = str(error).splitlines()[0].rstrip(".")
-            reason = f"its worker died {_RETRIES + 1} times: {first}."
-            return Outcome(job, reason, killed=True)
+            return without_result(job, error)
         write_files(files, folder / job.run_id)
         return Outcome(job, reason)
+
+
+def share(processors: Sequence[int], workers: int) -> int:
+    """CPUs of each task: as many as let so many workers run at once, and every node take part."""
+    if not processors:
+        raise ArgumentError(
+            "no node of the Ray cluster has a CPU for tasks, so nothing would ever run: add a node "
+            "to it, or unset RAY_ADDRESS."
+        )
+    for threads in range(min(processors), 1, -1):
+        if sum(cpus // threads for cpus in processors) >= workers:
+            return threads
+    return 1
+
+
+def without_result(job: Job, error: Any) -> Outcome:
+    """A worker that died may do better next time; what the task itself raised would come again."""
+    from ray import exceptions
+
+    cause = error.cause if isinstance(error, exceptions.RayTaskError) else error
+    if not isinstance(cause, exceptions.RayError):
+        return Outcome(job, described(cause))
+    first = (str(cause).splitlines() or [type(cause).__name__])[0].rstrip(".")
+    deaths = (
+        exceptions.WorkerCrashedError,
+        exceptions.NodeDiedError,
+        exceptions.LocalRayletDiedError,
+        exceptions.OutOfMemoryError,
+        exceptions.ObjectLostError,  # with the node that had the files
+    )
+    if isinstance(cause, deaths):
+        return Outcome(job, f"its worker died, also when repeated: {first}.", killed=True)
+    return Outcome(job, f"Ray could not run it: {first}.")
 
 
 def train_elsewhere(job: Job, threads: int, begun: Files) -> tuple[str | None, Files]:
     """On a worker: do the job in a folder that goes away; the run's files come back."""
     import torch
 
-    from sacm.experiments.engines.local import described
     from sacm.experiments.jobs import execute
 
     torch.set_num_threads(threads)
