@@ -100,6 +100,7 @@ def test_run_and_run_again(paper: Command, tmp_path: Path):
     assert first.code == 0
     assert "iTransformer" in first.out
     assert "Note: Small size, not the paper's: iTransformer." in first.err
+    assert "did not fit" not in first.err
     table = pd.read_parquet(tmp_path / "mine" / "runs.parquet")
     assert sorted(table["strategy"]) == ["raw", "sacm"]
     assert set(table["state"]) == {"done"}
@@ -116,6 +117,7 @@ def test_a_budget_that_is_too_small_runs_nothing(paper: Command, tmp_path: Path)
     assert outcome.code == 0
     assert json.loads(outcome.out)["coverage"]["missing"] == 2
     assert not list((tmp_path / "runs").glob("*/metrics.json"))
+    assert "2 runs did not fit into the budget; the cheapest pair needs about " in outcome.err
 
 
 @pytest.mark.parametrize("style", ["table", "md", "latex", "csv", "json", "html"])

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from sacm.experiments.driver import run_plan
-from sacm.experiments.engines import Outcome
+from sacm.experiments.engines import Outcome, threads_for
 from sacm.experiments.jobs import Job
 from sacm.experiments.plan import make_plan
-from sacm.training.files import read_json
+from sacm.training.files import read_json, write_json
 from tests.experiments.tiny import InProcess, groups_of, ili
 
 pytestmark = pytest.mark.usefixtures("stand_in")
@@ -61,5 +61,18 @@ def test_no_engine_is_started_for_nothing(tmp_path: Path):
     run_plan(make_plan(groups, tmp_path), InProcess(), tmp_path, workers=1)
     (tmp_path / "runs.parquet").unlink()
     tally = run_plan(make_plan(groups, tmp_path), Forbidden(), tmp_path, workers=1)
-    assert (tally.done, tally.failed, tally.left) == (0, (), 0)
+    assert (tally.done, tally.failed, tally.left, tally.shortest) == (0, (), 0, 0)
     assert (tmp_path / "runs.parquet").exists()
+
+
+def test_what_the_budget_does_not_admit_is_counted(tmp_path: Path):
+    short, long = groups_of(tmp_path, ili(1), ili(2, epochs=3))
+    kind = "forecasting|ILI|iTransformer|small|stride 40|batch 32"
+    threads = threads_for(1)
+    kept = {f"{kind}|epochs {n}|threads {threads}": 10.0**n for n in (2, 3)}
+    write_json(tmp_path / "costs.json", kept)
+    plan = make_plan([long, short], tmp_path)
+    tally = run_plan(plan, InProcess(), tmp_path, workers=1, budget=500.0)
+    assert (tally.done, tally.left, tally.shortest) == (2, 2, 2 * 3 * 1000.0)
+    again = run_plan(make_plan([long], tmp_path), InProcess(), tmp_path, workers=2, budget=500.0)
+    assert (again.left, again.shortest) == (2, 3 * 1000.0)  # side by side

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sacm.experiments.engines import threads_for
 from sacm.experiments.grid import Grid, JobGroup
 from sacm.experiments.jobs import Job, Status, record_failure
 from sacm.experiments.paper.catalogue import find
@@ -85,9 +86,10 @@ def folder(stand_in: Path, tmp_path: Path) -> Path:
 
 def test_the_cheapest_comes_first(folder: Path):
     slow, fast = groups_of(folder, ili(1, epochs=100), ili(2))
-    kind = "forecasting|ILI|iTransformer|small|stride 40|batch 32"
-    write_json(folder / "costs.json", {f"{kind}|epochs {n}": 3.0 for n in (2, 100)})
-    plan = make_plan([slow, fast], folder)
+    kind, threads = "forecasting|ILI|iTransformer|small|stride 40|batch 32", threads_for(3)
+    kept = {f"{kind}|epochs {n}|threads {threads}": 3.0 for n in (2, 100)}
+    write_json(folder / "costs.json", kept)
+    plan = make_plan([slow, fast], folder, workers=3)
     assert [one.group for one in plan.groups] == [fast, slow]
     assert [one.seconds for one in plan.groups] == [2 * 2 * 3.0, 2 * 25 * 3.0]
 
@@ -151,5 +153,6 @@ def test_a_budget_of_nothing_begins_nothing(folder: Path):
     plan = make_plan(groups_of(folder, ili()), folder)
     tally = run_plan(plan, InProcess(), folder, workers=1, budget=0.0)
     assert (tally.done, tally.failed, tally.left) == (0, (), 2)
+    assert tally.shortest == plan.seconds_left > 0
     assert not list(folder.glob("*/metrics.json"))
     assert replace(plan, groups=()).seconds_left == 0

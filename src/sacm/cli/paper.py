@@ -267,6 +267,7 @@ def work(
     """Run the plan with a bar; how many runs failed."""
     from tqdm import tqdm
 
+    from sacm.cli.output import note
     from sacm.experiments.driver import run_plan
 
     with tqdm(total=plan.jobs_left, desc="runs", unit="run", disable=quiet) as bar:
@@ -277,6 +278,9 @@ def work(
                 bar.write(f"failed: {outcome.job.run_id}: {outcome.reason}")
 
         tally = run_plan(plan, engine, runs, workers=workers, budget=budget, on_outcome=on_outcome)
+    if tally.left:
+        needed = f"the cheapest pair needs about {ask.spoken(tally.shortest)}"
+        note(f"{tally.left} runs did not fit into the budget; {needed}.")
     return len(tally.failed)
 
 

@@ -5,91 +5,97 @@ from __future__ import annotations
 import statistics
 import time
 from collections import defaultdict
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+import numpy as np
+import torch
 
+from sacm.data.windows import Windows
 from sacm.errors import SACMError
 from sacm.experiments.jobs import load_data
+from sacm.experiments.records import read_record
 from sacm.tasks import get_task
 from sacm.tasks.settings import RunSettings
-from sacm.training.files import read_json, write_json
+from sacm.training.files import write_json
 from sacm.training.hardware import Hardware, make_fabric
 from sacm.training.run import Run
 from sacm.training.trainer import Training
 
 TYPICAL_EPOCHS = 25  # until early stopping, where no run of the backbone has told
 _PROBE_BATCH = 4
-_SLOW_STEP = 0.5  # seconds; a slower step is not measured at its full batch size
+_SLOW = 0.5  # seconds; where a few windows take longer, a full batch is not measured
+_REPEATS, _ENOUGH = 4, 2.0  # times, and seconds after which a measurement is not repeated
 _FILE = "costs.json"
 
 Kind = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """Seconds of one run, and whether a run like it or a few steps say so."""
-
-    seconds: float
-    measured: bool
-
-
 class Costs:
-    """Estimates for one folder of runs; measured steps are kept there for the next time."""
+    """Estimates for one folder of runs by workers with so many threads.
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    What finished runs took goes before what was measured; that is kept there for the next time.
+    """
+
+    def __init__(self, folder: Path, *, threads: int) -> None:
+        self.folder, self.threads = folder, threads
         self._epoch_seconds: dict[str, float] = {}
         with suppress(SACMError):  # none yet, or damaged: measured again
-            self._epoch_seconds = read_json(folder / _FILE)
+            self._epoch_seconds = read_record(folder / _FILE)
         self._seconds: dict[Kind, list[float]] = defaultdict(list)
         self._epochs: dict[Kind, list[float]] = defaultdict(list)
         for path in sorted(folder.glob("*/metrics.json")):
-            with suppress(SACMError, ValidationError, KeyError):  # what cannot be read says nothing
+            # What cannot be read says nothing, whatever is wrong with it.
+            with suppress(SACMError, OSError, ValueError, TypeError, KeyError):
                 self._learn(Run(path.parent))
 
-    def estimate(self, settings: RunSettings) -> Estimate:
+    def estimate(self, settings: RunSettings) -> float:
         """Seconds that a run with complete settings will take."""
         known = self._seconds.get(_kind(settings))
         if known:
-            return Estimate(statistics.median(known), measured=False)
-        key = "|".join(_kind(settings))
+            return statistics.median(known)
+        key = "|".join((*_kind(settings), f"threads {self.threads}"))
         if key not in self._epoch_seconds:
             try:
-                self._epoch_seconds[key] = measure_epoch(settings)
+                self._epoch_seconds[key] = measure_epoch(settings, self.threads)
             except Exception:  # whatever it is, the run itself will say so, and soon
-                return Estimate(0.0, measured=True)
+                return 0.0
             write_json(self.folder / _FILE, self._epoch_seconds)
         similar = self._epochs.get((settings.task, settings.backbone, settings.size))
         typical = statistics.median(similar) if similar else TYPICAL_EPOCHS
         epochs = min(settings.epochs, typical)
-        return Estimate(epochs * self._epoch_seconds[key], measured=True)
+        return epochs * self._epoch_seconds[key]
 
     def _learn(self, run: Run) -> None:
         settings, metrics = run.settings, run.metrics
         if settings.train_fraction < 1:
             return  # says nothing about a whole one
-        spent = metrics["train_seconds"] + metrics["test_seconds"]
+        checking = sum(float(row["validation_seconds"]) for row in run.history)
+        spent = metrics["train_seconds"] + checking + metrics["test_seconds"]
         self._seconds[_kind(settings)].append(spent)
         if settings.epochs > settings.patience:  # not cut short on purpose
             about = (settings.task, settings.backbone, settings.size)
             self._epochs[about].append(metrics["epochs"])
 
 
-def measure_epoch(settings: RunSettings) -> float:
-    """Seconds of one training epoch, from a step or two; a slow step is taken with few windows."""
+def measure_epoch(settings: RunSettings, threads: int) -> float:
+    """Seconds of one epoch and its validation with so many threads, from a few batches."""
     task, data = get_task(settings.task), load_data(settings.data, settings.task)
-    batch_size = settings.batch_size or 1
-    few = min(_PROBE_BATCH, batch_size)
-    training = _prepare(settings.model_copy(update={"batch_size": few}), task, data)
-    seconds = _step_seconds(training) * batch_size / few
-    whole = _prepare(settings, task, data)
-    if seconds < _SLOW_STEP:
-        seconds = _step_seconds(whole)
-    return seconds * whole.passes * len(whole.train_batches)
+    with _thread_count(threads):
+        training = _prepare(settings, task, data)
+        model, val, select = training.model, training.windows.val, str(settings.select)
+
+        def validate(batch: Any) -> None:
+            alone: Any = [batch]
+            task.validate(model, alone, training.strategy, select)
+
+        size = training.train_batches.batch_size
+        model.train()
+        step = _batch_seconds(training.windows.train, size, lambda b: float(training.step(b)))
+        check = _batch_seconds(val, min(size, len(val)), validate) / min(size, len(val))
+    return step * training.passes * len(training.train_batches) + check * len(val)
 
 
 def _prepare(settings: RunSettings, task: Any, data: Any) -> Training:
@@ -99,13 +105,33 @@ def _prepare(settings: RunSettings, task: Any, data: Any) -> Training:
     return Training(run, raw, task, data, fabric, show=False)
 
 
-def _step_seconds(training: Training) -> float:
-    batch = next(iter(training.train_batches))
-    training.model.train()
-    training.step(batch)  # the first step also pays for what is made once
-    started = time.perf_counter()
-    training.step(batch)
-    return time.perf_counter() - started
+def _batch_seconds(windows: Windows[Any], size: int, act: Callable[[Any], object]) -> float:
+    """Seconds of `act` on a batch of `size` windows; where a few are slow they speak for all."""
+    few = min(_PROBE_BATCH, size)
+    seconds = _shortest(windows, few, act)
+    return seconds * size / few if seconds > _SLOW else _shortest(windows, size, act)
+
+
+def _shortest(windows: Windows[Any], size: int, act: Callable[[Any], object]) -> float:
+    """The least of a few times: others include what is made once, or what else the machine does."""
+    batch = windows.batch(np.arange(size))
+    times: list[float] = []
+    while len(times) < 2 or (len(times) < _REPEATS and sum(times) < _ENOUGH):
+        started = time.perf_counter()
+        act(batch)
+        times.append(time.perf_counter() - started)
+    return min(times)
+
+
+@contextmanager
+def _thread_count(threads: int) -> Iterator[None]:
+    """A worker's share of the cores, for as long as it is measured here."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _kind(settings: RunSettings) -> Kind:

@@ -14,11 +14,16 @@ from sacm.experiments.store import write_table
 
 @dataclass(frozen=True)
 class Tally:
-    """How many runs ended well, and the outcomes of those that did not."""
+    """How many runs ended well, and the outcomes of those that did not.
+
+    left: runs that did not fit into the budget; shortest: seconds that the least group of them
+    would take.
+    """
 
     done: int
     failed: tuple[Outcome, ...]
     left: int
+    shortest: float
 
 
 def run_plan(
@@ -32,8 +37,10 @@ def run_plan(
 ) -> Tally:
     """Run the jobs that the budget (in seconds) admits, then refresh the table of all runs."""
     done, failed = 0, []
+    ended: set[str] = set()
     jobs = plan.admitted(budget, workers=workers)
     for outcome in engine.run(jobs, folder) if plan.todo else ():  # no cluster for nothing
+        ended.add(outcome.job.run_id)
         if outcome.reason is None:
             done += 1
         else:
@@ -42,4 +49,6 @@ def run_plan(
         if on_outcome is not None:
             on_outcome(outcome)
     write_table(folder)
-    return Tally(done, tuple(failed), plan.jobs_left - done - len(failed))
+    left = [one for one in plan.todo if any(job.run_id not in ended for job in one.todo)]
+    shortest = min((one.lasts(workers) for one in left), default=0.0)
+    return Tally(done, tuple(failed), plan.jobs_left - len(ended), shortest)

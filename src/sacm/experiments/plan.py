@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sacm.experiments.costs import Costs
+from sacm.experiments.engines import threads_for
 from sacm.experiments.grid import JobGroup
 from sacm.experiments.jobs import Job, Status
 
@@ -28,6 +29,10 @@ class PlannedGroup:
     def seconds(self) -> float:
         """Estimated time of what is left, one run after the other."""
         return sum(self.costs)
+
+    def lasts(self, workers: int) -> float:
+        """Estimated time of what is left, side by side."""
+        return self.seconds / min(workers, len(self.todo))
 
 
 @dataclass(frozen=True)
@@ -67,8 +72,7 @@ class Plan:
         shared = self._targets()
         for planned in self.todo:
             left = None if budget is None else budget - (clock() - started)
-            shares = min(workers, len(planned.todo))
-            if left is not None and planned.seconds / shares > left:
+            if left is not None and planned.lasts(workers) > left:
                 continue
             for job in planned.todo:
                 if job.run_id in shared:
@@ -88,11 +92,15 @@ def make_plan(
     groups: Sequence[JobGroup],
     folder: Path,
     *,
+    workers: int = 1,
     retry_failed: bool = False,
     on_group: Callable[[JobGroup], object] | None = None,
 ) -> Plan:
-    """Look at what is there and estimate the rest; `on_group` hears of each group."""
-    costs = Costs(folder)
+    """Look at what is there and estimate the rest; `on_group` hears of each group.
+
+    workers: how many runs there will be at once, each with its share of the cores.
+    """
+    costs = Costs(folder, threads=threads_for(workers))
     planned = []
     for group in groups:
         statuses = group.statuses(folder)
@@ -101,7 +109,7 @@ def make_plan(
         wanted = {"missing", "interrupted"} | ({"failed"} if retry_failed else set())
         pairs = zip(group.jobs, statuses, strict=True)
         todo = tuple(job for job, found in pairs if found.state in wanted)
-        seconds = tuple(costs.estimate(job.settings).seconds for job in todo)
+        seconds = tuple(costs.estimate(job.settings) for job in todo)
         planned.append(PlannedGroup(group, statuses, todo, seconds))
         if on_group is not None:
             on_group(group)
