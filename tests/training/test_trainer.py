@@ -190,6 +190,31 @@ def test_a_loss_that_is_not_a_number_stops_the_run_and_says_where(tmp_path: Path
     assert not Run(folder).finished
 
 
+def _seconds_beforehand(run: Run) -> float:
+    """Training time that belongs to no epoch."""
+    epochs = sum(float(row["train_seconds"]) for row in run.history)
+    return float(run.metrics["train_seconds"]) - epochs
+
+
+def test_what_a_strategy_trains_beforehand_counts_as_training(tmp_path: Path) -> None:
+    with_estimator, without = (
+        small_run("forecasting", tmp_path, strategy=f"selective(masks={masks})")
+        for masks in ("anomaly", "uncertainty")
+    )
+    assert _seconds_beforehand(with_estimator) > 0.05
+    assert _seconds_beforehand(with_estimator) > 5 * _seconds_beforehand(without)
+
+
+def test_a_resumed_run_counts_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = _training("forecasting", tmp_path, strategy="selective")
+    with monkeypatch.context() as patch:
+        patch.setattr(Training, "_finish", lambda _: None)  # killed just before
+        first.run()
+    again = _training("forecasting", tmp_path, strategy="selective")
+    again.run()
+    assert again.progress.seconds == first.progress.seconds
+
+
 def test_early_stopping_keeps_the_best_epoch(tmp_path: Path) -> None:
     run = small_run("forecasting", tmp_path, epochs=40, patience=2, learning_rate=5e-2)
     errors = [float(row["val_mae"]) for row in run.history]

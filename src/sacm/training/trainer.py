@@ -82,7 +82,7 @@ class _Progress:
     best: float | None = None
     best_epoch: int = 0
     waited: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # of training, with what the strategy does before it
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -141,7 +141,10 @@ class Training:
             val=self.val_batches,
             seed=self.settings.seed,
         )
+        started = time.perf_counter()
         self.strategy_run: StrategyRun = self.strategy.begin(model, context)
+        # What a strategy trains beforehand is part of its price; a resumed run has paid it already.
+        self.progress.seconds = time.perf_counter() - started
         self.model = model
         self.optimizer = make_optimizer(model, self.strategy_run, self.settings)
         compiled: Any = torch.compile(model) if self.settings.compile else model
