@@ -113,12 +113,15 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
     return found
 
 
-def test_full_batches_are_measured_with_a_workers_threads(tmp_path: Path, seen: list[Any]):
+def test_full_batches_are_measured_with_a_workers_threads(
+    tmp_path: Path, seen: list[Any], monkeypatch
+):
+    monkeypatch.setattr(costs, "_SLOW", 60.0)  # on a busy machine too
     measure_epoch(settings(tmp_path, stride=1), 2)
-    whole = [("training", 32, 2), ("validation", 32, 2)]
+    whole = [("training", 32, 2), ("validation", 49, 2)]  # there are no more to validate by
     few = [("training", 4, 2), ("validation", 4, 2)]
     assert sorted(set(seen)) == sorted(whole + few)
-    assert all(seen.count(one) >= 2 for one in whole)  # one measurement may be an accident
+    assert all(seen.count(one) >= 3 for one in whole)  # one measurement may be an accident
 
 
 def test_a_slow_step_is_measured_with_few_windows(tmp_path: Path, seen: list[Any], monkeypatch):

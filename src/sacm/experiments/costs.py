@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sacm.errors import SACMError
 from sacm.experiments.jobs import load_data
 from sacm.experiments.records import read_record
 from sacm.tasks import get_task
+from sacm.tasks.base import EVALUATION_BATCH
 from sacm.tasks.settings import RunSettings
 from sacm.training.files import write_json
 from sacm.training.hardware import Hardware, make_fabric
@@ -27,7 +29,7 @@ from sacm.training.trainer import Training
 TYPICAL_EPOCHS = 25  # until early stopping, where no run of the backbone has told
 _PROBE_BATCH = 4
 _SLOW = 0.5  # seconds; where a few windows take longer, a full batch is not measured
-_REPEATS, _ENOUGH = 4, 2.0  # times, and seconds after which a measurement is not repeated
+_REPEATS, _LEAST = 3, 0.1  # a measurement is repeated so often, and for so many seconds
 _FILE = "costs.json"
 
 Kind = tuple[str, ...]
@@ -85,17 +87,14 @@ def measure_epoch(settings: RunSettings, threads: int) -> float:
     task, data = get_task(settings.task), load_data(settings.data, settings.task)
     with _thread_count(threads):
         training = _prepare(settings, task, data)
-        model, val, select = training.model, training.windows.val, str(settings.select)
-
-        def validate(batch: Any) -> None:
-            alone: Any = [batch]
-            task.validate(model, alone, training.strategy, select)
-
-        size = training.train_batches.batch_size
-        model.train()
-        step = _batch_seconds(training.windows.train, size, lambda b: float(training.step(b)))
-        check = _batch_seconds(val, min(size, len(val)), validate) / min(size, len(val))
-    return step * training.passes * len(training.train_batches) + check * len(val)
+        batches, val = training.train_batches, training.windows.val
+        checked = min(EVALUATION_BATCH, len(val))
+        training.model.train()
+        step = _batch_seconds(
+            batches.windows, batches.batch_size, lambda batch: float(training.step(batch))
+        )
+        check = _batch_seconds(val, checked, partial(_validate, training))
+    return step * training.passes * len(batches) + check * len(val) / checked
 
 
 def _prepare(settings: RunSettings, task: Any, data: Any) -> Training:
@@ -103,6 +102,12 @@ def _prepare(settings: RunSettings, task: Any, data: Any) -> Training:
     fabric = make_fabric(Hardware(), settings, run)
     raw = settings.model_copy(update={"strategy": "raw"})
     return Training(run, raw, task, data, fabric, show=False)
+
+
+def _validate(training: Training, batch: Any) -> None:
+    alone: Any = [batch]
+    select = str(training.settings.select)
+    training.task.validate(training.model, alone, training.strategy, select)
 
 
 def _batch_seconds(windows: Windows[Any], size: int, act: Callable[[Any], object]) -> float:
@@ -116,7 +121,7 @@ def _shortest(windows: Windows[Any], size: int, act: Callable[[Any], object]) ->
     """The least of a few times: others include what is made once, or what else the machine does."""
     batch = windows.batch(np.arange(size))
     times: list[float] = []
-    while len(times) < 2 or (len(times) < _REPEATS and sum(times) < _ENOUGH):
+    while len(times) < _REPEATS or sum(times) < _LEAST:
         started = time.perf_counter()
         act(batch)
         times.append(time.perf_counter() - started)
