@@ -12,7 +12,7 @@ OLD_TESTS := $(addprefix tests/,core inject data strategies tasks training estim
 .PHONY: help demo test oldest lint bench clean
 
 help:
-	@echo "make demo   train a network with and without SACM on a noisy signal, open the report"
+	@echo "make demo   train a network with and without SACM on a noisy signal, write sacm-demo/report.html"
 	@echo "make test   run every test"
 	@echo "make oldest run most tests with the oldest versions of everything but torch"
 	@echo "make lint   ruff and mypy"

@@ -21,3 +21,10 @@ def test_the_oldest_versions_are_the_lower_bounds():
     assert oldest.pop("torch") == read_constraints("constraints.txt")["torch"]
     for package, version in oldest.items():
         assert version.startswith(f"{bounds[package]}."), package
+
+
+def test_every_extra_of_a_user_is_explained():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    for extra in project["optional-dependencies"].keys() - {"dev"}:
+        assert f"| `{extra}` |" in page, extra
