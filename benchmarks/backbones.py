@@ -16,8 +16,8 @@ import sacm
 from benchmarks.timing import interleave, ratio
 from sacm import backbones
 from sacm.backbones import Backbone, Detector
-from sacm.backbones.base import Task
 from sacm.backbones.registry import Size
+from sacm.task_name import TaskName
 
 BATCH, CHANNELS, HORIZON, CLASSES = 32, 7, 96, 5
 LIVE_AIM, OTHER_AIM = 1.00, 1.02  # with four or more dropout sites; with fewer
@@ -25,9 +25,9 @@ TOO_SLOW = ("TimesNet",)  # at the paper's size, where a step takes ten seconds 
 SLOW_STEP, FEW_ROUNDS, ROUNDS = 0.3, 7, 25  # seconds
 
 
-def build(name: str, task: Task, *, size: Size, length: int) -> Backbone:
+def build(name: str, task: TaskName, *, size: Size, length: int) -> Backbone:
     torch.manual_seed(0)
-    head: dict[Task, dict[str, Any]] = {
+    head: dict[TaskName, dict[str, Any]] = {
         "forecasting": {"horizon": HORIZON},
         "classification": {"classes": CLASSES},
         "anomaly": {},
@@ -61,7 +61,7 @@ def training_step(model: Backbone, x: Tensor) -> Callable[[], object]:
     return step
 
 
-def bench(name: str, task: Task, *, size: Size) -> None:
+def bench(name: str, task: TaskName, *, size: Size) -> None:
     length = 100 if task == "anomaly" else 96
     x = torch.randn(BATCH, length, CHANNELS)
     raw = build(name, task, size=size, length=length)
@@ -88,7 +88,7 @@ def main(size: Size = "paper", only: Sequence[str] = ()) -> None:
         f"{torch.get_num_threads()} threads: raw, +SACM, +SACM relative to raw [quartiles]"
     )
     wanted = [name.lower() for name in only]
-    for task in get_args(Task):
+    for task in get_args(TaskName):
         for name in backbones.names(task):
             if not wanted or name.lower() in wanted:
                 bench(name, task, size="small" if name in TOO_SLOW else size)

@@ -22,14 +22,14 @@ from sacm.training.trainer import Training
 STEPS = 60
 
 
-def _training(backbone: str, strategy: str, folder: Path) -> Training:
+def _training(backbone: str, folder: Path) -> Training:
     task = get_task("forecasting")
     data = synth12(0.5)
     settings = RunSettings.make(
         task="forecasting",
         data="Synth-12@0.5",
         backbone=backbone,
-        strategy=strategy,
+        strategy="raw",
         stride=20_000 // (32 * STEPS),
         epochs=1,
     )
@@ -60,7 +60,7 @@ def main(rounds: int = 7) -> None:
     print("trainer epoch relative to a bare loop, same model and loader (Synth-12, L 96, H 96)")
     for backbone in ("iTransformer", "PatchTST"):
         with tempfile.TemporaryDirectory() as folder:
-            training = _training(backbone, "raw", Path(folder))
+            training = _training(backbone, Path(folder))
             optimizer = make_optimizer(training.model, training.strategy_run, training.settings)
             seconds = interleave(
                 {

@@ -12,7 +12,7 @@ import sacm
 ROOT = Path(sacm.__file__).parent
 # Lower levels know nothing of higher ones; parts of one level may know each other.
 LEVELS = (
-    ("errors",),
+    ("errors", "task_name"),
     ("core", "theory", "metrics"),
     ("inject",),
     ("backbones", "data", "strategies"),

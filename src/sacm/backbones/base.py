@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
 from sacm.inject.layout import SiteLayout
+from sacm.task_name import TaskName
 
-Task = Literal["forecasting", "classification", "anomaly"]
 ScoreKind = Literal["native", "reconstruction"]
 
 
@@ -76,7 +76,7 @@ def nearest(folds: dict[str, int], name: str) -> int:
 class Forecaster(Backbone):
     """`[B, L, C]` (and calendar `[B, L + H, 4]`) to `[B, H, C]`."""
 
-    task: Task = "forecasting"
+    task: TaskName = "forecasting"
 
     def __init__(self, *, input_len: int, horizon: int, channels: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
@@ -115,7 +115,7 @@ class Forecaster(Backbone):
 class Classifier(Backbone):
     """`[B, L, C]` to logits `[B, K]`."""
 
-    task: Task = "classification"
+    task: TaskName = "classification"
 
     def __init__(self, *, input_len: int, channels: int, classes: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
@@ -133,7 +133,7 @@ class Classifier(Backbone):
 class Detector(Backbone):
     """An anomaly detector: its own loss, its own score, each calling `forward` exactly once."""
 
-    task: Task = "anomaly"
+    task: TaskName = "anomaly"
 
     def check_score(self, score: str) -> None:
         """Refuse an unknown kind of score."""

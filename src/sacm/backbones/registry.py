@@ -11,8 +11,9 @@ from typing import Any, Literal, TypeVar, get_args
 import torch
 from torch import nn
 
-from sacm.backbones.base import Backbone, Task
+from sacm.backbones.base import Backbone
 from sacm.errors import ArgumentError, did_you_mean
+from sacm.task_name import TaskName
 
 Size = Literal["paper", "small"]
 Cost = Literal["light", "medium", "heavy", "very heavy"]
@@ -24,7 +25,7 @@ class Entry:
     """One registered network: a name, a task, and its configuration in both sizes."""
 
     name: str
-    task: Task
+    task: TaskName
     model: type[Backbone]
     paper: Any
     small: Any
@@ -32,7 +33,7 @@ class Entry:
     reference: str
 
 
-_ENTRIES: dict[tuple[str, Task], Entry] = {}
+_ENTRIES: dict[tuple[str, TaskName], Entry] = {}
 
 
 def register(
@@ -50,7 +51,7 @@ def register(
     """
 
     def add(model: BackboneType) -> BackboneType:
-        task: Task = model.task  # type: ignore[attr-defined]  # set by Forecaster, Classifier, Detector
+        task: TaskName = model.task  # type: ignore[attr-defined]  # set by Forecaster, Classifier, Detector
         key = (name.lower(), task)
         if key in _ENTRIES and _ENTRIES[key].model.__qualname__ != model.__qualname__:
             raise ArgumentError(f"a backbone named {name!r} is already registered for {task}.")
@@ -60,7 +61,7 @@ def register(
     return add
 
 
-def names(task: Task | None = None) -> list[str]:
+def names(task: TaskName | None = None) -> list[str]:
     """The registered names, in registration order, for one task or for all."""
     if task is not None:
         check_task(task)
@@ -70,11 +71,13 @@ def names(task: Task | None = None) -> list[str]:
 
 def check_task(task: str) -> None:
     """Refuse an unknown task name."""
-    if task not in get_args(Task):
-        raise ArgumentError(f"unknown task {task!r}: choose one of {', '.join(get_args(Task))}.")
+    if task not in get_args(TaskName):
+        raise ArgumentError(
+            f"unknown task {task!r}: choose one of {', '.join(get_args(TaskName))}."
+        )
 
 
-def entry(name: str, task: Task) -> Entry:
+def entry(name: str, task: TaskName) -> Entry:
     """Look a backbone up, in any letter case; suggest the nearest name when there is none."""
     check_task(task)
     found = _ENTRIES.get((name.lower(), task))
@@ -105,7 +108,7 @@ def configure(found: Entry, *, size: str, overrides: dict[str, Any]) -> Any:
 
 def build(
     name: str,
-    task: Task,
+    task: TaskName,
     *,
     input_len: int,
     channels: int,
@@ -152,7 +155,7 @@ class Description:
     """What a person asks of a backbone before using it."""
 
     name: str
-    task: Task
+    task: TaskName
     size: Size
     parameters: int
     dropout_sites: int
@@ -161,7 +164,7 @@ class Description:
     config: Any
 
 
-def describe(name: str, task: Task, *, size: Size = "paper") -> Description:
+def describe(name: str, task: TaskName, *, size: Size = "paper") -> Description:
     """Describe a backbone at L = 96 (100 for anomaly), C = 7, H = 96, 5 classes."""
     found = entry(name, task)
     shape: dict[str, Any] = {

@@ -34,14 +34,14 @@ def backbones(
 def descriptions(task: str | None) -> list[tuple[Description, Description]]:
     """Every backbone of a task (or of all), at paper size and small."""
     from sacm.backbones import describe, names
-    from sacm.backbones.base import Task
     from sacm.backbones.registry import check_task
+    from sacm.task_name import TaskName
 
     if task is not None:
         check_task(task)
     return [
         (describe(name, each), describe(name, each, size="small"))
-        for each in get_args(Task)
+        for each in get_args(TaskName)
         if task in (None, each)
         for name in names(each)
     ]

@@ -92,7 +92,7 @@ def build_anomaly(entry: AnomalyEntry, arrays: Arrays) -> AnomalyData:
     """Rows, labels and borders."""
     train = np.ascontiguousarray(arrays["train"], dtype=np.float32)
     test = np.ascontiguousarray(arrays["test"], dtype=np.float32)
-    segments = read_segments(entry.name, arrays)
+    segments = read_segments(arrays)
     notes = [
         *entry.facts,
         difference("training rows", len(train), entry.rows[0]),
@@ -115,7 +115,7 @@ def build_anomaly(entry: AnomalyEntry, arrays: Arrays) -> AnomalyData:
     )
 
 
-def read_segments(name: str, arrays: Arrays) -> tuple[TelemetrySegment, ...]:
+def read_segments(arrays: Arrays) -> tuple[TelemetrySegment, ...]:
     """Runs of equal segment numbers as row ranges."""
     key = next((key for key in SEGMENT_KEYS if f"{key}_names" in arrays), None)
     if key is None:

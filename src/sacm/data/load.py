@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sacm.data.build import build
 from sacm.data.cache import cache_folder, data_folder, is_folder
 from sacm.data.cases import classification_data
-from sacm.data.catalogue import Entry, Task, find_entry
+from sacm.data.catalogue import Entry, find_entry
 from sacm.data.catalogue import entries as all_entries
 from sacm.data.containers import AnomalyData, ClassificationData, ForecastingData
 from sacm.data.fetch import fetch
@@ -18,16 +18,17 @@ from sacm.data.sources import Found, locate, read_compact
 from sacm.data.synth12 import NAME, synth12
 from sacm.data.telemetry import anomaly_data
 from sacm.errors import ArgumentError, DataError
+from sacm.task_name import TaskName
 
 Data = ForecastingData | ClassificationData | AnomalyData
 
 
-KINDS: dict[Task, type[Data]] = {
+KINDS: dict[TaskName, type[Data]] = {
     "forecasting": ForecastingData,
     "classification": ClassificationData,
     "anomaly": AnomalyData,
 }
-READERS: dict[Task, Callable[[Path], Data]] = {
+READERS: dict[TaskName, Callable[[Path], Data]] = {
     "forecasting": forecasting_data,
     "classification": classification_data,
     "anomaly": anomaly_data,
@@ -105,7 +106,7 @@ def synthetic(name: str) -> ForecastingData | None:
         ) from error
 
 
-def resolve(source: str | Path, *, task: Task) -> Data:
+def resolve(source: str | Path, *, task: TaskName) -> Data:
     """A data set by name, or a user's own file, for `task`."""
     path = Path(source)
     generated = synthetic(str(source))

@@ -14,10 +14,8 @@ from sacm.errors import ArgumentError
 
 NAME = "Synth-12"
 STEPS = 33_600
-LEVELS = (0.1, 0.3, 0.5, 0.7, 0.9)
 SIGNAL_SEED, NOISE_SEED, SEED_STEP = 42, 43, 100
 RATIOS = (0.6, 0.2, 0.2)
-HORIZONS = (96, 192, 336, 720)
 START, STEP = np.datetime64("2016-07-01T00:00:00"), np.timedelta64(15, "m")
 
 

@@ -43,7 +43,6 @@ class PairDifference(Record):
     n: int
     better: str
     worse: str
-    rank_difference: float
     p_value: float | None
     significant: bool
 
@@ -170,7 +169,6 @@ def _test_pairs(
                 n=len(scores),
                 better=ordered[better],
                 worse=ordered[worse],
-                rank_difference=gap,
                 p_value=p_value,
                 significant=differs and not settled,
             )

@@ -91,11 +91,6 @@ def metric(name: str) -> Metric:
     return _METRICS[name]
 
 
-def is_reference(name: str) -> bool:
-    """Whether an entry of a run's row describes random scores instead of the model."""
-    return name in _REFERENCES
-
-
 def in_order(names: set[str]) -> list[str]:
     """Metrics in the order they are shown in; random references are left out."""
     for name in sorted(names - _REFERENCES):

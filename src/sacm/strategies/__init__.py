@@ -10,14 +10,13 @@ from sacm.strategies import (  # noqa: F401  (importing a file registers its str
     selective,
 )
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
-from sacm.strategies.registry import canonical, names, parse, strategy
+from sacm.strategies.registry import canonical, parse, strategy
 
 __all__ = [
     "Strategy",
     "StrategyRun",
     "TrainingContext",
     "canonical",
-    "names",
     "parse",
     "strategy",
 ]

@@ -14,12 +14,12 @@ from sacm.inject.modulator import CapacityModulator
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import strategy
 
-_LOW, _HIGH = 0.05, 0.50  # the bounds of the method's own rates
+_LOW, _HIGH = SACMConfig.p_min, SACMConfig.p_max
 _INITIAL = 0.1
 
 
 class ModulatedRun(StrategyRun):
-    """Reads rates and scores off the modulator; its scalars carry no weight decay."""
+    """Reads rates off the modulator; its scalars carry no weight decay."""
 
     def __init__(self, modulator: CapacityModulator) -> None:
         self.modulator = modulator
@@ -29,9 +29,6 @@ class ModulatedRun(StrategyRun):
 
     def rates(self) -> Tensor | None:
         return self.modulator.rates
-
-    def scores(self) -> Tensor | None:
-        return self.modulator.scores
 
 
 @strategy("sacm")
@@ -77,7 +74,7 @@ class ConstantScore(nn.Module):
 
 
 class GlobalRate(nn.Module):
-    """`p = .05 + .45 sigmoid(l)`, the same for every window."""
+    """`p = .05 + .45 sigmoid(l)`, the same for every window: between the method's own bounds."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -79,10 +79,6 @@ class StrategyRun:
         """Dropout rates `[B]` of the last training step, where windows have rates of their own."""
         return None
 
-    def scores(self) -> Tensor | None:
-        """Unreliability scores `[B]` of the last training step."""
-        return None
-
     def state_dict(self) -> dict[str, Any]:
         """What is not in the model and must survive a restart."""
         return {}
@@ -114,9 +110,6 @@ class CombinedRun(StrategyRun):
 
     def rates(self) -> Tensor | None:
         return next((r for part in self.parts if (r := part.rates()) is not None), None)
-
-    def scores(self) -> Tensor | None:
-        return next((s for part in self.parts if (s := part.scores()) is not None), None)
 
     def state_dict(self) -> dict[str, Any]:
         return {str(i): part.state_dict() for i, part in enumerate(self.parts)}

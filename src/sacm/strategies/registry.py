@@ -27,11 +27,6 @@ def strategy(name: str) -> Callable[[StrategyType], StrategyType]:
     return add
 
 
-def names() -> list[str]:
-    """The registered strategies."""
-    return list(_STRATEGIES)
-
-
 class Combined(Strategy):
     """Several strategies at once, in the order given."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -20,7 +20,6 @@ from sacm.tasks.settings import RunSettings
 
 DataKind = TypeVar("DataKind")
 EVALUATION_BATCH = 256
-Forward = Callable[..., Any]  # the model, or what wraps it
 
 
 @dataclass(frozen=True)

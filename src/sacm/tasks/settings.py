@@ -16,15 +16,15 @@ from pydantic import (
     model_validator,
 )
 
+from sacm.backbones.base import ScoreKind
 from sacm.backbones.registry import Size, entry
 from sacm.errors import ArgumentError
 from sacm.strategies.registry import canonical
+from sacm.task_name import TaskName
 
 _FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npy", ".npz", ".ts")
 
-TaskName = Literal["forecasting", "classification", "anomaly"]
 Selection = Literal["mae", "mse", "accuracy", "loss"]
-Score = Literal["native", "reconstruction"]
 
 SELECTIONS: dict[TaskName, tuple[Selection, ...]] = {  # the first is the paper's
     "forecasting": ("mae", "mse"),
@@ -62,7 +62,7 @@ class RunSettings(BaseModel):
     learning_rate: float = Field(2e-4, gt=0)
     weight_decay: float = Field(5e-4, ge=0)
     select: Selection | None = None
-    score: Score = "native"
+    score: ScoreKind = "native"
     train_fraction: float = Field(1.0, gt=0, le=1)
     precision: Literal["32-true", "bf16-mixed", "16-mixed"] = "32-true"
     compile: bool = False

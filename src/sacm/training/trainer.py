@@ -21,7 +21,7 @@ from sacm.errors import SACMError
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
-from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of
+from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
 from sacm.tasks.settings import RunSettings
 from sacm.training.environment import environment
 from sacm.training.files import (
@@ -200,8 +200,7 @@ class Training:
 
     def step(self, batch: Any) -> Tensor:
         """One optimizer step; the loss, detached."""
-        if batch.x.device != self.fabric.device:
-            batch = batch._make(None if t is None else self.fabric.to_device(t) for t in batch)
+        batch = to_device(batch, self.fabric.device)
         self.wrapped_optimizer.zero_grad()
         loss = self.task.training_loss(self.network, batch, self.strategy, self.strategy_run)
         if type(self.model).auxiliary_loss is not Backbone.auxiliary_loss:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import cache
+from typing import get_args
 
 from sacm.data.catalogue.anomaly import ANOMALY
 from sacm.data.catalogue.classification import CLASSIFICATION
@@ -13,10 +14,10 @@ from sacm.data.catalogue.entry import (
     Entry,
     ForecastingEntry,
     RemoteFile,
-    Task,
 )
 from sacm.data.catalogue.forecasting import FORECASTING
 from sacm.errors import ArgumentError
+from sacm.task_name import TaskName
 
 __all__ = [
     "AnomalyEntry",
@@ -24,13 +25,12 @@ __all__ = [
     "Entry",
     "ForecastingEntry",
     "RemoteFile",
-    "Task",
     "entries",
     "find_entry",
     "names",
 ]
 
-TASKS: tuple[Task, ...] = ("forecasting", "classification", "anomaly")
+TASKS: tuple[TaskName, ...] = get_args(TaskName)
 
 
 def entries(task: str | None = None) -> tuple[Entry, ...]:

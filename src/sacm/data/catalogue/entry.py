@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from sacm.data.splits import Splits, by_ratio
-
-Task = Literal["forecasting", "classification", "anomaly"]
+from sacm.task_name import TaskName
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Entry:
     aliases: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
 
-    task: ClassVar[Task]
+    task: ClassVar[TaskName]
 
     @property
     def file_stem(self) -> str:
@@ -72,7 +71,7 @@ class ForecastingEntry(Entry):
     columns: tuple[str, ...] = ()
     fault_code: float | None = None
 
-    task: ClassVar[Task] = "forecasting"
+    task: ClassVar[TaskName] = "forecasting"
 
     @property
     def benchmark_rows(self) -> int:
@@ -95,7 +94,7 @@ class ClassificationEntry(Entry):
     lengths: tuple[int, int]
     classes: int
 
-    task: ClassVar[Task] = "classification"
+    task: ClassVar[TaskName] = "classification"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,4 +104,4 @@ class AnomalyEntry(Entry):
     rows: tuple[int, int]
     anomaly_rate: float
 
-    task: ClassVar[Task] = "anomaly"
+    task: ClassVar[TaskName] = "anomaly"

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from sacm.data.catalogue import find_entry
 from sacm.data.catalogue.entry import ForecastingEntry
+from sacm.data.catalogue.forecasting import LONG_HORIZONS
 from sacm.errors import ArgumentError
 from sacm.experiments.points import Key, Point, Selection
 
 if TYPE_CHECKING:
     from sacm.tasks.settings import TaskName
 
-_SYNTH_HORIZONS: tuple[int, ...] = (96, 192, 336, 720)
 BEST_FIXED = "best_fixed"
 
 
@@ -56,7 +56,7 @@ class Experiment:
         """The forecasting horizons of one data set; one None for the other tasks."""
         if self.task != "forecasting":
             return (None,)
-        own = _SYNTH_HORIZONS
+        own: tuple[int, ...] = LONG_HORIZONS  # those of Synth-12
         if not data.startswith("Synth-12"):
             entry = find_entry(data)
             assert isinstance(entry, ForecastingEntry)

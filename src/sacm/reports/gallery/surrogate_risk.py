@@ -8,13 +8,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sacm.core.config import SACMConfig
 from sacm.reports.canvas import look
 from sacm.reports.gallery.sheet import MARKERS, footnote, sheet
 from sacm.reports.palette import INK, KEPT, LEFT, MUTED, SERIES
 from sacm.theory import excess_risk, oracle_strength, regularization_strength, surrogate_risk
 
 BIAS, VARIANCE = 1.0, 1.0  # c1, c2
-P_MIN, P_MAX = 0.05, 0.50
+P_MIN, P_MAX = SACMConfig.p_min, SACMConfig.p_max
 SIGMAS = (0.25, 0.5, 1.0, 2.0)
 MEDIAN, SPREAD, WINDOWS, SEED = 0.7, 0.7, 500, 0  # of log-normal residual magnitudes
 
