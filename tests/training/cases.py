@@ -7,14 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data import (
-    AnomalyData,
-    ClassificationData,
-    ForecastingData,
-    anomaly_data,
-    classification_data,
-    forecasting_data,
-)
+from sacm.data import anomaly_data, classification_data, forecasting_data
+from sacm.data.containers import AnyData
 from sacm.tasks import RunSettings
 from sacm.training import Hardware, Run, train
 
@@ -30,7 +24,7 @@ def waves(rows: int, channels: int, seed: int = 0) -> np.ndarray:
     return np.sin(2 * np.pi * time) + 0.2 * random.normal(size=(rows, channels))
 
 
-def make_data(task: str) -> ForecastingData | ClassificationData | AnomalyData:
+def make_data(task: str) -> AnyData:
     """A few hundred rows or a few dozen cases."""
     if task == "forecasting":
         return forecasting_data(waves(400, 3), name="waves")

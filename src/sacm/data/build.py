@@ -11,6 +11,7 @@ from sacm.data.cases import from_padded
 from sacm.data.catalogue import AnomalyEntry, ClassificationEntry, Entry, ForecastingEntry
 from sacm.data.containers import (
     AnomalyData,
+    AnyData,
     ClassificationData,
     ForecastingData,
     TelemetrySegment,
@@ -21,9 +22,7 @@ from sacm.errors import ArgumentError, DataError
 SEGMENT_KEYS = ("segment", "machine", "channel")
 
 
-def build(
-    entry: Entry, arrays: Arrays, *, mask_faults: bool = False
-) -> ForecastingData | ClassificationData | AnomalyData:
+def build(entry: Entry, arrays: Arrays, *, mask_faults: bool = False) -> AnyData:
     """The data set `entry` describes, out of `arrays`."""
     if mask_faults and getattr(entry, "fault_code", None) is None:
         raise ArgumentError(f"{entry.name} has no fault codes to mask; only Weather does.")

@@ -189,3 +189,6 @@ class AnomalyData:
     def channels(self) -> int:
         """Number of channels C."""
         return int(self.train.shape[1])
+
+
+AnyData = ForecastingData | ClassificationData | AnomalyData

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from sacm.data.containers import AnomalyData, ClassificationData, ForecastingData
+from sacm.data.containers import AnyData
 from sacm.data.scaling import chunks
 
 # Notes describe how the data came here; the same content found elsewhere is the same data.
@@ -15,7 +15,7 @@ IGNORED = ("notes",)
 LENGTH = 16
 
 
-def fingerprint(data: ForecastingData | ClassificationData | AnomalyData) -> str:
+def fingerprint(data: AnyData) -> str:
     """The first 16 hexadecimal digits of the SHA-256 of everything that models see."""
     digest = hashlib.sha256(type(data).__name__.encode())
     for item in fields(data):

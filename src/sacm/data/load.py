@@ -11,7 +11,7 @@ from sacm.data.cache import cache_folder, data_folder, is_folder
 from sacm.data.cases import classification_data
 from sacm.data.catalogue import Entry, find_entry
 from sacm.data.catalogue import entries as all_entries
-from sacm.data.containers import AnomalyData, ClassificationData, ForecastingData
+from sacm.data.containers import AnomalyData, AnyData, ClassificationData, ForecastingData
 from sacm.data.fetch import fetch
 from sacm.data.series import forecasting_data
 from sacm.data.sources import Found, locate, read_compact
@@ -20,15 +20,12 @@ from sacm.data.telemetry import anomaly_data
 from sacm.errors import ArgumentError, DataError
 from sacm.task_name import TaskName
 
-Data = ForecastingData | ClassificationData | AnomalyData
-
-
-KINDS: dict[TaskName, type[Data]] = {
+KINDS: dict[TaskName, type[AnyData]] = {
     "forecasting": ForecastingData,
     "classification": ClassificationData,
     "anomaly": AnomalyData,
 }
-READERS: dict[TaskName, Callable[[Path], Data]] = {
+READERS: dict[TaskName, Callable[[Path], AnyData]] = {
     "forecasting": forecasting_data,
     "classification": classification_data,
     "anomaly": anomaly_data,
@@ -50,7 +47,7 @@ def load(
     download: bool = True,
     mask_faults: bool = False,
     progress: bool = True,
-) -> Data:
+) -> AnyData:
     """A public data set, by its name.
 
     Looks in `folder` alone if it is given; otherwise in the folder named by SACM_DATA, then in the
@@ -106,7 +103,7 @@ def synthetic(name: str) -> ForecastingData | None:
         ) from error
 
 
-def resolve(source: str | Path, *, task: TaskName) -> Data:
+def resolve(source: str | Path, *, task: TaskName) -> AnyData:
     """A data set by name, or a user's own file, for `task`."""
     path = Path(source)
     generated = synthetic(str(source))

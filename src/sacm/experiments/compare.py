@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from sacm.data.containers import AnyData
 from sacm.data.load import resolve
 from sacm.errors import ArgumentError, DataError, SACMError
 from sacm.experiments.measures import in_order, metric
@@ -130,7 +131,7 @@ def compare(
     *,
     folder: str | Path = DEFAULT_FOLDER,
     hardware: Hardware | None = None,
-    data: Any = None,
+    data: AnyData | None = None,
     on_start: OnStart | None = None,
 ) -> Comparison:
     """Train every strategy with every seed (finished runs are reused) and compare in pairs.

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from sacm.data.containers import AnyData
 from sacm.data.fingerprint import fingerprint
 from sacm.errors import ArgumentError
 from sacm.training.files import read_json
@@ -36,7 +37,7 @@ class Replay:
 
 
 def replay(
-    run: Run, data: Any, *, folder: str | Path = REPLAYS, hardware: Hardware | None = None
+    run: Run, data: AnyData, *, folder: str | Path = REPLAYS, hardware: Hardware | None = None
 ) -> Replay:
     """Train a run's settings again on its data, into another folder, with the threads it had."""
     if Path(folder).resolve() == run.folder.resolve().parent:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sacm.backbones.base import Backbone
+from sacm.data.containers import AnyData
 from sacm.data.load import resolve
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import SACMError
@@ -93,11 +94,11 @@ class Run:
         """What the training windows were scaled by."""
         return ChannelScaler.from_dict(read_json(self.folder / "scaler.json"))
 
-    def load_data(self) -> Any:
+    def load_data(self) -> AnyData:
         """The data it was trained on."""
         return resolve(self.settings.data, task=self.settings.task)
 
-    def load_model(self, data: Any) -> Backbone:
+    def load_model(self, data: AnyData) -> Backbone:
         """The network with the weights of the chosen epoch, in evaluation mode."""
         model = self.task.build(self.settings, data)
         weights = strip_state_dict(read_weights(self.folder / "best.safetensors"))

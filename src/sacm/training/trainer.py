@@ -14,6 +14,7 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone, Detector
 from sacm.data.batches import WindowBatches
+from sacm.data.containers import AnyData
 from sacm.data.fingerprint import fingerprint
 from sacm.data.load import resolve
 from sacm.data.prepare import SplitWindows
@@ -45,7 +46,7 @@ def train(
     *,
     folder: str | Path = DEFAULT_FOLDER,
     hardware: Hardware | None = None,
-    data: Any = None,
+    data: AnyData | None = None,
 ) -> Run:
     """Train, or continue, or simply return the run that these settings and these data name.
 
@@ -94,7 +95,7 @@ class Training:
         run: Run,
         settings: RunSettings,
         task: Task[Any],
-        data: Any,
+        data: AnyData,
         fabric: Fabric,
         *,
         show: bool,
