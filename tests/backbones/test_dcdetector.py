@@ -11,9 +11,7 @@ from sacm.backbones.blocks.divergence import symmetric_distance
 from sacm.backbones.dcdetector import DCdetector, patch_sizes, spread_blocks, tile
 from sacm.errors import ArgumentError
 
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+from .cases import noise
 
 
 def detector(**settings: object) -> DCdetector:

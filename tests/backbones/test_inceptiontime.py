@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 from sacm import backbones
@@ -10,11 +10,9 @@ from sacm.backbones.base import Backbone
 from sacm.backbones.inceptiontime import InceptionModule, InceptionTimeConfig
 from sacm.errors import ArgumentError
 
+from .cases import noise
+
 TINY = InceptionTimeConfig(filters=3, bottleneck=4, kernels=(5, 3, 1))
-
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def classifier(channels: int = 2, **settings: object) -> Backbone:

@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 from torch.nn import functional as F
 
 from sacm import backbones
@@ -20,9 +19,7 @@ from sacm.backbones.minirocket import (
 )
 from sacm.errors import ArgumentError
 
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+from .cases import noise
 
 
 def classifier(length: int = 30, channels: int = 3, **settings: object) -> minirocket.MiniRocket:

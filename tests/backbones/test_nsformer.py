@@ -9,11 +9,9 @@ from torch import Tensor, nn
 from sacm import backbones
 from sacm.backbones.nsformer import Encoder, NSFormerClassifierConfig, NSFormerConfig, Projector
 
+from .cases import noise
+
 TINY = NSFormerConfig(width=8, heads=2, hidden=16, layers=1, projector=6)
-
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def tiny_encoder() -> Encoder:

@@ -21,11 +21,9 @@ from sacm.backbones.timefilter import (
 )
 from sacm.errors import ArgumentError
 
+from .cases import noise
+
 TINY = TimeFilterConfig(width=8, hidden=16, heads=2, blocks=2)
-
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def forecaster(**settings: object) -> Backbone:

@@ -2,17 +2,15 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from sacm import backbones
 from sacm.backbones.timemixer import MixingBlock, TimeMixerConfig, pyramid
 from sacm.errors import ArgumentError
 
+from .cases import noise
+
 LENGTHS = [16, 8, 4]
-
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def silence(mlps: nn.ModuleList) -> None:

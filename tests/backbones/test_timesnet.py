@@ -15,11 +15,9 @@ from sacm.backbones.timesnet import (
 )
 from sacm.errors import ArgumentError
 
+from .cases import noise
+
 TINY = TimesNetConfig(width=4, hidden=6, periods=3)
-
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def naive_block(block: PeriodBlock, z: Tensor) -> Tensor:

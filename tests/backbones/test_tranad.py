@@ -8,9 +8,7 @@ from sacm import backbones
 from sacm.backbones.tranad import Passes, TranAD
 from sacm.errors import ArgumentError
 
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+from .cases import noise
 
 
 def detector(length: int = 20, *, prepared: bool = True, **settings: object) -> TranAD:

@@ -4,15 +4,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
+from torch import nn
 
 from sacm import backbones
 from sacm.backbones.wpmixer import Wavelet
 from sacm.errors import ArgumentError
 
-
-def noise(*shape: int, seed: int = 0) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+from .cases import noise
 
 
 @settings(max_examples=60, deadline=None)

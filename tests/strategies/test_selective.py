@@ -1,0 +1,44 @@
+"""Masks over the targets of a forecast."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sacm.errors import ArgumentError
+from sacm.strategies import parse
+from sacm.strategies.linear_estimator import LinearEstimator
+from sacm.strategies.selective import ResidualSpread, SelectiveRun
+
+from .cases import Net, batches, context
+
+
+def test_the_uncertainty_mask_leaves_out_the_most_variable_steps() -> None:
+    spread = ResidualSpread(rows=20, channels=1, share=0.1, device=torch.device("cpu"))
+    assert spread.keep(torch.arange(20).view(1, -1)) is None
+    steady = torch.ones(1, 20, 1)
+    unsteady = steady.clone()
+    unsteady[0, [4, 11], 0] = 9.0
+    for residual in (steady, unsteady):
+        spread.add(torch.arange(20).view(1, -1), residual)
+    spread.begin_epoch()
+    kept = spread.keep(torch.arange(20).view(1, -1))
+    assert kept is not None
+    assert (~kept).flatten().nonzero().flatten().tolist() == [4, 11]
+
+
+def test_the_anomaly_mask_leaves_out_where_the_model_wins_by_most() -> None:
+    estimator = LinearEstimator(16, 10).requires_grad_(False)
+    run = SelectiveRun(0.1, spread=None, estimator=estimator)
+    batch = batches(1)[0]
+    prediction = torch.randn(8, 10, 2)
+    kept = run.keep(batch, prediction)
+    advantage = (batch.y - prediction).abs() - (batch.y - estimator(batch.x)).abs()
+    assert kept is not None
+    assert torch.equal((~kept).sum(dim=1), torch.ones(8, 2, dtype=torch.int64))
+    assert torch.equal((~kept).int().argmax(dim=1), advantage.argmin(dim=1))
+
+
+def test_selective_refuses_other_tasks() -> None:
+    with pytest.raises(ArgumentError, match="selective works on forecasts"):
+        parse("selective").begin(Net(), context("anomaly"))

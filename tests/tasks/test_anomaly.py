@@ -1,0 +1,39 @@
+"""Anomaly detection: scores of steps, and the threshold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from sacm.tasks.anomaly import fit_threshold, step_scores
+from tests.training.cases import make_data, small_run
+
+
+def test_the_threshold_never_sees_the_test_part(tmp_path: Path) -> None:
+    run = small_run("anomaly", tmp_path, epochs=1)
+    data = make_data("anomaly")
+    model = run.load_model(data)
+    windows = run.task.windows(run.settings, data)
+    threshold = fit_threshold(model, windows, run.settings, run.strategy)
+    data.test[:] = 100.0
+    changed = run.task.windows(run.settings, data)
+    assert fit_threshold(model, changed, run.settings, run.strategy) == threshold
+    assert run.metrics["report"]["threshold"] == pytest.approx(threshold)
+
+
+def test_the_score_of_a_step_is_the_mean_over_the_windows_that_cover_it(tmp_path: Path) -> None:
+    run = small_run("anomaly", tmp_path, epochs=1)
+    data = make_data("anomaly")
+    model = run.load_model(data)
+    windows = run.task.windows(run.settings, data).test
+    found = step_scores(model, windows, run.settings, run.strategy)
+    total, count = np.zeros(len(data.test)), np.zeros(len(data.test))
+    with torch.no_grad():
+        for index, start in enumerate(windows.starts):
+            total[start : start + 20] += model.anomaly_scores(windows.batch([index]).x)[0].numpy()
+            count[start : start + 20] += 1
+    assert (count > 0).all()
+    np.testing.assert_allclose(found, total / count, rtol=1e-4, atol=1e-7)

@@ -1,0 +1,66 @@
+"""Forecasting: presets, windows, errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from sacm.data import forecasting_data, synth12
+from sacm.tasks import RunSettings, get_task
+from tests.training.cases import make_data, make_settings, small_run, waves
+
+
+def test_forecast_errors_are_the_plain_means(tmp_path: Path) -> None:
+    run = small_run("forecasting", tmp_path, epochs=1)
+    data = make_data("forecasting")
+    windows = run.task.windows(run.settings, data)
+    model = run.load_model(data)
+    batch = windows.test.batch(np.arange(len(windows.test)))
+    with torch.no_grad():
+        error = (model(batch.x) - batch.y).double()
+    raw = error * torch.from_numpy(run.scaler.std).double()
+    assert run.row["mae"] == pytest.approx(float(error.abs().mean()), rel=1e-6)
+    assert run.row["mse"] == pytest.approx(float(error.square().mean()), rel=1e-6)
+    assert run.row["mae_raw"] == pytest.approx(float(raw.abs().mean()), rel=1e-5)
+
+
+def test_presets_of_the_paper() -> None:
+    forecasting = get_task("forecasting")
+    synth = synth12(0.5)
+    settings = RunSettings.make(task="forecasting", data="Synth-12@0.5")
+    done = forecasting.complete(settings, synth)
+    assert (done.input_len, done.horizon, done.batch_size, done.select) == (96, 96, 32, "mae")
+    long = RunSettings.make(task="forecasting", data="Synth-12@0.5", horizon=720)
+    assert forecasting.complete(long, synth).batch_size == 16
+    wide = RunSettings.make(task="forecasting", data="Synth-12", backbone="multipatchformer")
+    assert wide.backbone == "MultiPatchFormer"
+    assert forecasting.complete(wide, synth).batch_size == 16
+    assert (done.learning_rate, done.weight_decay, done.epochs, done.patience) == (
+        2e-4,
+        5e-4,
+        100,
+        10,
+    )
+
+
+def test_a_short_series_of_the_users_own_gets_shorter_windows() -> None:
+    data = forecasting_data(waves(200, 2), name="mine")
+    settings = RunSettings.make(task="forecasting", data="mine.csv")
+    done = get_task("forecasting").complete(settings, data)
+    windows = get_task("forecasting").windows(done, data)
+    assert min(len(part) for part in windows) > 0
+
+
+def test_targets_that_were_missing_do_not_count(tmp_path: Path) -> None:
+    values = waves(400, 1)
+    values[350:380] = np.nan
+    data = forecasting_data(values, name="gaps", missing="mask")
+    settings = make_settings("forecasting", epochs=1)
+    task = get_task("forecasting")
+    windows = task.windows(settings, data)
+    batch = windows.test.batch(np.arange(len(windows.test)))
+    assert batch.observed is not None
+    assert not bool(batch.observed.all())
