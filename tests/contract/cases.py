@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sacm import backbones
-from sacm.backbones.base import Backbone, Detector, Forecaster, Task
+from sacm.backbones.base import Backbone, Detector, Forecaster
 from sacm.backbones.registry import Size, entry
+from sacm.task_name import TaskName
 
 CALENDAR = (24, 7, 31, 366)
 WITH_CALENDAR = ("Informer", "TimesNet")
@@ -22,17 +23,17 @@ WITH_CALENDAR = ("Informer", "TimesNet")
 @dataclass(frozen=True)
 class Case:
     name: str
-    task: Task
+    task: TaskName
 
     def __str__(self) -> str:
         return f"{self.name}-{self.task}"
 
 
-def cases(task: Task | None = None) -> list[Case]:
+def cases(task: TaskName | None = None) -> list[Case]:
     """The networks of this package; a test may have registered others."""
     return [
         Case(name, each)
-        for each in (get_args(Task) if task is None else (task,))
+        for each in (get_args(TaskName) if task is None else (task,))
         for name in backbones.names(each)
         if entry(name, each).model.__module__.startswith("sacm.")
     ]
