@@ -17,6 +17,10 @@ pytestmark = pytest.mark.slow
 both_ways = pytest.mark.parametrize("attached", [False, True], ids=["raw", "attached"])
 LENGTH = 100
 THINNER = {"width": 16, "hidden": 32}  # than `small`, where less is enough
+# At its own temperature of 50 AnomTrans's score is nearly one-hot in each window, and no better
+# than chance at these anomalies; the temperature has no part in training.
+SOFTER = {"temperature": 1.0}
+DETECTORS = {"NSFormer": THINNER, "TranAD": THINNER, "AnomTrans": SOFTER}
 
 
 def attach(model: Backbone, x: Tensor, *, attached: bool, skip: tuple[str, ...] = ()) -> None:
@@ -133,18 +137,17 @@ def test_detectors_overfit_four_windows(case: Case, attached: bool) -> None:
     )
 
 
-def finds_anomalies(model: Detector, *, frozen: bool) -> bool:
+def finds_anomalies(model: Detector, *, frozen: bool, area: float = 0.9) -> bool:
     series = smoke.three_sines(1000, seed=1)
     strange, labels = smoke.with_anomalies(series, frozen=frozen)
-    return smoke.area_under_roc(smoke.scores_of(model, strange, LENGTH), labels) >= 0.9
+    return smoke.area_under_roc(smoke.scores_of(model, strange, LENGTH), labels) >= area
 
 
 @both_ways
 @every_detector
 def test_detectors(case: Case, attached: bool) -> None:
     train = smoke.three_sines(2000, seed=0).unfold(0, LENGTH, 1).transpose(1, 2)  # [W, L, C]
-    settings = THINNER if case.name in ("NSFormer", "TranAD") else {}
-    model = make(case, length=LENGTH, channels=3, prepare=False, **settings)
+    model = make(case, length=LENGTH, channels=3, prepare=False, **DETECTORS.get(case.name, {}))
     assert isinstance(model, Detector)
     model.prepare(train)
     attach(model, train, attached=attached)
@@ -157,8 +160,8 @@ def test_detectors(case: Case, attached: bool) -> None:
     start = validation()
 
     def reached() -> bool:
-        if case.name == "AnomTrans":  # its score is nearly one-hot in each window
-            return validation() < 0.05 * start
+        if case.name == "AnomTrans":
+            return validation() < 0.05 * start and finds_anomalies(model, frozen=False, area=0.7)
         # Copying a window hides frozen stretches; only the shifts are asked of these two.
         return finds_anomalies(model, frozen=case.name not in ("NSFormer", "TranAD"))
 
