@@ -85,3 +85,19 @@ def test_scores_of_rows(sacm: Command, example: Example) -> None:
     assert (table["alarm"] == (table["score"] >= table["threshold"])).all()
     pd.read_csv(example.telemetry)[["heat", "load", "date"]].to_csv("new.csv", index=False)
     assert sacm("predict", example.anomaly, "--data", "new.csv").out == outcome.out
+
+
+def test_answers_that_are_not_finite_are_refused(sacm: Command, example: Example) -> None:
+    telemetry = pd.read_csv(example.telemetry)
+    telemetry.loc[30, "heat"] = 1e38
+    telemetry.to_csv("extreme.csv", index=False)
+    outcome = sacm("predict", example.anomaly, "--data", "extreme.csv")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "the anomaly score of row 20 is not finite" in outcome.err
+    with np.load(example.cases) as archive:
+        arrays = dict(archive)
+    arrays["X_test"][2] = 1e38
+    np.savez("extreme.npz", **arrays)
+    outcome = sacm("predict", example.classification, "--data", "extreme.npz")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "the class of case 3 is undecided" in outcome.err

@@ -45,4 +45,6 @@ def test_channels_ride_along_and_nothing_is_nothing():
     mean.update(torch.ones(2, 2, 3), torch.tensor([0, 1]))
     assert mean.result().shape == (4, 3)
     assert mean.result()[3].isnan().all()
+    assert mean.covered().tolist() == [True, True, True, False]
     assert OverlapMean(2).result().isnan().all()
+    assert not OverlapMean(2).covered().any()

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sacm import AnomalyDetector, DataError, SACMWarning
+from sacm import AnomalyDetector, DataError, SACMError, SACMWarning
 from sacm.data import anomaly_data
 from sacm.errors import ArgumentError
 from sacm.metrics.anomaly import evaluate
@@ -100,6 +100,21 @@ def test_gaps_are_filled_and_said_so(fitted: AnomalyDetector) -> None:
         assert np.isfinite(fitted.decision_function(values)).all()
     with pytest.raises(DataError, match="row 6 of column '1' is missing"):
         small(missing="error").fit(values)
+
+
+def test_scores_that_are_not_finite_are_no_answer() -> None:
+    values = waves(240)
+    stamps = pd.date_range("2024-01-01", periods=240, freq="min")
+    frame = pd.DataFrame(values, columns=["a", "b"]).assign(time=stamps)
+    detector = AnomalyDetector("TranAD", size="small", epochs=1, input_len=12).fit(frame)
+    frame.loc[30, "a"] = 1e20
+    with pytest.raises(SACMError, match="score of row 20 is not finite: .* the 12 rows"):
+        detector.predict(frame)
+    with (
+        pytest.warns(SACMWarning, match="have been sorted"),
+        pytest.raises(SACMError, match="score of row 221 is not finite"),
+    ):
+        detector.predict(frame[::-1])
 
 
 def test_too_few_rows_are_refused(fitted: AnomalyDetector) -> None:

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, log_loss
 from sklearn.model_selection import cross_val_score
 
-from sacm import Classifier, DataError, SACMWarning
+from sacm import Classifier, DataError, SACMError, SACMWarning
 from sacm.errors import ArgumentError
 from tests.estimators.cases import labelled
 
@@ -114,6 +114,14 @@ def test_subjects_are_kept_together() -> None:
 def test_wrong_data_are_one_sentence(change: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         small().fit(*change(*labelled()))
+
+
+def test_an_answer_that_is_not_finite_is_no_class(fitted: Classifier) -> None:
+    X, y = labelled()
+    X[3] = 1e38
+    for ask in (fitted.predict, fitted.predict_proba, lambda X: fitted.evaluate(X, y)):
+        with pytest.raises(SACMError, match="class of case 4 is undecided"):
+            ask(X)
 
 
 def test_unknown_label_in_evaluation(fitted: Classifier) -> None:

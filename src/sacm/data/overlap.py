@@ -34,6 +34,12 @@ class OverlapMean:
         self.total.index_add_(0, rows, scores.flatten(0, 1))
         self.count.index_add_(0, rows, torch.ones_like(rows, dtype=torch.float64))
 
+    def covered(self) -> Tensor:
+        """Which steps `[rows]` have been seen in a window."""
+        if self.count is None:
+            return torch.zeros(self.rows, dtype=torch.bool)
+        return self.count.cpu() > 0
+
     def result(self) -> Tensor:
         """Means `[rows, ...]`; NaN at steps that no window covered."""
         if self.total is None or self.count is None:

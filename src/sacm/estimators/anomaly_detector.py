@@ -15,10 +15,9 @@ from sacm.errors import DataError
 from sacm.estimators.base import Estimator, warn_of
 from sacm.estimators.rows import Rows, read_rows, row_scores, without_rows
 from sacm.metrics.anomaly import evaluate
-from sacm.metrics.points import quantile_threshold
 from sacm.metrics.volume import vus_pr
 from sacm.tasks import get_task
-from sacm.tasks.anomaly import flag, step_scores
+from sacm.tasks.anomaly import fit_threshold, flag
 from sacm.tasks.settings import TaskName
 
 
@@ -101,8 +100,9 @@ class AnomalyDetector(Estimator):
         self._train(settings, data)
         self._columns = rows.columns
         windows = get_task(self._task).windows(self.settings_, data)
-        scores = step_scores(self.model_, windows.val, self.settings_, self._strategy)
-        self.threshold_ = quantile_threshold(scores[np.isfinite(scores)], quantile=self.quantile)
+        self.threshold_ = fit_threshold(
+            self.model_, windows, self.settings_, self._strategy, quantile=self.quantile
+        )
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -14,7 +14,7 @@ from sacm.data.missing import fill_cases
 from sacm.data.scaling import ChannelScaler
 from sacm.data.ts_format import pad
 from sacm.data.windows import LabelledWindows
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, SACMError
 from sacm.strategies.base import Strategy
 from sacm.tasks.base import EVALUATION_BATCH, evaluating
 
@@ -47,12 +47,19 @@ def case_windows(
 
 
 def class_logits(model: Backbone, windows: LabelledWindows, strategy: Strategy) -> torch.Tensor:
-    """Logits `[N, K]` in float64."""
+    """Logits `[N, K]` in float64, all of them finite."""
     parts = []
     with evaluating(model) as device:
         for batch in WindowBatches(windows, EVALUATION_BATCH):
             parts.append(model(strategy.inputs(batch.x.to(device))).cpu().double())
-    return torch.cat(parts)
+    logits = torch.cat(parts)
+    failed = (~logits.isfinite()).any(dim=1).nonzero()
+    if len(failed):
+        raise SACMError(
+            f"the class of case {int(failed[0]) + 1} is undecided, for the network's answer is not "
+            "finite: look for extreme values in it."
+        )
+    return logits
 
 
 def class_probabilities(

@@ -93,5 +93,5 @@ def row_scores(
     starts = covering_starts(everything, length, stride=min(settings.stride, length))
     windows = TelemetryWindows(Series(rows.values, scaler), starts, length=length, scaler=scaler)
     scores = np.empty(len(rows.values))
-    scores[rows.order] = step_scores(model, windows, settings, strategy)
+    scores[rows.order] = step_scores(model, windows, settings, strategy, order=rows.order)
     return scores

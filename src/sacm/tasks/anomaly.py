@@ -15,6 +15,7 @@ from sacm.data.containers import AnomalyData
 from sacm.data.overlap import OverlapMean
 from sacm.data.prepare import SplitWindows, anomaly_windows
 from sacm.data.windows import TelemetryWindows
+from sacm.errors import SACMError
 from sacm.metrics.anomaly import evaluate
 from sacm.metrics.points import quantile_threshold
 from sacm.strategies.base import Strategy, StrategyRun
@@ -101,11 +102,12 @@ def fit_threshold(
     settings: RunSettings,
     strategy: Strategy,
     *,
+    quantile: float = _QUANTILE,
     batch_size: int = EVALUATION_BATCH,
 ) -> float:
-    """The 95 % quantile of the validation scores."""
+    """A quantile of the validation scores, 95 % unless told."""
     scores = step_scores(model, windows.val, settings, strategy, batch_size=batch_size)
-    return quantile_threshold(scores[np.isfinite(scores)], quantile=_QUANTILE)
+    return quantile_threshold(scores[~np.isnan(scores)], quantile=quantile)
 
 
 def step_scores(
@@ -115,8 +117,12 @@ def step_scores(
     strategy: Strategy,
     *,
     batch_size: int = EVALUATION_BATCH,
+    order: np.ndarray | None = None,
 ) -> np.ndarray:
-    """A score for each row `[T]`: the mean over the windows that cover it, NaN where none does."""
+    """A score for each row `[T]`: the mean over the windows that cover it, NaN where none does.
+
+    A score that is not finite is refused by its row, which `order` `[T]` may number otherwise.
+    """
     assert isinstance(model, Detector)
     mean = OverlapMean(windows.rows)
     with evaluating(model) as device:
@@ -125,6 +131,14 @@ def step_scores(
             scores = model.anomaly_scores(strategy.inputs(batch.x), score=settings.score)
             mean.update(scores, batch.positions)
     result: np.ndarray = mean.result().numpy()
+    # Compared with a threshold, NaN would read as no alarm.
+    failed = np.flatnonzero(mean.covered().numpy() & ~np.isfinite(result))
+    if len(failed):
+        row = failed[0] if order is None else order[failed[0]]
+        raise SACMError(
+            f"the anomaly score of row {row + 1} is not finite: look for extreme values in the "
+            f"{windows.length} rows that begin with it."
+        )
     return result
 
 
