@@ -64,7 +64,7 @@ def with_other_data(example: Example, folder: Path) -> Path:
     """A copy of the forecasting run that was made, it says, from what is now another file."""
     shutil.copytree(example.forecasting, folder)
     table = pd.read_csv(example.series)
-    table["load"] += 1
+    table["load"] *= 2
     table.to_csv("other.csv", index=False)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "data": "other.csv"}))

@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
+from sacm.data import forecasting_windows
 from sacm.training import Run
 from tests.cli.conftest import Command, Example, with_other_data
 
@@ -27,3 +29,19 @@ def test_changed_data_are_noted(sacm: Command, example: Example, tmp_path: Path)
     outcome = sacm("evaluate", run)
     assert outcome.code == 0
     assert "other.csv has changed since the run was trained" in outcome.err
+
+
+def test_changed_data_are_scaled_as_the_run_was(
+    sacm: Command, example: Example, tmp_path: Path
+) -> None:
+    """Doubled in all rows, a channel looks the same to a scaler that is fitted to them."""
+    folder = with_other_data(example, tmp_path / "run")
+    found = json.loads(sacm("evaluate", folder, "--json").out)
+    run = Run.open(folder)
+    data = run.load_data()
+    windows = forecasting_windows(data, scaler=run.scaler, **run.settings.sizes()).test
+    batch = windows.batch(range(len(windows)))
+    with torch.no_grad():
+        error = run.load_model(data)(batch.x) - batch.y
+    assert found["test"]["mae"] == pytest.approx(float(error.abs().mean()), rel=1e-5)
+    assert found["test"]["mae"] > 1.2 * run.row["mae"]

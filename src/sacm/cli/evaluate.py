@@ -45,7 +45,7 @@ def evaluate_again(run: Run) -> tuple[dict[str, Any], bool]:
         data = run.load_data()
         environment = read_json(run.folder / "environment.json")
         model = run.load_model(data)
-    windows = run.task.windows(run.settings, data)
+    windows = run.task.windows(run.settings, data, scaler=run.scaler)
     if not len(windows.test):
         raise DataError(f"{run.settings.data} has no test part to evaluate on.")
     result = run.task.evaluate(model, windows, data, run.settings, run.strategy)

@@ -163,7 +163,7 @@ def alarms(run: Run, source: str) -> pd.DataFrame:
         )
     else:
         data: Any = resolve(source, task="anomaly")
-        windows = run.task.windows(run.settings, data)
+        windows = run.task.windows(run.settings, data, scaler=run.scaler)
         scores = step_scores(run.load_model(data), windows.test, run.settings, run.strategy)
     threshold = run.metrics["report"]["threshold"]
     return pd.DataFrame(

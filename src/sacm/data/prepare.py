@@ -83,22 +83,29 @@ def too_short(data: ForecastingData, split: str, *, input_len: int, horizon: int
 
 
 def classification_windows(
-    data: ClassificationData, *, validation: float = 0.2, seed: int = 42
+    data: ClassificationData,
+    *,
+    validation: float = 0.2,
+    seed: int = 42,
+    scaler: ChannelScaler | None = None,
 ) -> SplitWindows[LabelledWindows]:
-    """Cases for training, validation (a share of the training cases) and testing."""
+    """Cases for training, validation (a share of the training cases) and testing.
+
+    `scaler` overrides the one fitted on the training cases.
+    """
     train, val = data.validation_split(validation, seed=seed)
     columns = data.X_train[train].transpose(0, 2, 1).reshape(-1, data.channels)
-    scaler = ChannelScaler.fit([columns])
+    fitted = scaler or ChannelScaler.fit([columns])
     codes_train, codes_test = data.encode(data.y_train), data.encode(data.y_test)
 
     def training(cases: np.ndarray) -> LabelledWindows:
         return LabelledWindows(
-            data.X_train, data.lengths_train, codes_train, cases=cases, scaler=scaler
+            data.X_train, data.lengths_train, codes_train, cases=cases, scaler=fitted
         )
 
     everything = np.arange(len(data.X_test))
     test = LabelledWindows(
-        data.X_test, data.lengths_test, codes_test, cases=everything, scaler=scaler
+        data.X_test, data.lengths_test, codes_test, cases=everything, scaler=fitted
     )
     return SplitWindows(training(train), training(val), test)
 
@@ -111,19 +118,21 @@ def anomaly_windows(
     eval_stride: int | None = None,
     validation: float = 0.2,
     held_out: Literal["tail", "each"] = "tail",
+    scaler: ChannelScaler | None = None,
 ) -> SplitWindows[TelemetryWindows]:
     """Windows of `length` steps that never cross a machine or channel border.
 
     The last `validation` share of the training rows is for validation: of the whole array
     (`held_out="tail"`) or of each segment (`"each"`). `eval_stride` is that of validation and test
     windows (default: `stride`); a last window ends with each of their segments, so that every step
-    is scored. Test segments shorter than a window are refused.
+    is scored. Test segments shorter than a window are refused. `scaler` overrides the one fitted on
+    the training rows.
     """
     eval_stride = stride if eval_stride is None else eval_stride
     check_positive(length=length, stride=stride, eval_stride=eval_stride)
     train, val = training_ranges(data, validation, held_out=held_out)
-    scaler = ChannelScaler.fit(data.train[rows.start : rows.stop] for rows in train)
-    rows, test_rows = Series(data.train, scaler), Series(data.test, scaler)
+    fitted = scaler or ChannelScaler.fit(data.train[rows.start : rows.stop] for rows in train)
+    rows, test_rows = Series(data.train, fitted), Series(data.test, fitted)
     for segment in data.segments:
         if 0 < len(segment.test) < length:
             raise DataError(
@@ -140,9 +149,9 @@ def anomaly_windows(
     val_starts = covering(val, length, eval_stride)
     test_starts = covering([segment.test for segment in data.segments], length, eval_stride)
     return SplitWindows(
-        TelemetryWindows(rows, starts, length=length, scaler=scaler),
-        TelemetryWindows(rows, val_starts, length=length, scaler=scaler),
-        TelemetryWindows(test_rows, test_starts, length=length, scaler=scaler),
+        TelemetryWindows(rows, starts, length=length, scaler=fitted),
+        TelemetryWindows(rows, val_starts, length=length, scaler=fitted),
+        TelemetryWindows(test_rows, test_starts, length=length, scaler=fitted),
     )
 
 

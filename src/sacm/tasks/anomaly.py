@@ -14,6 +14,7 @@ from sacm.data.batches import WindowBatches
 from sacm.data.containers import AnomalyData
 from sacm.data.overlap import OverlapMean
 from sacm.data.prepare import SplitWindows, anomaly_windows
+from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import TelemetryWindows
 from sacm.errors import SACMError
 from sacm.metrics.anomaly import evaluate
@@ -41,13 +42,16 @@ class Anomaly(Task[AnomalyData]):
             }
         )
 
-    def windows(self, settings: RunSettings, data: AnomalyData) -> SplitWindows[Any]:
+    def windows(
+        self, settings: RunSettings, data: AnomalyData, *, scaler: ChannelScaler | None = None
+    ) -> SplitWindows[Any]:
         assert settings.input_len
         return anomaly_windows(
             data,
             length=settings.input_len,
             stride=settings.stride,
             eval_stride=min(settings.stride, settings.input_len),  # every step must be scored
+            scaler=scaler,
         )
 
     def build(self, settings: RunSettings, data: AnomalyData) -> Backbone:

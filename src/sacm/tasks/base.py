@@ -44,8 +44,10 @@ class Task(ABC, Generic[DataKind]):
         """The settings with every None filled in by the preset."""
 
     @abstractmethod
-    def windows(self, settings: RunSettings, data: DataKind) -> SplitWindows[Any]:
-        """Training, validation and test windows; scaled by the training part."""
+    def windows(
+        self, settings: RunSettings, data: DataKind, *, scaler: ChannelScaler | None = None
+    ) -> SplitWindows[Any]:
+        """Training, validation and test windows; scaled by the training part, or by `scaler`."""
 
     @abstractmethod
     def build(self, settings: RunSettings, data: DataKind) -> Backbone:

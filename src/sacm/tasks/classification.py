@@ -12,6 +12,7 @@ from sacm.backbones.registry import build
 from sacm.data.batches import WindowBatches
 from sacm.data.containers import ClassificationData
 from sacm.data.prepare import SplitWindows, classification_windows
+from sacm.data.scaling import ChannelScaler
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
 from sacm.strategies.base import Strategy, StrategyRun
@@ -44,8 +45,14 @@ class Classification(Task[ClassificationData]):
             }
         )
 
-    def windows(self, settings: RunSettings, data: ClassificationData) -> SplitWindows[Any]:
-        return classification_windows(data)
+    def windows(
+        self,
+        settings: RunSettings,
+        data: ClassificationData,
+        *,
+        scaler: ChannelScaler | None = None,
+    ) -> SplitWindows[Any]:
+        return classification_windows(data, scaler=scaler)
 
     def build(self, settings: RunSettings, data: ClassificationData) -> Backbone:
         if len(data.classes) < 2:

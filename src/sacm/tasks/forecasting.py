@@ -13,6 +13,7 @@ from sacm.data.calendar import calendar_sizes
 from sacm.data.catalogue import names
 from sacm.data.containers import ForecastingData
 from sacm.data.prepare import SplitWindows, forecasting_windows
+from sacm.data.scaling import ChannelScaler
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (
@@ -59,7 +60,9 @@ class Forecasting(Task[ForecastingData]):
             }
         )
 
-    def windows(self, settings: RunSettings, data: ForecastingData) -> SplitWindows[Any]:
+    def windows(
+        self, settings: RunSettings, data: ForecastingData, *, scaler: ChannelScaler | None = None
+    ) -> SplitWindows[Any]:
         sizes = settings.sizes()
         if settings.train_fraction < 1:
             data = data.with_training_fraction(settings.train_fraction, **sizes)
@@ -68,6 +71,7 @@ class Forecasting(Task[ForecastingData]):
             input_len=sizes["input_len"],
             horizon=sizes["horizon"],
             stamps=_uses_calendar(settings, data),
+            scaler=scaler,
             stride=settings.stride,
         )
 
