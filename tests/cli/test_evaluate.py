@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 
@@ -45,3 +46,13 @@ def test_changed_data_are_scaled_as_the_run_was(
         error = run.load_model(data)(batch.x) - batch.y
     assert found["test"]["mae"] == pytest.approx(float(error.abs().mean()), rel=1e-5)
     assert found["test"]["mae"] > 1.2 * run.row["mae"]
+
+
+def test_columns_in_another_order_are_refused(
+    sacm: Command, example: Example, tmp_path: Path
+) -> None:
+    run = with_other_data(example, tmp_path / "run")
+    pd.read_csv("other.csv")[["date", "heat", "load"]].to_csv("other.csv", index=False)
+    outcome = sacm("evaluate", run)
+    assert outcome.code == 2
+    assert "other.csv has the columns heat, load but load, heat were trained on" in outcome.err

@@ -53,14 +53,80 @@ def test_new_history_and_a_file(sacm: Command, example: Example, name: str) -> N
     assert table["load"].between(30, 70).all()
 
 
-def test_run_from_elsewhere(sacm: Command, example: Example, tmp_path: Path) -> None:
-    """The training file is not needed to forecast from another."""
-    run = tmp_path / "run"
-    shutil.copytree(example.forecasting, run)
-    config = json.loads((run / "config.json").read_text())
-    (run / "config.json").write_text(json.dumps({**config, "data": "far/away.csv"}))
-    expected = sacm("predict", example.forecasting).out
-    assert sacm("predict", run, "--data", example.series).out == expected
+def moved(run: Path, folder: Path, *, recorded: bool = True) -> Path:
+    """A run whose training data are not at hand; `recorded` says whether it remembers them."""
+    shutil.copytree(run, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "data": "far/away.csv"}))
+    if not recorded:
+        (folder / "data.json").unlink()
+    return folder
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("task", ["forecasting", "anomaly"])
+def test_run_from_elsewhere(
+    sacm: Command, example: Example, tmp_path: Path, task: str, recorded: bool
+) -> None:
+    """The training file is not needed to predict from another."""
+    original = getattr(example, task)
+    data = {"forecasting": example.series, "anomaly": example.telemetry}[task]
+    run = moved(original, tmp_path / "run", recorded=recorded)
+    assert sacm("predict", run, "--data", data).out == sacm("predict", original).out
+
+
+@pytest.mark.parametrize("task", ["forecasting", "anomaly"])
+def test_columns_are_known_by_name_far_from_the_training_file(
+    sacm: Command, example: Example, tmp_path: Path, task: str
+) -> None:
+    original = getattr(example, task)
+    run = moved(original, tmp_path / "run")
+    table = pd.read_csv(example.series)
+    table[["heat", "date", "load"]].to_csv("swapped.csv", index=False)
+    assert sacm("predict", run, "--data", "swapped.csv").out == sacm("predict", original).out
+    table.rename(columns={"heat": "head"}).to_csv("renamed.csv", index=False)
+    outcome = sacm("predict", run, "--data", "renamed.csv")
+    assert outcome.code == 2
+    assert "renamed.csv has no column 'heat'; it has load, head" in outcome.err
+
+
+def test_another_time_step_is_refused_far_from_the_training_file(
+    sacm: Command, example: Example, tmp_path: Path
+) -> None:
+    run = moved(example.forecasting, tmp_path / "run")
+    pd.read_csv(example.series)[::2].to_csv("coarse.csv", index=False)
+    outcome = sacm("predict", run, "--data", "coarse.csv")
+    assert outcome.code == 2
+    assert "has a time step of '2h' but 'h' was trained on" in outcome.err
+
+
+def test_cases_are_classified_far_from_the_training_file(
+    sacm: Command, example: Example, tmp_path: Path
+) -> None:
+    run = moved(example.classification, tmp_path / "run")
+    outcome = sacm("predict", run, "--data", example.cases)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out == sacm("predict", example.classification).out
+    shutil.copytree(example.classification, tmp_path / "old")
+    (tmp_path / "old" / "data.json").unlink()
+    assert sacm("predict", tmp_path / "old").out == outcome.out
+
+
+def test_a_calendar_is_used_as_in_training(sacm: Command, example: Example) -> None:
+    values = pd.read_csv(example.series)[["load", "heat"]].to_numpy()
+    np.save("series.npy", values)
+    sizes = ("--input-len", 12, "--horizon", 4, "--size", "small", "--epochs", 1)
+    runs = {}
+    for data in (example.series, Path("series.npy")):
+        trained = sacm("train", "forecasting", "--backbone", "TimesNet", "--data", data, *sizes)
+        assert trained.code == 0, trained.err
+        runs[data.suffix] = trained.out.split("run: ")[1].strip()
+    stamped = sacm("predict", runs[".npy"], "--data", example.series)
+    assert stamped.code == 0, stamped.err
+    assert "2024-01-13 12:00" in stamped.out
+    refused = sacm("predict", runs[".csv"], "--data", "series.npy")
+    assert refused.code == 2
+    assert "series.npy has no timestamps" in refused.err
 
 
 def test_classes_of_cases(sacm: Command, example: Example) -> None:

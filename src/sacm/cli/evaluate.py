@@ -39,11 +39,14 @@ def evaluate_again(run: Run) -> tuple[dict[str, Any], bool]:
     from sacm.cli.runs import users_to_mend
     from sacm.data import fingerprint
     from sacm.errors import DataError
+    from sacm.training.data_record import check_columns
     from sacm.training.files import read_json
 
     with users_to_mend():
         data = run.load_data()
         environment = read_json(run.folder / "environment.json")
+        if run.data_record is not None and run.data_record.columns is not None:
+            check_columns(run.settings.data, data.columns, run.data_record.columns)
         model = run.load_model(data)
     windows = run.task.windows(run.settings, data, scaler=run.scaler)
     if not len(windows.test):

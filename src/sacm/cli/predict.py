@@ -75,14 +75,19 @@ def forecasts(run: Run, source: str) -> pd.DataFrame:
             f"{source} has {reading.data.channels} columns of values but the run was trained on "
             f"{run.scaler.channels}."
         )
-    stamped = reading.data.timestamps is not None
+    record, stamped = run.data_record, reading.data.timestamps is not None
+    trained_stamped = stamped if record is None else record.stamped
+    calendar = trained_stamped and takes_calendar(run.settings.backbone)
+    if calendar and not stamped:
+        raise DataError(f"{source} has no timestamps, but the run was trained with a calendar.")
+    built_for = reading.data if calendar else replace(reading.data, timestamps=None)
     forecast = forecast_ahead(
-        run.load_model(reading.data),
+        run.load_model(built_for),
         reading.data,
         settings=run.settings,
         strategy=run.strategy,
         scaler=run.scaler,
-        calendar=stamped and takes_calendar(run.settings.backbone),
+        calendar=calendar,
     )
     form = replace(reading.form, kind="pandas", flat=False, indexed=False)
     frame: pd.DataFrame = form.give(
@@ -98,21 +103,23 @@ def forecasts(run: Run, source: str) -> pd.DataFrame:
 
 
 def history(run: Run, source: str) -> Reading:
-    """What to forecast from, with the columns of the training data where those are at hand."""
+    """What to forecast from, with the columns of the training data where those are known."""
     from sacm.cli.runs import names_file
     from sacm.data import load
-    from sacm.estimators.reading import read, read_history
+    from sacm.estimators.reading import read, read_history, without_rows
 
-    def reading_of(name: str) -> Reading:
-        return read(Path(name) if names_file(name) else load(name))
+    def found(name: str) -> Any:
+        return Path(name) if names_file(name) else load(name)
 
+    if run.data_record is not None:
+        return read_history(found(source), without_rows(run.data_record, run.scaler.channels))
     if source == run.settings.data:
-        return reading_of(source)
+        return read(found(source))
     try:
-        trained = reading_of(run.settings.data)
+        trained = read(found(run.settings.data))
     except SACMError:  # trained on another machine
-        return reading_of(source)
-    return read_history(Path(source) if names_file(source) else load(source), trained)
+        return read(found(source))
+    return read_history(found(source), trained)
 
 
 def classes(run: Run, source: str) -> pd.DataFrame:
@@ -122,9 +129,16 @@ def classes(run: Run, source: str) -> pd.DataFrame:
     from sacm.cli.runs import names_file
     from sacm.data.cases import read_case_file
     from sacm.data.load import resolve
-    from sacm.estimators.cases import case_windows, class_probabilities
+    from sacm.estimators.cases import case_windows, class_probabilities, without_cases
 
-    trained: Any = run.load_data()
+    length = run.settings.input_len
+    assert length is not None
+    trained: Any
+    if run.data_record is None:
+        trained = run.load_data()
+    else:
+        known = run.data_record.classes
+        trained = without_cases(known, channels=run.scaler.channels, length=length)
     if source == run.settings.data or not names_file(source):
         data: Any = resolve(source, task="classification")
         cases = data.X_test if len(data.X_test) else data.X_train
@@ -132,7 +146,7 @@ def classes(run: Run, source: str) -> pd.DataFrame:
         arrays = read_case_file(Path(source), None)
         whole = source.endswith(".ts") or not len(arrays["X_test"])
         cases = arrays["X_train" if whole else "X_test"]
-    windows = case_windows(cases, scaler=run.scaler, length=trained.length)
+    windows = case_windows(cases, scaler=run.scaler, length=length)
     probabilities = class_probabilities(run.load_model(trained), windows, run.strategy)
     frame = pd.DataFrame(probabilities, columns=[f"p_{name}" for name in trained.classes])
     best = [trained.classes[place] for place in probabilities.argmax(axis=1)]
@@ -150,9 +164,11 @@ def alarms(run: Run, source: str) -> pd.DataFrame:
     from sacm.data.load import resolve
     from sacm.estimators.rows import read_rows, row_scores, without_rows
     from sacm.tasks.anomaly import flag, step_scores
+    from sacm.training.data_record import check_columns
 
+    columns = trained_columns(run)
     if names_file(source):
-        rows = read_rows(Path(source), columns=trained_columns(run), missing="interpolate")
+        rows = read_rows(Path(source), columns=columns, missing="interpolate")
         show_notes(rows.notes)
         scores = row_scores(
             run.load_model(without_rows(run.scaler.channels)),
@@ -163,6 +179,8 @@ def alarms(run: Run, source: str) -> pd.DataFrame:
         )
     else:
         data: Any = resolve(source, task="anomaly")
+        if columns is not None:
+            check_columns(source, data.columns, columns)
         windows = run.task.windows(run.settings, data, scaler=run.scaler)
         scores = step_scores(run.load_model(data), windows.test, run.settings, run.strategy)
     threshold = run.metrics["report"]["threshold"]
@@ -177,10 +195,12 @@ def alarms(run: Run, source: str) -> pd.DataFrame:
 
 
 def trained_columns(run: Run) -> tuple[str, ...] | None:
-    """The columns of the training file; None if it has no names or is not at hand."""
+    """The columns of the training data; None if they have no names or are not known."""
     from sacm.cli.runs import names_file
     from sacm.estimators.rows import read_rows
 
+    if run.data_record is not None:
+        return run.data_record.columns
     if not names_file(run.settings.data):
         return None
     try:

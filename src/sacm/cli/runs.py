@@ -36,7 +36,7 @@ def open_run(folder: Path) -> Run:
             run = Run.open(folder)
             if not run.finished:
                 raise ArgumentError(f"{folder} is not finished: run the same training again.")
-            _ = run.settings, run.scaler, run.metrics  # read now, to complain now
+            _ = run.settings, run.scaler, run.metrics, run.data_record  # read now, to complain now
         except (ValidationError, KeyError, TypeError):
             raise ArgumentError(f"{folder} is damaged: train it again.") from None
     return run

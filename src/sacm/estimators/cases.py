@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from sacm.backbones.base import Backbone
 from sacm.data.batches import WindowBatches
 from sacm.data.cases import as_cases
+from sacm.data.containers import ClassificationData
 from sacm.data.missing import fill_cases
 from sacm.data.scaling import ChannelScaler
 from sacm.data.ts_format import pad
@@ -44,6 +46,22 @@ def case_windows(
     fill_cases(padded, lengths, "data")
     codes = np.zeros(len(cases), dtype=np.int64) if codes is None else codes
     return LabelledWindows(padded, lengths, codes, cases=np.arange(len(cases)), scaler=scaler)
+
+
+def without_cases(classes: Sequence[Any], *, channels: int, length: int) -> ClassificationData:
+    """A container that says what a network is to be built for, and no more."""
+    nothing = np.empty((0, channels, length), dtype=np.float32)
+    none = np.empty(0, dtype=np.int64)
+    return ClassificationData(
+        name="data",
+        X_train=nothing,
+        y_train=none,
+        X_test=nothing,
+        y_test=none,
+        lengths_train=none,
+        lengths_test=none,
+        classes=tuple(classes),
+    )
 
 
 def class_logits(model: Backbone, windows: LabelledWindows, strategy: Strategy) -> torch.Tensor:

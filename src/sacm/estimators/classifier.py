@@ -15,7 +15,13 @@ from sacm.data.cases import classification_data
 from sacm.data.containers import ClassificationData
 from sacm.errors import ArgumentError, DataError
 from sacm.estimators.base import Estimator, warn_of
-from sacm.estimators.cases import as_array, case_windows, class_logits, class_probabilities
+from sacm.estimators.cases import (
+    as_array,
+    case_windows,
+    class_logits,
+    class_probabilities,
+    without_cases,
+)
 from sacm.metrics.classification import ClassificationAccumulator
 from sacm.tasks.settings import TaskName
 
@@ -122,17 +128,8 @@ class Classifier(ClassifierMixin, Estimator):
         self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]
     ) -> ClassificationData:
         self.classes_ = np.array(values["classes"], dtype=values["label_type"])
-        nothing = np.empty((0, values["channels"], values["length"]), dtype=np.float32)
-        none = np.empty(0, dtype=np.int64)
-        return ClassificationData(
-            name="data",
-            X_train=nothing,
-            y_train=none,
-            X_test=nothing,
-            y_test=none,
-            lengths_train=none,
-            lengths_test=none,
-            classes=tuple(str(name) for name in values["classes"]),
+        return without_cases(
+            values["classes"], channels=values["channels"], length=values["length"]
         )
 
 

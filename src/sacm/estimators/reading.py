@@ -17,6 +17,7 @@ from sacm.data.series import LONG_COLUMNS, forecasting_data, load_source, take_t
 from sacm.data.splits import Splits
 from sacm.errors import DataError
 from sacm.estimators.forms import Form, Kind
+from sacm.training.data_record import DataRecord, check_columns, positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,12 +81,22 @@ def read_history(
     data = history.data
     if history.form.long and set(data.columns) == set(trained.columns):
         data = in_order(data, trained.columns)
-    if named and history.form.kind not in ("array", "tensor") and data.columns != trained.columns:
-        raise DataError(
-            f"{data.name} has the columns {', '.join(data.columns)} but "
-            f"{', '.join(trained.columns)} were trained on."
-        )
+    if named and history.form.kind not in ("array", "tensor"):
+        check_columns(data.name, data.columns, trained.columns)
     return Reading(on_trained_grid(data, trained), history.form)
+
+
+def without_rows(record: DataRecord, channels: int) -> Reading:
+    """What `read_history` needs of data that were trained on and are not at hand."""
+    named = record.columns is not None
+    data = ForecastingData(
+        name="data",
+        values=np.empty((0, channels), dtype=np.float32),
+        columns=record.columns or positions(channels),
+        splits=Splits(range(0), range(0), range(0)),
+        frequency=record.frequency,
+    )
+    return Reading(data, Form("pandas" if named else "array"))
 
 
 def in_order(data: ForecastingData, columns: Sequence[str]) -> ForecastingData:

@@ -1,6 +1,7 @@
 """A run on disk: a folder with everything needed to know it, repeat it and use its model.
 
 config.json       the settings, complete
+data.json         what the use of the network needs to know of the data: columns, classes …
 environment.json  versions, machine, git state, data fingerprint
 history.csv       one row an epoch: losses, validation, rates, seconds
 best.safetensors  weights of the chosen epoch (with the modulator's scalars)
@@ -28,6 +29,7 @@ from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import Task
 from sacm.tasks.settings import RunSettings
+from sacm.training.data_record import DataRecord
 from sacm.training.files import read_json, read_weights
 
 DEFAULT_FOLDER = Path("runs")
@@ -93,6 +95,12 @@ class Run:
     def scaler(self) -> ChannelScaler:
         """What the training windows were scaled by."""
         return ChannelScaler.from_dict(read_json(self.folder / "scaler.json"))
+
+    @cached_property
+    def data_record(self) -> DataRecord | None:
+        """What is known of its data without them; None for runs older than the record."""
+        path = self.folder / "data.json"
+        return DataRecord.from_dict(read_json(path)) if path.exists() else None
 
     def load_data(self) -> AnyData:
         """The data it was trained on."""

@@ -24,6 +24,7 @@ from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
 from sacm.tasks.settings import RunSettings
+from sacm.training.data_record import DataRecord
 from sacm.training.environment import environment
 from sacm.training.files import (
     read_state,
@@ -64,6 +65,7 @@ def train(
     fabric.launch()
     if fabric.is_global_zero:
         write_json(run.folder / "config.json", settings.model_dump())
+        write_json(run.folder / "data.json", DataRecord.of(data).to_dict())
         write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
     try:
         Training(run, settings, task, data, fabric, show=hardware.show_progress).run()
