@@ -27,6 +27,7 @@ WRONG = [
     (TRAIN + "--horizon 5000", "a window needs"),
     (TRAIN + "--input-len 0", "input_len = 0"),
     (TRAIN + "--lr -0.1", "learning_rate = -0.1"),
+    (TRAIN + "--lr inf", "learning_rate = inf: input should be a finite number"),
     (TRAIN + "--epochs 0", "epochs = 0"),
     (TRAIN + "--size huge", "size = 'huge'"),
     (TRAIN + "--select luck", "select = 'luck'"),
@@ -41,6 +42,7 @@ WRONG = [
     (TRAIN + "--precision 8", "precision = '8'"),
     (TRAIN + "--set widht=8", "has no setting 'widht'"),
     (TRAIN + "--set width=wide", "--set width=wide: expected a value like"),
+    (TRAIN + "--set width=Infinity", "--set width=Infinity: expected a finite number"),
     (TRAIN + "--set width", "--set takes key=value"),
     (TRAIN + "--set dropout=1.5", "dropout must be in [0, 1)"),
     (TRAIN + "--runs {series}/inside", "cannot be made: Not a directory"),
@@ -53,6 +55,7 @@ WRONG = [
     ("train forecasting --data empty.csv", "is empty"),
     ("train forecasting --data text.csv", "row 4 of column 'load' holds 'many'"),
     ("train forecasting --data short.csv", "too few"),
+    ("train forecasting --data eight.csv", "no validation windows to choose by: use more data"),
     ("train forecasting --data binary.csv", "not a text file"),
     ("train classification --data {series}", "cases are read from .ts or .npz files"),
     ("train classification --data Synth-12", "is a data set for forecasting"),
@@ -97,6 +100,7 @@ def bad_files(sacm: Command, example: Example, tmp_path: Path) -> None:
     )
     table[:2].to_csv(tmp_path / "short.csv", index=False)
     table[:5].to_csv(tmp_path / "few.csv", index=False)
+    table[:8].to_csv(tmp_path / "eight.csv", index=False)
     table.rename(columns={"load": "laod"}).to_csv(tmp_path / "renamed.csv", index=False)
     (tmp_path / "empty.csv").touch()
     (tmp_path / "binary.csv").write_bytes(bytes(range(256)))

@@ -49,6 +49,9 @@ def test_kind_and_shape_of_the_input_stay():
     tensor = torch.randn(3, 50, 2)
     assert corrupt(tensor, "gaussian", 0.1).shape == tensor.shape
     assert corrupt(tensor, "gaussian", 0.1).dtype == torch.float32
+    rough = corrupt(tensor.bfloat16(), "gaussian", 0.1)
+    assert rough.dtype == torch.bfloat16
+    assert (rough != tensor.bfloat16()).any()
     assert corrupt(np.arange(20), "missing", 0.1).shape == (20,)
     assert corrupt(np.ones(9, np.float32), "gaussian", 0.1).dtype == np.float32
 
@@ -65,5 +68,12 @@ def test_bad_arguments():
         corrupt(X, "salt", 0.1)
     with pytest.raises(ArgumentError, match=r"missing must be in 0 … 1, got 1.5"):
         corrupt(X, "missing", 1.5)
+    with pytest.raises(ArgumentError, match="a tensor or ForecastingData, not list"):
+        corrupt([1.0, 2.0])
+    for nothing in (np.array(1.0), torch.tensor(1.0)):
+        with pytest.raises(ArgumentError, match=r"needs numbers \[T\] or \[..., C\], got float"):
+            corrupt(nothing)
+    with pytest.raises(ArgumentError, match="needs numbers"):
+        corrupt(np.array(["a", "b"]))
     with pytest.raises(ArgumentError, match="layered needs a series"):
         corrupt(torch.randn(2, 30, 1), "layered", 0.3)

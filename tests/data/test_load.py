@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sacm.data
-from sacm.data.load import inventory, resolve
+from sacm.data.load import inventory, names_file, resolve
 from sacm.errors import ArgumentError, DataError
 
 from .sources import layouts
@@ -28,6 +28,7 @@ def test_sacm_data_comes_before_the_cache(tmp_path: Path, monkeypatch, own_cache
     ("name", "level"), [("Synth-12", 0.5), ("synth12", 0.5), ("Synth-12@0.3", 0.3)]
 )
 def test_synth12_by_name(name, level):
+    assert not names_file(name)
     np.testing.assert_array_equal(sacm.data.load(name).values, sacm.data.synth12(level).values)
 
 

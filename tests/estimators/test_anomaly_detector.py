@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -129,5 +130,10 @@ def test_undefined_score_and_wrong_parameters(fitted: AnomalyDetector) -> None:
         fitted.score(waves(), np.zeros(160))
     with pytest.raises(ArgumentError, match="score = 'nativ'"):
         small(score_kind="nativ").fit(waves())
-    with pytest.raises(ArgumentError, match="quantile must lie between 0 and 1"):
-        small(quantile=2.0, epochs=1).fit(waves())
+
+
+@pytest.mark.parametrize("quantile", [95, 0, "high"])
+def test_a_wrong_quantile_is_refused_before_training(tmp_path: Path, quantile: Any) -> None:
+    with pytest.raises(ArgumentError, match="quantile must be between 0 and 1, got"):
+        small(quantile=quantile, folder=tmp_path).fit(waves())
+    assert not list(tmp_path.iterdir())

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score, log_loss
 from sklearn.model_selection import cross_val_score
 
@@ -128,3 +129,16 @@ def test_unknown_label_in_evaluation(fitted: Classifier) -> None:
     X, _ = labelled()
     with pytest.raises(DataError, match="'other' is not among the classes"):
         fitted.evaluate(X, ["other"] * 24)
+
+
+def test_labels_that_do_not_fit_the_cases(fitted: Classifier) -> None:
+    X, y = labelled()
+    with pytest.raises(DataError, match=r"24 new cases but labels \[23\]"):
+        fitted.evaluate(X, y[:-1])
+    with pytest.raises(ArgumentError, match=r"labels y must be \[N\], got \[24, 1\]"):
+        fitted.evaluate(X, y[:, None])
+
+
+def test_tensors_of_any_precision(fitted: Classifier) -> None:
+    X = torch.from_numpy(labelled()[0]).bfloat16()
+    np.testing.assert_array_equal(fitted.predict_proba(X), fitted.predict_proba(X.float().numpy()))

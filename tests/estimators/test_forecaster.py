@@ -91,6 +91,8 @@ def test_short_training_data_are_refused() -> None:
         small().fit(frame(40))
     with pytest.raises(ArgumentError, match="validation must be between 0 and 1"):
         small(validation=1.5).fit(frame())
+    with pytest.raises(ArgumentError, match="validation must be between 0 and 1, got 'a'"):
+        small(validation="a").fit(frame())
 
 
 def test_gaps_are_filled_and_said_so(fitted: Forecaster) -> None:

@@ -8,7 +8,7 @@ import torch
 from sacm.errors import ArgumentError
 from sacm.strategies import parse
 from sacm.strategies.linear_estimator import LinearEstimator
-from sacm.strategies.selective import ResidualSpread, SelectiveRun
+from sacm.strategies.selective import ResidualSpread, SelectiveRun, quantile
 
 from .cases import Net, batches, context
 
@@ -25,6 +25,16 @@ def test_the_uncertainty_mask_leaves_out_the_most_variable_steps() -> None:
     kept = spread.keep(torch.arange(20).view(1, -1))
     assert kept is not None
     assert (~kept).flatten().nonzero().flatten().tolist() == [4, 11]
+
+
+@pytest.mark.parametrize("count", [1, 2, 11, 1000, 4097])
+def test_the_quantile_is_torchs_without_its_limit(count: int) -> None:
+    values = torch.rand(count, generator=torch.Generator().manual_seed(count))
+    for q in (0.1, 0.5, 0.9):
+        assert torch.equal(quantile(values, q), torch.quantile(values, q))
+    many = torch.zeros(2**24 + 1)
+    many[-(2**22) :] = 1  # a quarter
+    assert (quantile(many, 0.7), quantile(many, 0.8)) == (0, 1)
 
 
 def test_the_anomaly_mask_leaves_out_where_the_model_wins_by_most() -> None:

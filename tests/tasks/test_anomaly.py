@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from sacm.errors import SACMError
 from sacm.tasks.anomaly import fit_threshold, step_scores
 from tests.training.cases import make_data, small_run
 
@@ -37,3 +38,12 @@ def test_the_score_of_a_step_is_the_mean_over_the_windows_that_cover_it(tmp_path
             count[start : start + 20] += 1
     assert (count > 0).all()
     np.testing.assert_allclose(found, total / count, rtol=1e-4, atol=1e-7)
+
+
+def test_scores_that_are_not_finite_make_no_threshold(tmp_path: Path) -> None:
+    run = small_run("anomaly", tmp_path, epochs=1)
+    data = make_data("anomaly")
+    data.train[-10] = 1e20
+    windows = run.task.windows(run.settings, data)
+    with pytest.raises(SACMError, match="the anomaly score of row"):
+        fit_threshold(run.load_model(data), windows, run.settings, run.strategy)

@@ -12,6 +12,8 @@ from tests.training.cases import make_settings
     ("changes", "message"),
     [
         ({"learning_rate": -1}, "learning_rate"),
+        ({"learning_rate": float("inf")}, "learning_rate = inf: input should be a finite number"),
+        ({"weight_decay": float("nan")}, "weight_decay = nan: input should be a finite number"),
         ({"epochs": 0}, "epochs"),
         ({"size": "huge"}, "size"),
         ({"backbone": "PatchTSTT"}, "Did you mean 'PatchTST'"),

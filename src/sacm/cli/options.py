@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -117,6 +118,8 @@ def as_like(key: str, text: str, default: Any) -> Any:
         value = json.loads(text)
     except json.JSONDecodeError:
         value = text
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ArgumentError(f"--set {key}={text}: expected a finite number.")
     if isinstance(default, tuple) and isinstance(value, list):
         return tuple(value)
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):

@@ -104,8 +104,8 @@ def forecasts(run: Run, source: str) -> pd.DataFrame:
 
 def history(run: Run, source: str) -> Reading:
     """What to forecast from, with the columns of the training data where those are known."""
-    from sacm.cli.runs import names_file
     from sacm.data import load
+    from sacm.data.load import names_file
     from sacm.estimators.reading import read, read_history, without_rows
 
     def found(name: str) -> Any:
@@ -126,9 +126,8 @@ def classes(run: Run, source: str) -> pd.DataFrame:
     """The class of every case, with the probability of each."""
     import pandas as pd
 
-    from sacm.cli.runs import names_file
     from sacm.data.cases import read_case_file
-    from sacm.data.load import resolve
+    from sacm.data.load import names_file, resolve
     from sacm.estimators.cases import case_windows, class_probabilities, without_cases
 
     length = run.settings.input_len
@@ -160,8 +159,7 @@ def alarms(run: Run, source: str) -> pd.DataFrame:
     import pandas as pd
 
     from sacm.cli.output import show_notes
-    from sacm.cli.runs import names_file
-    from sacm.data.load import resolve
+    from sacm.data.load import names_file, resolve
     from sacm.estimators.rows import read_rows, row_scores, without_rows
     from sacm.tasks.anomaly import flag, step_scores
     from sacm.training.data_record import check_columns
@@ -196,7 +194,7 @@ def alarms(run: Run, source: str) -> pd.DataFrame:
 
 def trained_columns(run: Run) -> tuple[str, ...] | None:
     """The columns of the training data; None if they have no names or are not known."""
-    from sacm.cli.runs import names_file
+    from sacm.data.load import names_file
     from sacm.estimators.rows import read_rows
 
     if run.data_record is not None:

@@ -52,12 +52,6 @@ def check_writable(folder: Path) -> None:
         raise ArgumentError(f"{folder} cannot be written to: permission denied.")
 
 
-def names_file(source: str) -> bool:
-    """Whether `source` means a file rather than a data set of the catalogue."""
-    path = Path(source)
-    return path.exists() or bool(path.suffix) or len(path.parts) > 1
-
-
 def write_file(path: Path, write: Callable[[Path], Any]) -> None:
     """Write a file of results, whole or not at all."""
     from sacm.training.files import write_atomically

@@ -67,8 +67,8 @@ class Scored(NamedTuple):
 
 def read_values(file: str) -> ForecastingData:
     """The series in a file, or in a data set of the catalogue."""
-    from sacm.cli.runs import names_file
     from sacm.data import load
+    from sacm.data.load import names_file
     from sacm.estimators.reading import read
 
     data: Any = read(Path(file)).data if names_file(file) else load(file)

@@ -13,6 +13,7 @@ from sacm.data.missing import fill_cases
 from sacm.data.numeric import LARGEST
 from sacm.data.sources.archive import Arrays, read_archive
 from sacm.data.sources.uea import case_arrays
+from sacm.data.tensors import as_numpy
 from sacm.data.ts_format import Cases, read_ts
 from sacm.errors import DataError
 
@@ -78,7 +79,7 @@ def as_cases(X: Any, y: Any, label: str, part: str) -> Cases:
     if y is None:
         raise DataError(f"{label}: the {part} cases have no labels y.")
     if isinstance(X, Tensor):
-        X = X.detach().cpu().numpy()
+        X = as_numpy(X)
     listed = [as_case(case, f"{label}: {part} case {i + 1}") for i, case in enumerate(X)]
     labels = np.asarray(y)
     if not listed:

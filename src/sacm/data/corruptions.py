@@ -11,6 +11,7 @@ from torch import Tensor
 
 from sacm.data.containers import ForecastingData
 from sacm.data.synth12 import SEED_STEP, layered
+from sacm.data.tensors import as_numpy
 from sacm.errors import ArgumentError
 
 Corruption = Literal["gaussian", "student_t", "missing", "layered"]
@@ -41,12 +42,25 @@ def corrupt(
         worse = corrupt(x.values, kind, level, seed=seed)
         return replace(x, values=worse, targets=x.clean)
     if isinstance(x, Tensor):
-        array = corrupt(x.detach().cpu().numpy(), kind, level, seed=seed)
-        return torch.from_numpy(array).to(x.device)
+        worse = torch.from_numpy(corrupt(as_numpy(x), kind, level, seed=seed)).to(x.device)
+        return worse.to(x.dtype) if x.is_floating_point() else worse
+    check_array(x)
     array = np.asarray(x, dtype=np.float64)
     channels = array if array.ndim > 1 else array[:, None]
     result = corrupt_channels(channels, kind, level, seed=seed).reshape(array.shape)
     return result.astype(x.dtype if np.issubdtype(x.dtype, np.floating) else np.float64)
+
+
+def check_array(x: object) -> None:
+    """Refuse what has no channels of numbers."""
+    if not isinstance(x, np.ndarray):
+        raise ArgumentError(
+            f"corrupt takes an array, a tensor or ForecastingData, not {type(x).__name__}."
+        )
+    if x.dtype.kind not in "fiub" or x.ndim == 0:
+        raise ArgumentError(
+            f"corrupt needs numbers [T] or [..., C], got {x.dtype} of shape {list(x.shape)}."
+        )
 
 
 def corrupt_channels(x: np.ndarray, kind: Corruption, level: float, *, seed: int) -> np.ndarray:

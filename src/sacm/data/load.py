@@ -92,9 +92,9 @@ def inventory(task: str | None = None) -> list[Presence]:
 
 def synthetic(name: str) -> ForecastingData | None:
     """Synth-12 if `name` asks for it."""
-    base, _, level = name.partition("@")
-    if base.lower().replace("-", "") != NAME.lower().replace("-", ""):
+    if not is_synthetic(name):
         return None
+    level = name.partition("@")[2]
     try:
         return synth12(float(level) if level else 0.5)
     except ValueError as error:
@@ -103,13 +103,24 @@ def synthetic(name: str) -> ForecastingData | None:
         ) from error
 
 
+def is_synthetic(name: str) -> bool:
+    """Whether `name` is that of Synth-12, with or without a noise level."""
+    return name.partition("@")[0].lower().replace("-", "") == NAME.lower().replace("-", "")
+
+
+def names_file(source: str | Path) -> bool:
+    """Whether `source` means a file rather than a data set by its name."""
+    path = Path(source)
+    return not is_synthetic(str(source)) and (
+        path.exists() or bool(path.suffix) or len(path.parts) > 1
+    )
+
+
 def resolve(source: str | Path, *, task: TaskName) -> AnyData:
     """A data set by name, or a user's own file, for `task`."""
-    path = Path(source)
-    generated = synthetic(str(source))
-    if generated is None and (path.exists() or path.suffix or len(path.parts) > 1):
-        return READERS[task](path)
-    data = generated or load(str(source))
+    if names_file(source):
+        return READERS[task](Path(source))
+    data = load(str(source))
     own = next(name for name, kind in KINDS.items() if isinstance(data, kind))
     if own != task:
         raise ArgumentError(f"{data.name} is a data set for {own}, not for {task}.")

@@ -16,6 +16,7 @@ from sacm.data.panel import ID_COLUMN, panel_data
 from sacm.data.regular import Irregular, Timeline, time_column, timeline
 from sacm.data.splits import DEFAULT_RATIOS, by_ratio
 from sacm.data.tabular import check_file, read_table
+from sacm.data.tensors import as_numpy
 from sacm.errors import DataError
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def load_source(source: Any, where: str) -> np.ndarray | pd.DataFrame:
         path = Path(source)
         return read_array(path) if path.suffix in (".npy", ".npz") else read_table(path)
     if isinstance(source, Tensor):
-        return source.detach().cpu().numpy()
+        return as_numpy(source)
     if isinstance(source, np.ndarray):
         return source
     import pandas as pd

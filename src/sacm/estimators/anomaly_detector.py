@@ -12,7 +12,7 @@ from torch import Tensor
 from sacm.data.containers import AnomalyData
 from sacm.data.missing import Policy
 from sacm.errors import DataError
-from sacm.estimators.base import Estimator, warn_of
+from sacm.estimators.base import Estimator, check_share, warn_of
 from sacm.estimators.rows import Rows, read_rows, row_scores, without_rows
 from sacm.metrics.anomaly import evaluate
 from sacm.metrics.volume import vus_pr
@@ -77,6 +77,7 @@ class AnomalyDetector(Estimator):
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Train on rows; `y` is there for scikit-learn and not used."""
+        check_share("quantile", self.quantile)
         rows = read_rows(X, missing=self.missing)
         warn_of(rows.notes)
         settings = self._settings(

@@ -8,6 +8,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -170,6 +171,12 @@ def warn_of(notes: Iterable[str]) -> None:
     """Tell the user what was repaired in the data."""
     for note in notes:
         warnings.warn(note, SACMWarning, stacklevel=3)
+
+
+def check_share(name: str, value: Any) -> None:
+    """Refuse what is no number between 0 and 1."""
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise ArgumentError(f"{name} must be between 0 and 1, got {value!r}.")
 
 
 @contextmanager

@@ -35,7 +35,8 @@ def case_windows(
 ) -> LabelledWindows:
     """Cases cut or padded to `length`, gaps filled, scaled; `codes` are their classes, if known."""
     X = as_array(X)
-    cases = as_cases(X, np.zeros(len(X)), "data", "new").values
+    codes = np.zeros(len(X), dtype=np.int64) if codes is None else codes
+    cases = as_cases(X, codes, "data", "new").values
     if len(cases[0]) != scaler.channels:
         raise ArgumentError(
             f"the network was trained on {scaler.channels} channels but the cases have "
@@ -44,7 +45,6 @@ def case_windows(
     lengths = np.array([min(case.shape[1], length) for case in cases])
     padded = pad([case[:, :length] for case in cases], scaler.channels, length)  # [N, C, L]
     fill_cases(padded, lengths, "data")
-    codes = np.zeros(len(cases), dtype=np.int64) if codes is None else codes
     return LabelledWindows(padded, lengths, codes, cases=np.arange(len(cases)), scaler=scaler)
 
 

@@ -95,7 +95,7 @@ class Classifier(ClassifierMixin, Estimator):
         """Accuracy, balanced accuracy, macro F1 and negative log-likelihood."""
         self._check_fitted()
         places = {label: place for place, label in enumerate(self.classes_.tolist())}
-        labels = np.asarray(y).tolist()
+        labels = _as_labels(y).tolist()
         for label in labels:
             if label not in places:
                 raise DataError(f"label {label!r} is not among the classes that were trained on.")
@@ -133,11 +133,17 @@ class Classifier(ClassifierMixin, Estimator):
         )
 
 
-def _encode(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted classes `[K]` and the place `[N]` of every label among them."""
+def _as_labels(y: Any) -> np.ndarray:
+    """Labels as an array `[N]`."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ArgumentError(f"labels y must be [N], got {list(labels.shape)}.")
+    return labels
+
+
+def _encode(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted classes `[K]` and the place `[N]` of every label among them."""
+    labels = _as_labels(y)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError(f"label {int(np.argmin(np.isfinite(labels))) + 1} of y is missing.")
     try:

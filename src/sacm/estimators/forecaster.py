@@ -15,9 +15,9 @@ from sacm.data.containers import ForecastingData, Segment
 from sacm.data.missing import Policy
 from sacm.data.prepare import SplitWindows, forecasting_windows
 from sacm.data.splits import Splits
-from sacm.errors import ArgumentError, DataError
+from sacm.errors import DataError
 from sacm.estimators.ahead import Forecast, forecast_ahead
-from sacm.estimators.base import Estimator, warn_of
+from sacm.estimators.base import Estimator, check_share, warn_of
 from sacm.estimators.forms import Form
 from sacm.estimators.intervals import Interval, absolute_residuals, conformal_radius
 from sacm.estimators.reading import Reading, read, read_history, tail
@@ -90,8 +90,7 @@ class Forecaster(Estimator):
 
     def fit(self, data: Any, y: None = None) -> Self:
         """Train on a series; `y` is there for scikit-learn and not used."""
-        if not 0 < self.validation < 1:
-            raise ArgumentError(f"validation must be between 0 and 1, got {self.validation}.")
+        check_share("validation", self.validation)
         reading = read(
             data,
             ratios=(1 - self.validation, self.validation, 0.0),

@@ -10,6 +10,7 @@ import numpy as np
 from sacm.backbones.base import Backbone
 from sacm.data.windows import ForecastWindows
 from sacm.errors import ArgumentError
+from sacm.estimators.base import check_share
 from sacm.strategies.base import Strategy
 from sacm.tasks.base import EVALUATION_BATCH, evaluating, to_device
 from sacm.tasks.forecasting import forecast
@@ -50,8 +51,7 @@ def conformal_radius(residuals: np.ndarray, coverage: float) -> np.ndarray:
     exchangeable windows (Lei et al., "Distribution-free predictive inference for regression",
     JASA 2018).
     """
-    if not 0 < coverage < 1:
-        raise ArgumentError(f"coverage must be between 0 and 1, got {coverage}.")
+    check_share("coverage", coverage)
     ordered = np.sort(residuals, axis=0)  # NaN last
     counts = np.isfinite(residuals).sum(axis=0)  # [H, C]
     ranks = np.ceil((counts + 1) * coverage - 1e-9).astype(np.int64)

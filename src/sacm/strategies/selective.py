@@ -115,7 +115,7 @@ class ResidualSpread:
         count, total, squares = self.sums
         seen = count > 0
         variance = squares / count.clamp_min(1) - (total / count.clamp_min(1)).square()
-        limit = torch.quantile(variance[seen].float().cpu(), 1 - self.share).to(variance.device)
+        limit = quantile(variance[seen].float().cpu(), 1 - self.share).to(variance.device)
         self.kept = ~(seen & (variance > limit))
         self.sums.zero_()
 
@@ -131,3 +131,12 @@ class ResidualSpread:
         """Put them back."""
         self.sums.copy_(state["sums"])
         self.kept = None if state["kept"] is None else state["kept"].to(self.sums.device)
+
+
+def quantile(values: Tensor, q: float) -> Tensor:
+    """The same as `torch.quantile` of `[N]`, which takes no more than 2^24 values."""
+    ordered = values.sort().values
+    rank = torch.tensor(q, dtype=values.dtype) * (len(values) - 1)
+    below = int(rank)
+    above = min(below + 1, len(values) - 1)
+    return ordered[below].lerp(ordered[above], rank - below)

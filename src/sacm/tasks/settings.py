@@ -59,8 +59,8 @@ class RunSettings(BaseModel):
     stride: int = Field(1, ge=1)
     epochs: int = Field(100, ge=1)
     patience: int = Field(10, ge=1)
-    learning_rate: float = Field(2e-4, gt=0)
-    weight_decay: float = Field(5e-4, ge=0)
+    learning_rate: float = Field(2e-4, gt=0, allow_inf_nan=False)
+    weight_decay: float = Field(5e-4, ge=0, allow_inf_nan=False)
     select: Selection | None = None
     score: ScoreKind = "native"
     train_fraction: float = Field(1.0, gt=0, le=1)

@@ -18,7 +18,7 @@ from sacm.data.containers import AnyData
 from sacm.data.fingerprint import fingerprint
 from sacm.data.load import resolve
 from sacm.data.prepare import SplitWindows
-from sacm.errors import SACMError
+from sacm.errors import DataError, SACMError
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
@@ -116,7 +116,10 @@ class Training:
     def _train_batches(self, batch_size: int) -> WindowBatches[Any]:
         count = len(self.windows.train)
         if len(self.windows.val) == 0:
-            raise SACMError(f"{self.settings.data}: there are no validation windows to choose by.")
+            raise DataError(
+                f"{self.settings.data}: there are no validation windows to choose by: use more "
+                "data or shorter windows."
+            )
         # Dropping the last batch must not drop the only one.
         size = min(batch_size, max(1, count // self.fabric.world_size))
         return WindowBatches(
