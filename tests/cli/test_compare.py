@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sacm.cli.compare import split_seeds, split_strategies
+from sacm.cli.compare import split_strategies
+from sacm.cli.options import whole_numbers
 from sacm.errors import ArgumentError
 from sacm.experiments.compare import Comparison
 from tests.cli.conftest import Command, Example
@@ -34,8 +35,9 @@ def test_commas_inside_parentheses_belong_to_a_strategy(text, parts):
 def test_texts_that_are_no_lists():
     with pytest.raises(ArgumentError, match="the parentheses do not match"):
         split_strategies("raw,sacm(p_max=0.4")
-    with pytest.raises(ArgumentError, match="expected whole numbers separated by commas"):
-        split_seeds("2022;2023")
+    assert whole_numbers(" 24, 36,", "--seeds") == (24, 36)
+    with pytest.raises(ArgumentError, match="--seeds '2022;2023': expected whole numbers"):
+        whole_numbers("2022;2023", "--seeds")
 
 
 def test_tables_sentences_and_a_report(sacm: Command, example: Example):

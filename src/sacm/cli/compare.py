@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,7 +70,7 @@ def compare(
         "precision": precision,
         "compile": compile_network,
     }
-    names, numbers = split_strategies(strategies), split_seeds(seeds)
+    names, numbers = split_strategies(strategies), options.whole_numbers(seeds, "--seeds")
     settings = options.make_settings(
         task, data, backbone=backbone, size=size, overrides=overrides, options=chosen
     )
@@ -94,20 +94,10 @@ def split_strategies(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def split_seeds(text: str) -> list[int]:
-    """`2022,2023` as numbers."""
-    try:
-        return [int(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise ArgumentError(
-            f"--seeds {text!r}: expected whole numbers separated by commas, such as 2022,2023."
-        ) from None
-
-
 def run_comparison(
     settings: RunSettings,
     strategies: list[str],
-    seeds: list[int],
+    seeds: Sequence[int],
     runs: Path,
     hardware: Hardware,
     *,
@@ -117,7 +107,7 @@ def run_comparison(
 ) -> None:
     """Train, compare, print, and write the report if it is asked for."""
     from sacm.cli.output import show_notes
-    from sacm.cli.runs import check_writable, users_to_mend
+    from sacm.cli.runs import check_writable, speaks, users_to_mend
     from sacm.data import resolve
     from sacm.experiments.compare import compare
 
@@ -137,7 +127,7 @@ def run_comparison(
         data=data,
         on_start=announce,
     )
-    if os.environ.get("LOCAL_RANK", "0") != "0":  # the other processes of one run say nothing
+    if not speaks():
         return
     if out is not None:
         from sacm.reports.compare_report import write_compare_report

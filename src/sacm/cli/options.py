@@ -43,7 +43,13 @@ Epochs = Annotated[int, typer.Option(help="Passes over the training windows, at 
 Patience = Annotated[int, typer.Option(help="Epochs without improvement before stopping.")]
 LearningRate = Annotated[float, typer.Option("--lr", help="Learning rate of Adam.")]
 WeightDecay = Annotated[float, typer.Option(help="Not applied to SACM's own scalars.")]
-Stride = Annotated[int, typer.Option(help="Rows between two training windows.")]
+Stride = Annotated[
+    int,
+    typer.Option(
+        help="Rows between two training windows; for anomaly between all windows, though every row "
+        "is scored."
+    ),
+]
 TrainFraction = Annotated[
     float, typer.Option(help="Forecasting: only this share of the training windows.")
 ]
@@ -129,6 +135,16 @@ def as_like(key: str, text: str, default: Any) -> Any:
             f"--set {key}={text}: expected a value like {default!r} ({type(default).__name__})."
         )
     return value
+
+
+def whole_numbers(text: str, option: str) -> tuple[int, ...]:
+    """`24,36` as numbers."""
+    try:
+        return tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ArgumentError(
+            f"{option} {text!r}: expected whole numbers separated by commas, such as 24,36."
+        ) from None
 
 
 def make_hardware(

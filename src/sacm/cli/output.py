@@ -11,6 +11,8 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
+DIGITS = "%.7g"  # what float32 holds
+
 ANOMALY_ROWS = (
     ("plain", "precision", "recall", "f1"),
     ("point-adjusted", "precision_pa", "recall_pa", "f1_pa"),

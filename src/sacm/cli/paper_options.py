@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sacm.cli.options import whole_numbers
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def make_selection(
     return Selection(
         datasets=split(datasets),
         backbones=split(backbones),
-        horizons=numbers(horizons, "--horizons"),
-        seeds=numbers(seeds, "--seeds"),
+        horizons=whole_numbers(horizons, "--horizons"),
+        seeds=whole_numbers(seeds, "--seeds"),
         sizes=sizes,
         small=chosen(experiment.backbones, named, "backbone", experiment) if named else (),
         settings={name: value for name, value in settings.items() if value is not None},
@@ -66,16 +67,6 @@ def make_selection(
 def split(text: str) -> tuple[str, ...]:
     """`a,b` as names."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def numbers(text: str, option: str) -> tuple[int, ...]:
-    """`24,36` as numbers."""
-    try:
-        return tuple(int(part) for part in split(text))
-    except ValueError:
-        raise ArgumentError(
-            f"{option} {text!r}: expected whole numbers separated by commas, such as 24,36."
-        ) from None
 
 
 def duration(text: str) -> float:

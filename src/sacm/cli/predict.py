@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sacm.cli.options import AsJson
+from sacm.cli.output import DIGITS, note, show_notes
 from sacm.errors import ArgumentError, DataError, SACMError
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from sacm.estimators.reading import Reading
     from sacm.training import Run
-
-DIGITS = "%.7g"  # what float32 holds
 
 
 def predict(
@@ -34,7 +33,6 @@ def predict(
 
     Example: sacm predict runs/my_PatchTST_sacm_seed42_0123456789 --data new.csv --out next.csv
     """
-    from sacm.cli.output import note
     from sacm.cli.runs import open_run, users_to_mend
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
@@ -65,7 +63,6 @@ def write(frame: pd.DataFrame, path: Path) -> None:
 def forecasts(run: Run, source: str) -> pd.DataFrame:
     """The steps after the end of every series."""
     from sacm.backbones.registry import takes_calendar
-    from sacm.cli.output import show_notes
     from sacm.estimators.ahead import forecast_ahead
 
     reading = history(run, source)
@@ -158,7 +155,6 @@ def alarms(run: Run, source: str) -> pd.DataFrame:
     """A score for every row, and whether it reaches the threshold."""
     import pandas as pd
 
-    from sacm.cli.output import show_notes
     from sacm.data.load import names_file, resolve
     from sacm.estimators.rows import read_rows, row_scores, without_rows
     from sacm.tasks.anomaly import flag, step_scores

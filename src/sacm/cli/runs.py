@@ -52,6 +52,11 @@ def check_writable(folder: Path) -> None:
         raise ArgumentError(f"{folder} cannot be written to: permission denied.")
 
 
+def speaks() -> bool:
+    """Whether this process tells of a run; of several that share one, only the first does."""
+    return os.environ.get("LOCAL_RANK", "0") == "0"
+
+
 def write_file(path: Path, write: Callable[[Path], Any]) -> None:
     """Write a file of results, whole or not at all."""
     from sacm.training.files import write_atomically

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from sacm.cli.options import AsJson
+from sacm.cli.output import DIGITS, make_table, note, show_json, show_notes
 from sacm.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ def score(
 
     Example: sacm score my.csv --window 96 --plot windows.png
     """
-    from sacm.cli.output import note, show_json, show_notes
-
     step = window if stride is None else stride
     data = read_values(file)
     show_notes(data.notes)
@@ -121,7 +120,7 @@ def write_table(ranked: pd.DataFrame, path: Path) -> None:
     """The ranking as CSV."""
     from sacm.cli.runs import write_file
 
-    write_file(path, lambda file: ranked.to_csv(file, index=False, float_format="%.7g"))
+    write_file(path, lambda file: ranked.to_csv(file, index=False, float_format=DIGITS))
 
 
 def draw(
@@ -164,8 +163,6 @@ def records(ranked: pd.DataFrame) -> list[dict[str, Any]]:
 def show(ranked: pd.DataFrame, file: str, *, count: int) -> None:
     """The ends of the ranking."""
     from rich.console import Console
-
-    from sacm.cli.output import make_table
 
     few = len(ranked) <= 2 * count
     ends = [ranked] if few else [ranked.head(count), ranked.tail(count)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,14 +73,14 @@ def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_js
     """Train and say what came of it."""
     from sacm import training
     from sacm.cli.output import note, show_json, show_notes, show_results
-    from sacm.cli.runs import check_writable
+    from sacm.cli.runs import check_writable, speaks
     from sacm.data import resolve
 
     check_writable(runs)
     data = resolve(settings.data, task=settings.task)
     show_notes(data.notes)
     run = training.train(settings, folder=runs, hardware=hardware, data=data)
-    if os.environ.get("LOCAL_RANK", "0") != "0":  # the other processes of one run say nothing
+    if not speaks():
         return
     if as_json:
         show_json({"run": str(run.folder), "settings": run.settings.model_dump(), **run.metrics})

@@ -66,7 +66,7 @@ def panel_data(
     if layout == "channels" and not together:
         raise DataError(
             f"{where}: the {len(series)} series do not share all timestamps, so they cannot be "
-            "channels of one: use layout='series'."
+            "channels of one: give them the same timestamps, or use layout='series'."
         )
     ignored = [str(column) for column in table.columns if column not in (ID_COLUMN, "ds", "y")]
     absent = sum(int(np.isnan(one.values).sum()) for one in series)

@@ -26,8 +26,9 @@ class AnomalyDetector(Estimator):
 
     Data are arrays `[T]` or `[T, C]`, pandas or polars frames, or files. Rows whose score reaches
     `threshold_`, the given `quantile` of the scores of the last fifth of the training rows, are
-    alarms. `score_kind` is the detector's own score ("native") or its "reconstruction" error. See
-    `Estimator` for the attributes of a fitted one.
+    alarms. Windows begin every `stride` rows, in training and in scoring: every row has a score,
+    with a large stride the mean over fewer windows. `score_kind` is the detector's own score
+    ("native") or its "reconstruction" error. See `Estimator` for the attributes of a fitted one.
 
     >>> AnomalyDetector("TranAD").fit(X_train).predict(X)  # doctest: +SKIP
     """

@@ -27,7 +27,11 @@ _WINDOW, _BATCH, _QUANTILE = 100, 32, 0.95
 
 
 class Anomaly(Task[AnomalyData]):
-    """Windows `[B, L, C]` to a score for every time step."""
+    """Windows `[B, L, C]` to a score for every time step.
+
+    The stride thins out validation and test windows as well, or an evaluation would cost as much as
+    many epochs; windows then lie side by side at the most, so that every step has a score.
+    """
 
     name = "anomaly"
 
