@@ -5,8 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
-from tests.training.cases import TASKS, make_data, small_run
+from sacm.data import ChannelScaler
+from sacm.tasks import get_task
+from sacm.tasks.base import scaler_of
+from tests.training.cases import TASKS, make_data, make_settings, small_run
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -25,3 +29,14 @@ def test_every_window_is_tested_and_batch_size_changes_nothing(task: str, tmp_pa
             expected = results[0].row[key]
             assert (value is None) == (expected is None)
             assert value is None or value == pytest.approx(expected, rel=1e-5, abs=1e-6), key
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_windows_take_the_scaler_they_are_given(task: str) -> None:
+    data, settings = make_data(task), make_settings(task)
+    own = get_task(task).windows(settings, data)
+    doubled = ChannelScaler(scaler_of(own).mean, 2 * scaler_of(own).std)
+    windows = get_task(task).windows(settings, data, scaler=doubled)
+    for part, other in zip(windows, own, strict=True):
+        assert part.scaler is doubled
+        torch.testing.assert_close(part.batch([0, 3]).x * 2, other.batch([0, 3]).x)
