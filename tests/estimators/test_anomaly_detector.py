@@ -137,3 +137,13 @@ def test_a_wrong_quantile_is_refused_before_training(tmp_path: Path, quantile: A
     with pytest.raises(ArgumentError, match="quantile must be between 0 and 1, got"):
         small(quantile=quantile, folder=tmp_path).fit(waves())
     assert not list(tmp_path.iterdir())
+
+
+def test_no_gap_in_training_is_filled_from_the_rows_that_validate() -> None:
+    values = waves(600)
+    values[479] = np.nan  # the last row before the last fifth
+    other = values.copy()
+    other[480:] += 100
+    with pytest.warns(SACMWarning, match="interpolated"):
+        one, two = (small(epochs=1).fit(rows) for rows in (values, other))
+    assert one.scaler_.to_dict() == two.scaler_.to_dict()

@@ -45,12 +45,11 @@ def build_forecasting(
     if len(columns) != values.shape[1]:
         raise DataError(f"{entry.name}: {len(columns)} names for {values.shape[1]} columns.")
     splits = entry.splits(len(values))
-    pieces = [part for part in splits if len(part)]
     policy: gaps.Policy = "interpolate"
     if mask_faults:
         values = np.where(values == np.float32(entry.fault_code or 0), np.float32(np.nan), values)
         policy = "mask"
-    filled = gaps.fill(values, pieces, policy=policy, columns=columns, where=entry.name)
+    filled = gaps.fill(values, splits, policy=policy, columns=columns, where=entry.name)
     timestamps = arrays.get("timestamps")
     notes = [
         *entry.facts,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ class Filled(NamedTuple):
 
 def fill(
     values: np.ndarray,
-    pieces: Sequence[range],
+    pieces: Iterable[range],
     *,
     policy: Policy,
     columns: Sequence[str],
@@ -46,7 +46,9 @@ def fill(
             "missing='interpolate' fills such gaps."
         )
     observed = ~np.isnan(values) if policy == "mask" else None
-    values = values if values.flags.writeable else values.copy()
+    # Never into the user's own array; a file mapped copy-on-write is the reader's and may be huge.
+    values = values if getattr(values, "mode", None) == "c" else values.copy()
+    pieces = [rows for rows in pieces if len(rows)]
     count = 0
     for column in gaps:
         count += int(np.isnan(values[:, column]).sum())

@@ -120,8 +120,7 @@ def side_by_side(
     values = np.stack([one.values for one in series], axis=1)
     columns = tuple(one.name for one in series)
     splits = by_ratio(len(values), ratios)
-    pieces = [rows for rows in splits if len(rows)]
-    filled = gaps.fill(values, pieces, policy=missing, columns=columns, where=where)
+    filled = gaps.fill(values, splits, policy=missing, columns=columns, where=where)
     return Joined(filled.values, columns, splits, series[0].timestamps, filled.observed, ())
 
 
@@ -134,7 +133,7 @@ def end_to_end(
     filled = [
         gaps.fill(
             column,
-            [rows for rows in split if len(rows)],
+            split,
             policy=missing,
             columns=("y",),
             where=f"{where}, series {one.name!r}",

@@ -10,7 +10,7 @@ from sacm.data.calendar import stamp_features
 from sacm.data.containers import AnomalyData, ClassificationData, ForecastingData
 from sacm.data.gather import Series, covering_starts, window_starts
 from sacm.data.scaling import ChannelScaler
-from sacm.data.splits import segment_ranges
+from sacm.data.splits import HELD_OUT, hold_out_tail, segment_ranges
 from sacm.data.windows import ForecastWindows, LabelledWindows, TelemetryWindows
 from sacm.errors import ArgumentError, DataError
 
@@ -116,7 +116,7 @@ def anomaly_windows(
     length: int = 100,
     stride: int = 1,
     eval_stride: int | None = None,
-    validation: float = 0.2,
+    validation: float = HELD_OUT,
     held_out: Literal["tail", "each"] = "tail",
     scaler: ChannelScaler | None = None,
 ) -> SplitWindows[TelemetryWindows]:
@@ -163,8 +163,7 @@ def training_ranges(
         raise ArgumentError(f"The validation share must be in [0, 1), got {validation}.")
     segments = [segment.train for segment in data.segments]
     if held_out == "tail":
-        border = int(len(data.train) * (1 - validation))
-        parts = (range(border), range(border, len(data.train)))
+        parts = hold_out_tail(len(data.train), validation)
         return list(segment_ranges(segments, parts[0])), list(segment_ranges(segments, parts[1]))
     if held_out != "each":
         raise ArgumentError(f"held_out must be 'tail' or 'each', got {held_out!r}.")

@@ -55,11 +55,19 @@ def timeline(
     irregular: Irregular = "error",
 ) -> Timeline:
     """Order, check and complete the timestamps in `column`."""
+    check_frequency(frequency)
+    line = in_order(column, rows, where=where)
+    if line.timestamps is None:
+        return line._replace(frequency=frequency if column is None else None)
+    return on_grid(line, where, frequency=frequency, irregular=irregular)
+
+
+def in_order(column: pd.Series | None, rows: int, *, where: str) -> Timeline:
+    """Only order and check the timestamps: no row is inserted."""
     import pandas as pd
 
-    check_frequency(frequency)
     if column is None:
-        return Timeline(np.arange(rows), None, frequency, ())
+        return Timeline(np.arange(rows), None, None, ())
     if pd.api.types.is_numeric_dtype(column):
         return counted(column, where)
     stamps, notes = parse(column, where)
@@ -68,7 +76,7 @@ def timeline(
         first = int(np.flatnonzero(np.diff(stamps) < np.timedelta64(0))[0]) + 2
         notes += (f"Rows were not in order of time (first at row {first}) and have been sorted.",)
     check_unique(stamps, order, where)
-    return on_grid(stamps[order], order, notes, where, frequency=frequency, irregular=irregular)
+    return Timeline(order, stamps[order], None, notes)
 
 
 def check_frequency(frequency: str | None) -> None:
@@ -138,19 +146,13 @@ def check_unique(stamps: np.ndarray, order: np.ndarray, where: str) -> None:
         )
 
 
-def on_grid(
-    stamps: np.ndarray,
-    order: np.ndarray,
-    notes: tuple[str, ...],
-    where: str,
-    *,
-    frequency: str | None,
-    irregular: Irregular,
-) -> Timeline:
+def on_grid(line: Timeline, where: str, *, frequency: str | None, irregular: Irregular) -> Timeline:
     """Sorted timestamps on their regular grid; rows missing there become -1."""
     import pandas as pd
     from pandas.tseries.frequencies import to_offset
 
+    order, stamps, _, notes = line
+    assert stamps is not None
     if len(stamps) < 3:
         return Timeline(order, stamps, frequency, notes)
     index = pd.DatetimeIndex(stamps)

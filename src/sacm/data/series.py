@@ -193,8 +193,7 @@ def finish(
     if len(values) < MIN_ROWS:
         raise DataError(f"{where} has {len(values)} rows: too few to train, choose and test on.")
     splits = by_ratio(len(values), ratios)
-    pieces = [rows for rows in splits if len(rows)]
-    filled = gaps.fill(values, pieces, policy=missing, columns=columns, where=where)
+    filled = gaps.fill(values, splits, policy=missing, columns=columns, where=where)
     notes = [*line.notes, filled.note, constant_note(filled.values, splits.train, columns)]
     return ForecastingData(
         name=label,

@@ -10,6 +10,7 @@ import numpy as np
 from sacm.errors import ArgumentError, DataError
 
 DEFAULT_RATIOS = (0.7, 0.1, 0.2)
+HELD_OUT = 0.2  # of telemetry's training rows, for validation
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,12 @@ def by_ratio(rows: int, ratios: tuple[float, float, float] = DEFAULT_RATIOS) -> 
     if ratios[2] == 0:
         val = rows - train
     return Splits(range(train), range(train, train + val), range(train + val, rows))
+
+
+def hold_out_tail(rows: int, validation: float = HELD_OUT) -> tuple[range, range]:
+    """Training and validation rows of telemetry: the last share validates."""
+    border = int(rows * (1 - validation))
+    return range(border), range(border, rows)
 
 
 def segment_ranges(segments: Iterable[range], rows: range) -> tuple[range, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,8 +12,9 @@ from sacm.data.containers import AnomalyData
 from sacm.data.missing import Policy as Missing
 from sacm.data.missing import fill
 from sacm.data.numeric import from_array, matrix, numbers
-from sacm.data.regular import timeline
-from sacm.data.series import load_source, placed, take_times
+from sacm.data.regular import in_order
+from sacm.data.series import load_source, take_times
+from sacm.data.splits import hold_out_tail
 from sacm.errors import ArgumentError, DataError
 
 LABEL_NAMES = ("label", "labels", "anomaly", "is_anomaly", "attack")
@@ -31,34 +33,36 @@ def anomaly_data(
     """Read telemetry: files, frames or arrays as for forecasting.
 
     Without `test`, the first `train_share` of the rows trains and the rest is tested. Labels (0/1
-    for each test row) come from `labels`, from `label_column`, or from a column called label,
-    anomaly or the like; without any, all are 0 and `notes` says so.
+    for each test row, in the order of the table) come from `labels`, from `label_column`, or from a
+    column called label, anomaly or the like; without any, all are 0 and `notes` says so.
     """
     label = name or (Path(train).stem if isinstance(train, str | Path) else "data")
     if not 0 < train_share < 1:
         raise ArgumentError(f"train_share must be between 0 and 1, got {train_share}.")
-    first = read_part(train, label, label_column, missing)
+    first = read_part(train, label, label_column)
     if test is None:
         border = int(len(first.values) * train_share)
-        train_values, test_values = first.values[:border], first.values[border:]
-        marks = None if first.marks is None else first.marks[border:]
-        notes = first.notes
+        pieces = [*hold_out_tail(border), range(border, len(first.values))]
+        whole = first.filled(pieces, missing)
+        trained, tested, notes = whole.cut(0, border), whole.cut(border), whole.notes
     else:
-        second = read_part(test, label, label_column, missing)
-        train_values, test_values, marks = first.values, second.values, second.marks
-        notes = (*first.notes, *second.notes)
-    if labels is not None:
-        marks = np.asarray(labels).reshape(-1)
-    if marks is None:
-        marks = np.zeros(len(test_values))
-        notes = (*notes, "There are no labels: detection can be run but not measured.")
-    if not len(train_values) or not len(test_values):
+        trained = first.filled(hold_out_tail(len(first.values)), missing)
+        second = read_part(test, label, label_column)
+        tested = second.filled([range(len(second.values))], missing)
+        notes = (*trained.notes, *tested.notes)
+    if not len(trained.values) or not len(tested.values):
         raise DataError(f"{label} has too few rows to train and test on.")
-    check_marks(marks, label)
+    marks = tested.marks if labels is None else np.asarray(labels).reshape(-1)
+    if marks is None:
+        marks = np.zeros(len(tested.values))
+        notes = (*notes, "There are no labels: detection can be run but not measured.")
+    check_marks(marks, len(tested.values), label)
+    if labels is not None:  # they stand in the order of the table, the rows in that of time
+        marks = marks[np.argsort(np.argsort(tested.rows))]
     return AnomalyData(
         name=label,
-        train=train_values,
-        test=test_values,
+        train=trained.values,
+        test=tested.values,
         labels=marks.astype(np.uint8),
         columns=first.columns,
         notes=notes,
@@ -66,40 +70,52 @@ def anomaly_data(
 
 
 class Part(NamedTuple):
-    """The values `[T, C]` of one table, and its label column if it has one."""
+    """One table in order of time: values `[T, C]`, labels if it has any, where each row stood."""
 
+    where: str
     values: np.ndarray
     marks: np.ndarray | None
     columns: tuple[str, ...]
+    rows: np.ndarray
     notes: tuple[str, ...]
 
+    def filled(self, pieces: Sequence[range], missing: Missing) -> Part:
+        """Without gaps; none is filled from a later piece."""
+        found = fill(self.values, pieces, policy=missing, columns=self.columns, where=self.where)
+        notes = (*self.notes, found.note) if found.note else self.notes
+        return self._replace(values=found.values, notes=notes)
 
-def read_part(source: Any, where: str, label_column: str | None, missing: Missing) -> Part:
+    def cut(self, start: int, stop: int | None = None) -> Part:
+        """Some of the rows."""
+        rows = slice(start, stop)
+        marks = None if self.marks is None else self.marks[rows]
+        return self._replace(values=self.values[rows], marks=marks, rows=self.rows[rows])
+
+
+def read_part(source: Any, where: str, label_column: str | None) -> Part:
     """One file, frame or array."""
     where = str(source) if isinstance(source, str | Path) else where
     table = load_source(source, where)
     if isinstance(table, np.ndarray):
         values = from_array(table, where)
         names = tuple(str(position) for position in range(values.shape[1]))
-        filled = fill(values, [range(len(values))], policy=missing, columns=names, where=where)
-        return Part(filled.values, None, names, (filled.note,) if filled.note else ())
+        return Part(where, values, None, names, np.arange(len(values)), ())
     times, table = take_times(table, None, where)
-    line = timeline(times, len(table), where=where, irregular="keep")
+    # Rows that a grid lacks would have no label, so none are inserted.
+    line = in_order(times, len(table), where=where)
     chosen = label_column or next((c for c in table.columns if c.lower() in LABEL_NAMES), None)
     if chosen is not None and chosen not in table.columns:
         raise DataError(f"{where} has no column {chosen!r}.")
-    # Rows that the grid lacks would have no label, so here they stay away.
-    rows = line.rows[line.rows >= 0]
-    marks = None if chosen is None else numbers(table[chosen], where)[rows]
+    marks = None if chosen is None else numbers(table[chosen], where)[line.rows]
     table = table if chosen is None else table.drop(columns=chosen)
     names = tuple(str(column) for column in table.columns)
-    values = placed(matrix(table, where), rows)
-    filled = fill(values, [range(len(values))], policy=missing, columns=names, where=where)
-    return Part(filled.values, marks, names, (filled.note,) if filled.note else ())
+    return Part(where, matrix(table, where)[line.rows], marks, names, line.rows, line.notes)
 
 
-def check_marks(marks: np.ndarray, where: str) -> None:
-    """Refuse labels other than 0 and 1."""
+def check_marks(marks: np.ndarray, rows: int, where: str) -> None:
+    """Refuse labels other than 0 and 1, and any number of them but one a row."""
+    if len(marks) != rows:
+        raise DataError(f"{where}: {len(marks)} labels for {rows} test rows.")
     wrong = np.flatnonzero(~np.isin(marks, (0, 1)))
     if len(wrong):
         raise DataError(

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from sacm.data.containers import AnomalyData
 from sacm.data.missing import Policy
+from sacm.data.splits import HELD_OUT
 from sacm.errors import DataError
 from sacm.estimators.base import Estimator, check_share, warn_of
 from sacm.estimators.rows import Rows, read_rows, row_scores, without_rows
@@ -79,7 +80,7 @@ class AnomalyDetector(Estimator):
     def fit(self, X: Any, y: None = None) -> Self:
         """Train on rows; `y` is there for scikit-learn and not used."""
         check_share("quantile", self.quantile)
-        rows = read_rows(X, missing=self.missing)
+        rows = read_rows(X, missing=self.missing, held_out=HELD_OUT)
         warn_of(rows.notes)
         settings = self._settings(
             rows.name, input_len=self.input_len, stride=self.stride, score=self.score_kind

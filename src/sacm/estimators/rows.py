@@ -12,9 +12,10 @@ from sacm.data.containers import AnomalyData
 from sacm.data.gather import Series, covering_starts
 from sacm.data.missing import Policy, fill
 from sacm.data.numeric import from_array, matrix
-from sacm.data.regular import timeline
+from sacm.data.regular import in_order
 from sacm.data.scaling import ChannelScaler
 from sacm.data.series import choose, load_source, take_times
+from sacm.data.splits import hold_out_tail
 from sacm.data.telemetry import LABEL_NAMES
 from sacm.data.windows import TelemetryWindows
 from sacm.errors import ArgumentError, DataError
@@ -33,8 +34,17 @@ class Rows(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_rows(source: Any, *, columns: Sequence[str] | None = None, missing: Policy) -> Rows:
-    """Rows of a file, frame or array; a column of labels is left out, `columns` chooses others."""
+def read_rows(
+    source: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    missing: Policy,
+    held_out: float = 0.0,
+) -> Rows:
+    """Rows of a file, frame or array; a column of labels is left out, `columns` chooses others.
+
+    No gap is filled from the last rows, the `held_out` share.
+    """
     name = "data" if hasattr(source, "__len__") and not isinstance(source, str) else str(source)
     table = load_source(source, name)
     names: tuple[str, ...] | None = None
@@ -44,15 +54,15 @@ def read_rows(source: Any, *, columns: Sequence[str] | None = None, missing: Pol
         order = np.arange(len(values))
     else:
         times, table = take_times(table, None, name)
-        line = timeline(times, len(table), where=name, irregular="keep")
+        # Rows that a grid lacks have no place in the answer, so none are inserted.
+        line = in_order(times, len(table), where=name)
         kept = [column for column in table.columns if column.lower() not in LABEL_NAMES]
         table = choose(table, kept if columns is None else columns, name)
-        # Rows that the grid lacks have no place in the answer, so here they stay away.
-        order = line.rows[line.rows >= 0]
+        order, notes = line.rows, line.notes
         values, names = matrix(table, name)[order], tuple(table.columns)
-        notes = tuple(note for note in line.notes if "sorted" in note)
     labels = names or tuple(str(position) for position in range(values.shape[1]))
-    filled = fill(values, [range(len(values))], policy=missing, columns=labels, where=name)
+    pieces = hold_out_tail(len(values), held_out)
+    filled = fill(values, pieces, policy=missing, columns=labels, where=name)
     notes = (*notes, filled.note) if filled.note else notes
     return Rows(name, filled.values, names, order, notes)
 
