@@ -9,8 +9,10 @@ failure  a step from 0 up to 2 after 40 % of the window, last observation 0
 
 A window is detrended, the 10 % largest coefficients of the rest (and its mean) are kept, and the
 trend is restored. Edge-MAE is the mean absolute distance to the *clean* window over the first and
-last 5 steps. Measured by the observed window it would reward a reconstruction for following the
-outlier, the endpoint noise and the failed sensor: OLS would win row 3 and lose row 4.
+last 5 steps: the paper's caption has a clean reference, and its text wants a failed endpoint to
+stay in the residual. Its formula has |x - x̂|, and x is elsewhere the observed window. Read so, it
+rewards a reconstruction for following the outlier, the endpoint noise and the failed sensor, and
+other ways do best in rows 3 and 4; the footnote gives those numbers.
 
 The paper states neither the windows nor their noise; these were chosen such that its ranks come
 out. Rows 1 and 4 do not hang on the choice. Row 2 does: the endpoint line does best for nearly
@@ -20,8 +22,9 @@ needs a parabola whose ends are level; on a rising branch OLS does best.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -93,26 +96,47 @@ def edge_mae(reference: np.ndarray, rebuilt: np.ndarray, edge: int = EDGE) -> fl
     return float(np.concatenate([gap[:edge], gap[-edge:]]).mean())
 
 
-def edge_errors(stress: Stress, edge: int = EDGE) -> dict[Detrend, tuple[Modes, float]]:
-    """What each way of detrending rebuilds, and its Edge-MAE."""
+class Rebuilt(NamedTuple):
+    """A window rebuilt after detrending, and its Edge-MAE by either reference."""
+
+    modes: Modes
+    to_clean: float
+    to_observed: float
+
+
+def rebuild(stress: Stress, edge: int = EDGE) -> dict[Detrend, Rebuilt]:
+    """What each way of detrending gives."""
     found = {way: dominant(stress.observed, SHARE, detrend=way) for way in WAYS}
-    return {way: (m, edge_mae(stress.clean, m.rebuilt, edge)) for way, m in found.items()}
+    return {
+        way: Rebuilt(
+            modes,
+            edge_mae(stress.clean, modes.rebuilt, edge),
+            edge_mae(stress.observed, modes.rebuilt, edge),
+        )
+        for way, modes in found.items()
+    }
+
+
+def best_way(errors: Mapping[Detrend, float]) -> Detrend:
+    """The way with the smallest error."""
+    return min(errors, key=errors.__getitem__)
 
 
 def draw() -> Figure:
     """One row a stress test, one column a way of detrending."""
     with look():
         figure, panels = sheet(len(TESTS), len(WAYS), height=7.6)
-        for row, stress in zip(panels, stress_tests(), strict=True):
-            found = edge_errors(stress)
-            best = min(error for _, error in found.values())
-            for axes, (way, (modes, error)) in zip(row, found.items(), strict=True):
-                _panel(axes, stress, modes)
-                mark = " (best)" if error == best else ""
-                weight = "bold" if error == best else "normal"
-                axes.set_title(f"{WAYS[way]}: {error:.3f}{mark}", fontweight=weight)
+        tests = stress_tests()
+        rebuilt = [rebuild(stress) for stress in tests]
+        for row, stress, found in zip(panels, tests, rebuilt, strict=True):
+            best = best_way({way: each.to_clean for way, each in found.items()})
+            for axes, (way, each) in zip(row, found.items(), strict=True):
+                _panel(axes, stress, each.modes)
+                mark = " (best)" if way == best else ""
+                weight = "bold" if way == best else "normal"
+                axes.set_title(f"{WAYS[way]}: {each.to_clean:.3f}{mark}", fontweight=weight)
                 axes.sharey(row[0])
-            row[0].set_ylabel(stress.title)
+            row[0].set_ylabel(stress.title.replace(", ", "\n"))
         for axes in panels[-1]:
             axes.set_xlabel("step")
         lines = {
@@ -126,9 +150,29 @@ def draw() -> Figure:
             figure,
             f"Titles: Edge-MAE, the mean absolute distance to the clean window over the {EDGE} "
             f"shaded steps at each end. Kept: the {SHARE:.0%} largest coefficients, and the mean. "
-            "Row 2 holds near 3.9 cycles alone: for nearly every other cut, endpoints do best.",
+            f"{_by_observed(rebuilt)} Windows were chosen so that the paper's ranks come out: row "
+            "2 holds near 3.9 cycles alone (for nearly every other cut, endpoints do best), row 3 "
+            "needs a parabola with level ends (on a rising branch, OLS does best).",
         )
     return figure
+
+
+def _by_observed(rebuilt: Sequence[Mapping[Detrend, Rebuilt]]) -> str:
+    """The rows whose best way is another if distances are to the observed window."""
+    changes = []
+    for number, found in enumerate(rebuilt, 1):
+        errors = {way: each.to_observed for way, each in found.items()}
+        best = best_way(errors)
+        shown = best_way({way: each.to_clean for way, each in found.items()})
+        if best != shown:
+            changes.append(
+                f"{WAYS[best]} in row {number} ({errors[best]:.3f}; {WAYS[shown]} "
+                f"{errors[shown]:.3f})"
+            )
+    return (
+        "By the paper's formula read literally, to the observed window, the best would be "
+        f"{' and '.join(changes)}."
+    )
 
 
 def _panel(axes: Axes, stress: Stress, modes: Modes) -> None:
