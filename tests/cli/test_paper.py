@@ -17,6 +17,7 @@ from sacm.reports import gallery
 from sacm.reports.paper.summary import BEGIN, END
 from tests.cli.conftest import Command
 from tests.experiments import stand_in
+from tests.experiments.cases import write_run
 from tests.experiments.tiny import Carried, carry_out, groups_of, ili, tiny
 
 NAME = "real_forecasting"
@@ -203,6 +204,27 @@ def test_a_figure(paper: Command, tmp_path: Path):
     assert outcome.out == "figure: drawings/surrogate_risk.png\n"
 
 
+def test_a_figure_names_damaged_runs_and_does_without(paper: Command, tmp_path: Path):
+    (tmp_path / "runs").mkdir()
+    run = write_run(tmp_path / "runs", strategy="raw", seed=1, row={"mse": 1.0})
+    (run.folder / "metrics.json").write_text("{}")
+    outcome = paper("figure", "error_against_noise")
+    assert outcome.code == 2
+    assert f"Note: runs/{run.folder.name} is damaged and left out" in outcome.err
+    assert "runs holds no finished pairs" in outcome.err
+
+
+def test_all_figures_fail_only_if_none_is_drawn(
+    paper: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(gallery, "names", lambda: ["surrogate_risk", "gamma"])
+    outcome = paper("figure", "all", "--out", "some")
+    assert (outcome.code, outcome.out) == (0, "figure: some/surrogate_risk.png\n")
+    assert outcome.err.startswith("gamma: there is no folder runs with runs")
+    monkeypatch.setattr(gallery, "names", lambda: ["gamma"])
+    assert paper("figure", "all", "--out", "none").code == 1
+
+
 WRONG = [
     ("run zero_shots", "there is no experiment 'zero_shots'. Did you mean 'zero_shot'?"),
     ("report nothing_like_it", "Experiments: synth12, "),
@@ -241,7 +263,7 @@ WRONG = [
     ("summary --results torn", "is damaged"),
     ("summary --results kept --into a_file", "must occur once"),
     ("figure surrogate_risks", "Did you mean 'surrogate_risk'?"),
-    ("figure gamma", "runs"),
+    ("figure gamma", "there is no folder runs with runs: name another"),
     ("figure surrogate_risk --out risk.pdf", "figures are written to .png"),
     ("figure surrogate_risk --out a_file/risk.png", "a_file cannot be made"),
     ("draw", "No such command"),

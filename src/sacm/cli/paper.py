@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 from sacm.cli import paper_options as ask
 from sacm.cli.options import AsJson
 from sacm.cli.paper_output import FORMATS, deliver, show_findings, show_plan
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, SACMError, SACMWarning
 
 if TYPE_CHECKING:
     from sacm.experiments.engines import Outcome
@@ -195,10 +196,17 @@ def figure(
     """
     from sacm.cli.output import note
     from sacm.cli.runs import check_writable, users_to_mend
-    from sacm.errors import SACMError
     from sacm.reports import gallery
 
-    if name != "all":
+    with warnings.catch_warnings():
+        # Of damaged runs, each once, however many figures leave it out.
+        warnings.simplefilter("default", SACMWarning)
+        warnings.showwarning = lambda message, *_, **__: note(f"Note: {message}")
+        if name == "all":
+            check_writable(out)
+            if not draw_all(out, runs):
+                raise typer.Exit(1)
+            return
         path = out if out.suffix else out / f"{name}.png"
         if path.suffix.lower() != ".png":
             raise ArgumentError(f"--out {out}: figures are written to .png files.")
@@ -206,14 +214,24 @@ def figure(
         with users_to_mend():
             gallery.save(name, path, runs=runs)
         typer.echo(f"figure: {path}")
-        return
-    check_writable(out)
-    for each in gallery.names():
+
+
+def draw_all(out: Path, runs: Path) -> int:
+    """Draw every figure that can be drawn; how many those are."""
+    from sacm.cli.output import note
+    from sacm.reports import gallery
+
+    drawn = 0
+    for name in gallery.names():
+        path = out / f"{name}.png"
         try:
-            gallery.save(each, out / f"{each}.png", runs=runs)
-            typer.echo(f"figure: {out / f'{each}.png'}")
+            gallery.save(name, path, runs=runs)
         except SACMError as error:
-            note(f"{each}: {error}")
+            note(f"{name}: {error}")
+        else:
+            typer.echo(f"figure: {path}")
+            drawn += 1
+    return drawn
 
 
 @app.command()

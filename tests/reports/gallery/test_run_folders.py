@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sacm.errors import SACMError
-from sacm.reports.gallery.run_folders import alike, finished_runs, noise_level, title
-from sacm.training.files import write_json
+from sacm.errors import SACMError, SACMWarning
+from sacm.reports.gallery.run_folders import alike, finished_runs, noise_level, title, titles
 from tests.experiments.cases import write_run
 
 
@@ -31,14 +30,27 @@ def test_finished_runs_are_found_at_any_depth(tmp_path):
     (begun.folder / "metrics.json").unlink()
     assert [run.folder for run in finished_runs(tmp_path, "forecasting")] == [done.folder]
     assert [run.folder for run in finished_runs(tmp_path, "classification")] == [other.folder]
-    assert finished_runs(tmp_path / "nowhere", "forecasting") == []
+    with pytest.raises(SACMError, match=r"there is no folder .*nowhere with runs"):
+        finished_runs(tmp_path / "nowhere", "forecasting")
 
 
-def test_a_damaged_run_is_named(tmp_path):
-    run = write_run(tmp_path, strategy="raw", seed=1, row={"mse": 1.0})
-    write_json(run.folder / "config.json", {"task": "cooking"})
-    with pytest.raises(SACMError, match=f"{run.folder.name} is damaged"):
-        finished_runs(tmp_path, "forecasting")
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("config.json", '{"task": "cooking"}'),
+        ("config.json", "[]"),
+        ("metrics.json", "{}"),
+        ("metrics.json", "[]"),
+        ("metrics.json", '{"test": {"mse": 1.'),
+    ],
+)
+def test_a_damaged_run_is_named_and_left_out(tmp_path, file, text):
+    whole, torn = (
+        write_run(tmp_path, strategy="raw", seed=seed, row={"mse": 1.0}) for seed in (1, 2)
+    )
+    (torn.folder / file).write_text(text)
+    with pytest.warns(SACMWarning, match=f"{torn.folder.name} is damaged and left out"):
+        assert finished_runs(tmp_path, "forecasting") == [whole]
 
 
 def test_runs_are_alike_but_for_the_fields_named(tmp_path):
@@ -51,3 +63,7 @@ def test_runs_are_alike_but_for_the_fields_named(tmp_path):
     assert alike(made, "strategy", "seed") == [made]
     small = write_run(tmp_path, strategy="raw", seed=1, row={}, size="small")
     assert (title(made[0]), title(small)) == ("PatchTST", "PatchTST (small)")
+    assert titles([made[0], small]) == ["PatchTST", "PatchTST (small)"]
+    assert titles(made[:2]) == ["PatchTST\nseed 1", "PatchTST\nseed 2"]
+    assert titles(made[:2], "seed") == ["PatchTST", "PatchTST"]
+    assert titles([]) == []

@@ -63,11 +63,6 @@ def describe(name: str) -> str:
     return _place(name).description
 
 
-def needs_runs(name: str) -> bool:
-    """Whether a figure is drawn from finished runs."""
-    return _place(name).needs_runs
-
-
 def draw(name: str, *, runs: Path | None = None) -> Figure:
     """A figure; `runs` holds run folders, at any depth, for those that need them."""
     place = _place(name)

@@ -15,12 +15,21 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from sacm.reports.canvas import look
-from sacm.reports.gallery.run_folders import alike, finished_runs, noise_level, title, unsuitable
+from sacm.reports.gallery.run_folders import (
+    alike,
+    finished_runs,
+    noise_level,
+    tested,
+    titles,
+    unsuitable,
+)
 from sacm.reports.gallery.sheet import DASHES, MARKERS, footnote, sheet
 from sacm.reports.palette import colours
 from sacm.training.run import Run
 
 STRATEGIES = tuple(DASHES)
+# The batch size is the preset's choice for a horizon, not the user's for a run.
+AVERAGED = ("data", "strategy", "horizon", "seed", "batch_size")
 METRICS = {"mse": "MSE (z-scored)", "mse_raw": "MSE (raw units)"}
 
 
@@ -28,7 +37,7 @@ METRICS = {"mse": "MSE (z-scored)", "mse_raw": "MSE (raw units)"}
 class NoiseCurves:
     """Mean errors [levels] by metric and strategy."""
 
-    backbone: str
+    title: str
     levels: tuple[float, ...]
     horizons: tuple[int, ...]
     seeds: tuple[int, ...]
@@ -40,15 +49,17 @@ def noise_curves(runs: list[Run]) -> list[NoiseCurves]:
     wanted = [
         run
         for run in runs
-        if run.settings.strategy in STRATEGIES and noise_level(run.settings.data) is not None
+        if run.settings.strategy in STRATEGIES
+        and noise_level(run.settings.data) is not None
+        and tested(run, *METRICS)
     ]
-    # The batch size is the preset's choice for a horizon, not the user's for a run.
-    groups = alike(wanted, "data", "strategy", "horizon", "seed", "batch_size")
-    found = [_curves(group) for group in groups]
+    groups = alike(wanted, *AVERAGED)
+    named = titles([group[0] for group in groups], *AVERAGED)
+    found = [_curves(group, title) for group, title in zip(groups, named, strict=True)]
     return [curves for curves in found if curves is not None]
 
 
-def _curves(runs: list[Run]) -> NoiseCurves | None:
+def _curves(runs: list[Run], title: str) -> NoiseCurves | None:
     cells: defaultdict[float, dict[tuple[str, int, int], Run]] = defaultdict(dict)
     for run in runs:
         settings = run.settings
@@ -77,7 +88,7 @@ def _curves(runs: list[Run]) -> NoiseCurves | None:
         for metric in METRICS
     }
     horizons, seeds = sorted({h for h, _ in common}), sorted({s for _, s in common})
-    return NoiseCurves(title(runs[0]), tuple(levels), tuple(horizons), tuple(seeds), errors)
+    return NoiseCurves(title, tuple(levels), tuple(horizons), tuple(seeds), errors)
 
 
 def draw(folder: Path) -> Figure:
@@ -97,7 +108,7 @@ def draw(folder: Path) -> Figure:
                 _panel(axes, curves, metric, chosen)
                 if column == 0:
                     axes.set_ylabel(label)
-            panels[2 * band, column].set_title(curves.backbone)
+            panels[2 * band, column].set_title(curves.title)
             panels[2 * band + 1, column].set_xlabel("noise level σ")
         for place in range(len(found), bands * columns):
             band, column = divmod(place, columns)
@@ -110,7 +121,7 @@ def draw(folder: Path) -> Figure:
         figure.legend(
             lines.values(), lines.keys(), loc="outside upper left", ncols=2, handlelength=3
         )
-        footnote(figure, " ".join(map(_averaged, found)))
+        footnote(figure, _averages(found))
     return figure
 
 
@@ -127,8 +138,14 @@ def _panel(axes: Axes, curves: NoiseCurves, metric: str, chosen: dict[str, str])
     axes.set_xticks(curves.levels)
 
 
-def _averaged(curves: NoiseCurves) -> str:
-    several = "s" if len(curves.horizons) > 1 else ""
-    horizons = ", ".join(map(str, curves.horizons))
-    seeds = f"{len(curves.seeds)} seed{'s' if len(curves.seeds) > 1 else ''}"
-    return f"{curves.backbone}: horizon{several} {horizons}; {seeds}."
+def _averages(found: list[NoiseCurves]) -> str:
+    """What the points average, once for panels that average the same."""
+    panels: defaultdict[str, list[str]] = defaultdict(list)
+    for curves in found:
+        several = "s" if len(curves.horizons) > 1 else ""
+        horizons = ", ".join(map(str, curves.horizons))
+        seeds = f"{len(curves.seeds)} seed{'s' if len(curves.seeds) > 1 else ''}"
+        panels[f"horizon{several} {horizons}; {seeds}."].append(" ".join(curves.title.split()))
+    if len(panels) == 1:
+        return f"Every point averages {next(iter(panels))}"
+    return " ".join(f"{', '.join(names)}: {text}" for text, names in panels.items())

@@ -11,7 +11,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sacm.reports.canvas import look
-from sacm.reports.gallery.run_folders import alike, finished_runs, noise_level, title, unsuitable
+from sacm.reports.gallery.error_against_noise import AVERAGED
+from sacm.reports.gallery.run_folders import (
+    alike,
+    finished_runs,
+    noise_level,
+    tested,
+    titles,
+    unsuitable,
+)
 from sacm.reports.gallery.sheet import MARKERS, footnote, sheet
 from sacm.reports.palette import SERIES
 from sacm.strategies.adaptive import SACM
@@ -23,7 +31,7 @@ from sacm.training.run import Run
 class GammaTable:
     """Mean errors [gammas, levels] of one backbone; NaN where nothing is finished."""
 
-    backbone: str
+    title: str
     gammas: tuple[float, ...]
     levels: tuple[float, ...]
     mse: np.ndarray
@@ -43,14 +51,17 @@ def gamma_tables(runs: list[Run]) -> list[GammaTable]:
     wanted = [
         run
         for run in runs
-        if noise_level(run.settings.data) is not None and gamma_of(run) is not None
+        if noise_level(run.settings.data) is not None
+        and gamma_of(run) is not None
+        and tested(run, "mse")
     ]
-    groups = alike(wanted, "data", "strategy", "horizon", "seed", "batch_size")
-    tables = [_table(group) for group in groups]
+    groups = alike(wanted, *AVERAGED)
+    named = titles([group[0] for group in groups], *AVERAGED)
+    tables = [_table(group, title) for group, title in zip(groups, named, strict=True)]
     return [table for table in tables if len(table.gammas) > 1 and np.isfinite(table.mse).any()]
 
 
-def _table(runs: list[Run]) -> GammaTable:
+def _table(runs: list[Run], title: str) -> GammaTable:
     cells: defaultdict[tuple[float, float], dict[tuple[int, int], float]] = defaultdict(dict)
     for run in runs:
         gamma, level = gamma_of(run), noise_level(run.settings.data)
@@ -68,7 +79,7 @@ def _table(runs: list[Run]) -> GammaTable:
         if common:
             mean = np.mean([cell[key] for key in sorted(common)])
             table[gammas.index(gamma), levels.index(level)] = mean
-    return GammaTable(title(runs[0]), tuple(gammas), tuple(levels), table)
+    return GammaTable(title, tuple(gammas), tuple(levels), table)
 
 
 def draw(folder: Path) -> Figure:
@@ -83,13 +94,13 @@ def draw(folder: Path) -> Figure:
             by_level.set_xticks(table.levels)
             by_level.set_xlabel("noise level σ")
             by_level.set_ylabel("MSE (z-scored)")
-            by_level.set_title(f"(a) {table.backbone}")
+            by_level.set_title(f"(a) {table.title}")
             places = tuple(map(float, range(len(table.gammas))))
             _lines(by_gamma, places, table.mse.T, [f"σ = {s:g}" for s in table.levels])
             by_gamma.set_xticks(places, [f"{g:g}" for g in table.gammas])
             by_gamma.set_xlim(-0.3, places[-1] + 0.3)
             by_gamma.set_xlabel("initial γ")
-            by_gamma.set_title(f"(b) {table.backbone}")
+            by_gamma.set_title(f"(b) {table.title}")
         footnote(
             figure,
             "Errors are scaled by the noisy training rows: equal errors look smaller as σ grows.",

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from sacm.core.config import SACMConfig
 from sacm.reports.canvas import look
 from sacm.reports.evidence import rate_sample
-from sacm.reports.gallery.run_folders import alike, finished_runs, title, unsuitable
+from sacm.reports.gallery.run_folders import alike, finished_runs, titles, unsuitable
 from sacm.reports.gallery.sheet import footnote, sheet
 from sacm.reports.palette import INK, KEPT
 from sacm.training.run import Run
@@ -39,12 +39,13 @@ def draw(folder: Path) -> Figure:
     rows = -(-len(shown) // columns)
     with look():
         figure, panels = sheet(rows, columns, height=2.3 * rows + 0.6)
-        for axes, run in zip(panels.flat, shown, strict=False):
+        named = titles(shown, "data", "seed", "horizon", "batch_size")
+        for axes, run, title in zip(panels.flat, shown, named, strict=False):
             rates = rate_sample(run, run.load_data()).rates
             _histogram(axes, rates)
             numbers = f"mean {rates.mean():.3f}, deviation {rates.std():.3f}"
             settings = run.settings
-            axes.set_title(f"{settings.data}, {title(run)}\nH = {settings.horizon}: {numbers}")
+            axes.set_title(f"{settings.data}, {title}\nH = {settings.horizon}: {numbers}")
         for axes in panels.flat[len(shown) :]:
             axes.set_axis_off()
         for axes in panels[-1]:
