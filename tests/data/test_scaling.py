@@ -37,6 +37,18 @@ def test_a_constant_channel_has_deviation_one(level):
     assert scaler.std[0] == 1
 
 
+@pytest.mark.parametrize("unit", [1e-13, 1e-30])
+def test_small_units_are_no_constants(unit):
+    wave = np.sin(np.arange(1000.0))[:, None]
+    scaler = ChannelScaler.fit([(unit * wave).astype(np.float32)])
+    np.testing.assert_allclose(scaler.std, unit * wave.std(), rtol=1e-5)
+
+
+def test_what_float32_cannot_divide_by_is_constant():
+    scaler = ChannelScaler.fit([1e-42 * np.sin(np.arange(1000.0))[:, None]])
+    assert scaler.std[0] == 1
+
+
 def test_there_and_back_for_arrays_and_tensors():
     scaler = ChannelScaler.fit([X])
     np.testing.assert_allclose(scaler.inverse(scaler.transform(X)), X, rtol=1e-4)

@@ -12,7 +12,9 @@ from sacm.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-LARGEST = float(np.finfo(np.float32).max)
+# Of NumPy's own kind: a plain float beside a float16 array becomes float16, and infinite.
+LARGEST = np.float64(np.finfo(np.float32).max)
+FEWEST_STEPS = 16  # of float32 that a column should span
 
 
 def matrix(frame: pd.DataFrame, where: str) -> np.ndarray:
@@ -81,6 +83,28 @@ def check_range(values: np.ndarray, what: str, where: str) -> None:
             f"{where}: row {wrong[0] + 1} of {what} is {values[wrong[0]]:g}, which is infinite or "
             "too large."
         )
+
+
+def coarse_note(table: np.ndarray | pd.DataFrame) -> str | None:
+    """A note on columns of a table `[T, C]` that change by less than float32 can hold there."""
+    import pandas as pd
+
+    if isinstance(table, np.ndarray) and table.dtype.itemsize < 8:  # perhaps larger than memory
+        return None
+    wide = pd.DataFrame(table).select_dtypes(include=["float64", "int64", "uint64"])
+    low, high = wide.min().to_numpy(np.float64), wide.max().to_numpy(np.float64)
+    span, level = high - low, np.maximum(np.abs(low), np.abs(high))
+    step = np.spacing(level.astype(np.float32)).astype(np.float64)
+    found = np.flatnonzero((span > 0) & (span < FEWEST_STEPS * step))
+    if not len(found):
+        return None
+    first = found[0]
+    more = f" (and {len(found) - 1} more columns)" if len(found) > 1 else ""
+    return (
+        f"Column {str(wide.columns[first])!r}{more} spans {span[first]:.3g} at a level of "
+        f"{level[first]:.3g}, where float32 has steps of {step[first]:.3g}: its changes are lost "
+        "unless you subtract an offset first."
+    )
 
 
 def from_array(array: np.ndarray, where: str) -> np.ndarray:

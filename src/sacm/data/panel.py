@@ -9,7 +9,7 @@ import numpy as np
 
 from sacm.data import missing as gaps
 from sacm.data.containers import ForecastingData, Segment
-from sacm.data.numeric import numbers
+from sacm.data.numeric import coarse_note, numbers
 from sacm.data.regular import Irregular, timeline
 from sacm.data.splits import Splits, by_ratio
 from sacm.errors import ArgumentError, DataError
@@ -94,6 +94,7 @@ def one_series(
     line = timeline(group["ds"], len(group), where=where, frequency=frequency, irregular=irregular)
     values = numbers(group["y"], where).astype(np.float32)[line.rows]
     values[line.rows < 0] = np.nan
+    line = line.noting(coarse_note(group[["y"]]))
     return OneSeries(name, values, line.timestamps, line.frequency, line.notes)
 
 

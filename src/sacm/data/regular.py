@@ -29,6 +29,10 @@ class Timeline(NamedTuple):
     frequency: str | None
     notes: tuple[str, ...]
 
+    def noting(self, note: str | None) -> Timeline:
+        """The same with one more note, if there is one."""
+        return self if note is None else self._replace(notes=(*self.notes, note))
+
 
 def time_column(frame: pd.DataFrame) -> str | None:
     """The column with the timestamps: by name, or the first one if it holds dates."""

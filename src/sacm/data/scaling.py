@@ -38,8 +38,9 @@ class ChannelScaler:
         mean = sum_over(pieces, lambda x: np.nansum(x, axis=0, dtype=np.float64)) / count
         squares = sum_over(pieces, lambda x: np.nansum((x - mean) ** 2, axis=0))
         std = np.sqrt(squares / count)
-        # Rounding leaves a constant channel with a spread of about 1e-16 of its level, not 0.
-        constant = std <= 1e-12 * np.maximum(1.0, np.abs(mean))
+        # Rounding leaves a constant channel with a spread of about 1e-16 of its level, not 0; what
+        # float32 cannot divide by counts as 0.
+        constant = (std <= 1e-12 * np.abs(mean)) | (std < np.finfo(np.float32).tiny)
         return cls(mean.astype(np.float32), np.where(constant, 1.0, std).astype(np.float32))
 
     @property

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sacm.data import missing as gaps
 from sacm.data.containers import ForecastingData
-from sacm.data.numeric import from_array, matrix
+from sacm.data.numeric import coarse_note, from_array, matrix
 from sacm.data.panel import ID_COLUMN, panel_data
 from sacm.data.regular import Irregular, Timeline, time_column, timeline
 from sacm.data.splits import DEFAULT_RATIOS, by_ratio
@@ -67,6 +67,7 @@ def forecasting_data(
         table = choose(table, columns, where)
     check_inserted(line, missing, where)
     values = placed(matrix(table, where), line.rows)
+    line = line.noting(coarse_note(table))
     return finish(values, line, tuple(table.columns), label, where, ratios=ratios, missing=missing)
 
 
@@ -174,7 +175,7 @@ def from_matrix(
 ) -> ForecastingData:
     """An array without timestamps."""
     values = from_array(array, where)
-    line = Timeline(np.arange(len(values)), None, None, ())
+    line = Timeline(np.arange(len(values)), None, None, ()).noting(coarse_note(array))
     names = tuple(str(position) for position in range(values.shape[1]))
     return finish(values, line, names, label, where, ratios=ratios, missing=missing)
 

@@ -11,8 +11,8 @@ import numpy as np
 from sacm.data.containers import AnomalyData
 from sacm.data.missing import Policy as Missing
 from sacm.data.missing import fill
-from sacm.data.numeric import from_array, matrix, numbers
-from sacm.data.regular import in_order
+from sacm.data.numeric import coarse_note, from_array, matrix, numbers
+from sacm.data.regular import Timeline, in_order
 from sacm.data.series import load_source, take_times
 from sacm.data.splits import hold_out_tail
 from sacm.errors import ArgumentError, DataError
@@ -99,7 +99,8 @@ def read_part(source: Any, where: str, label_column: str | None) -> Part:
     if isinstance(table, np.ndarray):
         values = from_array(table, where)
         names = tuple(str(position) for position in range(values.shape[1]))
-        return Part(where, values, None, names, np.arange(len(values)), ())
+        line = Timeline(np.arange(len(values)), None, None, ()).noting(coarse_note(table))
+        return Part(where, values, None, names, line.rows, line.notes)
     times, table = take_times(table, None, where)
     # Rows that a grid lacks would have no label, so none are inserted.
     line = in_order(times, len(table), where=where)
@@ -109,7 +110,8 @@ def read_part(source: Any, where: str, label_column: str | None) -> Part:
     marks = None if chosen is None else numbers(table[chosen], where)[line.rows]
     table = table if chosen is None else table.drop(columns=chosen)
     names = tuple(str(column) for column in table.columns)
-    return Part(where, matrix(table, where)[line.rows], marks, names, line.rows, line.notes)
+    values = matrix(table, where)[line.rows]
+    return Part(where, values, marks, names, line.rows, line.noting(coarse_note(table)).notes)
 
 
 def check_marks(marks: np.ndarray, rows: int, where: str) -> None:

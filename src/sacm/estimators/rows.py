@@ -11,7 +11,7 @@ from sacm.backbones.base import Backbone
 from sacm.data.containers import AnomalyData
 from sacm.data.gather import Series, covering_starts
 from sacm.data.missing import Policy, fill
-from sacm.data.numeric import from_array, matrix
+from sacm.data.numeric import coarse_note, from_array, matrix
 from sacm.data.regular import in_order
 from sacm.data.scaling import ChannelScaler
 from sacm.data.series import choose, load_source, take_times
@@ -60,10 +60,11 @@ def read_rows(
         table = choose(table, kept if columns is None else columns, name)
         order, notes = line.rows, line.notes
         values, names = matrix(table, name)[order], tuple(table.columns)
+    coarse = coarse_note(table)
     labels = names or tuple(str(position) for position in range(values.shape[1]))
     pieces = hold_out_tail(len(values), held_out)
     filled = fill(values, pieces, policy=missing, columns=labels, where=name)
-    notes = (*notes, filled.note) if filled.note else notes
+    notes = (*notes, *(note for note in (coarse, filled.note) if note))
     return Rows(name, filled.values, names, order, notes)
 
 
