@@ -193,3 +193,22 @@ def test_integers_booleans_and_text_numbers():
 def test_last_rows_of_one_series():
     data = forecasting_data(np.arange(20))
     assert data.last_rows(3) == {"data": pytest.approx([17, 18, 19])}
+
+
+@pytest.mark.parametrize("as_index", [str, lambda day: pd.Period(day, "D")], ids=["text", "period"])
+def test_an_index_of_dates_in_another_form_is_the_time(as_index):
+    days = pd.date_range("2024-01-01", periods=30, freq="D")
+    frame = pd.DataFrame({"load": np.arange(30.0)}, index=pd.Index([as_index(d) for d in days]))
+    data = forecasting_data(frame.iloc[::-1])
+    np.testing.assert_array_equal(data.timestamps, days.to_numpy())
+    np.testing.assert_array_equal(data.values[:, 0], np.arange(30))
+    assert data.frequency == "D"
+
+
+def test_an_index_that_is_not_used_is_named():
+    names = [f"machine-{number}" for number in range(30)]
+    frame = pd.DataFrame({"load": np.arange(30.0)}, index=names)
+    assert forecasting_data(frame).notes[0].startswith("The index of the frame is not used")
+    dated = frame.assign(date=pd.date_range("2024-01-01", periods=30, freq="D"))
+    assert forecasting_data(dated).notes[0].startswith("The index of the frame is not used")
+    assert forecasting_data(frame.reset_index(drop=True).iloc[5:]).notes == ()

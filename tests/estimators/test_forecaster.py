@@ -81,6 +81,19 @@ def test_weekdays_in_a_row_are_no_other_step() -> None:
     assert list(fitted.predict(week)["date"].dt.dayofweek) == [0, 1]
 
 
+def test_irregular_rows_are_refused_or_kept() -> None:
+    uneven = frame()
+    uneven.loc[50:, "date"] += pd.Timedelta("7min")
+    with pytest.raises(DataError, match=r"timestamps are irregular.*in Python, irregular='keep'"):
+        small().fit(uneven)
+    with pytest.warns(SACMWarning, match="taken as if they were evenly spaced"):
+        kept = small(irregular="keep").fit(uneven)
+    step = pd.Timedelta("1h")
+    assert list(kept.predict()["date"]) == [uneven["date"].iloc[-1] + n * step for n in range(1, 5)]
+    with pytest.warns(SACMWarning, match="evenly spaced"):
+        assert len(kept.predict(uneven)) == HORIZON
+
+
 def test_short_history_is_refused(fitted: Forecaster) -> None:
     with pytest.raises(DataError, match="has 11 rows but a forecast starts from the last 12"):
         fitted.predict(frame()[: LENGTH - 1])

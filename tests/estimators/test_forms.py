@@ -81,6 +81,24 @@ def test_time_zone_comes_back() -> None:
     assert str(answer(pl.from_pandas(frame))["when"].dtype.time_zone) == "Europe/Berlin"
 
 
+def test_local_days_go_on_through_a_change_of_the_clock() -> None:
+    days = pd.date_range("2024-02-20", periods=43, freq="D", tz="Europe/Berlin")
+    for end in (39, 40):  # the change, on 31 March, is forecast; it is in the data
+        frame = pd.DataFrame({"when": days[:end], "a": np.arange(end) / 2})
+        assert list(answer(frame)["when"]) == list(days[end : end + HORIZON])
+        assert list(answer(frame.set_index("when")).index) == list(days[end : end + HORIZON])
+        long = pd.DataFrame({"unique_id": "x", "ds": days[:end], "y": np.arange(end) / 2})
+        assert list(answer(long)["ds"]) == list(days[end : end + HORIZON])
+
+
+@pytest.mark.parametrize("style", ["text", "period"])
+def test_other_indices_of_dates_come_back_as_timestamps(style: str) -> None:
+    frame = table("D").set_index("when")
+    plain = list(answer(frame).index)
+    frame.index = frame.index.astype(str) if style == "text" else frame.index.to_period("D")
+    assert list(answer(frame).index) == plain
+
+
 def test_rows_without_time_are_counted_on() -> None:
     forecast = answer(table("h")[["a", "b"]])
     assert list(forecast.index) == [40, 41, 42]

@@ -1,19 +1,19 @@
-"""Timestamps: found, parsed, put in order, and on a regular grid."""
+"""Timestamps: found, put in order, and on a regular grid."""
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from sacm.data.dates import parse, quiet_dates
+from sacm.data.time_grid import full_grid
 from sacm.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TIME_NAMES = ("date", "ds", "timestamp", "time", "datetime", "date_time")
-CALENDAR_STEPS = ("B", "MS", "ME", "QS", "QE", "YS", "YE")
 Irregular = Literal["error", "keep"]
 
 
@@ -107,37 +107,6 @@ def counted(column: pd.Series, where: str) -> Timeline:
     return Timeline(np.arange(len(values)), None, None, (note,))
 
 
-def parse(column: pd.Series, where: str) -> tuple[np.ndarray, tuple[str, ...]]:
-    """A column of dates as datetime64, in UTC if it names a time zone."""
-    stamps = quiet_dates(column)
-    wrong = np.flatnonzero(stamps.isna().to_numpy())
-    if len(wrong):
-        raise DataError(
-            f"{where}: row {wrong[0] + 1} of the time column {column.name!r} holds "
-            f"{str(column.iloc[wrong[0]])!r}, not a date like the first one: write all dates as "
-            "YYYY-MM-DD HH:MM:SS."
-        )
-    notes: tuple[str, ...] = ()
-    if getattr(stamps.dtype, "tz", None) is not None:
-        stamps = stamps.dt.tz_convert("UTC").dt.tz_localize(None)
-        notes = ("Timestamps were converted to UTC.",)
-    exact = stamps.to_numpy().astype("datetime64[ns]")
-    whole = exact.astype("datetime64[s]")
-    return (whole if (whole == exact).all() else exact), notes
-
-
-def quiet_dates(column: pd.Series) -> pd.Series:
-    """Dates, NaT where a value is none; pandas' advice on formats is for others."""
-    import pandas as pd
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return pd.to_datetime(column, errors="coerce")
-        except ValueError:  # mixed time zones
-            return pd.to_datetime(column, errors="coerce", utc=True)
-
-
 def check_unique(stamps: np.ndarray, order: np.ndarray, where: str) -> None:
     """Refuse a timestamp that occurs twice."""
     ordered = stamps[order]
@@ -178,21 +147,6 @@ def on_grid(line: Timeline, where: str, *, frequency: str | None, irregular: Irr
     return Timeline(rows, full, frequency or grid.freqstr, (*notes, note))
 
 
-def full_grid(index: pd.DatetimeIndex, frequency: str | None) -> pd.DatetimeIndex | None:
-    """The tightest regular grid that all of `index` lies on, if at least half of it is there."""
-    import pandas as pd
-
-    step = pd.Series(index).diff().median()
-    # A stray date far away would make a grid that does not fit into memory.
-    if (index[-1] - index[0]) / step > 4 * len(index):
-        return None
-    candidates = (frequency,) if frequency else (step, *CALENDAR_STEPS)
-    grids = [pd.date_range(index[0], index[-1], freq=candidate) for candidate in candidates]
-    fitting = [grid for grid in grids if (grid.get_indexer(index) >= 0).all()]
-    tightest = min(fitting, key=len, default=None)
-    return None if tightest is None or len(tightest) > 2 * len(index) else tightest
-
-
 def uneven(stamps: np.ndarray, order: np.ndarray, where: str) -> DataError:
     """The error for timestamps that lie on no grid."""
     steps = np.diff(stamps)
@@ -200,6 +154,6 @@ def uneven(stamps: np.ndarray, order: np.ndarray, where: str) -> DataError:
     odd = int(np.flatnonzero(steps != usual)[0])
     return DataError(
         f"{where}: timestamps are irregular: {stamps[odd + 1]} (row {int(order[odd + 1]) + 1}) "
-        f"comes {steps[odd]} after the one before, usual are {usual}: resample to a regular step, "
-        "or pass irregular='keep'."
+        f"comes {steps[odd]} after the one before, usual are {usual}: resample to a regular step "
+        "(in Python, irregular='keep' takes rows as evenly spaced)."
     )

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from sacm.data import missing as gaps
 from sacm.data.containers import ForecastingData
+from sacm.data.dates import quiet_dates
 from sacm.data.numeric import coarse_note, from_array, matrix
 from sacm.data.panel import ID_COLUMN, panel_data
 from sacm.data.regular import Irregular, Timeline, time_column, timeline
@@ -61,8 +62,10 @@ def forecasting_data(
             frequency=frequency,
             layout=layout,
         )
+    unused = index_note(table, timestamp)
     times, table = take_times(table, timestamp, where)
     line = timeline(times, len(table), where=where, frequency=frequency, irregular=irregular)
+    line = line.noting(unused)
     if columns is not None:
         table = choose(table, columns, where)
     check_inserted(line, missing, where)
@@ -119,12 +122,10 @@ def take_times(
     table: pd.DataFrame, timestamp: str | None, where: str
 ) -> tuple[pd.Series | None, pd.DataFrame]:
     """The timestamps and the rest of the table."""
-    import pandas as pd
-
     if timestamp is not None and timestamp not in table.columns:
         raise DataError(f"{where} has no column {timestamp!r}; it has {listed(table)}.")
-    if timestamp is None and isinstance(table.index, pd.DatetimeIndex):
-        index = table.index.to_series(name=table.index.name or "index")
+    index = time_index(table) if timestamp is None else None
+    if index is not None:
         return index.reset_index(drop=True), table.reset_index(drop=True)
     table = table.reset_index(drop=True)
     first = table.columns[0]
@@ -135,6 +136,32 @@ def take_times(
     if chosen is None:
         return None, table
     return table[chosen], table.drop(columns=chosen)
+
+
+def time_index(table: pd.DataFrame) -> pd.Series | None:
+    """The index as a time column, if it holds timestamps, periods or dates written as text."""
+    import pandas as pd
+
+    index = table.index
+    if isinstance(index, pd.PeriodIndex):
+        index = index.to_timestamp()
+    elif index.inferred_type == "string":
+        first = pd.Series([str(index[0])])
+        dated = first.str.contains("[-/.:]").all() and quiet_dates(first).notna().all()
+        if not dated or time_column(table) is not None:
+            return None
+    elif not isinstance(index, pd.DatetimeIndex):
+        return None
+    return index.to_series(name=index.name or "index")
+
+
+def index_note(table: pd.DataFrame, timestamp: str | None = None) -> str | None:
+    """A note on an index of text or durations, which no one reads."""
+    if table.index.inferred_type in ("integer", "datetime64", "period"):
+        return None
+    if timestamp is None and time_index(table) is not None:
+        return None
+    return "The index of the frame is not used: it holds no dates, or another column does."
 
 
 def choose(table: pd.DataFrame, columns: Sequence[str], where: str) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from sacm.data.missing import Policy as Missing
 from sacm.data.missing import fill
 from sacm.data.numeric import coarse_note, from_array, matrix, numbers
 from sacm.data.regular import Timeline, in_order
-from sacm.data.series import load_source, take_times
+from sacm.data.series import index_note, load_source, take_times
 from sacm.data.splits import hold_out_tail
 from sacm.errors import ArgumentError, DataError
 
@@ -101,9 +101,10 @@ def read_part(source: Any, where: str, label_column: str | None) -> Part:
         names = tuple(str(position) for position in range(values.shape[1]))
         line = Timeline(np.arange(len(values)), None, None, ()).noting(coarse_note(table))
         return Part(where, values, None, names, line.rows, line.notes)
+    unused = index_note(table)
     times, table = take_times(table, None, where)
     # Rows that a grid lacks would have no label, so none are inserted.
-    line = in_order(times, len(table), where=where)
+    line = in_order(times, len(table), where=where).noting(unused)
     chosen = label_column or next((c for c in table.columns if c.lower() in LABEL_NAMES), None)
     if chosen is not None and chosen not in table.columns:
         raise DataError(f"{where} has no column {chosen!r}.")

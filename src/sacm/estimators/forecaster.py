@@ -14,6 +14,7 @@ from sacm.backbones.registry import takes_calendar
 from sacm.data.containers import ForecastingData, Segment
 from sacm.data.missing import Policy
 from sacm.data.prepare import SplitWindows, forecasting_windows
+from sacm.data.regular import Irregular
 from sacm.data.splits import Splits
 from sacm.errors import DataError
 from sacm.estimators.ahead import Forecast, forecast_ahead
@@ -34,9 +35,10 @@ class Forecaster(Estimator):
     arrays or tensors `[T]` or `[T, C]`, or files; forecasts come back in the same form, with the
     timestamps that follow. The last `validation` share of the rows chooses the epoch and calibrates
     intervals. `timestamp` and `columns` choose columns of a frame; `missing` is "interpolate",
-    "mask" (filled in, but not learnt from) or "error". `overrides` replace settings of the
-    backbone. With `folder` the training run is kept there, and not repeated for the same data and
-    settings. See `Estimator` for the attributes of a fitted one.
+    "mask" (filled in, but not learnt from) or "error"; `irregular="keep"` takes rows whose
+    timestamps lie on no grid as evenly spaced. `overrides` replace settings of the backbone. With
+    `folder` the training run is kept there, and not repeated for the same data and settings. See
+    `Estimator` for the attributes of a fitted one.
 
     >>> Forecaster("iTransformer", horizon=24).fit(frame).predict()  # doctest: +SKIP
     """
@@ -62,6 +64,7 @@ class Forecaster(Estimator):
         timestamp: str | None = None,
         columns: Sequence[str] | None = None,
         missing: Policy = "interpolate",
+        irregular: Irregular = "error",
         overrides: dict[str, Any] | None = None,
         accelerator: str = "cpu",
         folder: str | Path | None = None,
@@ -83,6 +86,7 @@ class Forecaster(Estimator):
         self.timestamp = timestamp
         self.columns = columns
         self.missing = missing
+        self.irregular = irregular
         self.overrides = overrides
         self.accelerator = accelerator
         self.folder = folder
@@ -97,6 +101,7 @@ class Forecaster(Estimator):
             timestamp=self.timestamp,
             columns=self.columns,
             missing=self.missing,
+            irregular=self.irregular,
         )
         if not isinstance(data, ForecastingData):
             warn_of(reading.data.notes)
@@ -169,7 +174,11 @@ class Forecaster(Estimator):
         if source is None:
             return self._reading, self._rows
         reading = read_history(
-            source, self._reading, timestamp=self.timestamp, missing=self.missing
+            source,
+            self._reading,
+            timestamp=self.timestamp,
+            missing=self.missing,
+            irregular=self.irregular,
         )
         if not isinstance(source, ForecastingData):
             warn_of(reading.data.notes)

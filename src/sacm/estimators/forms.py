@@ -22,7 +22,8 @@ class Form:
     """The kind of object the data came in, and how it told the time.
 
     `time` names the time column, or the index if `indexed`; `counters` holds, for each series, last
-    value and step of a time column of numbers. `zone` is the time zone of the timestamps.
+    value and step of a time column of numbers. `zone` is the time zone of the timestamps, which
+    were read by the `local` clock or in UTC.
     """
 
     kind: Kind
@@ -31,6 +32,7 @@ class Form:
     time: str | None = None
     indexed: bool = False
     zone: str | None = None
+    local: bool = False
     counters: dict[str, tuple[float, float]] = field(default_factory=dict)
     id_type: str | None = None
 
@@ -114,6 +116,11 @@ class Form:
             stamps = pd.Series(times)
             if self.zone is None:
                 return stamps
+            if self.local:  # an hour that the clock shows twice is taken the first time
+                twice = np.ones(count, dtype=bool)
+                return stamps.dt.tz_localize(
+                    self.zone, ambiguous=twice, nonexistent="shift_forward"
+                )
             return stamps.dt.tz_localize("UTC").dt.tz_convert(self.zone)
         if series not in self.counters:
             return None

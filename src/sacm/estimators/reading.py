@@ -11,9 +11,11 @@ import numpy as np
 from torch import Tensor
 
 from sacm.data.containers import ForecastingData, Segment
+from sacm.data.dates import by_local_clock
 from sacm.data.missing import Policy
 from sacm.data.panel import ID_COLUMN
-from sacm.data.series import LONG_COLUMNS, forecasting_data, load_source, take_times
+from sacm.data.regular import Irregular
+from sacm.data.series import LONG_COLUMNS, forecasting_data, load_source, take_times, time_index
 from sacm.data.splits import Splits
 from sacm.errors import DataError
 from sacm.estimators.forms import Form, Kind
@@ -39,6 +41,7 @@ def read(
     timestamp: str | None = None,
     columns: Sequence[str] | None = None,
     missing: Policy = "interpolate",
+    irregular: Irregular = "error",
     layout: Literal["auto", "channels", "series"] = "auto",
 ) -> Reading:
     """Read what `sacm.data.forecasting_data` reads, or take a `ForecastingData` as it is."""
@@ -55,6 +58,7 @@ def read(
         columns=None if long or isinstance(table, np.ndarray) else columns,
         ratios=ratios,
         missing=missing,
+        irregular=irregular,
         layout=layout,
     )
     return Reading(data, form_of(source, table, timestamp))
@@ -66,6 +70,7 @@ def read_history(
     *,
     timestamp: str | None = None,
     missing: Policy = "interpolate",
+    irregular: Irregular = "error",
 ) -> Reading:
     """Data to forecast from, with the columns of the data `like` that were trained on."""
     trained, form = like
@@ -76,6 +81,7 @@ def read_history(
         timestamp=timestamp,
         columns=trained.columns if named else None,
         missing=missing,
+        irregular=irregular,
         layout=layout,
     )
     data = history.data
@@ -167,17 +173,16 @@ def form_of(source: Any, table: np.ndarray | pd.DataFrame, timestamp: str | None
         return Form("tensor" if kind == "tensor" else "array", flat=table.ndim == 1)
     if set(table.columns) >= LONG_COLUMNS:
         return long_form(table, kind)
-    import pandas as pd
-
     times, _ = take_times(table, timestamp, "the data")
     if times is None:
         return Form(kind)
-    indexed = timestamp is None and isinstance(table.index, pd.DatetimeIndex)
+    indexed = timestamp is None and time_index(table) is not None
     return Form(
         kind,
         time=None if indexed and table.index.name is None else str(times.name),
         indexed=indexed,
         zone=zone_of(times),
+        local=zone_of(times) is not None and by_local_clock(times),
         counters=counters_of({"": times}),
     )
 
@@ -193,6 +198,7 @@ def long_form(table: pd.DataFrame, kind: Kind) -> Form:
         long=True,
         time="ds",
         zone=zone_of(table["ds"]),
+        local=zone_of(table["ds"]) is not None and by_local_clock(table["ds"]),
         counters=counters_of(groups),
         id_type=str(ids.dtype) if pd.api.types.is_numeric_dtype(ids) else None,
     )

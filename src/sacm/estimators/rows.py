@@ -14,7 +14,7 @@ from sacm.data.missing import Policy, fill
 from sacm.data.numeric import coarse_note, from_array, matrix
 from sacm.data.regular import in_order
 from sacm.data.scaling import ChannelScaler
-from sacm.data.series import choose, load_source, take_times
+from sacm.data.series import choose, index_note, load_source, take_times
 from sacm.data.splits import hold_out_tail
 from sacm.data.telemetry import LABEL_NAMES
 from sacm.data.windows import TelemetryWindows
@@ -53,9 +53,10 @@ def read_rows(
         values = from_array(table, name)
         order = np.arange(len(values))
     else:
+        unused = index_note(table)
         times, table = take_times(table, None, name)
         # Rows that a grid lacks have no place in the answer, so none are inserted.
-        line = in_order(times, len(table), where=name)
+        line = in_order(times, len(table), where=name).noting(unused)
         kept = [column for column in table.columns if column.lower() not in LABEL_NAMES]
         table = choose(table, kept if columns is None else columns, name)
         order, notes = line.rows, line.notes
