@@ -41,10 +41,7 @@ def anomaly_data(
         raise ArgumentError(f"train_share must be between 0 and 1, got {train_share}.")
     first = read_part(train, label, label_column)
     if test is None:
-        border = int(len(first.values) * train_share)
-        pieces = [*hold_out_tail(border), range(border, len(first.values))]
-        whole = first.filled(pieces, missing)
-        trained, tested, notes = whole.cut(0, border), whole.cut(border), whole.notes
+        trained, tested, notes = split(first, train_share, missing)
     else:
         trained = first.filled(hold_out_tail(len(first.values)), missing)
         second = read_part(test, label, label_column)
@@ -90,6 +87,14 @@ class Part(NamedTuple):
         rows = slice(start, stop)
         marks = None if self.marks is None else self.marks[rows]
         return self._replace(values=self.values[rows], marks=marks, rows=self.rows[rows])
+
+
+def split(table: Part, train_share: float, missing: Missing) -> tuple[Part, Part, tuple[str, ...]]:
+    """Training and test rows of one table, and the notes on both."""
+    border = int(len(table.values) * train_share)
+    pieces = [*hold_out_tail(border), range(border, len(table.values))]
+    whole = table.filled(pieces, missing)
+    return whole.cut(0, border), whole.cut(border), whole.notes
 
 
 def read_part(source: Any, where: str, label_column: str | None) -> Part:
