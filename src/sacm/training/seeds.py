@@ -1,4 +1,4 @@
-"""Random numbers of a run: a function of seed and epoch, so that a resumed run draws the same."""
+"""Random numbers of a run: a function of seed, epoch and rank; a resumed run draws the same."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 
-def seed_everything(seed: int, epoch: int = 0) -> None:
-    """Seed torch, NumPy and Python for one epoch (0: building the model)."""
-    words = np.random.SeedSequence([seed, epoch]).generate_state(3)
+def seed_everything(seed: int, epoch: int = 0, rank: int = 0) -> None:
+    """Seed torch, NumPy and Python for one epoch (0: building the model, alike on all ranks)."""
+    words = np.random.SeedSequence([seed, epoch, rank]).generate_state(3)
     torch.manual_seed(int(words[0]) << 31 | int(words[1]))
     np.random.seed(int(words[1]))
     random.seed(int(words[2]))

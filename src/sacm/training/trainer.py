@@ -180,13 +180,16 @@ class Training:
 
     def _epoch(self, epoch: int, bar: TrainingProgress) -> None:
         started = time.perf_counter()
-        seed_everything(self.settings.seed, epoch)
+        # Every rank its own, or they would all drop the same entries.
+        seed_everything(self.settings.seed, epoch, self.fabric.global_rank)
         self.strategy_run.begin_epoch(epoch)
         observed = self.train_epoch(epoch, bar)
         trained = time.perf_counter()
         value = self.task.validate(
             self.model, self.val_batches, self.strategy, str(self.settings.select)
         )
+        # Batch statistics are each rank's own; all must decide alike, by the weights that are kept.
+        value = self.fabric.broadcast(value)
         self._record(epoch, value, observed, trained - started, time.perf_counter() - trained)
         assert self.progress.best is not None
         bar.epoch(epoch, select=str(self.settings.select), value=value, best=self.progress.best)
