@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sacm.core.detrend import linear_trend
+from sacm.core.detrend import detrend, linear_trend
 
 
 @pytest.mark.parametrize("length", [2, 3, 24, 97])
@@ -36,3 +36,15 @@ def test_a_single_step_leaves_no_residual(how: str) -> None:
 
 def test_none_takes_nothing_away() -> None:
     assert not linear_trend(torch.randn(2, 3, 7), "none").any()
+
+
+@pytest.mark.parametrize("how", ["ols", "endpoint", "none"])
+def test_what_is_left_and_the_trend_are_the_series(how: str) -> None:
+    x = torch.randn(4, 2, 9, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(detrend(x, how) + linear_trend(x, how), x)
+
+
+@pytest.mark.parametrize("how", ["ols", "endpoint"])
+def test_an_offset_leaves_no_rounding_behind(how: str) -> None:
+    x = torch.randint(-9, 9, (4, 2, 30), generator=torch.Generator().manual_seed(2)).float()
+    torch.testing.assert_close(detrend(x + 1e6, how), detrend(x, how), atol=1e-5, rtol=0)

@@ -78,6 +78,27 @@ def test_the_order_of_a_batch_is_the_order_of_its_scores(x: Tensor, data: st.Dat
     torch.testing.assert_close(scorer(x[order]).scores, scores[order], rtol=1e-5, atol=0)
 
 
+@settings(max_examples=80)
+@given(
+    length=st.integers(16, 100),
+    scale=st.sampled_from([2.0**-12, 1.0, 2.0**14, 2.0**27]),
+    offset=st.integers(-(2**16), 2**16),
+    how=st.sampled_from(["ols", "endpoint"]),
+    seed=st.integers(0, 2**31),
+)
+def test_no_offset_or_scale_costs_precision(
+    length: int, scale: float, offset: int, how: str, seed: int
+) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    # Multiples of 1 / 64 and powers of two: shifting and scaling are exact in float32.
+    x = torch.randint(-256, 256, (4, length, 3), generator=generator) / 64
+    config = SACMConfig(detrend=how)
+    single, double = SpectralScorer(3, config), SpectralScorer(3, config).double()
+    with torch.no_grad():
+        found, expected = single((x + offset) * scale).scores, double(x.double() * scale).scores
+    torch.testing.assert_close(found.double(), expected, rtol=1e-4, atol=0)
+
+
 @pytest.mark.parametrize("length", [2, 7, 16])
 @pytest.mark.parametrize("how", ["ols", "endpoint", "none"])
 def test_gradcheck_of_scorer_and_mapper(length: int, how: str) -> None:

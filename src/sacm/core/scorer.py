@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.core.config import SACMConfig
-from sacm.core.detrend import linear_trend
+from sacm.core.detrend import detrend
 from sacm.core.precision import without_autocast
 from sacm.core.spectrum import (
     anchored_threshold,
@@ -70,8 +70,11 @@ class SpectralScorer(nn.Module):
         bound = torch.finfo(dtype).max ** 0.75
         series = x.to(dtype).transpose(1, 2).contiguous().clamp(-bound, bound)  # [B, C, L]
         config = self.config
-        trend = linear_trend(series, config.detrend)
-        spectrum = torch.fft.rfft(series - trend)  # Z [B, C, K]
+        residual = detrend(series, config.detrend)
+        spectrum = torch.fft.rfft(residual)  # Z [B, C, K]
+        if config.detrend == "ols":
+            # Least squares leaves no mean: what is there is rounding, which the log would magnify.
+            spectrum[..., 0] = 0
         log_amp = log_amplitude(spectrum)
         amplitude = normalise_amplitude(log_amp, config.eps) if config.log_norm else log_amp
         flatness = spectral_flatness(log_amp, config.eps)
@@ -79,17 +82,18 @@ class SpectralScorer(nn.Module):
         anchor = flatness if config.sfm_anchor else None
         threshold = anchored_threshold(anchor, weight, bias).expand_as(flatness)
         mask = soft_mask(amplitude, threshold, alpha)
-        kept = torch.fft.irfft(spectrum * mask, n=series.shape[-1]).add_(trend)  # x'
-        # In this order, because the first operand's gradient needs no change of sign.
-        channel_scores = (kept - series).abs().mean(dim=-1)
+        # x' - x, in which the trend cancels. In this order, because the first operand's gradient
+        # needs no change of sign.
+        error = torch.fft.irfft(spectrum * mask, n=series.shape[-1]) - residual
+        channel_scores = error.abs().mean(dim=-1)
         return ScorerOutput(
             scores=channel_scores.mean(dim=-1),
             channel_scores=channel_scores,
             sfm=flatness,
             threshold=threshold,
             mask=mask.transpose(1, 2),
-            reconstruction=kept.transpose(1, 2),
-            trend=trend.transpose(1, 2),
+            reconstruction=(series + error).transpose(1, 2),
+            trend=(series - residual).transpose(1, 2),
         )
 
     def _check_shape(self, x: Tensor) -> None:
