@@ -64,6 +64,20 @@ def test_a_compiled_model_trains(probed: bool) -> None:
         model.encoder(torch.randn(6, 16, 8))
 
 
+def test_a_probe_that_comes_while_compiling_is_not_compiled() -> None:
+    model = models.MLP()
+    modulator = sacm.attach(model, channels=CHANNELS)
+    graphs: list[torch.fx.GraphModule] = []
+
+    def count(graph: torch.fx.GraphModule, _: list[Tensor]) -> torch.fx.GraphModule:
+        graphs.append(graph)
+        return graph
+
+    torch.compile(model, backend=count)(windows()).sum().backward()
+    assert modulator.probed
+    assert len(graphs) <= 2  # before the probe, and after it
+
+
 def test_masks_and_gradients_of_a_compiled_model_are_right() -> None:
     torch.manual_seed(0)
     model, x = Wide(), windows(6, length=64)

@@ -22,15 +22,12 @@ class OverlapMean:
 
     def update(self, scores: Tensor, positions: Tensor) -> None:
         """Add `scores` `[B, L, ...]` of windows whose first rows are `positions` `[B]`."""
-        scores = scores.detach().double()
-        device = scores.device
+        scores = scores.detach().cpu().double()  # not every accelerator has float64
         if self.total is None or self.count is None:
-            self.total = torch.zeros(
-                self.rows, *scores.shape[2:], dtype=torch.float64, device=device
-            )
-            self.count = torch.zeros(self.rows, dtype=torch.float64, device=device)
-        steps = torch.arange(scores.shape[1], device=device)
-        rows = (positions.to(device)[:, None] + steps).flatten()  # [B * L]
+            self.total = torch.zeros(self.rows, *scores.shape[2:], dtype=torch.float64)
+            self.count = torch.zeros(self.rows, dtype=torch.float64)
+        steps = torch.arange(scores.shape[1])
+        rows = (positions.cpu()[:, None] + steps).flatten()  # [B * L]
         self.total.index_add_(0, rows, scores.flatten(0, 1))
         self.count.index_add_(0, rows, torch.ones_like(rows, dtype=torch.float64))
 
@@ -45,4 +42,4 @@ class OverlapMean:
         if self.total is None or self.count is None:
             return torch.full((self.rows,), torch.nan, dtype=torch.float64)
         count = self.count.view(-1, *[1] * (self.total.dim() - 1))
-        return (self.total / count).cpu()
+        return self.total / count

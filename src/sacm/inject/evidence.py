@@ -15,6 +15,7 @@ FAINT = 0.1  # a row still belongs to a window if no other moves it by more than
 
 def movement(base: Tensor, other: Tensor) -> Tensor:
     """How far each entry of an activation moved, same shape; rounding counts as 0."""
+    base, other = base.cpu(), other.cpu()  # not every accelerator has float64
     if not base.is_floating_point() and not base.is_complex():
         return (base != other).double()
     change = (torch.nan_to_num(other) - torch.nan_to_num(base)).abs().double()
@@ -24,7 +25,7 @@ def movement(base: Tensor, other: Tensor) -> Tensor:
 def rows_moved(change: Tensor, dim: int) -> Tensor:
     """The largest movement in each row of one dimension, `[rows]`."""
     others = [d for d in range(change.dim()) if d != dim]
-    return (change.amax(dim=others) if others else change).cpu()
+    return change.amax(dim=others) if others else change
 
 
 def find_layout(changes: Sequence[Tensor], *, cross_talk: float = 0.0) -> SiteLayout | None:

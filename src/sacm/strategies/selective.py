@@ -98,12 +98,15 @@ class ResidualSpread:
 
     def __init__(self, rows: int, channels: int, share: float, device: torch.device) -> None:
         self.share = share
-        # Windows seen, sum and sum of squares of their residuals, in double precision.
-        self.sums = torch.zeros(3, rows, channels, dtype=torch.float64, device=device)
+        # Windows seen, sum and sum of squares of their residuals, in double precision; on the
+        # device, to spare it waiting at every step, unless that has no float64.
+        where = torch.device("cpu") if device.type == "mps" else device
+        self.sums = torch.zeros(3, rows, channels, dtype=torch.float64, device=where)
         self.kept: Tensor | None = None  # [rows, channels] bool
 
     def add(self, rows: Tensor, residual: Tensor) -> None:
         """Collect residuals `[B, H, C]` of rows `[B, H]`."""
+        rows, residual = rows.to(self.sums.device), residual.to(self.sums.device)
         flat = residual.flatten(0, 1).double()
         for total, values in zip(
             self.sums, (torch.ones_like(flat), flat, flat.square()), strict=True
@@ -121,7 +124,9 @@ class ResidualSpread:
 
     def keep(self, rows: Tensor) -> Tensor | None:
         """The mask `[B, H, C]` of rows `[B, H]`; None in the first epoch."""
-        return None if self.kept is None else self.kept[rows]
+        if self.kept is None:
+            return None
+        return self.kept[rows.to(self.kept.device)].to(rows.device)
 
     def state_dict(self) -> dict[str, Any]:
         """Sums and mask."""

@@ -1,0 +1,41 @@
+"""What needs double precision takes it on the CPU, for not every accelerator has it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sacm.data import OverlapMean
+from sacm.inject.evidence import movement
+from sacm.strategies.selective import ResidualSpread
+from tests.pretend_device import PRETENDED, Elsewhere
+
+
+def test_the_pretended_device_refuses_float64() -> None:
+    there = Elsewhere(torch.ones(3))
+    assert there.device == PRETENDED
+    with pytest.raises(TypeError, match="no float64"):
+        there.double()
+    assert (there + there).cpu().double().tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_movement_of_activations(dtype: torch.dtype) -> None:
+    base, other = torch.zeros(2, 3, dtype=dtype), torch.eye(2, 3).to(dtype)
+    found = movement(Elsewhere(base), Elsewhere(other))
+    assert found.tolist() == torch.eye(2, 3).tolist()
+
+
+def test_means_over_windows() -> None:
+    mean = OverlapMean(3)
+    mean.update(Elsewhere(torch.tensor([[1.0, 2.0], [4.0, 5.0]])), Elsewhere(torch.tensor([0, 1])))
+    assert mean.result().tolist() == [1.0, 3.0, 5.0]
+
+
+def test_residuals_of_selective_learning() -> None:
+    spread = ResidualSpread(4, 1, 0.5, PRETENDED)
+    for residual in ([[1.0], [1.0]], [[1.0], [9.0]]):
+        spread.add(Elsewhere(torch.tensor([[1, 2]])), Elsewhere(torch.tensor([residual])))
+    spread.begin_epoch()
+    assert spread.kept is not None
+    assert spread.kept[:, 0].tolist() == [True, True, False, True]
