@@ -281,3 +281,21 @@ def test_a_feature_map_across_windows_drops_window_by_window(layout: SiteLayout)
 
 def test_an_empty_activation_passes() -> None:
     assert adaptive_dropout(torch.zeros(3, 0), torch.full((3,), 0.5)).shape == (3, 0)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_rate_of_one_gives_zeros_and_finite_gradients(compiled: bool) -> None:
+    torch.manual_seed(20)
+    drop = torch.compile(adaptive_dropout, backend="eager") if compiled else adaptive_dropout
+    h = torch.randn(3, 40_000, requires_grad=True)
+    rates = torch.tensor([0.5, 1.0, 0.0], requires_grad=True)
+    out = drop(h, rates)
+    assert not out[1].any()
+    assert torch.equal(out[2], h[2])
+    assert _standard_errors(int((out[0] != 0).sum()), 40_000, 0.5) <= 4
+    by_h, by_rates = torch.autograd.grad(out.square().sum(), (h, rates))
+    assert by_h.isfinite().all()
+    assert by_rates.isfinite().all()
+    assert not by_h[1].any()
+    assert by_rates[1] == 0
+    assert by_rates[0] != 0

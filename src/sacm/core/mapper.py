@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from sacm.core.arguments import require_tensor, settings_of
 from sacm.core.config import SACMConfig
 from sacm.core.distributed import global_extremes, world_size
 from sacm.errors import ArgumentError
@@ -39,7 +40,7 @@ class RateMapper(nn.Module):
 
     def __init__(self, config: SACMConfig | None = None) -> None:
         super().__init__()
-        self.config = config or SACMConfig()
+        self.config = settings_of(config)
         self.gamma = nn.Parameter(torch.tensor(float(self.config.gamma)))
         if self.config.score_range == "running":
             self.register_buffer("low", torch.tensor(float("nan")))
@@ -47,6 +48,7 @@ class RateMapper(nn.Module):
 
     def forward(self, scores: Tensor, reliable: Tensor | None = None) -> Tensor:
         """Rates for the scores of one batch."""
+        require_tensor("scores", scores)
         if scores.dim() != 1 or scores.shape[0] == 0:
             raise ArgumentError(f"scores must be a non-empty [B] tensor, got {list(scores.shape)}.")
         config = self.config

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from sacm.core.arguments import require_tensor
 from sacm.core.distributed import rank
 from sacm.core.randomness import random_words
 from sacm.errors import ArgumentError
@@ -38,13 +39,25 @@ class Keep(NamedTuple):
 
 
 def adaptive_dropout(h: Tensor, rates: Tensor) -> Tensor:
-    """Drop entries of `h` `[B, …]` at each sample's own rate `[B]`; training-time only."""
+    """Drop entries of `h` `[B, …]` at each sample's own rate `[B]`; training-time only.
+
+    A sample of rate 1 becomes zero, and gives no gradient.
+    """
+    require_tensor("h", h)
+    require_tensor("rates", rates)
     if rates.dim() != 1 or h.dim() == 0 or h.shape[0] != rates.shape[0]:
         raise ArgumentError(
             f"adaptive_dropout needs h [B, …] and rates [B], got {list(h.shape)} and "
             f"{list(rates.shape)}."
         )
-    return masked(h, Keep.of(1 - rates).along(0, h.dim()))
+    all_gone = rates >= 1
+    if rates.device.type == "cpu" and not torch.compiler.is_compiling():
+        if bool(((rates < 0) | (rates > 1)).any()):
+            raise ArgumentError("rates of adaptive_dropout must lie in [0, 1].")
+        if not bool(all_gone.any()):  # the usual case, spared a pass over the activation
+            return masked(h, Keep.of(1 - rates).along(0, h.dim()))
+    out = masked(h, Keep.of(1 - rates.masked_fill(all_gone, 0)).along(0, h.dim()))
+    return out.masked_fill(all_gone.view(-1, *[1] * (h.dim() - 1)), 0)
 
 
 def masked(h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Tensor:

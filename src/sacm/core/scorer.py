@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from sacm.core.arguments import require_tensor, settings_of, whole_number
 from sacm.core.config import SACMConfig
 from sacm.core.detrend import detrend
 from sacm.core.precision import without_autocast
@@ -42,10 +43,8 @@ class SpectralScorer(nn.Module):
 
     def __init__(self, channels: int, config: SACMConfig | None = None) -> None:
         super().__init__()
-        if not isinstance(channels, int) or channels < 1:
-            raise ArgumentError(f"channels must be a whole number from 1 on, got {channels!r}.")
-        self.channels = channels
-        self.config = config or SACMConfig()
+        self.channels = channels = whole_number("channels", channels)
+        self.config = settings_of(config)
         self.weight = nn.Parameter(torch.full((channels,), float(self.config.sfm_weight)))
         # Unused without the anchor, and data-parallel training insists on a gradient otherwise.
         self.weight.requires_grad_(self.config.sfm_anchor)
@@ -58,7 +57,7 @@ class SpectralScorer(nn.Module):
 
     def forward(self, x: Tensor, *, check_finite: bool = False) -> ScorerOutput:
         """Score windows `[B, L, C]`."""
-        self._check_shape(x)
+        self._check(x)
         if check_finite:
             require_finite(x)
         with without_autocast(x.device.type):
@@ -96,7 +95,8 @@ class SpectralScorer(nn.Module):
             trend=(series - residual).transpose(1, 2),
         )
 
-    def _check_shape(self, x: Tensor) -> None:
+    def _check(self, x: Tensor) -> None:
+        require_tensor("windows", x)
         if x.dim() != 3 or 0 in x.shape:
             raise ArgumentError(
                 f"windows must be a non-empty [B, L, C] tensor (batch, time, channel), got "

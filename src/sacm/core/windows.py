@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from sacm.core.arguments import whole_number
 from sacm.core.config import SACMConfig
 from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError
@@ -35,6 +36,7 @@ def score_windows(
     series = _as_tensor(values)
     if series.dim() == 1:
         series = series.unsqueeze(-1)
+    window, stride = whole_number("window", window), whole_number("stride", stride)
     _check(series, window, stride, check_finite=check_finite)
     views = series.unfold(0, window, stride).transpose(1, 2)  # [N, window, C], no copy
     scorer = SpectralScorer(series.shape[1], config).to(series.device)
@@ -61,9 +63,6 @@ def _as_tensor(values: Values) -> Tensor:
 def _check(series: Tensor, window: int, stride: int, *, check_finite: bool) -> None:
     if series.dim() != 2 or series.shape[1] == 0:
         raise ArgumentError(f"a series must be [T] or [T, C], got shape {list(series.shape)}.")
-    for name, value in (("window", window), ("stride", stride)):
-        if not isinstance(value, int) or value < 1:
-            raise ArgumentError(f"{name} must be a whole number from 1 on, got {value!r}.")
     if series.shape[0] < window:
         raise ArgumentError(
             f"the series has {series.shape[0]} rows, fewer than one window of {window}: choose a "
