@@ -77,7 +77,22 @@ ROWS: list[tuple[str, Callable[[], object], str]] = [
     ("rates for another batch", lambda: sacm.adaptive_dropout(X, torch.zeros(5)), "[5]"),
     ("rates of two dimensions", lambda: sacm.adaptive_dropout(X, torch.zeros(6, 1)), "[6, 1]"),
     ("nothing to drop", lambda: sacm.adaptive_dropout(torch.ones(()), torch.zeros(1)), "h [B, …]"),
+    (
+        "scorer settings as a dict",
+        lambda: SpectralScorer(3, {"p_min": 0}),
+        "a SACMConfig, got dict",
+    ),
+    ("mapper settings as a dict", lambda: RateMapper({}), "config must be a SACMConfig, got dict"),
+    ("True channels", lambda: SpectralScorer(True), "whole number from 1 on, got True"),
+    ("windows as an array", lambda: SpectralScorer(3)(X.numpy()), "windows must be a torch tensor"),
+    ("scores as an array", lambda: RateMapper()(np.ones(3)), "scores must be a torch tensor"),
+    ("an array to drop", lambda: sacm.adaptive_dropout(X.numpy(), torch.zeros(6)), "h must be a t"),
+    ("rates as a list", lambda: sacm.adaptive_dropout(X, [0.0] * 6), "rates must be a torch tenso"),
+    ("rate above one", lambda: sacm.adaptive_dropout(X, torch.full((6,), 1.5)), "lie in [0, 1]"),
+    ("negative rate", lambda: sacm.adaptive_dropout(X, torch.full((6,), -0.1)), "lie in [0, 1]"),
     # score_windows
+    ("series settings as a dict", lambda: sacm.score_windows(np.ones(99), config={}), "SACMConfig"),
+    ("True as window", lambda: sacm.score_windows(np.ones(99), window=True), "window must be"),
     ("a series too short", lambda: sacm.score_windows(np.ones(50)), "50 rows, fewer than one"),
     ("a cube", lambda: sacm.score_windows(np.ones((9, 9, 9))), "[T] or [T, C]"),
     ("no columns", lambda: sacm.score_windows(np.ones((200, 0))), "[200, 0]"),
@@ -112,6 +127,28 @@ ROWS: list[tuple[str, Callable[[], object], str]] = [
     ("host as text", lambda: attach(insert_after="head"), "insert_after must be a list"),
     ("unknown site", lambda: attach(site_layouts={"a": SiteLayout(0)}), "sites: hidden.2, second"),
     ("layout of another kind", lambda: attach(site_layouts={"hidden.2": 0}), "be a SiteLayout"),
+    ("settings as a dict", lambda: attach(config={"p_max": 0.4}), "a SACMConfig, got dict"),
+    ("a scorer that is a number", lambda: attach(scorer=5), "scorer must be an nn.Module, got 5"),
+    ("True as channels", lambda: attach(channels=True), "whole number from 1 on, got True"),
+    ("skip of None", lambda: attach(skip=None), "skip must be a list of names, got None"),
+    ("skip by number", lambda: attach(skip=[1]), "skip must hold names, got 1"),
+    (
+        "host of None",
+        lambda: attach(insert_after=None),
+        "insert_after must be a list of names, got",
+    ),
+    (
+        "layouts as a list",
+        lambda: attach(site_layouts=[SiteLayout(0)]),
+        "must map names to SiteLay",
+    ),
+    (
+        "layouts by number",
+        lambda: attach(site_layouts={1: SiteLayout(0)}),
+        "must hold names, got 1",
+    ),
+    ("an empty example", lambda: attach(example_inputs=X[:0]), "MLP: an empty batch cannot be"),
+    ("lazy parameters", lambda: attach(nn.Sequential(nn.LazyLinear(4))), "has lazy parameters"),
     ("negative dimension", lambda: SiteLayout(-1), "dim >= 0 and fold >= 1, got dim=-1"),
     ("fold of zero", lambda: SiteLayout(0, 0), "fold=0"),
     ("functional skip", lambda: attach(skip=["a:dropout"]), "needs coverage='all'"),
@@ -146,6 +183,14 @@ def test_one_clear_sentence(call: Callable[[], object], says: str) -> None:
     assert "\n" not in message
     assert message.endswith((".", "…"))
     assert not re.search(r"[a-z\])]\. [A-Z]", message), "more than one sentence"
+
+
+def test_any_integer_type_counts() -> None:
+    series = np.random.default_rng(0).normal(size=(200, 3))
+    found = sacm.score_windows(series, window=np.int64(96), stride=np.int32(10))
+    assert np.array_equal(found, sacm.score_windows(series, window=96, stride=10))
+    assert SpectralScorer(np.int64(3)).channels == 3
+    assert attach(channels=np.int64(3), example_inputs=X).window.channels == 3
 
 
 def test_a_refused_attach_changes_nothing() -> None:

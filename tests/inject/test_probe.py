@@ -362,3 +362,36 @@ def test_a_model_with_a_memory_is_probed_from_the_same_state_every_time() -> Non
     assert modulator.sites[0].layout == SiteLayout(0)
     assert modulator.random_evaluation == []
     assert model.last is None
+
+
+class Masked(nn.Module):
+    """Arguments beside the window: marks of every step go with the batch, a mask does not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.drop = nn.Linear(CHANNELS + 2, 8), nn.Dropout(0.1)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x: Tensor, marks: Tensor, mask: Tensor) -> Tensor:
+        h = self.drop(self.embed(torch.cat([x, marks], dim=2)))
+        return self.attention(h, h, h, attn_mask=mask)[0]
+
+
+@pytest.mark.parametrize("batch", [6, 16], ids=["another size", "as many windows as steps"])
+def test_an_argument_as_long_as_the_batch_need_not_go_with_it(batch: int) -> None:
+    torch.manual_seed(0)
+    model, x = Masked(), windows(batch, length=16)
+    marks, mask = torch.rand(batch, 16, 2), torch.ones(16, 16, dtype=torch.bool).triu(1)
+    modulator = sacm.attach(model, channels=CHANNELS, example_inputs=(x, marks, mask))
+    assert modulator.sites[0].layout == SiteLayout(0)
+    model(x, marks, mask).sum().backward()
+
+
+def test_a_model_that_takes_no_batch_says_so_in_its_own_words() -> None:
+    class Broken(Masked):
+        def forward(self, x: Tensor, marks: Tensor, mask: Tensor) -> Tensor:
+            raise RuntimeError(f"no batch of {len(x)}")
+
+    batch = windows(4), torch.rand(4, 16, 2), torch.zeros(4, 4)
+    with pytest.raises(RuntimeError, match="no batch of 3"):
+        sacm.attach(Broken(), channels=CHANNELS, example_inputs=batch)

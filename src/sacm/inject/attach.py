@@ -8,7 +8,9 @@ from typing import Any, Literal, TypeVar
 
 from torch import Tensor, nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
+from torch.nn.parameter import is_lazy
 
+from sacm.core.arguments import mapping_of, names_in, settings_of, whole_number
 from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.inject.discover import discover, match_modules, names_of, state_layouts
@@ -16,10 +18,8 @@ from sacm.inject.functional import FunctionalCoverage
 from sacm.inject.layout import SiteLayout
 from sacm.inject.modulator import CapacityModulator
 from sacm.inject.sites import ADAPTIVE, ORIGINAL, InsertedSite, Site
-from sacm.inject.state import Call
+from sacm.inject.state import MODULATOR, Call
 from sacm.inject.window_argument import InputArg, WindowArgument, WindowLayout
-
-NAME = "sacm_modulator"  # the modulator's name among the model's children, and in its state_dict
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -49,24 +49,13 @@ def attach(
     spectral one. insert_after: globs of modules whose output is to drop. skip: globs of dropouts
     to leave ordinary. site_layouts: where the windows sit at a site, when the probe cannot tell.
     """
-    _check_model(model, coverage)
-    stated = _checked_layouts(site_layouts)
-    # Sites of functional calls carry a colon in their name and show themselves to the probe only.
-    by_call = {*_functional(skip, "skip", coverage), *_functional(stated, "site_layouts", coverage)}
-    window = WindowArgument(model, input_arg, window_layout, _checked_channels(channels))
-    modulator = CapacityModulator(window=window, config=config or SACMConfig(), scorer=scorer)
-    found = discover(model, [glob for glob in skip if glob not in by_call])
-    hosts = match_modules(names_of(model), insert_after, "insert_after")
-    inserted = [_inserted(host, names_of(model)[host][0]) for host in hosts]
-    _adopt(modulator, found, inserted)
-    state_layouts(modulator.sites, {k: v for k, v in stated.items() if k not in by_call})
-    if coverage == "all":
-        modulator.coverage = FunctionalCoverage(
-            modulator.state,
-            skip=[glob for glob in skip if glob in by_call],
-            site_layouts={k: v for k, v in stated.items() if k in by_call},
-        )
-    elif not modulator.adaptive:
+    _check_model(model, coverage, scorer)
+    window = WindowArgument(model, input_arg, window_layout, whole_number("channels", channels))
+    modulator = CapacityModulator(window=window, config=settings_of(config), scorer=scorer)
+    skipped, hosts = names_in("skip", skip), names_in("insert_after", insert_after)
+    stated = mapping_of("site_layouts", site_layouts, SiteLayout)
+    _find_sites(model, modulator, coverage, skip=skipped, insert_after=hosts, stated=stated)
+    if not modulator.adaptive and modulator.coverage is None:
         warnings.warn(
             f"{type(model).__name__} has no dropout to make adaptive and is left unchanged; add "
             "sites with insert_after=[…], or cover functional dropout with coverage='all'.",
@@ -79,20 +68,13 @@ def attach(
         window(call.args, call.kwargs)  # refuse a wrong window before anything is changed
     _install(model, modulator)
     if call is not None:
-        try:
-            modulator.probe(call)
-        except BaseException:
-            detach(model)
-            raise
-        if not any(site.adaptive for site in modulator.sites):  # the probe has said so
-            detach(model)
-            modulator.coverage = None
+        _probe_or_detach(model, modulator, call)
     return modulator
 
 
 def detach(model: Model) -> Model:
     """Give the model back as it was before `attach`; a model without it is returned as it is."""
-    modulator = getattr(model, NAME, None)
+    modulator = getattr(model, MODULATOR, None)
     if not isinstance(modulator, CapacityModulator):
         return model
     for host, _ in modulator.adaptive:
@@ -105,7 +87,7 @@ def detach(model: Model) -> Model:
         modulator.coverage.unwrap()
     _remove_hook(model, modulator.before_forward)
     _remove_hook(model, modulator.after_forward)
-    delattr(model, NAME)
+    delattr(model, MODULATOR)
     return model
 
 
@@ -114,8 +96,45 @@ def strip_state_dict(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {
         key.replace("_orig_mod.", ""): value
         for key, value in state_dict.items()
-        if NAME not in key.split(".")
+        if MODULATOR not in key.split(".")
     }
+
+
+def _find_sites(
+    model: nn.Module,
+    modulator: CapacityModulator,
+    coverage: str,
+    *,
+    skip: list[str],
+    insert_after: list[str],
+    stated: dict[str, SiteLayout],
+) -> None:
+    """Give the modulator its sites; the model is only looked at."""
+    # Sites of functional calls carry a colon in their name and show themselves to the probe only.
+    by_call = {*_functional(skip, "skip", coverage), *_functional(stated, "site_layouts", coverage)}
+    found = discover(model, [glob for glob in skip if glob not in by_call])
+    names = names_of(model)
+    hosts = match_modules(names, insert_after, "insert_after")
+    _adopt(modulator, found, [_inserted(host, names[host][0]) for host in hosts])
+    state_layouts(modulator.sites, {k: v for k, v in stated.items() if k not in by_call})
+    if coverage == "all":
+        modulator.coverage = FunctionalCoverage(
+            modulator.state,
+            skip=[glob for glob in skip if glob in by_call],
+            site_layouts={k: v for k, v in stated.items() if k in by_call},
+        )
+
+
+def _probe_or_detach(model: nn.Module, modulator: CapacityModulator, call: Call) -> None:
+    """Find the layouts; a model that cannot be probed, or has nothing to adapt, is given back."""
+    try:
+        modulator.probe(call)
+    except BaseException:
+        detach(model)
+        raise
+    if not any(site.adaptive for site in modulator.sites):  # the probe has said so
+        detach(model)
+        modulator.coverage = None
 
 
 def _install(model: nn.Module, modulator: CapacityModulator) -> None:
@@ -129,7 +148,7 @@ def _install(model: nn.Module, modulator: CapacityModulator) -> None:
         modulator.coverage.wrap(model)
     reference = next(p for p in model.parameters() if p.requires_grad)
     modulator.to(reference.device).train(model.training)
-    model.add_module(NAME, modulator)
+    model.add_module(MODULATOR, modulator)
     model.register_forward_pre_hook(modulator.before_forward, with_kwargs=True)
     model.register_forward_hook(modulator.after_forward, always_call=True)
 
@@ -176,40 +195,29 @@ def _as_call(model: nn.Module, example: Any) -> Call:
     )
 
 
-def _check_model(model: nn.Module, coverage: str) -> None:
+def _check_model(model: nn.Module, coverage: str, scorer: nn.Module | None) -> None:
     name = type(model).__name__
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"attach needs an nn.Module, got {name}.")
     if isinstance(model, DistributedDataParallel | DataParallel) or hasattr(model, "_orig_mod"):
         raise ArgumentError(f"attach to the model itself first, then wrap it in {name}.")
-    if hasattr(model, NAME):
+    if hasattr(model, MODULATOR):
         raise ArgumentError(f"{name} is already attached: detach it first.")
     if not any(p.requires_grad for p in model.parameters()):
         raise ArgumentError(f"{name} has no trainable parameters, so there is nothing to modulate.")
+    if any(is_lazy(p) for p in model.parameters()):
+        raise ArgumentError(f"{name} has lazy parameters without a shape: run a batch through it.")
     if coverage not in ("modules", "all"):
         raise ArgumentError(f"coverage must be 'modules' or 'all', got {coverage!r}.")
-
-
-def _checked_layouts(stated: Mapping[str, SiteLayout] | None) -> dict[str, SiteLayout]:
-    for glob, layout in (stated or {}).items():
-        if not isinstance(layout, SiteLayout):
-            raise ArgumentError(f"site_layouts[{glob!r}] must be a SiteLayout, got {layout!r}.")
-    return dict(stated or {})
+    if not isinstance(scorer, nn.Module | None):
+        raise ArgumentError(f"scorer must be an nn.Module, got {scorer!r}.")
 
 
 def _functional(globs: Iterable[str], argument: str, coverage: str) -> list[str]:
     """Those of the names and globs that mean functional dropout, such as `encoder:dropout`."""
-    if isinstance(globs, str):
-        raise ArgumentError(f"{argument} must be a list of names, got the string {globs!r}.")
     found = [glob for glob in globs if ":" in glob]
     if found and coverage != "all":
         raise ArgumentError(
             f"{argument}: {found[0]!r} names a functional dropout, which needs coverage='all'."
         )
     return found
-
-
-def _checked_channels(channels: int) -> int:
-    if not isinstance(channels, int) or channels < 1:
-        raise ArgumentError(f"channels must be a whole number from 1 on, got {channels!r}.")
-    return channels

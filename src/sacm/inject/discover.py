@@ -46,8 +46,6 @@ def match_modules(
     names: Mapping[nn.Module, list[str]], globs: Iterable[str], argument: str
 ) -> list[nn.Module]:
     """The modules whose name matches one of the globs; a glob that matches none is an error."""
-    if isinstance(globs, str):
-        raise ArgumentError(f"{argument} must be a list of names, got the string {globs!r}.")
     matched: dict[nn.Module, None] = {}
     for glob in globs:
         hits = [m for m, aliases in names.items() if any(matches(a, glob) for a in aliases)]

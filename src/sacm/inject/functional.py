@@ -25,10 +25,8 @@ from torch.overrides import TorchFunctionMode
 from sacm.errors import SACMWarning
 from sacm.inject.discover import check_matches, matches
 from sacm.inject.layout import SiteLayout
-from sacm.inject.sites import Site, feature_shape
+from sacm.inject.sites import Site, Tap, feature_shape
 from sacm.inject.state import ModulationState
-
-Tap = Callable[[Site, Tensor], Tensor | None]
 
 
 class FunctionalCoverage:
@@ -242,7 +240,10 @@ def _dropout(
     if not site.adaptive:
         return func(input, p, training, inplace)
     spatial = _SPATIAL.get(func)
-    return _drop(owner, site, input, None if spatial is None else feature_shape(input, spatial))
+    shape = None if spatial is None else feature_shape(input, spatial)
+    if inplace:  # a forward may not look at what is returned
+        return input.copy_(_drop(owner, site, input.clone(), shape))
+    return _drop(owner, site, input, shape)
 
 
 def _attention(

@@ -17,8 +17,8 @@ from sacm.core.precision import without_autocast
 from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.inject.functional import FunctionalCoverage
-from sacm.inject.probe import Probe, Tap
-from sacm.inject.sites import InsertedSite, Site
+from sacm.inject.probe import Probe
+from sacm.inject.sites import InsertedSite, Site, Tap
 from sacm.inject.state import Call, ModulationState
 from sacm.inject.summary import summarise
 from sacm.inject.window_argument import WindowArgument

@@ -8,6 +8,7 @@ the other side: disturb rows of their output and watch whose result moves.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -15,24 +16,23 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
-from torch.utils._pytree import tree_flatten, tree_map
+from torch.utils._pytree import tree_map
 
 from sacm.inject.evidence import FAINT, candidates, find_layout, movement, rows_moved
+from sacm.inject.few_windows import WINDOWS, few_windows, window_tensors
 from sacm.inject.layout import SiteLayout
 from sacm.inject.random_parts import random_parts, same_tensors, tensors_in
-from sacm.inject.sites import Site
-from sacm.inject.state import Call
+from sacm.inject.sites import Site, Tap
+from sacm.inject.state import MODULATOR, Call
 from sacm.inject.trace_free import seed_everything, untouched
 from sacm.inject.window_argument import WindowArgument
 
-_WINDOWS = 3  # few enough to be quick, odd so that fewer shapes divide by accident
 # How strong a disturbance is, and how much cross-talk between windows counts as none. A choice made
 # for the whole batch at once (the lags with the highest mean correlation) may flip under a strong
 # disturbance of one window and move them all; a weak one leaves it alone.
 _ATTEMPTS = ((1.0, 0.0), (1e-3, FAINT))
 _FEW_SEEDS, _MANY_SEEDS = 3, 32  # tried to reach all sites, and to reach one that is wanted
 
-Tap = Callable[[Site, Tensor], Tensor | None]
 Tapper = Callable[[Tap], Iterable[Any]]  # installs a tap at every site, yields removable handles
 Alter = Callable[[Site, int, Tensor], Tensor | None]  # may replace a call's activation
 
@@ -71,13 +71,30 @@ class Probe:
         `wanted` is a site that must be reached, however rarely the model gets there.
         """
         with untouched(self.model):
-            inputs = _few_windows(call, self.window)
             self._set_flags(training=False)
+            inputs = self._few_windows(call)
             random = self._random_evaluation(inputs) if wanted is None else []
             self._set_flags(training=self.training)
             for seed in self._telling_seeds(inputs, wanted):
                 self._resolve(inputs, seed)
         return random
+
+    def _few_windows(self, call: Call) -> Call:
+        """A batch of few windows that the model takes."""
+        ways = few_windows(call, self.window)
+        usual, other = next(ways), next(ways, None)
+        if other is None:
+            return usual
+        refused: Exception | None = None
+        for inputs in itertools.chain((usual, other), ways):
+            try:
+                self._pass(inputs)
+            except Exception as error:  # whatever a model raises at arguments that do not fit
+                refused = refused or error
+            else:
+                return inputs
+        assert refused is not None
+        raise refused
 
     def _random_evaluation(self, inputs: Call) -> list[str]:
         first, second = self._pass(inputs, seed=0), self._pass(inputs, seed=1)
@@ -105,7 +122,7 @@ class Probe:
         for strength, cross_talk in _ATTEMPTS:
             disturbed = [
                 self._pass(_disturb(inputs, self.window, i, strength), seed=seed)
-                for i in range(_WINDOWS)
+                for i in range(WINDOWS)
             ]
             reading = _read(base, disturbed, cross_talk)
             if not reading.mixed and not reading.unlike:
@@ -123,26 +140,32 @@ class Probe:
 
     def _pass(self, inputs: Call, *, seed: int = 0, alter: Alter | None = None) -> Pass:
         calls: dict[Site, list[Tensor]] = {}
+        given: list[tuple[Site, Tensor, int]] = []
 
-        def tap(site: Site, h: Tensor) -> Tensor | None:
+        def tap(site: Site, h: Tensor) -> Tensor:
             seen = calls.setdefault(site, [])
             seen.append(h.detach().clone())
-            return None if alter is None else alter(site, len(seen) - 1, h)
+            given.append((site, h, h._version))
+            changed = None if alter is None else alter(site, len(seen) - 1, h)
+            # A copy, as dropout gives: what happens to it does not happen to the activation.
+            return h.clone() if changed is None else changed
 
         with untouched(self.model), ExitStack() as stack:
             seed_everything(seed)
             for handle in self.install(tap):
                 stack.callback(handle.remove)
             result = self.model.forward(*_copy(inputs.args), **_copy(inputs.kwargs))
+            for site, h, version in given:
+                site.overwritten |= h._version != version
         return Pass(calls, [t.detach() for t in tensors_in(result) if t.dim()])
 
     def _trust_the_model(self, site: Site, h: Tensor) -> None:
         """The model's own statement decides about an activation that seems to mix windows."""
         stated = self.stated.get(site.name)
-        if stated is not None and stated.fits(h.shape, _WINDOWS):
+        if stated is not None and stated.fits(h.shape, WINDOWS):
             site.learn(h.shape, stated)
         elif site.adaptive and site.stated is None:
-            raise site.unresolved(h.shape, f"mixes the rows of the {_WINDOWS} probed windows")
+            raise site.unresolved(h.shape, f"mixes the rows of the {WINDOWS} probed windows")
 
     def _from_the_output(self, side: OutputSide, site: Site, index: int) -> None:
         """Resolve a call whose input never moved by disturbing its output."""
@@ -150,7 +173,7 @@ class Probe:
         if site.stated is not None or any(seen == shape for seen, _ in site.layouts):
             return
         stated = self.stated.get(site.name)
-        found = [stated] if stated is not None else candidates(shape, _WINDOWS)
+        found = [stated] if stated is not None else candidates(shape, WINDOWS)
         for layout in found:
             if layout is stated or self._explains(side, site, index, layout):
                 site.learn(shape, layout)
@@ -159,8 +182,8 @@ class Probe:
 
     def _explains(self, side: OutputSide, site: Site, index: int, layout: SiteLayout) -> bool:
         """Whether disturbing what a layout says is window i moves window i's result alone."""
-        owners = layout.owners(_WINDOWS)
-        for window in range(_WINDOWS):
+        owners = layout.owners(WINDOWS)
+        for window in range(WINDOWS):
             rows = (owners == window).nonzero()[:, 0]
 
             def alter(at: Site, call: int, h: Tensor, rows: Tensor = rows) -> Tensor | None:
@@ -177,7 +200,7 @@ class Probe:
                 return False
             for change, (_, where) in zip(changes, side.readable, strict=True):
                 touched = rows_moved(change, where.dim) > 0
-                if bool((touched & (where.owners(_WINDOWS) != window)).any()):
+                if bool((touched & (where.owners(WINDOWS) != window)).any()):
                     return False
         return True
 
@@ -186,43 +209,15 @@ def probe_again(site: Site) -> None:
     """A site met a tensor it cannot place: probe the running call, now with training paths on."""
     call = site.state.call
     assert call is not None
-    modulator = call.model.get_submodule("sacm_modulator")
+    modulator = call.model.get_submodule(MODULATOR)
     modulator.probe(call, wanted=site)  # type: ignore[operator]  # a CapacityModulator
-
-
-def _few_windows(call: Call, window: WindowArgument) -> Call:
-    """The first windows of a batch (repeated if there are fewer), with all that goes with them."""
-    batch = window(call.args, call.kwargs).shape[0]
-
-    def take(leaf: Any) -> Any:
-        if not isinstance(leaf, Tensor):
-            return leaf
-        if leaf.dim() == 0 or leaf.shape[0] != batch:
-            return leaf.detach().clone()
-        rows = torch.arange(_WINDOWS, device=leaf.device) % batch
-        return leaf.detach().index_select(0, rows)
-
-    few = Call(call.model, tree_map(take, call.args), tree_map(take, call.kwargs))
-    for tensor in _window_tensors(few, window):
-        tensor.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)  # nothing moves in a window of NaN
-    return few
-
-
-def _window_tensors(call: Call, window: WindowArgument) -> list[Tensor]:
-    """The window among the arguments of a call, or what a user's function computes it from."""
-    target = window.raw(call.args, call.kwargs)
-    leaves = [t for t in tree_flatten((call.args, call.kwargs))[0] if isinstance(t, Tensor)]
-    storages = {t.untyped_storage().data_ptr() for t in leaves}
-    own = target.untyped_storage().data_ptr() in storages
-    found = [target] if own else [t for t in leaves if t.dim() and t.shape[0] == _WINDOWS]
-    return [tensor for tensor in found if tensor.is_floating_point()]
 
 
 def _disturb(call: Call, window: WindowArgument, index: int, strength: float) -> Call:
     """The same windows with noise added to one of them."""
     changed = Call(call.model, _copy(call.args), _copy(call.kwargs))
     generator = torch.Generator().manual_seed(index + 1)
-    for tensor in _window_tensors(changed, window):
+    for tensor in window_tensors(changed, window):
         noise = torch.randn(tensor[index].shape, generator=generator).to(tensor)
         spread = tensor[index].abs().mean() + 1e-2
         tensor[index] += noise * spread * strength

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,8 @@ class Site:
 
     `layouts` holds the shapes the probe saw, at its own small batch, with where the windows sit in
     each. `stated` is a layout given by the user; it ends all doubt. `reached` is None before the
-    probe.
+    probe. `overwritten`: the model changes the activation in place after the call, while the
+    gradient of the rates needs it as it was.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Site:
     stated: SiteLayout | None = None
     layouts: list[tuple[tuple[int, ...], SiteLayout]] = field(default_factory=list)
     reached: bool | None = None
+    overwritten: bool = False
     state: ModulationState = field(default_factory=ModulationState, repr=False)
 
     @property
@@ -54,7 +56,15 @@ class Site:
                 f"{self.name} ({self.kind}): called outside a training forward of the attached "
                 "model, so there are no rates; call the model itself, or attach to this part of it."
             )
-        return self.layout_for(h.shape, keep.share.shape[0]).drop(h, keep, mask_shape)
+        layout = self.layout_for(h.shape, keep.share.shape[0])
+        return layout.drop(h.clone() if self.overwritten else h, keep, mask_shape)
+
+    def drop_into(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
+        """The same in place, as `inplace=True` asks for: a model may not look at what is returned.
+
+        The gradient of the rates needs the activation as it was, so it is copied first.
+        """
+        return h.copy_(self.drop(h.clone(), mask_shape))
 
     def layout_for(self, shape: Sequence[int], batch: int) -> SiteLayout:
         """The layout of an activation of this shape that holds `batch` windows."""
@@ -102,6 +112,9 @@ class Site:
         )
 
 
+Tap = Callable[[Site, Tensor], Tensor | None]  # sees a site's activation, and may replace it
+
+
 class AdaptiveDropout(nn.Dropout):
     """`nn.Dropout` whose rate in training is each window's own; in evaluation `nn.Dropout`."""
 
@@ -109,7 +122,9 @@ class AdaptiveDropout(nn.Dropout):
 
     def forward(self, input: Tensor) -> Tensor:
         """Same shape in and out."""
-        return self.sacm_site.drop(input) if self.training else super().forward(input)
+        if not self.training:
+            return super().forward(input)
+        return self.sacm_site.drop_into(input) if self.inplace else self.sacm_site.drop(input)
 
 
 def feature_shape(h: Tensor, spatial: int) -> tuple[int, ...]:
@@ -123,12 +138,15 @@ class _AdaptiveFeatureDropout(nn.Module):
 
     sacm_site: Site
     spatial: int
+    inplace: bool
 
     def forward(self, input: Tensor) -> Tensor:
         """Same shape in and out."""
         if not self.training:
             return super().forward(input)  # type: ignore[no-any-return]  # the torch class beside this one
-        return self.sacm_site.drop(input, feature_shape(input, self.spatial))
+        shape = feature_shape(input, self.spatial)
+        site = self.sacm_site
+        return site.drop_into(input, shape) if self.inplace else site.drop(input, shape)
 
 
 class AdaptiveDropout1d(_AdaptiveFeatureDropout, nn.Dropout1d):

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from sacm.core.masking import Keep
 from sacm.inject.repeatable import repeatable
 
+MODULATOR = "sacm_modulator"  # its name among the model's children, and in the model's state_dict
+
 
 @dataclass
 class Call:

@@ -8,13 +8,13 @@ from typing import Any
 from torch import nn
 
 from sacm.errors import ArgumentError
-from sacm.inject.attach import NAME
 from sacm.inject.modulator import CapacityModulator
+from sacm.inject.state import MODULATOR
 
 
 def modulator_of(model: nn.Module) -> CapacityModulator | None:
     """The modulator of a model that is attached already."""
-    found = getattr(model, NAME, None)
+    found = getattr(model, MODULATOR, None)
     return found if isinstance(found, CapacityModulator) else None
 
 

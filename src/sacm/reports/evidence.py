@@ -13,7 +13,7 @@ from sacm.core.mapper import RateMapper
 from sacm.core.scorer import SpectralScorer
 from sacm.data.batches import WindowBatches
 from sacm.errors import ArgumentError
-from sacm.inject.attach import NAME
+from sacm.inject.state import MODULATOR
 from sacm.strategies.adaptive import SACM
 from sacm.strategies.base import Strategy
 from sacm.strategies.registry import Combined
@@ -117,7 +117,7 @@ def _modulation(
     weights = read_weights(run.folder / "best.safetensors")
     learned = False
     for name, module in (("scorer", scorer), ("mapper", mapper)):
-        prefix = f"{NAME}.{name}."
+        prefix = f"{MODULATOR}.{name}."
         own = {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
         if own and own.keys() == module.state_dict().keys():
             module.load_state_dict(own)
