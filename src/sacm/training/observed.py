@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -16,7 +18,9 @@ _CHECK_EVERY = 50  # steps between looks at the loss where looking makes the dev
 class Observed:
     """Losses and rates of one epoch, kept on the device until they are asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, save_batch: Callable[[int], Path]) -> None:
+        """`save_batch` keeps the batch of a step, the first being 1, for a person to look at."""
+        self.save_batch = save_batch
         self.losses: list[Tensor] = []
         self.all_rates: list[Tensor] = []
 
@@ -36,7 +40,8 @@ class Observed:
         step = next(i for i, loss in enumerate(self.losses, 1) if not math.isfinite(float(loss)))
         raise SACMError(
             f"the loss is {float(self.losses[step - 1])} at {where}, step {step}: lower the "
-            "learning rate or look for extreme values in the data."
+            "learning rate or look for extreme values in the batch, which the run folder keeps as "
+            f"{self.save_batch(step).name}."
         )
 
     def mean_loss(self) -> float:

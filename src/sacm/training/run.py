@@ -5,10 +5,12 @@ data.json         what the use of the network needs to know of the data: columns
 environment.json  versions, machine, git state, data fingerprint
 history.csv       one row an epoch: losses, validation, rates, seconds
 best.safetensors  weights of the chosen epoch (with the modulator's scalars)
+last.safetensors  weights of the last epoch, likewise, once the run is finished
 scaler.json       training mean and deviation of every channel
 last.pt           where to resume; gone when the run is finished
 metrics.json      test results; the run is finished when this is there
 failure.json      why a run stopped for good, if it did
+failed_batch.pt   the batch whose loss was not a number, if that was why
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ class Training:
         """The optimizer steps of one epoch."""
         self.model.set_epoch(epoch)
         self.model.train()
-        observed = Observed()
+        observed = Observed(lambda step: self._save_batch(epoch, step))
         for number in range(self.passes):
             self.train_batches.set_epoch((epoch - 1) * self.passes + number)
             for batch in self.train_batches:
@@ -206,6 +206,14 @@ class Training:
                 bar.step()
         observed.check(where=f"epoch {epoch}")
         return observed
+
+    def _save_batch(self, epoch: int, step: int) -> Path:
+        """Keep the batch of a step, cut again: losses may be looked at long after their steps."""
+        number, place = divmod(step - 1, len(self.train_batches))
+        self.train_batches.set_epoch((epoch - 1) * self.passes + number, batch=place)
+        path = self.folder / "failed_batch.pt"
+        write_state(path, next(iter(self.train_batches))._asdict())
+        return path
 
     def step(self, batch: Any) -> Tensor:
         """One optimizer step; the loss, detached."""
@@ -259,6 +267,7 @@ class Training:
                 "model": self.model.state_dict(),
                 "optimizer": self.optimizer.state_dict(),
                 "strategy": self.strategy_run.state_dict(),
+                "precision": self.fabric.strategy.precision.state_dict(),
             },
         )
 
@@ -270,12 +279,15 @@ class Training:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.strategy_run.load_state_dict(state["strategy"])
+        if state.get("precision"):  # the scale of the losses, in half precision
+            self.fabric.strategy.precision.load_state_dict(state["precision"])
 
     def _finish(self) -> None:
         """Test the chosen weights once."""
         progress = self.progress
         if not self.fabric.is_global_zero:
             return
+        write_weights(self.folder / "last.safetensors", self.model.state_dict())
         self.model.load_state_dict(read_weights(self.folder / "best.safetensors"))
         started = time.perf_counter()
         record: dict[str, Any] = {}
@@ -302,5 +314,5 @@ class Training:
                 "test_seconds": round(time.perf_counter() - started, 3),
             },
         )
-        (self.folder / "last.pt").unlink(missing_ok=True)
-        (self.folder / "failure.json").unlink(missing_ok=True)
+        for name in ("last.pt", "failure.json", "failed_batch.pt"):
+            (self.folder / name).unlink(missing_ok=True)

@@ -129,7 +129,7 @@ def test_a_loss_that_is_not_a_number_is_the_runs_own_failure(eventful: Eventful)
     record = read_json(eventful.folder / eventful.job(WILD).run_id / "failure.json")
     assert record == {
         "reason": "the loss is nan at epoch 1, step 2: lower the learning rate or look for "
-        "extreme values in the data.",
+        "extreme values in the batch, which the run folder keeps as failed_batch.pt.",
         "killed": False,
     }
 
