@@ -249,15 +249,18 @@ def test_every_site_keeps_each_windows_share(inplace: bool) -> None:
     modulator = attached(model, example_inputs=windows(8, length=24))
     x = windows(8, length=24)
     kept: dict[str, list[Tensor]] = {}
+    given: list[Tensor] = []  # before the site, which may drop in place
 
-    def count(name: str, h: Tensor, out: Tensor) -> None:
-        counted = (h != 0).transpose(0, 1).flatten(1)  # [B, entries]
-        alive = (out != 0).transpose(0, 1).flatten(1) & counted
+    def count(name: str, counted: Tensor, out: Tensor) -> None:
+        alive = out.transpose(0, 1).flatten(1).bool() & counted
         kept.setdefault(name, []).append(torch.stack([alive.sum(1), counted.sum(1)]))
 
     for host, site in modulator.adaptive:
+        host.register_forward_pre_hook(
+            lambda _, args: given.append(args[0].transpose(0, 1).flatten(1).bool())  # [B, entries]
+        )
         host.register_forward_hook(
-            lambda _, args, out, name=site.name: count(name, args[0].detach(), out.detach())
+            lambda _, args, out, name=site.name: count(name, given.pop(), out.detach())
         )
     for _ in range(6):
         model(x)
