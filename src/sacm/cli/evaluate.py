@@ -46,7 +46,8 @@ def evaluate_again(run: Run) -> tuple[dict[str, Any], bool]:
         data = run.load_data()
         environment = read_json(run.folder / "environment.json")
         if run.data_record is not None and run.data_record.columns is not None:
-            check_columns(run.settings.data, data.columns, run.data_record.columns)
+            columns = getattr(data, "columns", ())
+            check_columns(run.settings.data, columns, run.data_record.columns)
         model = run.load_model(data)
     windows = run.task.windows(run.settings, data, scaler=run.scaler)
     if not len(windows.test):

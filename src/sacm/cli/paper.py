@@ -111,7 +111,7 @@ def run(
     chosen_engine = make_engine(engine, workers=workers)
     check_writable(runs)
     groups = find_groups(experiment, selection, runs)
-    plan = planned(groups, runs, retry_failed=retry_failed)
+    plan = planned(groups, runs, workers=workers, retry_failed=retry_failed)
     if plan_only:
         show_plan(plan, workers=workers, as_json=as_json)
         return
@@ -269,14 +269,20 @@ def find_groups(experiment: Experiment, selection: Selection, runs: Path) -> lis
     return Grid(selection, runs).groups(points(experiment, selection))
 
 
-def planned(groups: Sequence[JobGroup], runs: Path, *, retry_failed: bool) -> Plan:
+def planned(groups: Sequence[JobGroup], runs: Path, *, workers: int, retry_failed: bool) -> Plan:
     """What is left, with a bar while step costs are measured."""
     from tqdm import tqdm
 
     from sacm.experiments.plan import make_plan
 
     with tqdm(total=len(groups), desc="planning", unit="group", leave=False) as bar:
-        return make_plan(groups, runs, retry_failed=retry_failed, on_group=lambda _: bar.update())
+        return make_plan(
+            groups,
+            runs,
+            workers=workers,
+            retry_failed=retry_failed,
+            on_group=lambda _: bar.update(),
+        )
 
 
 def work(
