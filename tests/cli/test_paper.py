@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sacm.cli.paper_options import duration, spoken
+from sacm.cli.paper.options import duration, spoken
 from sacm.errors import ArgumentError
 from sacm.experiments.jobs import load_data, record_failure
 from sacm.experiments.paper.catalogue import EXPERIMENTS

@@ -4,6 +4,7 @@ import io
 from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
+from rich.cells import cell_len
 from rich.console import Console
 
 from sacm.experiments.paper.findings import Group, PaperValue, RunFinding
@@ -165,9 +166,24 @@ def test_a_terminal_counts_pairs_only_where_some_are_missing():
     assert "n" not in narrow_result_table(complete).headings
 
 
+def test_names_stay_whole_in_a_terminal():
+    found = hand_made()
+    names = {"PatchTST": "MultiPatchFormer", "ILI": "Exchange Rate"}
+    rows = [
+        replace(row, keys={key: names.get(str(value), value) for key, value in row.keys.items()})
+        for row in found.rows
+    ]
+    out = io.StringIO()
+    Console(file=out, width=80).print(narrow_result_table(replace(found, rows=tuple(rows))).rich())
+    lines = out.getvalue().splitlines()
+    assert sum("Exchange Rate" in one and "MultiPatchFormer" in one for one in lines) == 1
+    assert all(len(one) <= 80 for one in lines)
+
+
 @ANY
 @given(any_findings())
 def test_a_terminal_shows_any_findings(findings):
-    console = Console(file=io.StringIO(), width=80)
+    out = io.StringIO()
     for table in (narrow_result_table, narrow_overall_table, coverage_table, failure_table):
-        console.print(table(findings).rich())
+        Console(file=out, width=80).print(table(findings).rich())
+    assert all(cell_len(one) <= 80 for one in out.getvalue().splitlines())

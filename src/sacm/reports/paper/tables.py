@@ -36,7 +36,8 @@ OVERALL_HEADINGS = (
     "rows in both",
 )
 P_VALUES = ("p (t)", "p (t, Holm)")  # of a row that averages over seeds
-# What fits into 80 columns of a terminal.
+_TERMINAL = 80  # columns
+# What fits into them.
 _OVERALL_NARROW = ("metric", "strategy", "n", "gain", "95 % interval", "W/T/L", "p (W, Holm)")
 
 OVERALL_LEGEND = (
@@ -94,8 +95,24 @@ def narrow_result_table(findings: Findings) -> Table:
     # Where every pair is there the sentence about coverage says so.
     counts = ("n",) if any(row.n < row.expected for row in findings.rows) else ()
     narrow = table.only((*start, "gain", *counts, "paper gain"))
-    headings = (*narrow.headings[:-1], "paper's")
-    return replace(narrow, headings=headings, caption=narrow.caption + facts)
+    narrow = replace(
+        narrow, headings=(*narrow.headings[:-1], "paper's"), caption=narrow.caption + facts
+    )
+    return narrow if _width(narrow) <= _TERMINAL else _without_spreads(narrow)
+
+
+def _width(table: Table) -> int:
+    """Characters of a line in which no cell is broken, with two between columns."""
+    columns = zip(table.headings, *(row.cells for row in table.rows), strict=True)
+    return sum(max(map(len, column)) + 2 for column in columns)
+
+
+def _without_spreads(table: Table) -> Table:
+    rows = (
+        replace(row, cells=tuple(cell.partition(" ± ")[0] for cell in row.cells))
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows))
 
 
 def shown_rows(findings: Findings) -> list[Found]:

@@ -24,7 +24,10 @@ Small = Annotated[
     str, typer.Option(help="Backbones to use in their small size, separated by commas.")
 ]
 Epochs = Annotated[int | None, typer.Option(help="At most so many epochs, instead of 100.", min=1)]
-Stride = Annotated[int | None, typer.Option(help="Rows between two training windows.", min=1)]
+Stride = Annotated[
+    int | None,
+    typer.Option(help="Rows between two training windows; for anomaly between all windows.", min=1),
+]
 Score = Annotated[str | None, typer.Option(help="Anomaly score: native or reconstruction.")]
 Runs = Annotated[Path, typer.Option(help="Folder that holds the runs.")]
 

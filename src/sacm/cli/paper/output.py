@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sacm.cli.paper_options import spoken
+from sacm.cli.paper.options import spoken
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
