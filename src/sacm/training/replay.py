@@ -77,8 +77,13 @@ def _results(run: Run) -> dict[str, Any]:
 
 
 def _changes(then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    both = _beside(_flat(then), _flat(now))
-    return {name: pair for name, pair in both.items() if pair[0] != pair[1]}
+    """What both records tell, and tell differently; an older one may tell of other packages."""
+    old, new = _flat(then), _flat(now)
+    return {
+        name: (value, new[name])
+        for name, value in old.items()
+        if name in new and value != new[name]
+    }
 
 
 def _flat(environment: Mapping[str, Any]) -> dict[str, Any]:
