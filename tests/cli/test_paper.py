@@ -12,7 +12,9 @@ import pytest
 from sacm.cli.paper.options import duration, spoken
 from sacm.errors import ArgumentError
 from sacm.experiments.jobs import load_data, record_failure
-from sacm.experiments.paper.catalogue import EXPERIMENTS
+from sacm.experiments.paper.catalogue import EXPERIMENTS, find
+from sacm.experiments.paper.experiment import points
+from sacm.experiments.points import Selection
 from sacm.reports import gallery
 from sacm.reports.paper.summary import BEGIN, END
 from tests.cli.conftest import Command
@@ -107,7 +109,13 @@ def test_run_and_run_again(paper: Command, tmp_path: Path):
     assert set(table["state"]) == {"done"}
     again = paper("run", NAME, *PART, "--epochs", 1, "--stride", 60, "--runs", "mine", "--json")
     record = json.loads(again.out)
-    assert record["coverage"] == {"total": 2, "done": 2, "failed": 0, "missing": 0}
+    assert record["coverage"] == {
+        "total": 2,
+        "done": 2,
+        "failed": 0,
+        "missing": 0,
+        "declared": len(points(find(NAME), Selection())) * 2,
+    }
     ((sacm,),) = ([row for row in record["rows"] if row["metric"] == "mse"],)
     mse = table.set_index("strategy")["mse"]
     assert (sacm["baseline"]["mean"], sacm["value"]["mean"]) == (mse["raw"], mse["sacm"])
@@ -263,7 +271,7 @@ WRONG = [
     ("summary --results torn", "is damaged"),
     ("summary --results kept --into a_file", "must occur once"),
     ("figure surrogate_risks", "Did you mean 'surrogate_risk'?"),
-    ("figure gamma", "there is no folder runs with runs: name another"),
+    ("figure gamma --runs nowhere", "there is no folder nowhere with runs: name another"),
     ("figure surrogate_risk --out risk.pdf", "figures are written to .png"),
     ("figure surrogate_risk --out a_file/risk.png", "a_file cannot be made"),
     ("draw", "No such command"),
@@ -274,7 +282,7 @@ WRONG = [
 def bad_places(paper: Command, done: Carried, tmp_path: Path) -> None:
     """Files and folders with something wrong, where the commands run."""
     (tmp_path / "a_file").write_text("text")
-    for folder in ("empty", "torn", "kept"):
+    for folder in ("runs", "empty", "torn", "kept"):
         (tmp_path / folder).mkdir()
     (tmp_path / "merged" / "machine" / "run").mkdir(parents=True)
     (tmp_path / "merged" / "machine" / "run" / "config.json").write_text("{}")

@@ -43,7 +43,8 @@ def drive(folder: Path, workers: int, places: tuple[Point, ...], fresh: bool) ->
     """The driver: run what is left of the grid."""
     if not fresh:
         local._SPAWN = FORK  # type: ignore[assignment]  # for speed, see above
-    plan = make_plan(groups_of(folder, *places), folder)
+    # Costs are measured with one thread: a forked process that starts more hangs.
+    plan = make_plan(groups_of(folder, *places), folder, workers=os.cpu_count() or 1)
     run_plan(plan, local.LocalEngine(workers), folder, workers=workers)
 
 

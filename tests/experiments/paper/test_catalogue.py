@@ -163,7 +163,8 @@ def test_the_papers_number_stands_beside_ours(carried: Carried):
             assert row.paper.gain == pytest.approx(100 * (value - baseline))
         else:
             better = value - baseline if metric(name).higher_is_better else baseline - value
-            assert row.paper.gain == pytest.approx(100 * better / baseline)
+            # Where the gain is printed too, with a digit after the point, that is what is shown.
+            assert row.paper.gain == pytest.approx(100 * better / baseline, abs=0.05)
 
 
 def test_findings_survive_json(carried: Carried, tmp_path: Path):
@@ -200,7 +201,7 @@ def test_the_best_fixed_rate_is_chosen_by_validation(stand_in, tmp_path: Path):
     first_best = fixed[int(np.argmin(errors))]
     best = carried_run(group, BEST_FIXED)
     assert (best.run, best.values) == (first_best.run, first_best.values)
-    assert first_best.strategy in best.reason
+    assert best.chosen == first_best.strategy
     (row,) = [
         row for row in carried.findings.rows if (row.metric, row.strategy) == ("mse", BEST_FIXED)
     ]

@@ -153,15 +153,24 @@ def any_findings(draw: st.DrawFn) -> Findings:
         st.sampled_from(["done", "failed", "missing"]),
         st.none() | words,
         st.none() | words,
-        values,
-        st.none() | st.integers(0, 9),
-        st.none() | shares,
-        st.lists(epochs, max_size=2).map(tuple),
+        made_with=st.none() | words,
+        chosen=st.none() | words,
+        values=values,
+        epochs=st.none() | st.integers(0, 9),
+        seconds=st.none() | shares,
+        history=st.lists(epochs, max_size=2).map(tuple),
     )
     group = st.builds(Group, named | keys, words, st.lists(run, max_size=3).map(tuple))
     groups = draw(st.lists(group, max_size=3))
     summary = st.builds(Summary, st.integers(1, 9), numbers, st.none() | shares)
-    paper = st.builds(PaperValue, st.none() | numbers, numbers, st.none() | numbers)
+    paper = st.builds(
+        PaperValue,
+        st.none() | numbers,
+        numbers,
+        st.none() | numbers,
+        st.none() | shares,
+        st.none() | words,
+    )
     places = st.sampled_from(range(len(groups))) if groups else st.nothing()
     row = st.builds(
         Row,
@@ -175,6 +184,8 @@ def any_findings(draw: st.DrawFn) -> Findings:
         st.none() | numbers,
         st.none() | paper,
         st.lists(places, max_size=2).map(tuple) if groups else st.just(()),
+        st.none() | shares,
+        st.none() | shares,
     )
     overall = st.builds(
         Overall,

@@ -84,7 +84,7 @@ def test_without_detail_there_are_no_rows():
 def test_latex_splits_what_no_page_can_hold():
     found = with_ranks()
     many = type(found)(**{**vars(found), "rows": found.rows * 10})
-    assert render(many, "latex").count(r"\toprule") == 5
+    assert render(many, "latex").count(r"\toprule") == 6
 
 
 @pytest.mark.parametrize("format", ["md", "latex", "csv", "html"])
