@@ -41,6 +41,7 @@ KILLS = 10
 
 def drive(folder: Path, workers: int, places: tuple[Point, ...], fresh: bool) -> None:
     """The driver: run what is left of the grid."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if tests run in background
     if not fresh:
         local._SPAWN = FORK  # type: ignore[assignment]  # for speed, see above
     # Costs are measured with one thread: a forked process that starts more hangs.
