@@ -5,14 +5,13 @@ from __future__ import annotations
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from sacm.data.windows import Windows
 from sacm.errors import SACMError
@@ -22,7 +21,7 @@ from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH
 from sacm.tasks.settings import RunSettings
 from sacm.training.files import write_json
-from sacm.training.hardware import Hardware, make_fabric
+from sacm.training.hardware import Hardware, make_fabric, thread_count
 from sacm.training.run import Run
 from sacm.training.trainer import Training
 
@@ -85,7 +84,7 @@ class Costs:
 def measure_epoch(settings: RunSettings, threads: int) -> float:
     """Seconds of one epoch and its validation with so many threads, from a few batches."""
     task, data = get_task(settings.task), load_data(settings.data, settings.task)
-    with _thread_count(threads):
+    with thread_count(threads):
         training = _prepare(settings, task, data)
         batches, val = training.train_batches, training.windows.val
         checked = min(EVALUATION_BATCH, len(val))
@@ -126,17 +125,6 @@ def _shortest(windows: Windows[Any], size: int, act: Callable[[Any], object]) ->
         act(batch)
         times.append(time.perf_counter() - started)
     return min(times)
-
-
-@contextmanager
-def _thread_count(threads: int) -> Iterator[None]:
-    """A worker's share of the cores, for as long as it is measured here."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _kind(settings: RunSettings) -> Kind:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+import torch
 from lightning.fabric import Fabric
 
 from sacm.errors import ArgumentError
@@ -39,3 +41,14 @@ def make_fabric(hardware: Hardware, settings: RunSettings, run: Run) -> Fabric:
             f"accelerator {hardware.accelerator!r} with devices {hardware.devices!r} cannot be "
             f"used here: {reason}"
         ) from None
+
+
+@contextmanager
+def thread_count(threads: int) -> Iterator[None]:
+    """So many threads for a while: they decide how long sums take, and how they are rounded."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from sacm.data.containers import AnyData
 from sacm.data.fingerprint import fingerprint
 from sacm.errors import ArgumentError
 from sacm.training.files import read_json
-from sacm.training.hardware import Hardware
+from sacm.training.hardware import Hardware, thread_count
 from sacm.training.run import Run
 from sacm.training.trainer import train
 
@@ -50,24 +47,13 @@ def replay(
         raise ArgumentError(
             f"{run.settings.data} has changed since the run was trained: it cannot be replayed."
         )
-    with _threads(record["threads"]):
+    with thread_count(record["threads"]):
         again = train(run.settings, folder=folder, hardware=hardware, data=data)
     return Replay(
         run=again,
         results=_beside(_results(run), _results(again)),
         changes=_changes(record, read_json(again.folder / "environment.json")),
     )
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """Sums are rounded differently when another number of threads shares them."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _results(run: Run) -> dict[str, Any]:
