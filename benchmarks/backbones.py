@@ -15,9 +15,9 @@ from torch.nn import functional as F
 import sacm
 from benchmarks.timing import interleave, ratio
 from sacm import backbones
-from sacm.backbones import Backbone, Detector
+from sacm.backbones import Backbone, DetectorNetwork
 from sacm.backbones.registry import Size
-from sacm.task_name import TaskName
+from sacm.types import TaskName
 
 BATCH, CHANNELS, HORIZON, CLASSES = 32, 7, 96, 5
 LIVE_AIM, OTHER_AIM = 1.00, 1.02  # with four or more dropout sites; with fewer
@@ -40,9 +40,9 @@ def build(name: str, task: TaskName, *, size: Size, length: int) -> Backbone:
 
 
 def loss_function(model: Backbone) -> Callable[[Tensor], Tensor]:
-    if isinstance(model, Detector):
+    if isinstance(model, DetectorNetwork):
         return model.training_loss
-    if isinstance(model, backbones.Forecaster):
+    if isinstance(model, backbones.ForecastNetwork):
         target = torch.randn(BATCH, HORIZON, CHANNELS)
         return lambda x: F.l1_loss(model(x), target)
     labels = torch.arange(BATCH) % CLASSES

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import sacm
 from benchmarks.timing import interleave, ratio
-from sacm.core.masking import composed
+from sacm.core.masking import drop_entries_composed
 
 OP_SHAPES = ((224, 12, 512), (32, 96, 512), (32, 8, 96, 96))
 
@@ -39,7 +39,7 @@ def op_steps(shape: tuple[int, ...]) -> dict[str, Callable[[], object]]:
 
     def formula() -> Tensor:
         keep = (1 - rates).view(-1, *(1,) * (h.dim() - 1))
-        return composed(h, keep, torch.rand_like(h) < keep)
+        return drop_entries_composed(h, keep, torch.rand_like(h) < keep)
 
     return {
         "nn.Dropout": lambda: dropout(h).backward(grad),

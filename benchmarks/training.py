@@ -16,7 +16,7 @@ from sacm.tasks import RunSettings, get_task
 from sacm.training import Run
 from sacm.training.optimizer import make_optimizer
 from sacm.training.progress import TrainingProgress
-from sacm.training.seeds import seed_everything
+from sacm.training.seeds import seed_epoch
 from sacm.training.trainer import Training
 
 STEPS = 60
@@ -50,7 +50,7 @@ def _bare_epoch(training: Training, optimizer: torch.optim.Optimizer) -> None:
 
 def _trainer_epoch(training: Training) -> None:
     """What `Training` does in an epoch before it validates."""
-    seed_everything(training.settings.seed, 1)
+    seed_epoch(training.settings.seed, 1)
     training.strategy_run.begin_epoch(1)
     bar = TrainingProgress("", epochs=1, steps=STEPS, show=False)
     training.train_epoch(1, bar)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sacm.core.config import SACMConfig
     from sacm.core.mapper import RateMapper
     from sacm.core.masking import adaptive_dropout
+    from sacm.core.score_windows import score_windows
     from sacm.core.scorer import ScorerOutput, SpectralScorer
-    from sacm.core.windows import score_windows
     from sacm.estimators import AnomalyDetector, Classifier, Forecaster
     from sacm.inject.attach import attach, detach, strip_state_dict
     from sacm.inject.layout import SiteLayout
@@ -42,7 +42,7 @@ _LAZY = {
     "backbones": "sacm.backbones",
     "data": "sacm.data",
     "detach": "sacm.inject.attach",
-    "score_windows": "sacm.core.windows",
+    "score_windows": "sacm.core.score_windows",
     "strip_state_dict": "sacm.inject.attach",
     "theory": "sacm.theory",
 }

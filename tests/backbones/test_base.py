@@ -3,7 +3,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from sacm.backbones import Classifier, ReconstructionDetector
+from sacm.backbones import ClassifierNetwork, ReconstructionDetector
 from sacm.backbones.base import nearest
 from sacm.inject.layout import SiteLayout
 
@@ -20,7 +20,7 @@ class Identity(ReconstructionDetector):
         return self.factor * x
 
 
-class Folding(Classifier):
+class Folding(ClassifierNetwork):
     """Dropouts at several depths."""
 
     def __init__(self) -> None:

@@ -28,7 +28,7 @@ class LinearConfig:
     dropout: float = 0.2
 
 
-class Linear(backbones.Forecaster):
+class Linear(backbones.ForecastNetwork):
     """One Linear over time."""
 
     def __init__(

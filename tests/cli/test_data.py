@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sacm.data.catalogue import names
+from sacm.data.benchmarks.catalogue import names
 from tests.cli.conftest import Command
-from tests.data.sources import layouts
+from tests.data.benchmarks.sources import layouts
 
 
 def test_list_shows_all_with_present_and_absent(sacm: Command, tmp_path: Path, monkeypatch):

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sacm import backbones
-from sacm.backbones.base import Backbone, Detector, Forecaster
+from sacm.backbones.base import Backbone, DetectorNetwork, ForecastNetwork
 from sacm.backbones.registry import Size, entry
-from sacm.task_name import TaskName
+from sacm.types import TaskName
 
 CALENDAR = (24, 7, 31, 366)
 WITH_CALENDAR = ("Informer", "TimesNet")
@@ -89,9 +89,9 @@ def make(
 
 def training_loss(model: Backbone, x: Tensor, stamps: Tensor | None = None) -> Tensor:
     """The loss of one training step against arbitrary, fixed targets."""
-    if isinstance(model, Detector):
+    if isinstance(model, DetectorNetwork):
         loss = model.training_loss(x)
-    elif isinstance(model, Forecaster):
+    elif isinstance(model, ForecastNetwork):
         loss = (model(x, stamps) - x.mean(dim=1, keepdim=True) - 0.5).abs().mean()
     else:
         logits = model(x)
@@ -105,7 +105,7 @@ def evaluate(model: Backbone, x: Tensor, stamps: Tensor | None = None) -> list[T
     model.eval()
     with torch.no_grad():
         outputs = list(flatten(model(x) if stamps is None else model(x, stamps)))
-        if isinstance(model, Detector):
+        if isinstance(model, DetectorNetwork):
             outputs.append(model.anomaly_scores(x))
     return outputs
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sacm.backbones.base import Backbone, Detector
+from sacm.backbones.base import Backbone, DetectorNetwork
 
 BATCH = 32
 
@@ -97,7 +97,7 @@ def with_anomalies(series: Tensor, *, frozen: bool) -> tuple[Tensor, Tensor]:
     return series, labels
 
 
-def scores_of(model: Detector, series: Tensor, length: int) -> Tensor:
+def scores_of(model: DetectorNetwork, series: Tensor, length: int) -> Tensor:
     """Per-step scores `[T]`: the mean over the windows, every 4 steps, that cover a step."""
     model.eval()
     cut = series.unfold(0, length, 4).transpose(1, 2)  # [W, L, C]

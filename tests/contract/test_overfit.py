@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 import sacm
-from sacm.backbones.base import Backbone, Detector
+from sacm.backbones.base import Backbone, DetectorNetwork
 
 from . import smoke
 from .cases import Case, cases, every_detector, every_forecaster, make
@@ -115,7 +115,7 @@ def test_detectors_overfit_four_windows(case: Case, attached: bool) -> None:
     """What chooses their checkpoint falls by a factor of 20."""
     x = smoke.forecasting_windows(LENGTH, 1)[0][::16]
     model = make(case, length=LENGTH, channels=3, prepare=False)
-    assert isinstance(model, Detector)
+    assert isinstance(model, DetectorNetwork)
     model.prepare(x)
     # Dropping values of PatchTST's output itself bounds its mean absolute error from below.
     skip = ("*head_dropout",) if case.name == "PatchTST" else ()
@@ -137,7 +137,7 @@ def test_detectors_overfit_four_windows(case: Case, attached: bool) -> None:
     )
 
 
-def finds_anomalies(model: Detector, *, frozen: bool, area: float = 0.9) -> bool:
+def finds_anomalies(model: DetectorNetwork, *, frozen: bool, area: float = 0.9) -> bool:
     series = smoke.three_sines(1000, seed=1)
     strange, labels = smoke.with_anomalies(series, frozen=frozen)
     return smoke.area_under_roc(smoke.scores_of(model, strange, LENGTH), labels) >= area
@@ -148,7 +148,7 @@ def finds_anomalies(model: Detector, *, frozen: bool, area: float = 0.9) -> bool
 def test_detectors(case: Case, attached: bool) -> None:
     train = smoke.three_sines(2000, seed=0).unfold(0, LENGTH, 1).transpose(1, 2)  # [W, L, C]
     model = make(case, length=LENGTH, channels=3, prepare=False, **DETECTORS.get(case.name, {}))
-    assert isinstance(model, Detector)
+    assert isinstance(model, DetectorNetwork)
     model.prepare(train)
     attach(model, train, attached=attached)
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from sacm import adaptive_dropout
-from sacm.core.masking import Keep, apply_mask, composed, draw_mask, masked
+from sacm.core.masking import Keep, apply_mask, draw_mask, drop_entries, drop_entries_composed
 from sacm.inject.layout import SiteLayout
 
 RATES = (0.0, 0.05, 0.5, 0.95)
@@ -178,7 +178,7 @@ def test_the_fused_operation_is_the_composed_formula() -> None:
     h, keep = torch.randn(3, 7, 5), torch.tensor([0.3, 0.6, 1.0]).view(3, 1, 1)
     mask, grad = torch.rand(3, 7, 5) < keep, torch.randn(3, 7, 5)
     results = []
-    for operation in (fused, composed):
+    for operation in (fused, drop_entries_composed):
         inputs = [h.clone().requires_grad_(), keep.clone().requires_grad_()]
         out = operation(*inputs, mask)
         results.append((out, *torch.autograd.grad(out, inputs, grad)))
@@ -192,7 +192,7 @@ def test_second_derivatives_are_those_of_the_composed_formula() -> None:
     mask, grad = torch.rand(3, 7, 5) < keep, torch.randn(3, 7, 5)
     weights = torch.randn(3, 7, 5), torch.randn(3, 1, 1)
     results = []
-    for operation in (fused, composed):
+    for operation in (fused, drop_entries_composed):
         inputs = [t.double().requires_grad_() for t in (h, keep, grad)]
         out = operation(*inputs[:2], mask)
         first = torch.autograd.grad(out, inputs[:2], inputs[2], create_graph=True)
@@ -223,7 +223,7 @@ def test_rates_without_gradient_do_not_keep_the_input() -> None:
 def test_whole_feature_maps_drop_together() -> None:
     torch.manual_seed(14)
     h = torch.rand(2, 500, 4, 4) + 0.5
-    out = masked(h, Keep.of(torch.tensor([0.5, 0.8])).along(0, 4), (2, 500, 1, 1))
+    out = drop_entries(h, Keep.of(torch.tensor([0.5, 0.8])).along(0, 4), (2, 500, 1, 1))
     alive = (out != 0).flatten(2)
     assert torch.equal(alive.any(dim=2), alive.all(dim=2))
     for sample, keep in enumerate((0.5, 0.8)):
@@ -260,7 +260,7 @@ def test_all_sites_may_share_what_follows_from_the_rates() -> None:
         rates = torch.tensor([0.05, 0.3, 0.5, 0.9], requires_grad=True)
         keeps = [Keep.of(1 - rates)] * 2 if shared else [Keep.of(1 - rates) for _ in range(2)]
         torch.manual_seed(18)
-        outs = [masked(h, keeps[0].along(1, 3)), masked(h[0], keeps[1].along(0, 2))]
+        outs = [drop_entries(h, keeps[0].along(1, 3)), drop_entries(h[0], keeps[1].along(0, 2))]
         (by_rates,) = torch.autograd.grad(sum(out.square().sum() for out in outs), rates)
         results.append((*outs, by_rates))
     for one, other in zip(*results, strict=True):

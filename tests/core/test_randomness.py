@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from sacm.core.randomness import random_words
+from sacm.core.random_words import random_words
 
 CPU = torch.device("cpu")
 # Below and above the size from which another generator takes over.

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from sacm.data import anomaly_data, classification_data, forecasting_data
-from sacm.data.sources.edf import read_edf
+from sacm.data.benchmarks.sources.edf import read_edf
 from sacm.errors import SACMError
 
-from .sources import layouts
+from .benchmarks.sources import layouts
 
 LETTERS = b'0123456789,;:\n\r\t ".-+eENa?\x00\xff|@#x'
 

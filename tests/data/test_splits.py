@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sacm.data.splits import by_ratio, by_subject, segment_ranges, stratified
+from sacm.data.splits import segment_ranges, split_by_class, split_by_ratio, split_by_subject
 from sacm.errors import ArgumentError, DataError
 
 
@@ -15,7 +15,7 @@ from sacm.errors import ArgumentError, DataError
 )
 def test_splits_cover_every_row_once(rows, cuts):
     total = sum(cuts)
-    splits = by_ratio(rows, tuple(cut / total for cut in cuts))
+    splits = split_by_ratio(rows, tuple(cut / total for cut in cuts))
     assert [row for part in splits for row in part] == list(range(rows))
 
 
@@ -32,11 +32,11 @@ def test_splits_cover_every_row_once(rows, cuts):
     ],
 )
 def test_the_benchmarks(rows, ratios, expected):
-    assert [len(part) for part in by_ratio(rows, ratios)] == expected
+    assert [len(part) for part in split_by_ratio(rows, ratios)] == expected
 
 
 def test_names_and_positions():
-    splits = by_ratio(100)
+    splits = split_by_ratio(100)
     assert splits["val"] == splits.val == range(70, 80)
     train, val, test = splits
     assert (len(train), len(val), len(test)) == (70, 10, 20)
@@ -45,7 +45,7 @@ def test_names_and_positions():
 
 
 def test_without_a_test_share_the_rest_validates():
-    assert [len(part) for part in by_ratio(11, (0.8, 0.2, 0.0))] == [8, 3, 0]
+    assert [len(part) for part in split_by_ratio(11, (0.8, 0.2, 0.0))] == [8, 3, 0]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_without_a_test_share_the_rest_validates():
 )
 def test_bad_ratios(ratios):
     with pytest.raises(ArgumentError, match="three shares"):
-        by_ratio(10, ratios)
+        split_by_ratio(10, ratios)
 
 
 def test_segments_are_cut_at_the_split():
@@ -65,7 +65,7 @@ def test_segments_are_cut_at_the_split():
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=80), st.integers(0, 3))
 def test_stratified_takes_a_share_of_every_class(labels, seed):
     labels = np.array(labels)
-    train, val = stratified(labels, 0.2, seed=seed)
+    train, val = split_by_class(labels, 0.2, seed=seed)
     assert sorted([*train, *val]) == list(range(len(labels)))
     for label in np.unique(labels):
         count, held = (labels == label).sum(), (labels[val] == label).sum()
@@ -74,18 +74,18 @@ def test_stratified_takes_a_share_of_every_class(labels, seed):
 
 def test_stratified_is_the_same_every_time():
     labels = np.repeat(["a", "b"], 50)
-    np.testing.assert_array_equal(stratified(labels)[1], stratified(labels)[1])
+    np.testing.assert_array_equal(split_by_class(labels)[1], split_by_class(labels)[1])
 
 
 def test_subjects_are_never_shared():
     subjects = np.repeat(np.arange(21), 7)
-    train, val = by_subject(subjects)
+    train, val = split_by_subject(subjects)
     assert not set(subjects[train]) & set(subjects[val])
     assert len(set(subjects[val])) == 4
     with pytest.raises(DataError, match="two subjects"):
-        by_subject(np.zeros(5))
+        split_by_subject(np.zeros(5))
 
 
 def test_bad_fraction():
     with pytest.raises(ArgumentError, match="between 0 and 1"):
-        stratified(np.arange(4), 1.0)
+        split_by_class(np.arange(4), 1.0)

@@ -10,8 +10,8 @@ import pytest
 from sacm import AnomalyDetector, DataError, SACMError, SACMWarning
 from sacm.data import anomaly_data
 from sacm.errors import ArgumentError
-from sacm.metrics.anomaly import evaluate
-from sacm.metrics.volume import vus_pr
+from sacm.metrics.anomaly import evaluate_scores
+from sacm.metrics.vus import vus_pr
 from sacm.tasks import get_task
 from sacm.tasks.anomaly import fit_threshold
 from tests.estimators.cases import waves
@@ -50,7 +50,9 @@ def test_finds_what_is_obvious(fitted: AnomalyDetector) -> None:
 def test_evaluation_is_the_projects_own(fitted: AnomalyDetector) -> None:
     values, labels = broken()
     scores = fitted.decision_function(values)
-    assert fitted.evaluate(values, labels) == evaluate(scores, labels, fitted.threshold_).row()
+    assert (
+        fitted.evaluate(values, labels) == evaluate_scores(scores, labels, fitted.threshold_).row()
+    )
 
 
 def test_threshold_comes_from_the_last_fifth(fitted: AnomalyDetector) -> None:

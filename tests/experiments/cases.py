@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from sacm.files import write_csv, write_json
 from sacm.tasks.settings import RunSettings
-from sacm.training.files import write_csv, write_json
 from sacm.training.run import Run
 
 

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from sacm.data.containers import ForecastingData
-from sacm.data.splits import by_ratio
+from sacm.data.datasets import ForecastingData
+from sacm.data.splits import split_by_ratio
 from sacm.errors import ArgumentError, DataError
 from sacm.experiments.compare import Comparison, compare, compare_runs
 from sacm.experiments.statistics import compare_pairs
@@ -190,7 +190,7 @@ def waves() -> ForecastingData:
     noise = np.random.default_rng(0).normal(size=(160, 2))
     values = np.sin(time[:, None] / [3, 5]) + 0.2 * noise
     return ForecastingData(
-        "waves", values.astype(np.float32), ("a", "b"), by_ratio(160, (0.6, 0.2, 0.2))
+        "waves", values.astype(np.float32), ("a", "b"), split_by_ratio(160, (0.6, 0.2, 0.2))
     )
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sacm.experiments.grid import Grid
+from sacm.experiments.grid_points import Point, Selection
 from sacm.experiments.jobs import execute, record_failure
-from sacm.experiments.points import Point, Selection
 from sacm.training import Hardware, train
 from tests.experiments.tiny import SMALL, groups_of, ili
 

@@ -12,7 +12,7 @@ from filelock import FileLock
 
 from sacm.errors import SACMError
 from sacm.experiments.jobs import Job, execute, record_failure, status
-from sacm.training.files import read_json, write_json
+from sacm.files import read_json, write_json
 from tests.experiments.tiny import groups_of, ili
 
 pytestmark = pytest.mark.usefixtures("stand_in")

@@ -7,13 +7,13 @@ import pytest
 
 from sacm.experiments.engines import threads_for
 from sacm.experiments.grid import Grid, JobGroup
+from sacm.experiments.grid_points import Point
 from sacm.experiments.jobs import Job, Status, record_failure
-from sacm.experiments.paper.catalogue import find
-from sacm.experiments.paper.experiment import points
 from sacm.experiments.plan import Plan, PlannedGroup, make_plan
-from sacm.experiments.points import Point
+from sacm.files import write_json
+from sacm.paper.experiments.catalogue import find
+from sacm.paper.experiments.experiment import points
 from sacm.tasks.settings import RunSettings
-from sacm.training.files import write_json
 from tests.experiments.tiny import InProcess, groups_of, ili, run_all, run_plan, tiny
 
 SETTINGS = RunSettings.make(task="forecasting", data="ILI")

@@ -16,10 +16,10 @@ from sacm.experiments.statistics import (
     compare_pairs,
     holm,
     improvements,
+    mean_and_deviation,
     paired_t_test,
     rank_biserial,
     relative_gain,
-    summarise,
     wilcoxon_signed_rank,
     win_tie_loss,
 )
@@ -38,10 +38,10 @@ def test_relative_gain_is_the_papers():
 
 
 def test_summary_uses_the_sample_deviation():
-    result = summarise([1.0, 2.0, 4.0])
+    result = mean_and_deviation([1.0, 2.0, 4.0])
     assert (result.n, result.mean) == (3, pytest.approx(7 / 3))
     assert result.std == pytest.approx(math.sqrt(7 / 3))
-    alone = summarise([5.0])
+    alone = mean_and_deviation([5.0])
     assert (alone.n, alone.mean, alone.std) == (1, 5.0, None)
     assert alone.reason is not None
 
@@ -226,7 +226,7 @@ def test_bad_input_is_refused():
     with pytest.raises(ArgumentError, match="2 raw and 1 treated"):
         improvements([1.0, 2.0], [1.0])
     with pytest.raises(ArgumentError, match="non-empty"):
-        summarise([])
+        mean_and_deviation([])
     with pytest.raises(ArgumentError, match="tolerance"):
         win_tie_loss([1.0], [1.0], tolerance=-1)
     with pytest.raises(ArgumentError, match="confidence"):

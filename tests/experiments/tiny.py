@@ -8,19 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sacm.experiments.driver import Tally, run_plan
 from sacm.experiments.engines import Engine, Outcome
-from sacm.experiments.engines.local import described
+from sacm.experiments.engines.local import describe_error
 from sacm.experiments.grid import Grid, JobGroup
+from sacm.experiments.grid_points import Key, Point, Selection
 from sacm.experiments.jobs import Job, execute
-from sacm.experiments.paper.catalogue import find
-from sacm.experiments.paper.collect import collect
-from sacm.experiments.paper.experiment import Experiment, points
-from sacm.experiments.paper.findings import Findings
-from sacm.experiments.paper.tabulate import tabulate
 from sacm.experiments.plan import Plan, make_plan
-from sacm.experiments.points import Key, Point, Selection
-from sacm.training.files import read_json
+from sacm.experiments.run_plan import Tally, run_plan
+from sacm.files import read_json
+from sacm.paper.experiments.catalogue import find
+from sacm.paper.experiments.collect import collect
+from sacm.paper.experiments.experiment import Experiment, points
+from sacm.paper.experiments.findings import Findings
+from sacm.paper.experiments.tabulate import tabulate
 
 # experiment: data set, backbone, horizon
 PARTS: dict[str, tuple[str, str, int | None]] = {
@@ -51,7 +51,7 @@ class InProcess:
             try:
                 execute(job, folder)
             except Exception as error:
-                yield Outcome(job, described(error))
+                yield Outcome(job, describe_error(error))
             else:
                 yield Outcome(job)
 

@@ -7,10 +7,10 @@ import pytest
 
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.affiliation import affiliation_precision_recall
-from sacm.metrics.anomaly import evaluate
+from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.point_adjust import adjusted_precision_recall
-from sacm.metrics.points import auc_pr
-from sacm.metrics.volume import vus_pr
+from sacm.metrics.pointwise import auc_pr
+from sacm.metrics.vus import vus_pr
 
 from .cases import random_series
 
@@ -23,7 +23,7 @@ def series():
 
 def test_the_report_holds_what_each_function_says(series):
     scores, labels, segments = series
-    report = evaluate(scores, labels, 1.0, segments=segments)
+    report = evaluate_scores(scores, labels, 1.0, segments=segments)
     alarms = scores >= 1.0
     assert report.points == 600
     assert report.alarms == alarms.sum()
@@ -37,20 +37,20 @@ def test_the_report_holds_what_each_function_says(series):
 
 def test_each_segment_is_a_report_of_its_own(series):
     scores, labels, segments = series
-    report = evaluate(scores, labels, 1.0, segments=segments, seed=5)
+    report = evaluate_scores(scores, labels, 1.0, segments=segments, seed=5)
     assert list(report.segments) == ["m-1", "m-2", "m-3"]
-    assert report.segments["m-2"] == evaluate(scores[200:400], labels[200:400], 1.0, seed=5)
+    assert report.segments["m-2"] == evaluate_scores(scores[200:400], labels[200:400], 1.0, seed=5)
     assert sum(part.anomaly_intervals for part in report.segments.values()) == (
         report.anomaly_intervals
     )
 
 
 def test_a_point_at_the_threshold_is_an_alarm():
-    assert evaluate([0.0, 1.0, 2.0], [0, 1, 0], 1.0).alarms == 2
+    assert evaluate_scores([0.0, 1.0, 2.0], [0, 1, 0], 1.0).alarms == 2
 
 
 def test_never_adjusted_alone(series):
-    row = evaluate(*series[:2], 1.0).row()
+    row = evaluate_scores(*series[:2], 1.0).row()
     assert {"f1_pa", "f1", "f1_best", "f1_pak_area", "auc_pr", "vus_pr"} <= row.keys()
     assert {"f1_affiliation", "f1_range", "f1_pa_random", "f1_pa_random_std"} <= row.keys()
     assert row["f1_pa"] >= row["f1_pak_area"] >= row["f1"]
@@ -58,8 +58,8 @@ def test_never_adjusted_alone(series):
 
 def test_the_report_is_json_and_repeatable(series):
     scores, labels, segments = series
-    report = evaluate(scores, labels, 1.0, segments=segments)
-    assert report == evaluate(scores, labels, 1.0, segments=segments)
+    report = evaluate_scores(scores, labels, 1.0, segments=segments)
+    assert report == evaluate_scores(scores, labels, 1.0, segments=segments)
     loaded = json.loads(json.dumps(report.to_dict()))
     assert loaded["vus_pr"]["value"] == report.vus_pr.value
     assert loaded["segments"]["m-1"]["plain"]["f1"] == report.segments["m-1"].plain.f1
@@ -68,7 +68,7 @@ def test_the_report_is_json_and_repeatable(series):
 
 @pytest.mark.parametrize("label", [0, 1])
 def test_degenerate_labels_give_reasons_and_no_number(label):
-    report = evaluate(np.linspace(0, 1, 50), np.full(50, label), 0.5)
+    report = evaluate_scores(np.linspace(0, 1, 50), np.full(50, label), 0.5)
     assert set(report.row().values()) == {None}
     for part in (
         report.adjusted,
@@ -89,15 +89,15 @@ def test_degenerate_labels_give_reasons_and_no_number(label):
 def test_one_clean_segment_does_not_spoil_the_rest(series):
     scores, labels, segments = series
     labels = np.where(segments == "m-1", 0, labels)
-    report = evaluate(scores, labels, 1.0, segments=segments)
+    report = evaluate_scores(scores, labels, 1.0, segments=segments)
     assert report.segments["m-1"].vus_pr.value is None
     assert report.vus_pr.value is not None
 
 
 def test_bad_input_is_refused():
     with pytest.raises(DataError, match="nan at position 1"):
-        evaluate([0.0, np.nan], [0, 1], 0.5)
+        evaluate_scores([0.0, np.nan], [0, 1], 0.5)
     with pytest.raises(ArgumentError, match="threshold"):
-        evaluate([0.0, 1.0], [0, 1], float("nan"))
+        evaluate_scores([0.0, 1.0], [0, 1], float("nan"))
     with pytest.raises(ArgumentError, match="one entry per time step"):
-        evaluate([0.0, 1.0], [0, 1, 0], 0.5)
+        evaluate_scores([0.0, 1.0], [0, 1, 0], 0.5)

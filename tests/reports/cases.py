@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data.containers import AnomalyData, ClassificationData, ForecastingData, TelemetrySegment
-from sacm.data.splits import by_ratio
+from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData, TelemetrySegment
+from sacm.data.splits import split_by_ratio
 from sacm.experiments.compare import Comparison, compare
 from sacm.tasks.settings import RunSettings
 from sacm.training import Hardware
@@ -26,7 +26,7 @@ def series() -> ForecastingData:
     time = np.arange(200.0)
     noise = np.random.default_rng(0).normal(size=200) * np.where(time < 100, 0.05, 0.6)
     values = np.stack([10 + 3 * np.sin(time / 4), np.cos(time / 3) + noise], axis=1)
-    splits = by_ratio(200, (0.6, 0.2, 0.2))
+    splits = split_by_ratio(200, (0.6, 0.2, 0.2))
     return ForecastingData("waves", values.astype(np.float32), ("calm", "noisy"), splits)
 
 

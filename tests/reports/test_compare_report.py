@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from sacm.reports.compare_headline import compare_headline
 from sacm.reports.compare_report import compare_report, write_compare_report
-from sacm.reports.headline import headline
 from tests.reports.cases import DATA, trained
 from tests.reports.reading import Page
 
@@ -64,7 +64,7 @@ def test_references_inside_drawings_meet_their_own(pages, task):
 @pytest.mark.parametrize("task", DATA)
 def test_a_page_says_what_the_headline_says(pages, cases, task):
     said = "".join(Page(pages[task]).text)
-    assert all(sentence in said for sentence in headline(cases[task].comparison))
+    assert all(sentence in said for sentence in compare_headline(cases[task].comparison))
 
 
 def test_adjusted_scores_stand_beside_random_ones(pages):

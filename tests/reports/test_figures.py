@@ -11,8 +11,8 @@ from sacm import score_windows
 from sacm.core.scorer import SpectralScorer
 from sacm.experiments.compare import compare_runs
 from sacm.reports import figures
-from sacm.reports.canvas import thinned
-from sacm.reports.evidence import AnomalyStrip, spectral_views
+from sacm.reports.figure_data import AnomalyStrip, spectral_views
+from sacm.reports.figure_style import thin_out
 from tests.experiments.cases import write_pairs, write_run
 
 
@@ -131,10 +131,10 @@ def test_a_view_is_what_the_scorer_says():
 def test_thinning_keeps_every_peak():
     values = np.zeros(10_000)
     values[[3, 5_000, 9_999]] = [1.0, 2.0, 3.0]
-    rows, peaks = thinned(values, bins=100)
+    rows, peaks = thin_out(values, bins=100)
     assert len(rows) == len(peaks) == 100
     assert sorted(peaks)[-3:] == [1.0, 2.0, 3.0]
-    short_rows, short = thinned(np.array([1.0, np.nan, 2.0]))
+    short_rows, short = thin_out(np.array([1.0, np.nan, 2.0]))
     assert short_rows.tolist() == [0, 1, 2]
     assert np.isnan(short[1])
 

@@ -6,12 +6,12 @@ import pytest
 from rich.console import Console
 
 from sacm.errors import ArgumentError
-from sacm.reports.tables import Row, Table
+from sacm.reports.tables import Table, TableRow
 from tests.reports.reading import Page
 
 TABLE = Table(
     ("name", "a|b", "value"),
-    (Row(("<x>", "[red]", "1")), Row(("y", "", "2"), group=True, quiet=True)),
+    (TableRow(("<x>", "[red]", "1")), TableRow(("y", "", "2"), group=True, quiet=True)),
     "Two rows",
     text_columns=2,
 )
@@ -35,7 +35,7 @@ def test_markdown_is_a_pipe_table():
 
 
 def test_markdown_keeps_a_row_on_its_line():
-    assert Table(("a",), (Row(("x\r\ny",)),)).markdown().splitlines()[-1] == "| x y |"
+    assert Table(("a",), (TableRow(("x\r\ny",)),)).markdown().splitlines()[-1] == "| x y |"
 
 
 def test_latex_is_a_table_environment():
@@ -82,4 +82,4 @@ def test_some_columns_in_another_order():
 
 def test_rows_must_fit():
     with pytest.raises(ArgumentError, match="row 1 has 2 cells for 1 headings"):
-        Table(("a",), (Row(("1", "2")),))
+        Table(("a",), (TableRow(("1", "2")),))

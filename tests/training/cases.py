@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sacm.data import anomaly_data, classification_data, forecasting_data
-from sacm.data.containers import AnyData
+from sacm.data.datasets import AnyData
 from sacm.tasks import RunSettings
 from sacm.training import Hardware, Run, train
 

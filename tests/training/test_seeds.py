@@ -5,11 +5,11 @@ import random
 import numpy as np
 import torch
 
-from sacm.training.seeds import seed_everything
+from sacm.training.seeds import seed_epoch
 
 
 def _draws(*place: int) -> tuple[float, float, float]:
-    seed_everything(*place)
+    seed_epoch(*place)
     return float(torch.rand(())), float(np.random.rand()), random.random()
 
 
@@ -24,5 +24,5 @@ def test_the_first_rank_draws_what_a_single_process_always_drew() -> None:
     words = np.random.SeedSequence([7, 3]).generate_state(3)
     torch.manual_seed(int(words[0]) << 31 | int(words[1]))
     expected = torch.rand(4)
-    seed_everything(7, 3, rank=0)
+    seed_epoch(7, 3, rank=0)
     assert torch.equal(torch.rand(4), expected)

@@ -25,19 +25,19 @@ from sacm.backbones import (  # noqa: F401  (importing a file registers its netw
 # isort: on
 from sacm.backbones.base import (
     Backbone,
-    Classifier,
-    Detector,
-    Forecaster,
+    ClassifierNetwork,
+    DetectorNetwork,
+    ForecastNetwork,
     ReconstructionDetector,
 )
 from sacm.backbones.registry import Description, build, describe, names, register
 
 __all__ = [
     "Backbone",
-    "Classifier",
+    "ClassifierNetwork",
     "Description",
-    "Detector",
-    "Forecaster",
+    "DetectorNetwork",
+    "ForecastNetwork",
     "ReconstructionDetector",
     "build",
     "describe",

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from sacm.backbones.base import Detector, ScoreKind
+from sacm.backbones.base import DetectorNetwork, ScoreKind
 from sacm.backbones.blocks.attention import merge_heads, split_heads
 from sacm.backbones.blocks.divergence import symmetric_distance
 from sacm.backbones.blocks.embedding import Tokens
@@ -121,7 +121,7 @@ class AnomalyLayer(nn.Module):
     cost="light",
     reference="Xu et al., ICLR 2022, arXiv:2110.02642",
 )
-class AnomTrans(Detector):
+class AnomTrans(DetectorNetwork):
     """Reconstruction and association discrepancy, trained against each other."""
 
     def __init__(self, config: AnomTransConfig, *, input_len: int, channels: int) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
 from sacm.inject.layout import SiteLayout
-from sacm.task_name import TaskName
+from sacm.types import TaskName
 
 ScoreKind = Literal["native", "reconstruction"]
 
@@ -73,7 +73,7 @@ def nearest(folds: dict[str, int], name: str) -> int:
     return 1
 
 
-class Forecaster(Backbone):
+class ForecastNetwork(Backbone):
     """`[B, L, C]` (and calendar `[B, L + H, 4]`) to `[B, H, C]`."""
 
     task: TaskName = "forecasting"
@@ -112,7 +112,7 @@ class Forecaster(Backbone):
         """Forecast `[B, H, C]`."""
 
 
-class Classifier(Backbone):
+class ClassifierNetwork(Backbone):
     """`[B, L, C]` to logits `[B, K]`."""
 
     task: TaskName = "classification"
@@ -130,7 +130,7 @@ class Classifier(Backbone):
         """Logits `[B, K]`."""
 
 
-class Detector(Backbone):
+class DetectorNetwork(Backbone):
     """An anomaly detector: its own loss, its own score, each calling `forward` exactly once."""
 
     task: TaskName = "anomaly"
@@ -155,7 +155,7 @@ class Detector(Backbone):
         """Per-step scores `[B, L]`; higher is more anomalous."""
 
 
-class ReconstructionDetector(Detector):
+class ReconstructionDetector(DetectorNetwork):
     """A detector whose `forward` rebuilds its window: mean absolute error is loss and score."""
 
     @abstractmethod

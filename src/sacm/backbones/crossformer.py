@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sacm.backbones.base import Forecaster
+from sacm.backbones.base import ForecastNetwork
 from sacm.backbones.blocks.attention import Attention
 from sacm.backbones.blocks.transformer import EncoderLayer
 from sacm.backbones.registry import register
@@ -155,7 +155,7 @@ class DecoderLayer(nn.Module):
     cost="very heavy",
     reference="Zhang and Yan, ICLR 2023, openreview:vSVLM2j9eie",
 )
-class Crossformer(Forecaster):
+class Crossformer(ForecastNetwork):
     """Forecast `[B, H, C]` as the sum of the forecasts from all scales."""
 
     def __init__(

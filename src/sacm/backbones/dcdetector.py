@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sacm.backbones.base import Detector, ScoreKind
+from sacm.backbones.base import DetectorNetwork, ScoreKind
 from sacm.backbones.blocks.attention import split_heads
 from sacm.backbones.blocks.divergence import symmetric_distance
 from sacm.backbones.blocks.embedding import Tokens
@@ -88,7 +88,7 @@ class Relation(nn.Module):
     cost="medium",
     reference="Yang et al., KDD 2023, arXiv:2306.10347",
 )
-class DCdetector(Detector):
+class DCdetector(DetectorNetwork):
     """Between-patch and in-patch attention at several patch sizes, trained to agree."""
 
     def __init__(self, config: DCdetectorConfig, *, input_len: int, channels: int) -> None:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sacm.backbones.base import Classifier
+from sacm.backbones.base import ClassifierNetwork
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 
@@ -98,7 +98,7 @@ class ResidualGroup(nn.Module):
     cost="light",
     reference="Ismail Fawaz et al., DMKD 2020, arXiv:1909.04939",
 )
-class InceptionTime(Classifier):
+class InceptionTime(ClassifierNetwork):
     """Residual groups of inception modules, averaged over time."""
 
     def __init__(

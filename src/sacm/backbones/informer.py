@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sacm.backbones.base import Forecaster
+from sacm.backbones.base import ForecastNetwork
 from sacm.backbones.blocks.attention import Attention, merge_heads, split_heads
 from sacm.backbones.blocks.embedding import Tokens
 from sacm.backbones.blocks.transformer import EncoderLayer
@@ -174,7 +174,7 @@ class DecoderLayer(nn.Module):
     cost="heavy",
     reference="Zhou et al., AAAI 2021, arXiv:2012.07436",
 )
-class Informer(Forecaster):
+class Informer(ForecastNetwork):
     """Forecast `[B, H, C]`, with calendar tables if built with `calendar_sizes`."""
 
     def __init__(

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sacm.backbones.base import Classifier, Forecaster, ReconstructionDetector
+from sacm.backbones.base import ClassifierNetwork, ForecastNetwork, ReconstructionDetector
 from sacm.backbones.blocks.normalisation import RevIN
 from sacm.backbones.blocks.transformer import EncoderLayer
 from sacm.backbones.registry import register
@@ -80,7 +80,7 @@ class Network(nn.Module):
 
 
 @register("iTransformer", paper=ITransformerConfig(), small=SMALL, reference=REFERENCE)
-class ITransformerForecaster(Forecaster):
+class ITransformerForecaster(ForecastNetwork):
     """Forecast `[B, H, C]`."""
 
     def __init__(
@@ -113,7 +113,7 @@ class ITransformerDetector(ReconstructionDetector):
 
 
 @register("iTransformer", paper=ITransformerConfig(), small=SMALL, reference=REFERENCE)
-class ITransformerClassifier(Classifier):
+class ITransformerClassifier(ClassifierNetwork):
     """Logits `[B, K]` from the encoded channels, without normalising the window."""
 
     def __init__(

@@ -21,9 +21,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sacm.backbones.base import Classifier
+from sacm.backbones.base import ClassifierNetwork
 from sacm.backbones.blocks.precision import full_precision
-from sacm.backbones.blocks.preparation import require_fitted, unfitted
+from sacm.backbones.blocks.preparation import empty_buffer, require_fitted
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 
@@ -88,8 +88,8 @@ class Transform(nn.Module):
         self.plan = dilation_plan(self.length, per_kernel)
         self.features = per_kernel * KERNEL_COUNT
         self.register_buffer("kernels", kernel_table(), persistent=False)
-        self.register_buffer("channel_mask", unfitted(len(self.plan), KERNEL_COUNT, channels))
-        self.register_buffer("biases", unfitted(self.features))
+        self.register_buffer("channel_mask", empty_buffer(len(self.plan), KERNEL_COUNT, channels))
+        self.register_buffer("biases", empty_buffer(self.features))
 
     @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:
@@ -178,7 +178,7 @@ def quantiles(values: Tensor, levels: Tensor) -> Tensor:
     cost="light",
     reference="Dempster et al., KDD 2021, arXiv:2012.08791",
 )
-class MiniRocket(Classifier):
+class MiniRocket(ClassifierNetwork):
     """Fixed features, standardised on the training part, dropout, one Linear."""
 
     mean: Tensor
@@ -190,8 +190,8 @@ class MiniRocket(Classifier):
         super().__init__(input_len=input_len, channels=channels, classes=classes)
         self.seed = config.seed
         self.transform = Transform(config, input_len=input_len, channels=channels)
-        self.register_buffer("mean", unfitted(self.transform.features))
-        self.register_buffer("std", unfitted(self.transform.features))
+        self.register_buffer("mean", empty_buffer(self.transform.features))
+        self.register_buffer("std", empty_buffer(self.transform.features))
         self.dropout = nn.Dropout(config.dropout)
         self.output = nn.Linear(self.transform.features, classes)
         nn.init.zeros_(self.output.weight)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sacm.backbones.base import Forecaster
+from sacm.backbones.base import ForecastNetwork
 from sacm.backbones.blocks.attention import Attention
 from sacm.backbones.blocks.embedding import Positions
 from sacm.backbones.blocks.normalisation import RevIN
@@ -146,7 +146,7 @@ class PiecewiseHead(nn.Module):
     cost="medium",
     reference="Naghashi et al., Scientific Reports 2025, doi:10.1038/s41598-024-82417-4",
 )
-class MultiPatchFormer(Forecaster):
+class MultiPatchFormer(ForecastNetwork):
     """Forecast `[B, H, C]`."""
 
     mask: Tensor

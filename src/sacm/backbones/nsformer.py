@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sacm.backbones.base import Classifier, ReconstructionDetector
+from sacm.backbones.base import ClassifierNetwork, ReconstructionDetector
 from sacm.backbones.blocks.embedding import Tokens
 from sacm.backbones.blocks.normalisation import InstanceStatistics, RevIN
 from sacm.backbones.blocks.precision import widen
@@ -132,7 +132,7 @@ class Encoder(nn.Module):
     cost="heavy",
     reference=REFERENCE,
 )
-class NSFormerClassifier(Classifier):
+class NSFormerClassifier(ClassifierNetwork):
     """Features of all steps, one Linear."""
 
     def __init__(

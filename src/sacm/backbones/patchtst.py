@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor, nn
 
-from sacm.backbones.base import Classifier, Forecaster, ReconstructionDetector
+from sacm.backbones.base import ClassifierNetwork, ForecastNetwork, ReconstructionDetector
 from sacm.backbones.blocks.embedding import Positions
 from sacm.backbones.blocks.normalisation import RevIN
 from sacm.backbones.blocks.patching import count_patches, cut_patches
@@ -119,7 +119,7 @@ class Network(nn.Module):
 
 
 @register("PatchTST", paper=PatchTSTConfig(), small=SMALL, reference=REFERENCE)
-class PatchTSTForecaster(Forecaster):
+class PatchTSTForecaster(ForecastNetwork):
     """Forecast `[B, H, C]`."""
 
     def __init__(
@@ -152,7 +152,7 @@ class PatchTSTDetector(ReconstructionDetector):
 
 
 @register("PatchTST", paper=PatchTSTClassifierConfig(), small=SMALL_CLASSIFIER, reference=REFERENCE)
-class PatchTSTClassifier(Classifier):
+class PatchTSTClassifier(ClassifierNetwork):
     """Logits `[B, K]` from all tokens of all channels."""
 
     def __init__(

@@ -13,7 +13,7 @@ from torch import nn
 
 from sacm.backbones.base import Backbone
 from sacm.errors import ArgumentError, did_you_mean
-from sacm.task_name import TaskName
+from sacm.types import TaskName
 
 Size = Literal["paper", "small"]
 Cost = Literal["light", "medium", "heavy", "very heavy"]
@@ -21,7 +21,7 @@ BackboneType = TypeVar("BackboneType", bound=type[Backbone])
 
 
 @dataclass(frozen=True)
-class Entry:
+class BackboneEntry:
     """One registered network: a name, a task, and its configuration in both sizes."""
 
     name: str
@@ -33,7 +33,7 @@ class Entry:
     reference: str
 
 
-_ENTRIES: dict[tuple[str, TaskName], Entry] = {}
+_ENTRIES: dict[tuple[str, TaskName], BackboneEntry] = {}
 
 
 def register(
@@ -51,11 +51,11 @@ def register(
     """
 
     def add(model: BackboneType) -> BackboneType:
-        task: TaskName = model.task  # type: ignore[attr-defined]  # set by Forecaster, Classifier, Detector
+        task: TaskName = model.task  # type: ignore[attr-defined]  # set by the network base classes
         key = (name.lower(), task)
         if key in _ENTRIES and _ENTRIES[key].model.__qualname__ != model.__qualname__:
             raise ArgumentError(f"a backbone named {name!r} is already registered for {task}.")
-        _ENTRIES[key] = Entry(name, task, model, paper, small, cost, reference)
+        _ENTRIES[key] = BackboneEntry(name, task, model, paper, small, cost, reference)
         return model
 
     return add
@@ -77,7 +77,7 @@ def check_task(task: str) -> None:
         )
 
 
-def entry(name: str, task: TaskName) -> Entry:
+def entry(name: str, task: TaskName) -> BackboneEntry:
     """Look a backbone up, in any letter case; suggest the nearest name when there is none."""
     check_task(task)
     found = _ENTRIES.get((name.lower(), task))
@@ -90,7 +90,7 @@ def entry(name: str, task: TaskName) -> Entry:
     raise ArgumentError(f"no backbone {name!r} for {task}.{hint} Known: {', '.join(known)}.")
 
 
-def configure(found: Entry, *, size: str, overrides: dict[str, Any]) -> Any:
+def configure(found: BackboneEntry, *, size: str, overrides: dict[str, Any]) -> Any:
     """The configuration of one size, with overrides applied by field name."""
     if size not in get_args(Size):
         raise ArgumentError(f"unknown size {size!r}: choose one of {', '.join(get_args(Size))}.")

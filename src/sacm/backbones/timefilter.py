@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sacm.backbones.base import Forecaster
+from sacm.backbones.base import ForecastNetwork
 from sacm.backbones.blocks.attention import merge_heads, split_heads
 from sacm.backbones.blocks.embedding import Positions
 from sacm.backbones.blocks.normalisation import RevIN
@@ -168,7 +168,7 @@ class FilterBlock(nn.Module):
     cost="light",
     reference="Hu et al., ICML 2025, arXiv:2501.13041",
 )
-class TimeFilter(Forecaster):
+class TimeFilter(ForecastNetwork):
     """Patches of all channels as one graph, filtered and mixed, then a Linear per channel."""
 
     def __init__(

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sacm.backbones.base import Forecaster
+from sacm.backbones.base import ForecastNetwork
 from sacm.backbones.blocks.decomposition import MovingAverage
 from sacm.backbones.blocks.embedding import TokenConv
 from sacm.backbones.blocks.normalisation import RevIN
@@ -114,7 +114,7 @@ def pyramid(x: Tensor, scales: int) -> list[Tensor]:
     cost="heavy",
     reference="Wang et al., ICLR 2024, arXiv:2405.14616",
 )
-class TimeMixer(Forecaster):
+class TimeMixer(ForecastNetwork):
     """Four resolutions of each channel, mixed, each forecasting; the forecasts add up."""
 
     def __init__(

@@ -21,12 +21,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sacm.backbones.base import Classifier, Forecaster, ReconstructionDetector
+from sacm.backbones.base import ClassifierNetwork, ForecastNetwork, ReconstructionDetector
 from sacm.backbones.blocks.embedding import Tokens
 from sacm.backbones.blocks.normalisation import RevIN
 from sacm.backbones.blocks.precision import full_precision, widen
 from sacm.backbones.registry import register
-from sacm.core.eager import eager
+from sacm.core.no_compile import not_compiled
 from sacm.errors import ArgumentError
 
 REFERENCE = "Wu et al., ICLR 2023, arXiv:2210.02186"
@@ -110,7 +110,7 @@ class PeriodBlock(nn.Module):
         weights = amplitudes.softmax(dim=1).to(images.dtype)  # [B, k]
         return z + (images * weights[:, :, None, None]).sum(dim=1)
 
-    @eager  # image sizes follow the data: compiled, every batch would be new code
+    @not_compiled  # image sizes follow the data: compiled, every batch would be new code
     def convolve(self, z: Tensor, periods: Tensor) -> Tensor:
         """Every window at each of its periods `[B, k]`, one convolution per distinct period."""
         pairs = periods.flatten()  # [B * k]
@@ -152,7 +152,7 @@ class PeriodBlocks(nn.Module):
 
 
 @register("TimesNet", paper=PAPER, small=SMALL, cost="very heavy", reference=REFERENCE)
-class TimesNetForecaster(Forecaster):
+class TimesNetForecaster(ForecastNetwork):
     """Stretch the embedded window over the horizon, then let the blocks fill it in."""
 
     def __init__(
@@ -192,7 +192,7 @@ class TimesNetForecaster(Forecaster):
 
 
 @register("TimesNet", paper=PAPER_WINDOW, small=SMALL, cost="very heavy", reference=REFERENCE)
-class TimesNetClassifier(Classifier):
+class TimesNetClassifier(ClassifierNetwork):
     """Blocks over the embedded window, then one Linear on all of its steps."""
 
     def __init__(

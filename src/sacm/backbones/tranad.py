@@ -22,10 +22,10 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from sacm.backbones.base import Detector, ScoreKind
+from sacm.backbones.base import DetectorNetwork, ScoreKind
 from sacm.backbones.blocks.attention import Attention
 from sacm.backbones.blocks.embedding import Positions
-from sacm.backbones.blocks.preparation import require_fitted, unfitted
+from sacm.backbones.blocks.preparation import empty_buffer, require_fitted
 from sacm.backbones.blocks.transformer import MLP
 from sacm.backbones.registry import register
 
@@ -137,7 +137,7 @@ def reverse_gradient(module: nn.Module) -> dict[str, Tensor]:
     cost="medium",
     reference="Tuli et al., VLDB 2022, arXiv:2201.07284",
 )
-class TranAD(Detector):
+class TranAD(DetectorNetwork):
     """Self-conditioned reconstruction by two decoders, the second adversarial in pass 2."""
 
     low: Tensor
@@ -147,8 +147,8 @@ class TranAD(Detector):
     def __init__(self, config: TranADConfig, *, input_len: int, channels: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
         self.decay, self.decay_floor = config.decay, config.decay_floor
-        self.register_buffer("low", unfitted(channels))
-        self.register_buffer("high", unfitted(channels))
+        self.register_buffer("low", empty_buffer(channels))
+        self.register_buffer("high", empty_buffer(channels))
         self.register_buffer("epoch", torch.ones((), dtype=torch.long))
         self.encoder_tokens = Tokens(2 * channels, config, length=input_len)
         self.encoder = nn.Sequential(*(EncoderLayer(config) for _ in range(config.encoder_layers)))

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sacm.backbones.base import Forecaster
+from sacm.backbones.base import ForecastNetwork
 from sacm.backbones.blocks.normalisation import RevIN
 from sacm.backbones.blocks.patching import count_patches, cut_patches
 from sacm.backbones.blocks.precision import full_precision
@@ -170,7 +170,7 @@ class Branch(nn.Module):
     cost="light",
     reference="Murad et al., AAAI 2025, arXiv:2412.17176",
 )
-class WPMixer(Forecaster):
+class WPMixer(ForecastNetwork):
     """Split into wavelet coefficients, forecast each series, join the forecasts."""
 
     def __init__(

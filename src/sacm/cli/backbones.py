@@ -26,16 +26,16 @@ def backbones(
     """
     found = descriptions(task)
     if as_json:
-        show_json([record(paper, small) for paper, small in found])
+        show_json([describe_backbone(paper, small) for paper, small in found])
     else:
-        show(found)
+        show_backbones(found)
 
 
 def descriptions(task: str | None) -> list[tuple[Description, Description]]:
     """Every backbone of a task (or of all), at paper size and small."""
     from sacm.backbones import describe, names
     from sacm.backbones.registry import check_task
-    from sacm.task_name import TaskName
+    from sacm.types import TaskName
 
     if task is not None:
         check_task(task)
@@ -47,7 +47,7 @@ def descriptions(task: str | None) -> list[tuple[Description, Description]]:
     ]
 
 
-def show(found: list[tuple[Description, Description]]) -> None:
+def show_backbones(found: list[tuple[Description, Description]]) -> None:
     """Print the table."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -77,7 +77,7 @@ def show(found: list[tuple[Description, Description]]) -> None:
     )
 
 
-def record(paper: Description, small: Description) -> dict[str, Any]:
+def describe_backbone(paper: Description, small: Description) -> dict[str, Any]:
     """One backbone as plain values."""
     return {
         "name": paper.name,

@@ -107,7 +107,7 @@ def run_comparison(
 ) -> None:
     """Train, compare, print, and write the report if it is asked for."""
     from sacm.cli.output import show_notes
-    from sacm.cli.runs import check_writable, speaks, users_to_mend
+    from sacm.cli.runs import as_user_error, check_writable, is_main_process
     from sacm.data import resolve
     from sacm.experiments.compare import compare
 
@@ -127,14 +127,14 @@ def run_comparison(
         data=data,
         on_start=announce,
     )
-    if not speaks():
+    if not is_main_process():
         return
     if out is not None:
         from sacm.reports.compare_report import write_compare_report
 
-        with users_to_mend():
+        with as_user_error():
             write_compare_report(found, out, data=data, command=command)
-    show(found, out, as_json=as_json)
+    show_comparison(found, out, as_json=as_json)
 
 
 def announce(settings: RunSettings, number: int, total: int) -> None:
@@ -144,11 +144,12 @@ def announce(settings: RunSettings, number: int, total: int) -> None:
     note(f"[{number}/{total}] {settings.backbone}, {settings.strategy}, seed {settings.seed}")
 
 
-def show(found: Comparison, out: Path | None, *, as_json: bool) -> None:
+def show_comparison(found: Comparison, out: Path | None, *, as_json: bool) -> None:
     """The tables and what they say; or everything, as JSON."""
     from rich.console import Console
 
     from sacm.cli.output import note, show_json
+    from sacm.reports.compare_headline import compare_headline
     from sacm.reports.compare_tables import (
         ANOMALY_LEGEND,
         NARROW,
@@ -157,16 +158,15 @@ def show(found: Comparison, out: Path | None, *, as_json: bool) -> None:
         cost_table,
         paired_table,
     )
-    from sacm.reports.headline import headline
 
     if as_json:
-        record: dict[str, Any] = {**found.to_dict(), "headline": headline(found)}
+        record: dict[str, Any] = {**found.to_dict(), "headline": compare_headline(found)}
         show_json({**record, "report": None if out is None else str(out)})
         return
     console = Console()
     console.print(paired_table(found).only(NARROW).rich())
     console.print(cost_table(found).only(NARROW_COST).rich())
-    for sentence in headline(found):
+    for sentence in compare_headline(found):
         console.print(sentence, highlight=False, markup=False)
     if found.paper is not None and found.paper_differences:
         note(f"Not the paper's settings: {'; '.join(found.paper_differences)}.")

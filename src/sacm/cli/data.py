@@ -11,8 +11,8 @@ from sacm.cli.options import AsJson
 from sacm.cli.output import show_json
 
 if TYPE_CHECKING:
-    from sacm.data.catalogue import Entry
-    from sacm.data.load import Presence
+    from sacm.data.benchmarks.catalogue import DatasetEntry
+    from sacm.data.benchmarks.load import Presence
 
 HELP = """List, describe and fetch the public data sets.
 
@@ -37,11 +37,11 @@ def list_command(
     from rich.console import Console
     from rich.table import Table
 
-    from sacm.data.load import inventory
+    from sacm.data.benchmarks.load import inventory
 
     found = inventory(task)
     if as_json:
-        show_json([described(place) for place in found])
+        show_json([describe_presence(place) for place in found])
         return
     console = Console()
     for title, group in groupby(found, key=lambda place: place.entry.task):
@@ -71,11 +71,11 @@ def info(
     from rich.console import Console
     from rich.table import Table
 
-    from sacm.data.catalogue import find_entry
-    from sacm.data.load import presence
+    from sacm.data.benchmarks.catalogue import find_entry
+    from sacm.data.benchmarks.load import presence
 
     place = presence(find_entry(name))
-    record = described(place)
+    record = describe_presence(place)
     if as_json:
         show_json(record)
         return
@@ -85,7 +85,7 @@ def info(
     table.add_column(no_wrap=True)
     table.add_column()
     for key, value in record.items():
-        table.add_row(key.replace("_", " "), readable(value))
+        table.add_row(key.replace("_", " "), format_value(value))
     shown = files[:3]
     table.add_row("download", "\n".join(file["url"] for file in shown))
     if len(files) > len(shown):
@@ -107,9 +107,9 @@ def get(
 
     Example: sacm data get ETTh1 BasicMotions
     """
-    from sacm.data.catalogue import find_entry
-    from sacm.data.fetch import fetch
-    from sacm.data.load import presence
+    from sacm.data.benchmarks.catalogue import find_entry
+    from sacm.data.benchmarks.fetch import fetch
+    from sacm.data.benchmarks.load import presence
 
     results = []
     for entry in [find_entry(name) for name in names]:
@@ -124,7 +124,7 @@ def get(
         typer.echo(f"{result['name']}: {state}: {result['path']}")
 
 
-def described(place: Presence) -> dict[str, Any]:
+def describe_presence(place: Presence) -> dict[str, Any]:
     """An entry and where it was found, as plain values."""
     entry = place.entry
     return {
@@ -144,9 +144,9 @@ def described(place: Presence) -> dict[str, Any]:
     }
 
 
-def sizes(entry: Entry) -> dict[str, Any]:
+def sizes(entry: DatasetEntry) -> dict[str, Any]:
     """What is particular to the task of an entry."""
-    from sacm.data.catalogue import AnomalyEntry, ClassificationEntry, ForecastingEntry
+    from sacm.data.benchmarks.catalogue import AnomalyEntry, ClassificationEntry, ForecastingEntry
 
     if isinstance(entry, ForecastingEntry):
         splits = entry.splits(entry.benchmark_rows)
@@ -173,7 +173,7 @@ def sizes(entry: Entry) -> dict[str, Any]:
     }
 
 
-def shape(entry: Entry) -> str:
+def shape(entry: DatasetEntry) -> str:
     """Sizes in a few characters."""
     record = sizes(entry)
     if entry.task == "forecasting":
@@ -186,10 +186,10 @@ def shape(entry: Entry) -> str:
     return f"{record['rows'][0]:,}/{record['rows'][1]:,} x {entry.channels}"
 
 
-def readable(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as text."""
     if isinstance(value, list):
-        return " / ".join(readable(item) for item in value)
+        return " / ".join(format_value(item) for item in value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):

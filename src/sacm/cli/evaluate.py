@@ -36,13 +36,13 @@ def evaluate(
 
 def evaluate_again(run: Run) -> tuple[dict[str, Any], bool]:
     """Fresh test results of a run, and whether its data are still the same."""
-    from sacm.cli.runs import users_to_mend
+    from sacm.cli.runs import as_user_error
     from sacm.data import fingerprint
     from sacm.errors import DataError
+    from sacm.files import read_json
     from sacm.training.data_record import check_columns
-    from sacm.training.files import read_json
 
-    with users_to_mend():
+    with as_user_error():
         data = run.load_data()
         environment = read_json(run.folder / "environment.json")
         if run.data_record is not None and run.data_record.columns is not None:

@@ -15,7 +15,7 @@ from sacm.errors import ArgumentError, SACMError, did_you_mean
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
 
 
-class Place(NamedTuple):
+class CommandPlace(NamedTuple):
     """Where a command is: a function, or a Typer app with commands of its own."""
 
     module: str
@@ -23,16 +23,16 @@ class Place(NamedTuple):
 
 
 COMMANDS = {
-    "demo": Place("sacm.cli.demo", "demo"),
-    "train": Place("sacm.cli.train", "train"),
-    "evaluate": Place("sacm.cli.evaluate", "evaluate"),
-    "replay": Place("sacm.cli.replay", "replay"),
-    "predict": Place("sacm.cli.predict", "predict"),
-    "compare": Place("sacm.cli.compare", "compare"),
-    "score": Place("sacm.cli.score", "score"),
-    "data": Place("sacm.cli.data", "app"),
-    "backbones": Place("sacm.cli.backbones", "backbones"),
-    "paper": Place("sacm.cli.paper", "app"),
+    "demo": CommandPlace("sacm.cli.demo", "demo"),
+    "train": CommandPlace("sacm.cli.train", "train"),
+    "evaluate": CommandPlace("sacm.cli.evaluate", "evaluate"),
+    "replay": CommandPlace("sacm.cli.replay", "replay"),
+    "predict": CommandPlace("sacm.cli.predict", "predict"),
+    "compare": CommandPlace("sacm.cli.compare", "compare"),
+    "score": CommandPlace("sacm.cli.score", "score"),
+    "data": CommandPlace("sacm.cli.data", "app"),
+    "backbones": CommandPlace("sacm.cli.backbones", "backbones"),
+    "paper": CommandPlace("sacm.paper.commands", "app"),
 }
 
 
@@ -94,13 +94,13 @@ def main() -> None:
     except SACMError as error:
         fail(str(error), 2 if isinstance(error, ArgumentError) else 1)
     except ClickException as error:
-        fail(described(error), 2)
+        fail(usage_sentence(error), 2)
     except typer.Abort:
         fail("stopped.", 1)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def described(error: Any) -> str:
+def usage_sentence(error: Any) -> str:
     """A usage error as one sentence that says where to look; empty if help has been printed."""
     context = getattr(error, "ctx", None)
     path = "sacm" if context is None else context.command_path

@@ -100,11 +100,11 @@ def make_table(
     for position, heading in enumerate(headings):
         table.add_column(heading, justify="right" if position and not text else "left")
     for name, *values in rows:
-        table.add_row(str(name), *(readable(value) for value in values))
+        table.add_row(str(name), *(format_cell(value) for value in values))
     return table
 
 
-def readable(value: Any) -> str:
+def format_cell(value: Any) -> str:
     """A number in a few digits."""
     if value is None:
         return ""

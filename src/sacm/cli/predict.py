@@ -33,13 +33,13 @@ def predict(
 
     Example: sacm predict runs/my_PatchTST_sacm_seed42_0123456789 --data new.csv --out next.csv
     """
-    from sacm.cli.runs import open_run, users_to_mend
+    from sacm.cli.runs import as_user_error, open_run
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise ArgumentError(f"{out}: predictions are written to .csv or .parquet files.")
     opened = open_run(run)
     predictors = {"forecasting": forecasts, "classification": classes, "anomaly": alarms}
-    with users_to_mend():
+    with as_user_error():
         frame = predictors[opened.settings.task](opened, data or opened.settings.data)
     if out is not None:
         write(frame, out)
@@ -102,7 +102,7 @@ def forecasts(run: Run, source: str) -> pd.DataFrame:
 def history(run: Run, source: str) -> Reading:
     """What to forecast from, with the columns of the training data where those are known."""
     from sacm.data import load
-    from sacm.data.load import names_file
+    from sacm.data.benchmarks.load import names_file
     from sacm.estimators.reading import read, read_history, without_rows
 
     def found(name: str) -> Any:
@@ -123,8 +123,8 @@ def classes(run: Run, source: str) -> pd.DataFrame:
     """The class of every case, with the probability of each."""
     import pandas as pd
 
-    from sacm.data.cases import read_case_file
-    from sacm.data.load import names_file, resolve
+    from sacm.data.benchmarks.load import names_file, resolve
+    from sacm.data.own.cases import read_case_file
     from sacm.estimators.cases import case_windows, class_probabilities, without_cases
 
     length = run.settings.input_len
@@ -155,7 +155,7 @@ def alarms(run: Run, source: str) -> pd.DataFrame:
     """A score for every row, and whether it reaches the threshold."""
     import pandas as pd
 
-    from sacm.data.load import names_file, resolve
+    from sacm.data.benchmarks.load import names_file, resolve
     from sacm.estimators.rows import read_rows, row_scores, without_rows
     from sacm.tasks.anomaly import flag, step_scores
     from sacm.training.data_record import check_columns
@@ -190,7 +190,7 @@ def alarms(run: Run, source: str) -> pd.DataFrame:
 
 def trained_columns(run: Run) -> tuple[str, ...] | None:
     """The columns of the training data; None if they have no names or are not known."""
-    from sacm.data.load import names_file
+    from sacm.data.benchmarks.load import names_file
     from sacm.estimators.rows import read_rows
 
     if run.data_record is not None:

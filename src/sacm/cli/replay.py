@@ -25,13 +25,13 @@ def replay(
     Example: sacm replay runs/my_PatchTST_sacm_seed42_0123456789
     """
     from sacm.cli.output import show_json
-    from sacm.cli.runs import check_writable, open_run, users_to_mend
+    from sacm.cli.runs import as_user_error, check_writable, open_run
     from sacm.training import Hardware
     from sacm.training.replay import replay as make_again
 
     opened = open_run(run)
     check_writable(into)
-    with users_to_mend():
+    with as_user_error():
         data = opened.load_data()
     again = make_again(opened, data, folder=into, hardware=Hardware(show_progress=not as_json))
     if as_json:
@@ -44,12 +44,12 @@ def replay(
             }
         )
     else:
-        show(again)
+        show_replay(again)
     if not again.same:
         raise typer.Exit(1)
 
 
-def show(again: Replay) -> None:
+def show_replay(again: Replay) -> None:
     """Both results side by side, then what was different."""
     from rich.console import Console
 

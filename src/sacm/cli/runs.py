@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def users_to_mend() -> Iterator[None]:
+def as_user_error() -> Iterator[None]:
     """A file that is missing, damaged or cannot be written is wrong input, not a failed run."""
     try:
         yield
@@ -31,7 +31,7 @@ def open_run(folder: Path) -> Run:
 
     from sacm.training import Run
 
-    with users_to_mend():
+    with as_user_error():
         try:
             run = Run.open(folder)
             if not run.finished:
@@ -52,14 +52,14 @@ def check_writable(folder: Path) -> None:
         raise ArgumentError(f"{folder} cannot be written to: permission denied.")
 
 
-def speaks() -> bool:
+def is_main_process() -> bool:
     """Whether this process tells of a run; of several that share one, only the first does."""
     return os.environ.get("LOCAL_RANK", "0") == "0"
 
 
 def write_file(path: Path, write: Callable[[Path], Any]) -> None:
     """Write a file of results, whole or not at all."""
-    from sacm.training.files import write_atomically
+    from sacm.files import write_atomically
 
-    with users_to_mend():
+    with as_user_error():
         write_atomically(path, write)

@@ -44,7 +44,7 @@ def score(
     scored = score_series(data, window=window, stride=step)
     ranked = ranking(scored, data, window=window, stride=step)
     if out is not None:
-        write_table(ranked, out)
+        write_ranking(ranked, out)
         note(f"{len(ranked):,} windows written to {out}.")
     if plot is not None:
         draw(scored, data, plot, window=window, stride=step, count=count)
@@ -52,7 +52,7 @@ def score(
     if as_json:
         show_json({"file": file, "window": window, "stride": step, "windows": records(ranked)})
     else:
-        show(ranked, file, count=count)
+        show_ranking(ranked, file, count=count)
 
 
 class Scored(NamedTuple):
@@ -67,7 +67,7 @@ class Scored(NamedTuple):
 def read_values(file: str) -> ForecastingData:
     """The series in a file, or in a data set of the catalogue."""
     from sacm.data import load
-    from sacm.data.load import names_file
+    from sacm.data.benchmarks.load import names_file
     from sacm.estimators.reading import read
 
     data: Any = read(Path(file)).data if names_file(file) else load(file)
@@ -116,7 +116,7 @@ def ranking(
     return table.reset_index(drop=True)
 
 
-def write_table(ranked: pd.DataFrame, path: Path) -> None:
+def write_ranking(ranked: pd.DataFrame, path: Path) -> None:
     """The ranking as CSV."""
     from sacm.cli.runs import write_file
 
@@ -160,7 +160,7 @@ def records(ranked: pd.DataFrame) -> list[dict[str, Any]]:
     return found
 
 
-def show(ranked: pd.DataFrame, file: str, *, count: int) -> None:
+def show_ranking(ranked: pd.DataFrame, file: str, *, count: int) -> None:
     """The ends of the ranking."""
     from rich.console import Console
 
@@ -170,13 +170,13 @@ def show(ranked: pd.DataFrame, file: str, *, count: int) -> None:
     for end in ends:
         if rows:
             rows.append(["…"])
-        rows += [list(row.values()) for row in shown(end)]
-    table = make_table(list(shown(ranked)[0]), rows)
+        rows += [list(row.values()) for row in ranking_rows(end)]
+    table = make_table(list(ranking_rows(ranked)[0]), rows)
     table.title = f"{len(ranked):,} windows of {file}, least reliable first"
     Console().print(table)
 
 
-def shown(ranked: pd.DataFrame) -> list[dict[str, Any]]:
+def ranking_rows(ranked: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a ranking as they are printed."""
     found: list[dict[str, Any]] = []
     for row in ranked.to_dict("records"):

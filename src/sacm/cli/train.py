@@ -73,14 +73,14 @@ def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_js
     """Train and say what came of it."""
     from sacm import training
     from sacm.cli.output import note, show_json, show_notes, show_results
-    from sacm.cli.runs import check_writable, speaks
+    from sacm.cli.runs import check_writable, is_main_process
     from sacm.data import resolve
 
     check_writable(runs)
     data = resolve(settings.data, task=settings.task)
     show_notes(data.notes)
     run = training.train(settings, folder=runs, hardware=hardware, data=data)
-    if not speaks():
+    if not is_main_process():
         return
     if as_json:
         show_json({"run": str(run.folder), "settings": run.settings.model_dump(), **run.metrics})

@@ -6,9 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sacm.core.arguments import require_tensor, settings_of
 from sacm.core.config import SACMConfig
 from sacm.core.distributed import global_extremes, world_size
+from sacm.core.validation import require_tensor, settings_of
 from sacm.errors import ArgumentError
 
 _MOMENTUM = 0.1  # weight of a new batch in the running range, as in batch normalisation

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from sacm.core.arguments import require_tensor
 from sacm.core.distributed import rank
-from sacm.core.randomness import random_words
+from sacm.core.random_words import random_words
+from sacm.core.validation import require_tensor
 from sacm.errors import ArgumentError
 
 
@@ -55,12 +55,12 @@ def adaptive_dropout(h: Tensor, rates: Tensor) -> Tensor:
         if bool(((rates < 0) | (rates > 1)).any()):
             raise ArgumentError("rates of adaptive_dropout must lie in [0, 1].")
         if not bool(all_gone.any()):  # the usual case, spared a pass over the activation
-            return masked(h, Keep.of(1 - rates).along(0, h.dim()))
-    out = masked(h, Keep.of(1 - rates.masked_fill(all_gone, 0)).along(0, h.dim()))
+            return drop_entries(h, Keep.of(1 - rates).along(0, h.dim()))
+    out = drop_entries(h, Keep.of(1 - rates.masked_fill(all_gone, 0)).along(0, h.dim()))
     return out.masked_fill(all_gone.view(-1, *[1] * (h.dim() - 1)), 0)
 
 
-def masked(h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Tensor:
+def drop_entries(h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Tensor:
     """Inverted dropout of `h` with keep probabilities `q` that broadcast over it.
 
     `mask_shape` broadcasts over `h` too: entries that share a mask entry drop together.
@@ -68,11 +68,11 @@ def masked(h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Te
     shape = h.shape if mask_shape is None else torch.Size(mask_shape)
     if torch.compiler.is_compiling() or h.device.type not in ("cpu", "cuda"):
         q = keep.share.view(keep.inverse.shape)
-        return composed(h, q, torch.rand(shape, device=h.device) < q)
+        return drop_entries_composed(h, q, torch.rand(shape, device=h.device) < q)
     return apply_mask(h, keep, draw_mask(h, keep, shape))
 
 
-def composed(h: Tensor, q: Tensor, mask: Tensor) -> Tensor:
+def drop_entries_composed(h: Tensor, q: Tensor, mask: Tensor) -> Tensor:
     """`h (B + q - sg(q)) / q` written out: what a compiler fuses, and what tests compare with."""
     return h * ((mask + q - q.detach()) / q).to(h.dtype)
 
@@ -113,7 +113,7 @@ class _ApplyMask(torch.autograd.Function):
         h, share, mask = ctx.saved_tensors
         # d out / d h = B / q; gradients are on when a derivative of this derivative is wanted.
         if torch.is_grad_enabled():
-            grad_h = composed(grad, share.view(ctx.inverse.shape), mask)
+            grad_h = drop_entries_composed(grad, share.view(ctx.inverse.shape), mask)
         else:
             grad_h = _scale(grad, ctx.inverse, mask)
         if not ctx.needs_input_grad[1]:

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from sacm.core.arguments import require_tensor, settings_of, whole_number
+from sacm.core.autocast import without_autocast
 from sacm.core.config import SACMConfig
 from sacm.core.detrend import detrend
-from sacm.core.precision import without_autocast
 from sacm.core.spectrum import (
     anchored_threshold,
     log_amplitude,
@@ -18,6 +17,7 @@ from sacm.core.spectrum import (
     soft_mask,
     spectral_flatness,
 )
+from sacm.core.validation import require_tensor, settings_of, whole_number
 from sacm.errors import ArgumentError
 
 

@@ -8,35 +8,35 @@ for batch in sacm.data.WindowBatches(windows.train, 32, shuffle=True, drop_last=
 
 from __future__ import annotations
 
-from sacm.data.batch import ForecastBatch, LabelledBatch, TelemetryBatch
-from sacm.data.batches import WindowBatches
+from sacm.data.benchmarks.catalogue import find_entry, names
+from sacm.data.benchmarks.load import inventory, load, resolve
 from sacm.data.calendar import calendar_sizes, future_timestamps, stamp_features
-from sacm.data.cases import classification_data
-from sacm.data.catalogue import find_entry, names
-from sacm.data.containers import (
+from sacm.data.datasets import (
     AnomalyData,
     ClassificationData,
     ForecastingData,
     Segment,
     TelemetrySegment,
 )
-from sacm.data.corruptions import corrupt
 from sacm.data.fingerprint import fingerprint
-from sacm.data.load import inventory, load, resolve
-from sacm.data.overlap import OverlapMean
-from sacm.data.prepare import (
+from sacm.data.own.cases import classification_data
+from sacm.data.own.series import forecasting_data
+from sacm.data.own.telemetry import anomaly_data
+from sacm.data.scaling import ChannelScaler
+from sacm.data.splits import Splits
+from sacm.data.synthetic.corruptions import corrupt
+from sacm.data.synthetic.signals import signal
+from sacm.data.synthetic.synth12 import synth12
+from sacm.data.windows.batch import ForecastBatch, LabelledBatch, TelemetryBatch
+from sacm.data.windows.loader import WindowBatches
+from sacm.data.windows.overlap import OverlapMean
+from sacm.data.windows.split import (
     SplitWindows,
     anomaly_windows,
     classification_windows,
     forecasting_windows,
 )
-from sacm.data.scaling import ChannelScaler
-from sacm.data.series import forecasting_data
-from sacm.data.signals import signal
-from sacm.data.splits import Splits
-from sacm.data.synth12 import synth12
-from sacm.data.telemetry import anomaly_data
-from sacm.data.windows import ForecastWindows, LabelledWindows, TelemetryWindows, Windows
+from sacm.data.windows.windows import ForecastWindows, LabelledWindows, TelemetryWindows, Windows
 
 __all__ = [
     "AnomalyData",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sacm.data.regular import check_frequency
+from sacm.data.tables.timeline import check_frequency
 from sacm.errors import ArgumentError
 
 SECONDS_A_DAY = 86_400

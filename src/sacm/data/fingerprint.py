@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from sacm.data.containers import AnyData
+from sacm.data.datasets import AnyData
 from sacm.data.scaling import chunks
 
 # Notes describe how the data came here; the same content found elsewhere is the same data.

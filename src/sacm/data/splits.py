@@ -31,7 +31,7 @@ class Splits:
         return iter((self.train, self.val, self.test))
 
 
-def by_ratio(rows: int, ratios: tuple[float, float, float] = DEFAULT_RATIOS) -> Splits:
+def split_by_ratio(rows: int, ratios: tuple[float, float, float] = DEFAULT_RATIOS) -> Splits:
     """`int(rows * r)` for training and validation, the rest for testing.
 
     Without a test share the rest goes to validation.
@@ -59,7 +59,7 @@ def segment_ranges(segments: Iterable[range], rows: range) -> tuple[range, ...]:
     return tuple(part for part in cut if len(part))
 
 
-def stratified(
+def split_by_class(
     labels: np.ndarray, fraction: float = 0.2, *, seed: int = 42
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sorted training and validation cases, `fraction` of every class for validation.
@@ -77,7 +77,7 @@ def stratified(
     return complement(len(labels), np.concatenate(chosen))
 
 
-def by_subject(
+def split_by_subject(
     subjects: np.ndarray, fraction: float = 0.2, *, seed: int = 42
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sorted training and validation cases that share no subject."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone
 from sacm.data.calendar import future_timestamps, stamp_features
-from sacm.data.containers import ForecastingData
+from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import ArgumentError, DataError, SACMError
 from sacm.strategies.base import Strategy

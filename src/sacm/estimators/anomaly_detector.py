@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from torch import Tensor
 
-from sacm.data.containers import AnomalyData
-from sacm.data.missing import Policy
+from sacm.data.datasets import AnomalyData
 from sacm.data.splits import HELD_OUT
+from sacm.data.tables.gaps import Policy
 from sacm.errors import DataError
 from sacm.estimators.base import Estimator, check_share, warn_of
 from sacm.estimators.rows import Rows, read_rows, row_scores, without_rows
-from sacm.metrics.anomaly import evaluate
-from sacm.metrics.volume import vus_pr
+from sacm.metrics.anomaly import evaluate_scores
+from sacm.metrics.vus import vus_pr
 from sacm.tasks import get_task
 from sacm.tasks.anomaly import fit_threshold, flag
 from sacm.tasks.settings import TaskName
@@ -128,7 +128,7 @@ class AnomalyDetector(Estimator):
 
     def evaluate(self, X: Any, labels: Any) -> dict[str, float | None]:
         """Measures against 0/1 labels `[T]`, the point-adjusted beside those it flatters."""
-        return evaluate(self.decision_function(X), labels, self.threshold_).row()
+        return evaluate_scores(self.decision_function(X), labels, self.threshold_).row()
 
     def score(self, X: Any, labels: Any) -> float:
         """VUS-PR, which needs no threshold and forgives labels that are a few steps off."""

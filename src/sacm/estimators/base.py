@@ -21,7 +21,7 @@ from torch import Tensor
 from sacm.backbones.base import Backbone
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import ArgumentError, SACMWarning
-from sacm.estimators.storage import Saved, plain, read_saved, write_saved
+from sacm.estimators.storage import Saved, read_saved, to_plain, write_saved
 from sacm.strategies.base import Strategy
 from sacm.strategies.registry import parse
 from sacm.tasks.settings import RunSettings, TaskName
@@ -87,7 +87,7 @@ class Estimator(BaseEstimator):
             "overrides": self.overrides or {},
             **sizes,
         }
-        return RunSettings.make(**{key: plain(value) for key, value in values.items()})
+        return RunSettings.make(**{key: to_plain(value) for key, value in values.items()})
 
     def _train(self, settings: RunSettings, data: Any) -> None:
         """Train on a data container and keep the outcome."""
@@ -138,7 +138,7 @@ class Estimator(BaseEstimator):
         values, tensors = self._kept()
         saved = Saved(
             kind=type(self).__name__,
-            parameters={key: plain(value) for key, value in self.get_params(deep=False).items()},
+            parameters={key: to_plain(value) for key, value in self.get_params(deep=False).items()},
             values={**values, "history": self.history_, "notes": list(self.notes_)},
             tensors=tensors,
         )

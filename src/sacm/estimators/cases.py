@@ -9,13 +9,13 @@ import numpy as np
 import torch
 
 from sacm.backbones.base import Backbone
-from sacm.data.batches import WindowBatches
-from sacm.data.cases import as_cases
-from sacm.data.containers import ClassificationData
-from sacm.data.missing import fill_cases
+from sacm.data.datasets import ClassificationData
+from sacm.data.own.cases import as_cases
+from sacm.data.own.ts_format import pad
 from sacm.data.scaling import ChannelScaler
-from sacm.data.ts_format import pad
-from sacm.data.windows import LabelledWindows
+from sacm.data.tables.gaps import fill_cases
+from sacm.data.windows.loader import WindowBatches
+from sacm.data.windows.windows import LabelledWindows
 from sacm.errors import ArgumentError, SACMError
 from sacm.strategies.base import Strategy
 from sacm.tasks.base import EVALUATION_BATCH, evaluating

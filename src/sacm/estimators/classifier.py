@@ -11,8 +11,8 @@ import torch
 from sklearn.base import ClassifierMixin
 from torch import Tensor
 
-from sacm.data.cases import classification_data
-from sacm.data.containers import ClassificationData
+from sacm.data.datasets import ClassificationData
+from sacm.data.own.cases import classification_data
 from sacm.errors import ArgumentError, DataError
 from sacm.estimators.base import Estimator, warn_of
 from sacm.estimators.cases import (

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from sacm.backbones.registry import takes_calendar
-from sacm.data.containers import ForecastingData, Segment
-from sacm.data.missing import Policy
-from sacm.data.prepare import SplitWindows, forecasting_windows
-from sacm.data.regular import Irregular
+from sacm.data.datasets import ForecastingData, Segment
 from sacm.data.splits import Splits
+from sacm.data.tables.gaps import Policy
+from sacm.data.tables.timeline import Irregular
+from sacm.data.windows.split import SplitWindows, forecasting_windows
 from sacm.errors import DataError
 from sacm.estimators.ahead import Forecast, forecast_ahead
 from sacm.estimators.base import Estimator, check_share, warn_of

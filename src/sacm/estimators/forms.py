@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import torch
 
-from sacm.data.panel import ID_COLUMN
+from sacm.data.own.panel import ID_COLUMN
 
 if TYPE_CHECKING:
     import pandas as pd

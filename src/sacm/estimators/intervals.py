@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sacm.backbones.base import Backbone
-from sacm.data.windows import ForecastWindows
+from sacm.data.windows.windows import ForecastWindows
 from sacm.errors import ArgumentError
 from sacm.estimators.base import check_share
 from sacm.strategies.base import Strategy

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from sacm.data.containers import ForecastingData, Segment
-from sacm.data.dates import by_local_clock
-from sacm.data.missing import Policy
-from sacm.data.panel import ID_COLUMN
-from sacm.data.regular import Irregular
-from sacm.data.series import LONG_COLUMNS, forecasting_data, load_source, take_times, time_index
+from sacm.data.datasets import ForecastingData, Segment
+from sacm.data.own.panel import ID_COLUMN
+from sacm.data.own.series import LONG_COLUMNS, forecasting_data, load_source, take_times, time_index
 from sacm.data.splits import Splits
+from sacm.data.tables.dates import by_local_clock
+from sacm.data.tables.gaps import Policy
+from sacm.data.tables.timeline import Irregular
 from sacm.errors import DataError
 from sacm.estimators.forms import Form, Kind
 from sacm.training.data_record import DataRecord, check_columns, positions

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sacm.backbones.base import Backbone
-from sacm.data.containers import AnomalyData
-from sacm.data.gather import Series, covering_starts
-from sacm.data.missing import Policy, fill
-from sacm.data.numeric import coarse_note, from_array, matrix
-from sacm.data.regular import in_order
+from sacm.data.datasets import AnomalyData
+from sacm.data.own.series import choose, index_note, load_source, take_times
+from sacm.data.own.telemetry import LABEL_NAMES
 from sacm.data.scaling import ChannelScaler
-from sacm.data.series import choose, index_note, load_source, take_times
 from sacm.data.splits import hold_out_tail
-from sacm.data.telemetry import LABEL_NAMES
-from sacm.data.windows import TelemetryWindows
+from sacm.data.tables.columns import coarse_note, from_array, matrix
+from sacm.data.tables.gaps import Policy, fill
+from sacm.data.tables.timeline import sort_rows
+from sacm.data.windows.reader import Series, covering_starts
+from sacm.data.windows.windows import TelemetryWindows
 from sacm.errors import ArgumentError, DataError
 from sacm.strategies.base import Strategy
 from sacm.tasks.anomaly import step_scores
@@ -56,7 +56,7 @@ def read_rows(
         unused = index_note(table)
         times, table = take_times(table, None, name)
         # Rows that a grid lacks have no place in the answer, so none are inserted.
-        line = in_order(times, len(table), where=name).noting(unused)
+        line = sort_rows(times, len(table), where=name).noting(unused)
         kept = [column for column in table.columns if column.lower() not in LABEL_NAMES]
         table = choose(table, kept if columns is None else columns, name)
         order, notes = line.rows, line.notes

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import ArgumentError
+from sacm.files import read_json, read_weights, write_json, write_weights
 from sacm.tasks.settings import RunSettings
-from sacm.training.files import read_json, read_weights, write_json, write_weights
 
 _RECORD, _TENSORS = "estimator.json", "kept.safetensors"
 
@@ -89,10 +89,10 @@ def check_plain(parameters: Mapping[str, Any]) -> None:
             raise ArgumentError(f"the parameter {name}={value!r} cannot be saved.") from None
 
 
-def plain(value: Any) -> Any:
+def to_plain(value: Any) -> Any:
     """A parameter as JSON can hold it."""
     if isinstance(value, Mapping):
-        return {key: plain(inner) for key, inner in value.items()}
+        return {key: to_plain(inner) for key, inner in value.items()}
     if isinstance(value, Path):
         return str(value)
     return value.tolist() if hasattr(value, "tolist") else value  # NumPy, pandas

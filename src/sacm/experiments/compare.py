@@ -9,16 +9,16 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from sacm.data.containers import AnyData
-from sacm.data.load import resolve
+from sacm.data.benchmarks.load import resolve
+from sacm.data.datasets import AnyData
 from sacm.errors import ArgumentError, DataError, SACMError
-from sacm.experiments.measures import in_order, metric
-from sacm.experiments.published import PaperRow, differences, paper_row
-from sacm.experiments.statistics import PairedComparison, Summary, compare_pairs, summarise
-from sacm.metrics.record import Record
+from sacm.experiments.statistics import PairedComparison, Summary, compare_pairs, mean_and_deviation
+from sacm.files import read_json
+from sacm.metrics.catalogue import metric, order_metrics
+from sacm.metrics.result import Record
+from sacm.published import PaperRow, differences, paper_row
 from sacm.strategies.registry import canonical
 from sacm.tasks.settings import RunSettings
-from sacm.training.files import read_json
 from sacm.training.hardware import Hardware
 from sacm.training.run import DEFAULT_FOLDER, Run
 from sacm.training.trainer import train
@@ -99,7 +99,7 @@ class Comparison(Record):
     @property
     def metrics(self) -> list[str]:
         """Names of the metrics, in the order they are shown in."""
-        return in_order({name for run in self.runs for name in run.row})
+        return order_metrics({name for run in self.runs for name in run.row})
 
     def summary(self, strategy: str) -> StrategySummary:
         """One strategy over the seeds."""
@@ -171,7 +171,7 @@ def compare_runs(runs: Sequence[Run]) -> Comparison:
             raise ArgumentError(f"pairs are needed, but {key[0]} has no run with seed {key[1]}.")
     results = [by_key[strategy, seed] for strategy in strategies for seed in seeds]
     groups = [[r for r in results if r.strategy == strategy] for strategy in strategies]
-    names = in_order({name for result in results for name in result.row})
+    names = order_metrics({name for result in results for name in result.row})
     paper = _paper(settings, strategies)
     return Comparison(
         settings=settings,
@@ -241,12 +241,12 @@ def _summary(group: list[RunResult]) -> StrategySummary:
     return StrategySummary(
         n=len(group),
         strategy=group[0].strategy,
-        metrics={name: summarise(values) for name, values in columns.items() if values},
-        epochs=summarise([result.epochs for result in group]),
-        seconds=summarise([result.seconds for result in group]),
-        seconds_per_epoch=summarise([result.seconds / result.epochs for result in group]),
-        rate_mean=summarise(rate_means) if rate_means else None,
-        rate_spread=summarise(rate_spreads) if rate_spreads else None,
+        metrics={name: mean_and_deviation(values) for name, values in columns.items() if values},
+        epochs=mean_and_deviation([result.epochs for result in group]),
+        seconds=mean_and_deviation([result.seconds for result in group]),
+        seconds_per_epoch=mean_and_deviation([result.seconds / result.epochs for result in group]),
+        rate_mean=mean_and_deviation(rate_means) if rate_means else None,
+        rate_spread=mean_and_deviation(rate_spreads) if rate_spreads else None,
     )
 
 

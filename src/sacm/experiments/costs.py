@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data.windows import Windows
+from sacm.data.windows.windows import Windows
 from sacm.errors import SACMError
 from sacm.experiments.jobs import load_data
-from sacm.experiments.records import read_record
+from sacm.experiments.run_files import read_record_with
+from sacm.files import write_json
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH
 from sacm.tasks.settings import RunSettings
-from sacm.training.files import write_json
 from sacm.training.hardware import Hardware, make_fabric, thread_count
 from sacm.training.run import Run
 from sacm.training.trainer import Training
@@ -44,7 +44,7 @@ class Costs:
         self.folder, self.threads = folder, threads
         self._epoch_seconds: dict[str, float] = {}
         with suppress(SACMError):  # none yet, or damaged: measured again
-            self._epoch_seconds = read_record(folder / _FILE)
+            self._epoch_seconds = read_record_with(folder / _FILE)
         self._seconds: dict[Kind, list[float]] = defaultdict(list)
         self._epochs: dict[Kind, list[float]] = defaultdict(list)
         for path in sorted(folder.glob("*/metrics.json")):

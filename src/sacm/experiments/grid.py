@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sacm.data.catalogue import find_entry
+from sacm.data.benchmarks.catalogue import find_entry
+from sacm.data.benchmarks.load import presence
 from sacm.data.fingerprint import fingerprint
-from sacm.data.load import presence
+from sacm.experiments.grid_points import Point, Selection
 from sacm.experiments.jobs import Job, Status, load_data, status
-from sacm.experiments.points import Point, Selection
 from sacm.tasks import get_task
 from sacm.tasks.settings import RunSettings, TaskName
 

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from filelock import FileLock
 
+from sacm.data.benchmarks.load import resolve
 from sacm.data.fingerprint import fingerprint
-from sacm.data.load import resolve
 from sacm.errors import SACMError
-from sacm.experiments.records import RESULTS, read_failure, read_record, write_failure
+from sacm.experiments.run_files import RESULTS, read_failure, read_record_with, write_failure
+from sacm.files import write_json
 from sacm.tasks import get_task
 from sacm.tasks.settings import RunSettings, TaskName
-from sacm.training.files import write_json
 from sacm.training.hardware import Hardware
 from sacm.training.run import Run
 from sacm.training.trainer import train
@@ -61,7 +61,7 @@ def status(job: Job, folder: Path) -> Status:
 def damage(path: Path) -> str | None:
     """Why a file of results cannot be used; None if it can."""
     try:
-        read_record(path, "test", *(RESULTS if path.name == "metrics.json" else ()))
+        read_record_with(path, "test", *(RESULTS if path.name == "metrics.json" else ()))
     except SACMError as error:
         return str(error)
     return None

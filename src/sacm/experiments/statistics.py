@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from sacm.errors import ArgumentError
-from sacm.metrics.record import Record
+from sacm.metrics.result import Record
 
 TIE_TOLERANCE = 1e-9
 EXACT_UP_TO = 50
@@ -120,7 +120,7 @@ def relative_gain(raw: float, treated: float, *, higher_is_better: bool = False)
     return float(gain if higher_is_better else -gain)
 
 
-def summarise(values: ArrayLike) -> Summary:
+def mean_and_deviation(values: ArrayLike) -> Summary:
     """Unweighted (macro) mean and sample standard deviation."""
     array = _checked(values, name="values")
     mean = math.fsum(array) / len(array)
@@ -257,7 +257,7 @@ def compare_pairs(
     """
     gained = improvements(raw, treated, higher_is_better=higher_is_better, tolerance=tolerance)
     before, after = _checked(raw, name="raw"), _checked(treated, name="treated")
-    raw_summary, treated_summary = summarise(before), summarise(after)
+    raw_summary, treated_summary = mean_and_deviation(before), mean_and_deviation(after)
     gains: list[float] | None = None
     tested = gained
     if before.all():
@@ -269,11 +269,11 @@ def compare_pairs(
         higher_is_better=higher_is_better,
         raw=raw_summary,
         treated=treated_summary,
-        improvement=summarise(gained),
+        improvement=mean_and_deviation(gained),
         gain_of_means=relative_gain(
             raw_summary.mean, treated_summary.mean, higher_is_better=higher_is_better
         ),
-        mean_gain=None if gains is None else summarise(gains).mean,
+        mean_gain=None if gains is None else mean_and_deviation(gains).mean,
         gain_interval=None if gains is None else bootstrap_mean(gains, seed=seed),
         win_tie_loss=win_tie_loss(
             raw, treated, higher_is_better=higher_is_better, tolerance=tolerance

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.nn.parameter import is_lazy
 
-from sacm.core.arguments import mapping_of, names_in, settings_of, whole_number
 from sacm.core.config import SACMConfig
+from sacm.core.validation import mapping_of, names_in, settings_of, whole_number
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.inject.discover import discover, match_modules, names_of, state_layouts
 from sacm.inject.functional import FunctionalCoverage

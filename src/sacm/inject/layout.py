@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sacm.core.masking import Keep, masked
+from sacm.core.masking import Keep, drop_entries
 from sacm.errors import ArgumentError
 
 
@@ -64,8 +64,8 @@ class SiteLayout:
             mask_shape = self._unfold_mask(mask_shape, h.shape, batch)
         keep = keep.along(position, len(split))
         if self.fold == 1:  # the usual case, spared two views that autograd would follow
-            return masked(h, keep, mask_shape)
-        return masked(h.view(split), keep, mask_shape).reshape(h.shape)
+            return drop_entries(h, keep, mask_shape)
+        return drop_entries(h.view(split), keep, mask_shape).reshape(h.shape)
 
     def _unfold_mask(self, mask: Sequence[int], shape: Sequence[int], batch: int) -> list[int]:
         split, position = self.unfold(mask, batch)

@@ -10,17 +10,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from sacm.core.autocast import without_autocast
 from sacm.core.config import SACMConfig
-from sacm.core.eager import eager
 from sacm.core.mapper import RateMapper
-from sacm.core.precision import without_autocast
+from sacm.core.no_compile import not_compiled
 from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.inject.functional import FunctionalCoverage
-from sacm.inject.probe import Probe
+from sacm.inject.probe.probe import Probe
 from sacm.inject.sites import InsertedSite, Site, Tap
 from sacm.inject.state import Call, ModulationState
-from sacm.inject.summary import summarise
+from sacm.inject.summary import format_summary
 from sacm.inject.window_argument import WindowArgument
 
 
@@ -71,7 +71,7 @@ class CapacityModulator(nn.Module):
         """A table of the sites and the number of parameters added."""
         unchanged = not self.adaptive and self.coverage is None
         added = 0 if unchanged else sum(p.numel() for p in self.parameters())
-        return summarise(self.sites, added, random_evaluation=self.random_evaluation)
+        return format_summary(self.sites, added, random_evaluation=self.random_evaluation)
 
     @contextmanager
     def forced_rates(self, rates: Tensor) -> Iterator[None]:
@@ -144,9 +144,9 @@ class CapacityModulator(nn.Module):
         if not self.state.probing:
             self.state.end()
 
-    @eager
+    @not_compiled
     def probe(self, call: Call, *, wanted: Site | None = None) -> None:
-        """Find the layout of every site, or of one that surprised; see `sacm.inject.probe`."""
+        """Find the layout of every site, or of one that surprised; see `inject.probe`."""
         # Functional dropout, and what surprised in training, show themselves in training only.
         training = wanted is not None or self.coverage is not None
         stated = getattr(call.model, "sacm_layouts", {})

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.core.masking import Keep
-from sacm.inject.repeatable import repeatable
+from sacm.inject.retained_rates import repeatable
 
 MODULATOR = "sacm_modulator"  # its name among the model's children, and in the model's state_dict
 
@@ -23,6 +23,14 @@ class Call:
     model: nn.Module
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+
+    def probe_again(self, site: Any) -> None:
+        """Probe this call, with training paths on, for a site that met a tensor it cannot place.
+
+        The modulator is found by its name among the model's children: sites know their state only.
+        """
+        modulator: Any = self.model.get_submodule(MODULATOR)
+        modulator.probe(self, wanted=site)
 
 
 @dataclass

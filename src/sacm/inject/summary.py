@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sacm.inject.sites import Site
 
 
-def summarise(sites: Sequence[Site], added: int, *, random_evaluation: Sequence[str]) -> str:
+def format_summary(sites: Sequence[Site], added: int, *, random_evaluation: Sequence[str]) -> str:
     """One line a site, then what was added."""
     header = ("site", "kind", "adaptive", "layout", "note")
     rows = [header, *(_row(site) for site in sites)]

@@ -30,7 +30,7 @@ from sacm.metrics.intervals import (
     find_intervals,
     segment_borders,
 )
-from sacm.metrics.record import PrecisionRecall
+from sacm.metrics.result import PrecisionRecall
 
 
 @dataclass(frozen=True)

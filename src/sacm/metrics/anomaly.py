@@ -30,11 +30,11 @@ from sacm.metrics.point_adjust import (
     adjustment_curve,
     best_adjusted_f1,
 )
-from sacm.metrics.points import BestThreshold, auc_pr, auc_roc, best_f1, precision_recall
+from sacm.metrics.pointwise import BestThreshold, auc_pr, auc_roc, best_f1, precision_recall
 from sacm.metrics.random_scores import RandomBaseline, random_baseline
-from sacm.metrics.ranges import range_precision_recall
-from sacm.metrics.record import Measure, PrecisionRecall, Record
-from sacm.metrics.volume import vus_pr
+from sacm.metrics.range_based import range_precision_recall
+from sacm.metrics.result import Measure, PrecisionRecall, Record
+from sacm.metrics.vus import vus_pr
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class AnomalyReport(Record):
         }
 
 
-def evaluate(
+def evaluate_scores(
     scores: ArrayLike,
     labels: ArrayLike,
     threshold: float,

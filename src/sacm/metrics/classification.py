@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_s
 from torch import Tensor
 
 from sacm.errors import ArgumentError, SACMError
-from sacm.metrics.record import Record
+from sacm.metrics.result import Record
 
 
 @dataclass(frozen=True)

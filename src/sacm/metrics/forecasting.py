@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from sacm.errors import ArgumentError, DataError, SACMError
-from sacm.metrics.record import Record
+from sacm.metrics.result import Record
 
 
 @dataclass(frozen=True)

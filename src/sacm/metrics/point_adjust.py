@@ -23,8 +23,8 @@ from sacm.metrics.intervals import (
     find_intervals,
     segment_borders,
 )
-from sacm.metrics.points import BestThreshold, best_cut, from_counts
-from sacm.metrics.record import PrecisionRecall, Record
+from sacm.metrics.pointwise import BestThreshold, best_cut, from_counts
+from sacm.metrics.result import PrecisionRecall, Record
 
 PERCENTS = np.arange(101)
 

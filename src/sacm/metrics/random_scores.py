@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from sacm.errors import ArgumentError
 from sacm.metrics.intervals import as_flags, degenerate, find_intervals, segment_borders
 from sacm.metrics.point_adjust import adjusted_counts, lift
-from sacm.metrics.points import best_cut
-from sacm.metrics.record import PrecisionRecall, Record
+from sacm.metrics.pointwise import best_cut
+from sacm.metrics.result import PrecisionRecall, Record
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from sacm.experiments.compare import Comparison
-from sacm.experiments.measures import leading, metric
-from sacm.reports import evidence, figures
+from sacm.files import write_atomically
+from sacm.metrics.catalogue import leading, metric
+from sacm.reports import figure_data, figures
+from sacm.reports.compare_headline import compare_headline
 from sacm.reports.compare_tables import (
     ANOMALY_LEGEND,
     LEGEND,
@@ -17,12 +19,10 @@ from sacm.reports.compare_tables import (
     paired_table,
     settings_table,
 )
-from sacm.reports.headline import headline
-from sacm.reports.page import Section, figure, page, paragraph, preformatted
-from sacm.reports.page import figures as grid
+from sacm.reports.html_page import Section, code_block, figure, page, paragraph
+from sacm.reports.html_page import figures as grid
 from sacm.reports.palette import colours
-from sacm.reports.repeat import repeat_command
-from sacm.training.files import write_atomically
+from sacm.reports.repeat_command import repeat_command
 from sacm.training.run import Run
 
 
@@ -45,7 +45,7 @@ def compare_report(comparison: Comparison, *, data: Any = None, command: str | N
         for strategy in comparison.strategies
     }
     data = runs[comparison.strategies[0]][0].load_data() if data is None else data
-    sample = evidence.rate_sample(_modulated(comparison, runs), data)
+    sample = figure_data.rate_sample(_modulated(comparison, runs), data)
     sections = [
         _results(comparison),
         _pairs(comparison),
@@ -58,7 +58,7 @@ def compare_report(comparison: Comparison, *, data: Any = None, command: str | N
     ]
     settings = comparison.settings
     title = f"{' against '.join(comparison.strategies)}: {settings['backbone']} on {data.name}"
-    return page(title, headline(comparison), sections)
+    return page(title, compare_headline(comparison), sections)
 
 
 Runs = dict[str, list[Run]]
@@ -116,7 +116,7 @@ def _histories(runs: Runs) -> figures.Histories:
     return {strategy: [run.history for run in group] for strategy, group in runs.items()}
 
 
-def _rates(comparison: Comparison, runs: Runs, sample: evidence.RateSample) -> Section:
+def _rates(comparison: Comparison, runs: Runs, sample: figure_data.RateSample) -> Section:
     histories = _histories(runs)
     if not any("rate_mean" in group[0][0] for group in histories.values()):
         said = "No strategy of this comparison gives windows dropout rates of their own."
@@ -141,7 +141,7 @@ def _rates(comparison: Comparison, runs: Runs, sample: evidence.RateSample) -> S
 
 def _forecasts(comparison: Comparison, runs: Runs, data: Any) -> Section:
     first = {strategy: group[0] for strategy, group in runs.items()}
-    examples, looked_at = evidence.forecast_examples(first, data)
+    examples, looked_at = figure_data.forecast_examples(first, data)
     drawn = [
         figure(figures.forecast_example(example), _errors(example), name=f"example-{number}")
         for number, example in enumerate(examples)
@@ -154,7 +154,7 @@ def _forecasts(comparison: Comparison, runs: Runs, data: Any) -> Section:
     return Section("Forecasts", (grid(*drawn), paragraph(note, note=True)))
 
 
-def _errors(example: evidence.ForecastExample) -> str:
+def _errors(example: figure_data.ForecastExample) -> str:
     said = ", ".join(f"{name} {error:.3f}" for name, error in example.errors.items())
     return f"Mean absolute error, z-scored: {said}."
 
@@ -162,7 +162,7 @@ def _errors(example: evidence.ForecastExample) -> str:
 def _confusions(comparison: Comparison, runs: Runs, data: Any) -> Section:
     drawn = [
         figure(
-            figures.confusion_matrix(evidence.confusion(group), data.classes, strategy),
+            figures.confusion_matrix(figure_data.confusion(group), data.classes, strategy),
             f"{strategy}: test cases, summed over the seeds.",
             name=f"confusion-{number}",
         )
@@ -172,7 +172,7 @@ def _confusions(comparison: Comparison, runs: Runs, data: Any) -> Section:
 
 
 def _strips(comparison: Comparison, runs: Runs, data: Any) -> Section:
-    strip = evidence.anomaly_strip({name: group[0] for name, group in runs.items()}, data)
+    strip = figure_data.anomaly_strip({name: group[0] for name, group in runs.items()}, data)
     drawn = [
         figure(
             figures.anomaly_scores(strip, strategy),
@@ -192,7 +192,7 @@ _EXAMPLES = {
 }
 
 
-def _spectra(sample: evidence.RateSample) -> Section:
+def _spectra(sample: figure_data.RateSample) -> Section:
     whose = f"the scorer {sample.strategy} has learned" if sample.learned else "a fresh scorer"
     among = ", among those that move at least a tenth as much as the least reliable one"
     shown = (("most reliable", sample.reliable, among), ("least reliable", sample.unreliable, ""))
@@ -221,7 +221,7 @@ def _settings(comparison: Comparison, data: Any) -> Section:
 
 def _repeat(comparison: Comparison, command: str | None) -> Section:
     again = repeat_command(comparison)
-    parts = [preformatted(again)]
+    parts = [code_block(again)]
     if command is not None and command != again:
-        parts = [preformatted(command), paragraph("which is the same as"), *parts]
+        parts = [code_block(command), paragraph("which is the same as"), *parts]
     return Section("How to repeat it", tuple(parts))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sacm.experiments.compare import Comparison, StrategySummary
-from sacm.experiments.measures import metric
-from sacm.experiments.published import PaperRow
-from sacm.reports import wording
-from sacm.reports.tables import Row, Table
-from sacm.reports.wording import UNDEFINED
+from sacm.metrics.catalogue import metric
+from sacm.published import PaperRow
+from sacm.reports import number_format
+from sacm.reports.number_format import UNDEFINED
+from sacm.reports.tables import Table, TableRow
 
 HEADINGS = (
     "metric",
@@ -50,27 +50,27 @@ NARROW_LEGEND = (
 
 def paired_table(comparison: Comparison) -> Table:
     """Every metric of every strategy, with the published row below ours where there is one."""
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for name in comparison.metrics:
         rows += _metric_rows(comparison, name)
     seeds = ", ".join(map(str, comparison.seeds))
-    caption = f"Test results over {wording.count(len(comparison.seeds), 'seed')}: {seeds}"
+    caption = f"Test results over {number_format.count(len(comparison.seeds), 'seed')}: {seeds}"
     return Table(HEADINGS, tuple(rows), caption, text_columns=2)
 
 
-def _metric_rows(comparison: Comparison, name: str) -> Iterator[Row]:
+def _metric_rows(comparison: Comparison, name: str) -> Iterator[TableRow]:
     known = metric(name)
     for number, summary in enumerate(comparison.summaries):
         values = summary.metrics.get(name)
         n = values.n if values else 0
         start = (known.label if number == 0 else "", summary.strategy)
-        cells = (wording.mean_and_spread(values), *_against_first(comparison, summary, name))
-        yield Row((*start, *cells, str(n)), group=number == 0)
+        cells = (number_format.mean_and_spread(values), *_against_first(comparison, summary, name))
+        yield TableRow((*start, *cells, str(n)), group=number == 0)
         if known.random is not None and known.random in summary.metrics:
             chance = summary.metrics[known.random]
             start = ("", f"random ({summary.strategy})")
-            cells = (wording.mean_and_spread(chance), *_BASELINE)
-            yield Row((*start, *cells, str(chance.n)), quiet=True)
+            cells = (number_format.mean_and_spread(chance), *_BASELINE)
+            yield TableRow((*start, *cells, str(chance.n)), quiet=True)
     if name == "mse" and comparison.paper is not None:
         yield from _paper_rows(comparison.paper)
 
@@ -83,31 +83,35 @@ def _against_first(comparison: Comparison, summary: StrategySummary, name: str) 
         return (UNDEFINED,) * len(_BASELINE)
     share, like = metric(name).share, result.raw.mean
     return (
-        wording.difference(result.improvement.mean, share=share, like=like),
-        wording.percent(result.gain_of_means),
-        wording.interval(result.gain_interval),
-        wording.record(result.win_tie_loss),
-        wording.p_value(result.t_test),
-        wording.p_value(result.wilcoxon),
+        number_format.format_difference(result.improvement.mean, share=share, like=like),
+        number_format.percent(result.gain_of_means),
+        number_format.interval(result.gain_interval),
+        number_format.format_record(result.win_tie_loss),
+        number_format.p_value(result.t_test),
+        number_format.p_value(result.wilcoxon),
     )
 
 
-def _paper_rows(paper: PaperRow) -> Iterator[Row]:
+def _paper_rows(paper: PaperRow) -> Iterator[TableRow]:
     def cell(mean: float, std: float) -> str:
         return f"{mean:.4f} ± {std:.4f}"
 
     n = str(paper.n)
-    yield Row(("", "raw (paper)", cell(paper.raw_mean, paper.raw_std), *_BASELINE, n), quiet=True)
+    yield TableRow(
+        ("", "raw (paper)", cell(paper.raw_mean, paper.raw_std), *_BASELINE, n), quiet=True
+    )
     gained = paper.raw_mean - paper.sacm_mean
     found = (
-        wording.difference(gained, share=False, like=paper.raw_mean),
-        wording.percent(paper.gain),
+        number_format.format_difference(gained, share=False, like=paper.raw_mean),
+        number_format.percent(paper.gain),
         UNDEFINED,
         f"{paper.wins}/{paper.ties}/{paper.losses}",
         f"{paper.p_value:.3f}",
         UNDEFINED,
     )
-    yield Row(("", "sacm (paper)", cell(paper.sacm_mean, paper.sacm_std), *found, n), quiet=True)
+    yield TableRow(
+        ("", "sacm (paper)", cell(paper.sacm_mean, paper.sacm_std), *found, n), quiet=True
+    )
 
 
 def cost_table(comparison: Comparison) -> Table:
@@ -116,15 +120,15 @@ def cost_table(comparison: Comparison) -> Table:
     for summary in comparison.summaries:
         first = comparison.run(summary.strategy, comparison.seeds[0])
         rows.append(
-            Row(
+            TableRow(
                 (
                     summary.strategy,
-                    wording.mean_and_spread(summary.epochs, digits=3),
-                    wording.mean_and_spread(summary.seconds, digits=3),
-                    wording.mean_and_spread(summary.seconds_per_epoch, digits=3),
+                    number_format.mean_and_spread(summary.epochs, digits=3),
+                    number_format.mean_and_spread(summary.seconds, digits=3),
+                    number_format.mean_and_spread(summary.seconds_per_epoch, digits=3),
                     f"{first.parameters:,}",
-                    wording.mean_and_spread(summary.rate_mean, digits=3),
-                    wording.mean_and_spread(summary.rate_spread, digits=3),
+                    number_format.mean_and_spread(summary.rate_mean, digits=3),
+                    number_format.mean_and_spread(summary.rate_spread, digits=3),
                     str(summary.n),
                 )
             )
@@ -146,15 +150,15 @@ def cost_table(comparison: Comparison) -> Table:
 def settings_table(comparison: Comparison) -> Table:
     """What all runs share."""
     rows = [
-        Row((name.replace("_", " "), _plain(value)))
+        TableRow((name.replace("_", " "), _plain(value)))
         for name, value in comparison.settings.items()
         if value not in (None, {})
     ]
     rows += [
-        Row(("strategies", ", ".join(comparison.strategies))),
-        Row(("seeds", ", ".join(map(str, comparison.seeds)))),
-        Row(("test windows", f"{comparison.runs[0].evaluated_windows:,}")),
-        Row(("data fingerprint", comparison.fingerprint)),
+        TableRow(("strategies", ", ".join(comparison.strategies))),
+        TableRow(("seeds", ", ".join(map(str, comparison.seeds)))),
+        TableRow(("test windows", f"{comparison.runs[0].evaluated_windows:,}")),
+        TableRow(("data fingerprint", comparison.fingerprint)),
     ]
     return Table(("setting", "value"), tuple(rows), text_columns=2)
 
@@ -166,7 +170,7 @@ def environment_table(comparison: Comparison) -> Table:
     if record.get("git") is None:  # not in a repository, so nothing in it has changed either
         record.pop("git_changed", None)
     rows = [
-        Row((name.replace("_", " "), _plain(value)))
+        TableRow((name.replace("_", " "), _plain(value)))
         for name, value in {**record, **packages}.items()
         if value is not None
     ]

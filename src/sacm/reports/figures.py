@@ -15,15 +15,15 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from sacm.experiments.compare import Comparison
-from sacm.experiments.measures import metric
-from sacm.reports.canvas import WIDTH, canvas, epoch_axis, key, look, thinned
-from sacm.reports.evidence import (
+from sacm.metrics.catalogue import metric
+from sacm.reports.figure_data import (
     AnomalyStrip,
     ForecastExample,
     RateSample,
     SpectralView,
     spectral_views,
 )
+from sacm.reports.figure_style import WIDTH, canvas, epoch_axis, house_style, key, thin_out
 from sacm.reports.palette import ALARM, INK, KEPT, LEFT, MUTED, colours
 
 Histories = Mapping[str, Sequence[Sequence[Mapping[str, str]]]]  # strategy -> runs -> history rows
@@ -33,7 +33,7 @@ _CELLS = 12  # classes up to which a confusion matrix has its counts written in
 def paired_dots(comparison: Comparison, name: str) -> Figure:
     """One line a seed, one column a strategy: every pair, not only their mean."""
     known, chosen = metric(name), colours(comparison.strategies)
-    with look():
+    with house_style():
         figure, (axes,) = canvas()
         for seed in comparison.seeds:
             values = [comparison.run(s, seed).row.get(name) for s in comparison.strategies]
@@ -61,7 +61,7 @@ def training_curves(histories: Histories, column: str) -> Figure:
     """One column of history.csv for every run; a ring marks the best epoch of a validation."""
     chosen = colours(list(histories))
     best = np.nanargmax if column == "val_accuracy" else np.nanargmin
-    with look():
+    with house_style():
         figure, (axes,) = canvas(height=2.5)
         for strategy, runs in histories.items():
             for rows in runs:
@@ -89,7 +89,7 @@ def training_curves(histories: Histories, column: str) -> Figure:
 def rates_by_epoch(histories: Histories) -> Figure:
     """Dropout rates of the windows: mean of every run, with deviation and range of the first."""
     chosen = colours(list(histories))
-    with look():
+    with house_style():
         figure, (axes,) = canvas()
         for strategy, runs in histories.items():
             for number, rows in enumerate(runs):
@@ -119,7 +119,7 @@ def rates_by_epoch(histories: Histories) -> Figure:
 
 def rates_against_scores(sample: RateSample, colour: str) -> Figure:
     """Each training window's rate over its unreliability score."""
-    with look():
+    with house_style():
         figure, (axes,) = canvas()
         axes.scatter(sample.scores, sample.rates, s=7, color=colour, alpha=0.45, linewidths=0)
         axes.set_title(f"{len(sample.scores):,} training windows")
@@ -135,7 +135,7 @@ def forecast_example(example: ForecastExample) -> Figure:
     length, horizon = len(example.history), len(example.truth)
     shown = min(length, 2 * horizon)
     future = np.arange(horizon)
-    with look():
+    with house_style():
         figure, (axes,) = canvas(height=2.5)
         axes.plot(np.arange(-shown, 0), example.history[-shown:], color=MUTED, linewidth=0.9)
         axes.plot(future, example.truth, color=INK, linewidth=1.6)
@@ -153,7 +153,7 @@ def confusion_matrix(counts: np.ndarray, classes: Sequence[str], title: str) -> 
     """Rows are true classes; a cell is as dark as its share of the row."""
     size = len(classes)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    with look():
+    with house_style():
         figure, (axes,) = canvas(height=WIDTH * 0.85)
         places = np.argwhere(counts).tolist()
         cells = [Rectangle((guess - 0.5, true - 0.5), 1, 1) for true, guess in places]
@@ -183,9 +183,9 @@ def confusion_matrix(counts: np.ndarray, classes: Sequence[str], title: str) -> 
 def anomaly_scores(strip: AnomalyStrip, strategy: str) -> Figure:
     """Scores as multiples of the threshold; labelled anomalies are shaded."""
     colour = colours(list(strip.scores))[strategy]
-    with look():
+    with house_style():
         figure, (axes,) = canvas(height=2.2)
-        rows, peaks = thinned(strip.scores[strategy] / (strip.thresholds[strategy] or 1.0))
+        rows, peaks = thin_out(strip.scores[strategy] / (strip.thresholds[strategy] or 1.0))
         low, high = float(np.nanmin(peaks)), float(np.nanmax(peaks))
         if high > 10 * max(low, 0):
             peaks = np.maximum(peaks, max(low, high * 1e-4))  # a logarithm has no zero
@@ -211,7 +211,7 @@ def _shade(axes: Axes, strip: AnomalyStrip) -> None:
 
 def spectrum(view: SpectralView, title: str) -> Figure:
     """A window in time and in frequency: what the mask keeps, and what it leaves."""
-    with look():
+    with house_style():
         figure, (time, frequency) = canvas(2, height=3.5)
         _kept_and_left(time, view)
         time.set_title(f"{title}: score {view.score:.3g} ({view.channel})")
@@ -259,11 +259,11 @@ def score_figure(
     ends = {"least reliable": np.argsort(-scores), "most reliable": np.argsort(scores)}
     picks = {name: apart(order, count, window, stride) for name, order in ends.items()}
     rows = max(map(len, picks.values()))
-    with look():
+    with house_style():
         figure = Figure(figsize=(8.5, 1.9 * rows + 2.1), dpi=150, layout="constrained")
         grid = figure.add_gridspec(rows + 1, 2)
         along = figure.add_subplot(grid[0, :])
-        starts, peaks = thinned(scores)
+        starts, peaks = thin_out(scores)
         along.plot(starts * stride, peaks, color=MUTED, linewidth=0.8)
         along.set_title("unreliability score of the window that begins at a row")
         for column, (name, chosen) in enumerate(picks.items()):

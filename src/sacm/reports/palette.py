@@ -44,7 +44,7 @@ def variables(*, dark: bool) -> str:
     return "".join(f"--{_NAMES[colour]}:{value};" for colour, value in chosen.items())
 
 
-def themed(svg: str) -> str:
+def apply_theme(svg: str) -> str:
     """An SVG whose colours follow the page."""
     for colour, name in _NAMES.items():
         svg = svg.replace(colour, f"var(--{name})")

@@ -18,7 +18,7 @@ _TIGHT: Any = {"title_justify": "left", "pad_edge": False, "padding": (0, 1, 0, 
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """Cells; `group` starts a block of rows, `quiet` is what is not a result of ours."""
 
     cells: tuple[str, ...]
@@ -31,7 +31,7 @@ class Table:
     """Headings and rows of text; the first `text_columns` columns are words, the rest numbers."""
 
     headings: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     caption: str = ""
     text_columns: int = 1
 
@@ -45,7 +45,9 @@ class Table:
     def only(self, headings: Sequence[str]) -> Table:
         """The same table with some of its columns."""
         kept = [self.headings.index(heading) for heading in headings]
-        rows = [Row(tuple(row.cells[i] for i in kept), row.group, row.quiet) for row in self.rows]
+        rows = [
+            TableRow(tuple(row.cells[i] for i in kept), row.group, row.quiet) for row in self.rows
+        ]
         words = sum(i < self.text_columns for i in kept)
         return Table(tuple(headings), tuple(rows), self.caption, words)
 
@@ -122,6 +124,6 @@ def _in_pipes(cell: str) -> str:
     return " ".join(cell.replace("|", "\\|").splitlines())
 
 
-def _classes(row: Row) -> str:
+def _classes(row: TableRow) -> str:
     names = " ".join(name for name in ("group", "quiet") if getattr(row, name))
     return f' class="{names}"' if names else ""

@@ -8,17 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.backbones.base import Backbone, Detector
+from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.backbones.registry import build
-from sacm.data.batches import WindowBatches
-from sacm.data.containers import AnomalyData
-from sacm.data.overlap import OverlapMean
-from sacm.data.prepare import SplitWindows, anomaly_windows
+from sacm.data.datasets import AnomalyData
 from sacm.data.scaling import ChannelScaler
-from sacm.data.windows import TelemetryWindows
+from sacm.data.windows.loader import WindowBatches
+from sacm.data.windows.overlap import OverlapMean
+from sacm.data.windows.split import SplitWindows, anomaly_windows
+from sacm.data.windows.windows import TelemetryWindows
 from sacm.errors import SACMError
-from sacm.metrics.anomaly import evaluate
-from sacm.metrics.points import quantile_threshold
+from sacm.metrics.anomaly import evaluate_scores
+from sacm.metrics.pointwise import quantile_threshold
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, to_device
 from sacm.tasks.settings import SELECTIONS, RunSettings
@@ -76,7 +76,7 @@ class Anomaly(Task[AnomalyData]):
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
     ) -> float:
-        assert isinstance(model, Detector)
+        assert isinstance(model, DetectorNetwork)
         total = count = 0.0
         with evaluating(model) as device:
             for batch in batches:
@@ -100,7 +100,9 @@ class Anomaly(Task[AnomalyData]):
         segments = np.empty(len(scores), dtype=object)
         for segment in data.segments:
             segments[segment.test.start : segment.test.stop] = segment.name
-        report = evaluate(scores, data.labels, threshold, segments=segments, seed=settings.seed)
+        report = evaluate_scores(
+            scores, data.labels, threshold, segments=segments, seed=settings.seed
+        )
         return Result(report.row(), report.to_dict(), len(windows.test))
 
 
@@ -131,7 +133,7 @@ def step_scores(
 
     A score that is not finite is refused by its row, which `order` `[T]` may number otherwise.
     """
-    assert isinstance(model, Detector)
+    assert isinstance(model, DetectorNetwork)
     mean = OverlapMean(windows.rows)
     with evaluating(model) as device:
         for batch in WindowBatches(windows, batch_size):

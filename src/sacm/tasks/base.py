@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
-from sacm.data.batches import WindowBatches
-from sacm.data.prepare import SplitWindows
 from sacm.data.scaling import ChannelScaler
+from sacm.data.windows.loader import WindowBatches
+from sacm.data.windows.split import SplitWindows
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.settings import RunSettings
 

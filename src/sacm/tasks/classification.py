@@ -9,10 +9,10 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone
 from sacm.backbones.registry import build
-from sacm.data.batches import WindowBatches
-from sacm.data.containers import ClassificationData
-from sacm.data.prepare import SplitWindows, classification_windows
+from sacm.data.datasets import ClassificationData
 from sacm.data.scaling import ChannelScaler
+from sacm.data.windows.loader import WindowBatches
+from sacm.data.windows.split import SplitWindows, classification_windows
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
 from sacm.strategies.base import Strategy, StrategyRun

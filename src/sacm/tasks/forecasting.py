@@ -8,12 +8,12 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone
 from sacm.backbones.registry import build, takes_calendar
-from sacm.data.batches import WindowBatches
+from sacm.data.benchmarks.catalogue import names
 from sacm.data.calendar import calendar_sizes
-from sacm.data.catalogue import names
-from sacm.data.containers import ForecastingData
-from sacm.data.prepare import SplitWindows, forecasting_windows
+from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import ChannelScaler
+from sacm.data.windows.loader import WindowBatches
+from sacm.data.windows.split import SplitWindows, forecasting_windows
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (

@@ -20,7 +20,7 @@ from sacm.backbones.base import ScoreKind
 from sacm.backbones.registry import Size, entry
 from sacm.errors import ArgumentError
 from sacm.strategies.registry import canonical
-from sacm.task_name import TaskName
+from sacm.types import TaskName
 
 _FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npy", ".npz", ".ts")
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sacm.data.containers import AnyData
+from sacm.data.datasets import AnyData
 from sacm.data.fingerprint import fingerprint
 from sacm.errors import ArgumentError
-from sacm.training.files import read_json
+from sacm.files import read_json
 from sacm.training.hardware import Hardware, thread_count
 from sacm.training.run import Run
 from sacm.training.trainer import train

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from sacm.backbones.base import Backbone
-from sacm.data.containers import AnyData
-from sacm.data.load import resolve
+from sacm.data.benchmarks.load import resolve
+from sacm.data.datasets import AnyData
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import SACMError
+from sacm.files import read_json, read_weights
 from sacm.inject.attach import strip_state_dict
 from sacm.strategies.base import Strategy
 from sacm.strategies.registry import parse
@@ -32,7 +33,6 @@ from sacm.tasks import get_task
 from sacm.tasks.base import Task
 from sacm.tasks.settings import RunSettings
 from sacm.training.data_record import DataRecord
-from sacm.training.files import read_json, read_weights
 
 DEFAULT_FOLDER = Path("runs")
 

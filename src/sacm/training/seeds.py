@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 
-def seed_everything(seed: int, epoch: int = 0, rank: int = 0) -> None:
+def seed_epoch(seed: int, epoch: int = 0, rank: int = 0) -> None:
     """Seed torch, NumPy and Python for one epoch (0: building the model, alike on all ranks)."""
     words = np.random.SeedSequence([seed, epoch, rank]).generate_state(3)
     torch.manual_seed(int(words[0]) << 31 | int(words[1]))

@@ -12,21 +12,14 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor
 
-from sacm.backbones.base import Backbone, Detector
-from sacm.data.batches import WindowBatches
-from sacm.data.containers import AnyData
+from sacm.backbones.base import Backbone, DetectorNetwork
+from sacm.data.benchmarks.load import resolve
+from sacm.data.datasets import AnyData
 from sacm.data.fingerprint import fingerprint
-from sacm.data.load import resolve
-from sacm.data.prepare import SplitWindows
+from sacm.data.windows.loader import WindowBatches
+from sacm.data.windows.split import SplitWindows
 from sacm.errors import DataError, SACMError
-from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
-from sacm.strategies.registry import parse
-from sacm.tasks import get_task
-from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
-from sacm.tasks.settings import RunSettings
-from sacm.training.data_record import DataRecord
-from sacm.training.environment import environment
-from sacm.training.files import (
+from sacm.files import (
     read_state,
     read_weights,
     write_csv,
@@ -34,12 +27,19 @@ from sacm.training.files import (
     write_state,
     write_weights,
 )
+from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
+from sacm.strategies.registry import parse
+from sacm.tasks import get_task
+from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
+from sacm.tasks.settings import RunSettings
+from sacm.training.data_record import DataRecord
+from sacm.training.environment import environment
+from sacm.training.epoch_statistics import Observed
 from sacm.training.hardware import Hardware, make_fabric
-from sacm.training.observed import Observed
 from sacm.training.optimizer import make_optimizer
 from sacm.training.progress import TrainingProgress
 from sacm.training.run import DEFAULT_FOLDER, Run
-from sacm.training.seeds import seed_everything
+from sacm.training.seeds import seed_epoch
 
 
 def train(
@@ -134,7 +134,7 @@ class Training:
 
     def _build(self) -> None:
         """Model, strategy and optimizer, in the order that pairing needs."""
-        seed_everything(self.settings.seed)
+        seed_epoch(self.settings.seed)
         model: Backbone = self.task.build(self.settings, self.data).to(self.fabric.device)
         if type(model).prepare is not Backbone.prepare:
             everything = torch.arange(len(self.windows.train))
@@ -155,7 +155,7 @@ class Training:
         self.optimizer = make_optimizer(model, self.strategy_run, self.settings)
         compiled: Any = torch.compile(model) if self.settings.compile else model
         self.wrapped, self.wrapped_optimizer = self.fabric.setup(compiled, self.optimizer)
-        if isinstance(model, Detector):  # its loss is what runs the forward
+        if isinstance(model, DetectorNetwork):  # its loss is what runs the forward
             self.wrapped.mark_forward_method("training_loss")
         # One process in full precision needs none of what the wrapper does at every call.
         plain = self.fabric.world_size == 1 and self.settings.precision == "32-true"
@@ -181,7 +181,7 @@ class Training:
     def _epoch(self, epoch: int, bar: TrainingProgress) -> None:
         started = time.perf_counter()
         # Every rank its own, or they would all drop the same entries.
-        seed_everything(self.settings.seed, epoch, self.fabric.global_rank)
+        seed_epoch(self.settings.seed, epoch, self.fabric.global_rank)
         self.strategy_run.begin_epoch(epoch)
         observed = self.train_epoch(epoch, bar)
         trained = time.perf_counter()

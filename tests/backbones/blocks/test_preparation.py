@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch import nn
 
-from sacm.backbones.blocks.preparation import require_fitted, unfitted
+from sacm.backbones.blocks.preparation import empty_buffer, require_fitted
 from sacm.errors import ArgumentError
 
 
 class Fitted(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("low", unfitted(3))
+        self.register_buffer("low", empty_buffer(3))
 
 
 def test_refuses_until_every_value_is_filled() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from sacm.errors import ArgumentError, SACMError
 from sacm.experiments.engines import make_engine, threads_for
-from sacm.experiments.engines.local import LocalEngine, death, described
+from sacm.experiments.engines.local import LocalEngine, describe_error, exit_reason
 
 
 def test_engines_by_name():
@@ -27,12 +27,14 @@ def test_workers_share_the_cores():
 
 
 def test_how_a_process_died_in_words():
-    assert death(-9) == "the worker process was killed by SIGKILL (perhaps for want of memory)."
-    assert death(-11) == "the worker process was killed by SIGSEGV."
-    assert death(3) == "the worker process ended with code 3."
+    assert (
+        exit_reason(-9) == "the worker process was killed by SIGKILL (perhaps for want of memory)."
+    )
+    assert exit_reason(-11) == "the worker process was killed by SIGSEGV."
+    assert exit_reason(3) == "the worker process ended with code 3."
 
 
 def test_errors_are_one_line():
-    assert described(SACMError("the loss is nan:\n lower it")) == "the loss is nan: lower it"
-    assert described(MemoryError()) == "MemoryError: no message"
-    assert described(KeyError("width")) == "KeyError: 'width'"
+    assert describe_error(SACMError("the loss is nan:\n lower it")) == "the loss is nan: lower it"
+    assert describe_error(MemoryError()) == "MemoryError: no message"
+    assert describe_error(KeyError("width")) == "KeyError: 'width'"

@@ -14,13 +14,13 @@ import psutil
 import pytest
 import torch
 
-from sacm.experiments.driver import Tally, run_plan
 from sacm.experiments.engines import threads_for
 from sacm.experiments.engines.local import LocalEngine
 from sacm.experiments.grid import JobGroup
 from sacm.experiments.jobs import Job
 from sacm.experiments.plan import make_plan
-from sacm.training.files import read_json
+from sacm.experiments.run_plan import Tally, run_plan
+from sacm.files import read_json
 from tests.experiments.tiny import groups_of, ili, results, run_all
 
 # As many as there are cores have one thread each, so results are those of one thread here.

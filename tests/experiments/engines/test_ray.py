@@ -14,7 +14,6 @@ import psutil
 import pytest
 
 from sacm.errors import ArgumentError
-from sacm.experiments.driver import run_plan
 from sacm.experiments.engines import Outcome, make_engine
 from sacm.experiments.engines.ray import (
     RayEngine,
@@ -24,7 +23,8 @@ from sacm.experiments.engines.ray import (
     write_files,
 )
 from sacm.experiments.plan import make_plan
-from sacm.training.files import read_json
+from sacm.experiments.run_plan import run_plan
+from sacm.files import read_json
 from tests.experiments.tiny import groups_of, ili, results, run_all
 
 ray = pytest.importorskip("ray")

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from sacm.errors import ArgumentError
 
 
-def unfitted(*shape: int) -> Tensor:
+def empty_buffer(*shape: int) -> Tensor:
     """A buffer that no data has filled yet."""
     return torch.full(shape, torch.nan)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sacm.errors import SACMError
-from sacm.experiments.engines import Outcome, threads_for
+from sacm.experiments.engines.engine import Outcome, threads_for
 from sacm.experiments.jobs import Job
 
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would copy torch's threads half alive
@@ -61,7 +61,9 @@ class _Worker:
 
     def __init__(self, folder: Path, threads: int) -> None:
         self.line, other = _SPAWN.Pipe()
-        self.process = _SPAWN.Process(target=serve, args=(other, str(folder), threads), daemon=True)
+        self.process = _SPAWN.Process(
+            target=worker_loop, args=(other, str(folder), threads), daemon=True
+        )
         with _thread_count(threads):
             self.process.start()
         other.close()
@@ -90,7 +92,7 @@ class _Worker:
             reason: str | None = self.line.recv()
         except (EOFError, OSError):
             self.process.join()
-            return Outcome(job, death(self.process.exitcode), killed=True)
+            return Outcome(job, exit_reason(self.process.exitcode), killed=True)
         return Outcome(job, reason)
 
     def stop(self) -> None:
@@ -99,7 +101,7 @@ class _Worker:
         self.process.join()
 
 
-def death(code: int | None) -> str:
+def exit_reason(code: int | None) -> str:
     """Why a process is gone, in words."""
     if code is None or code >= 0:
         return f"the worker process ended with code {code}."
@@ -108,7 +110,7 @@ def death(code: int | None) -> str:
     return f"the worker process was killed by {name}{hint}."
 
 
-def serve(line: Connection, folder: str, threads: int) -> None:
+def worker_loop(line: Connection, folder: str, threads: int) -> None:
     """The life of a worker process: do what comes down the line until it ends."""
     import torch
 
@@ -126,10 +128,10 @@ def serve(line: Connection, folder: str, threads: int) -> None:
             execute(job, Path(folder))
             line.send(None)
         except Exception as error:  # whatever it is, it stops this job only
-            line.send(described(error))
+            line.send(describe_error(error))
 
 
-def described(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """An error as one line; ours are sentences, others need their name."""
     text = " ".join(str(error).split()) or "no message"
     return text if isinstance(error, SACMError) else f"{type(error).__name__}: {text}"

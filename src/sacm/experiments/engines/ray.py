@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from sacm.errors import ArgumentError
-from sacm.experiments.engines import Outcome, threads_for
-from sacm.experiments.engines.local import described
+from sacm.experiments.engines.engine import Outcome, threads_for
+from sacm.experiments.engines.local import describe_error
 from sacm.experiments.jobs import Job
-from sacm.training.files import write_atomically
+from sacm.files import write_atomically
 
 _RETRIES = 3
 Files = dict[str, bytes]
@@ -106,7 +106,7 @@ def without_result(job: Job, error: Any) -> Outcome:
 
     cause = error.cause if isinstance(error, exceptions.RayTaskError) else error
     if not isinstance(cause, exceptions.RayError):
-        return Outcome(job, described(cause))
+        return Outcome(job, describe_error(cause))
     first = (str(cause).splitlines() or [type(cause).__name__])[0].rstrip(".")
     deaths = (
         exceptions.WorkerCrashedError,
@@ -133,7 +133,7 @@ def train_elsewhere(job: Job, threads: int, begun: Files) -> tuple[str | None, F
         try:
             execute(job, Path(place))
         except Exception as error:  # whatever it is, it stops this job only
-            reason = described(error)
+            reason = describe_error(error)
         return reason, read_files(Path(place) / job.run_id)
 
 

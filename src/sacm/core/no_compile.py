@@ -1,0 +1,31 @@
+"""Code that a compiled model calls as it is."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import torch
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def not_compiled(function: Function) -> Function:
+    """`torch.compiler.disable`, also of all that `function` calls, without importing the compiler.
+
+    A compiler that nobody has loaded cannot be at work, and loading it takes seconds.
+    """
+    untraced: list[Callable[..., Any]] = []
+
+    @functools.wraps(function)
+    def as_it_is(*args: Any, **kwargs: Any) -> Any:
+        if "torch._dynamo" not in sys.modules:
+            return function(*args, **kwargs)
+        if not untraced:
+            untraced.append(torch.compiler.disable(function))
+        return untraced[0](*args, **kwargs)
+
+    as_it_is._torchdynamo_disable = True  # type: ignore[attr-defined]  # torch's own mark
+    return as_it_is  # type: ignore[return-value]  # the same signature

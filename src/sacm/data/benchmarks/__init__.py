@@ -1,0 +1,1 @@
+"""Public benchmark data: catalogue, layouts, download and cache."""

@@ -1,0 +1,127 @@
+"""Data sets by name: from SACM_DATA, from the cache, or from the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from sacm.data.benchmarks.cache import cache_folder, data_folder, is_folder
+from sacm.data.benchmarks.catalogue import DatasetEntry, find_entry
+from sacm.data.benchmarks.catalogue import entries as all_entries
+from sacm.data.benchmarks.fetch import fetch
+from sacm.data.benchmarks.from_arrays import build_dataset
+from sacm.data.benchmarks.sources import Found, locate, read_compact
+from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, ForecastingData
+from sacm.data.own.cases import classification_data
+from sacm.data.own.series import forecasting_data
+from sacm.data.own.telemetry import anomaly_data
+from sacm.data.synthetic.synth12 import NAME, synth12
+from sacm.errors import ArgumentError, DataError
+from sacm.types import TaskName
+
+KINDS: dict[TaskName, type[AnyData]] = {
+    "forecasting": ForecastingData,
+    "classification": ClassificationData,
+    "anomaly": AnomalyData,
+}
+READERS: dict[TaskName, Callable[[Path], AnyData]] = {
+    "forecasting": forecasting_data,
+    "classification": classification_data,
+    "anomaly": anomaly_data,
+}
+
+
+class Presence(NamedTuple):
+    """Where a data set was found; both None if it was not."""
+
+    entry: DatasetEntry
+    place: str | None
+    found: Found | None
+
+
+def load(
+    name: str,
+    *,
+    folder: str | Path | None = None,
+    download: bool = True,
+    mask_faults: bool = False,
+    progress: bool = True,
+) -> AnyData:
+    """A public data set, by its name.
+
+    Looks in `folder` alone if it is given; otherwise in the folder named by SACM_DATA, then in the
+    user's cache, then downloads. `mask_faults` treats Weather's -9999 codes as missing. "Synth-12"
+    is generated; "Synth-12@0.3" sets its noise level.
+    """
+    generated = synthetic(name)
+    if generated is not None:
+        return generated
+    entry = find_entry(name)
+    place = presence(entry, folder)
+    if place.found is not None:
+        layout, path = place.found
+        return build_dataset(entry, layout.read(path, entry), mask_faults=mask_faults)
+    if folder is not None or not download:
+        where = folder or data_folder() or cache_folder()
+        raise DataError(f"{entry.name} is not in {where}: it should hold {entry.files[0].path}.")
+    archive = fetch(entry, progress=progress)
+    return build_dataset(entry, read_compact(archive, entry), mask_faults=mask_faults)
+
+
+def presence(entry: DatasetEntry, folder: str | Path | None = None) -> Presence:
+    """Where `entry` is on this machine."""
+    if folder is not None:
+        if not is_folder(Path(folder)):
+            raise DataError(f"{folder} is not a folder.")
+        places: list[tuple[str, Path | None]] = [(str(folder), Path(folder))]
+    else:
+        places = [("SACM_DATA", data_folder()), ("cache", cache_folder())]
+    for label, place in places:
+        if place is not None and is_folder(place):
+            found = locate(place, entry)
+            if found is not None:
+                return Presence(entry, label, found)
+    return Presence(entry, None, None)
+
+
+def inventory(task: str | None = None) -> list[Presence]:
+    """Every data set of the catalogue, with where it is."""
+    return [presence(entry) for entry in all_entries(task)]
+
+
+def synthetic(name: str) -> ForecastingData | None:
+    """Synth-12 if `name` asks for it."""
+    if not is_synthetic(name):
+        return None
+    level = name.partition("@")[2]
+    try:
+        return synth12(float(level) if level else 0.5)
+    except ValueError as error:
+        raise ArgumentError(
+            f"The noise level in {name!r} must be a number of at least 0."
+        ) from error
+
+
+def is_synthetic(name: str) -> bool:
+    """Whether `name` is that of Synth-12, with or without a noise level."""
+    return name.partition("@")[0].lower().replace("-", "") == NAME.lower().replace("-", "")
+
+
+def names_file(source: str | Path) -> bool:
+    """Whether `source` means a file rather than a data set by its name."""
+    path = Path(source)
+    return not is_synthetic(str(source)) and (
+        path.exists() or bool(path.suffix) or len(path.parts) > 1
+    )
+
+
+def resolve(source: str | Path, *, task: TaskName) -> AnyData:
+    """A data set by name, or a user's own file, for `task`."""
+    if names_file(source):
+        return READERS[task](Path(source))
+    data = load(str(source))
+    own = next(name for name, kind in KINDS.items() if isinstance(data, kind))
+    if own != task:
+        raise ArgumentError(f"{data.name} is a data set for {own}, not for {task}.")
+    return data

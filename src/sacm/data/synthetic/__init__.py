@@ -1,0 +1,1 @@
+"""Generated series and corruptions."""

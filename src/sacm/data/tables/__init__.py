@@ -1,0 +1,1 @@
+"""Read what users have: files, frames and arrays, dates, columns, gaps."""

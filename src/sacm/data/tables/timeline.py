@@ -1,0 +1,159 @@
+"""Timestamps: found, put in order, and on a regular grid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from sacm.data.tables.dates import parse_dates, quiet_dates
+from sacm.data.tables.time_grid import full_grid
+from sacm.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TIME_NAMES = ("date", "ds", "timestamp", "time", "datetime", "date_time")
+Irregular = Literal["error", "keep"]
+
+
+class Timeline(NamedTuple):
+    """Where each row of the table goes.
+
+    `rows` are positions in the table, -1 for a row that was missing on the grid; `timestamps` is
+    None for a table without dates.
+    """
+
+    rows: np.ndarray
+    timestamps: np.ndarray | None
+    frequency: str | None
+    notes: tuple[str, ...]
+
+    def noting(self, note: str | None) -> Timeline:
+        """The same with one more note, if there is one."""
+        return self if note is None else self._replace(notes=(*self.notes, note))
+
+
+def time_column(frame: pd.DataFrame) -> str | None:
+    """The column with the timestamps: by name, or the first one if it holds dates."""
+    import pandas as pd
+
+    for name in frame.columns:
+        if str(name).lower() in TIME_NAMES:
+            return str(name)
+    first = frame.iloc[:, 0]
+    if pd.api.types.is_datetime64_any_dtype(first):
+        return str(frame.columns[0])
+    if pd.api.types.is_numeric_dtype(first) or not len(first.dropna()):
+        return None
+    looks_dated = quiet_dates(first.dropna().iloc[:1]).notna().all()
+    return str(frame.columns[0]) if looks_dated else None
+
+
+def timeline(
+    column: pd.Series | None,
+    rows: int,
+    *,
+    where: str,
+    frequency: str | None = None,
+    irregular: Irregular = "error",
+) -> Timeline:
+    """Order, check and complete the timestamps in `column`."""
+    check_frequency(frequency)
+    line = sort_rows(column, rows, where=where)
+    if line.timestamps is None:
+        return line._replace(frequency=frequency if column is None else None)
+    return on_grid(line, where, frequency=frequency, irregular=irregular)
+
+
+def sort_rows(column: pd.Series | None, rows: int, *, where: str) -> Timeline:
+    """Only order and check the timestamps: no row is inserted."""
+    import pandas as pd
+
+    if column is None:
+        return Timeline(np.arange(rows), None, None, ())
+    if pd.api.types.is_numeric_dtype(column):
+        return numeric_timeline(column, where)
+    stamps, notes = parse_dates(column, where)
+    order = np.argsort(stamps, kind="stable")
+    if (np.diff(order) < 0).any():
+        first = int(np.flatnonzero(np.diff(stamps) < np.timedelta64(0))[0]) + 2
+        notes += (f"Rows were not in order of time (first at row {first}) and have been sorted.",)
+    check_unique(stamps, order, where)
+    return Timeline(order, stamps[order], None, notes)
+
+
+def check_frequency(frequency: str | None) -> None:
+    """Refuse what pandas does not know as a frequency."""
+    from pandas.tseries.frequencies import to_offset
+
+    try:
+        to_offset(frequency)
+    except ValueError as error:
+        raise ArgumentError(
+            f"{frequency!r} is not a frequency: use a pandas alias such as 'h', '15min' or 'MS'."
+        ) from error
+
+
+def numeric_timeline(column: pd.Series, where: str) -> Timeline:
+    """A numeric time column: it gives the order and nothing else."""
+    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong = np.flatnonzero(~(np.diff(values) > 0))
+    if len(wrong):
+        raise DataError(
+            f"{where}: the time column {column.name!r} does not increase at row {wrong[0] + 2}."
+        )
+    note = f"The time column {column.name!r} is numeric: it is used for the order of rows only."
+    return Timeline(np.arange(len(values)), None, None, (note,))
+
+
+def check_unique(stamps: np.ndarray, order: np.ndarray, where: str) -> None:
+    """Refuse a timestamp that occurs twice."""
+    ordered = stamps[order]
+    twice = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if len(twice):
+        rows = sorted((int(order[twice[0]]) + 1, int(order[twice[0] + 1]) + 1))
+        raise DataError(
+            f"{where}: rows {rows[0]} and {rows[1]} have the same timestamp {ordered[twice[0]]}: "
+            "keep one of them, or give each series a unique_id."
+        )
+
+
+def on_grid(line: Timeline, where: str, *, frequency: str | None, irregular: Irregular) -> Timeline:
+    """Sorted timestamps on their regular grid; rows missing there become -1."""
+    import pandas as pd
+    from pandas.tseries.frequencies import to_offset
+
+    order, stamps, _, notes = line
+    assert stamps is not None
+    if len(stamps) < 3:
+        return Timeline(order, stamps, frequency, notes)
+    index = pd.DatetimeIndex(stamps)
+    regular = pd.infer_freq(index)
+    if regular is not None and (frequency is None or to_offset(frequency) == to_offset(regular)):
+        return Timeline(order, stamps, regular, notes)
+    grid = full_grid(index, frequency)
+    if grid is None:
+        if irregular == "keep":
+            note = "Timestamps are irregular; rows are taken as if they were evenly spaced."
+            return Timeline(order, stamps, frequency, (*notes, note))
+        raise irregular_error(stamps, order, where)
+    rows = np.full(len(grid), -1)
+    rows[grid.get_indexer(index)] = order
+    missing = int((rows < 0).sum())
+    first = grid[int(np.flatnonzero(rows < 0)[0])]
+    note = f"{missing:,} rows were missing (first at {first}) and have been inserted."
+    full = grid.to_numpy().astype(stamps.dtype)
+    return Timeline(rows, full, frequency or grid.freqstr, (*notes, note))
+
+
+def irregular_error(stamps: np.ndarray, order: np.ndarray, where: str) -> DataError:
+    """The error for timestamps that lie on no grid."""
+    steps = np.diff(stamps)
+    usual = np.median(steps.astype(np.int64)).astype(np.int64).astype(steps.dtype)
+    odd = int(np.flatnonzero(steps != usual)[0])
+    return DataError(
+        f"{where}: timestamps are irregular: {stamps[odd + 1]} (row {int(order[odd + 1]) + 1}) "
+        f"comes {steps[odd]} after the one before, usual are {usual}: resample to a regular step "
+        "(in Python, irregular='keep' takes rows as evenly spaced)."
+    )

@@ -1,0 +1,1 @@
+"""Windows of a data set: cut, split, batched."""

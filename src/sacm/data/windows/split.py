@@ -1,0 +1,188 @@
+"""From a data set to the windows of its three splits, scaled by the training part alone."""
+
+from __future__ import annotations
+
+from typing import Generic, Literal, NamedTuple, TypeVar
+
+import numpy as np
+
+from sacm.data.calendar import stamp_features
+from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData
+from sacm.data.scaling import ChannelScaler
+from sacm.data.splits import HELD_OUT, hold_out_tail, segment_ranges
+from sacm.data.windows.reader import Series, covering_starts, window_starts
+from sacm.data.windows.windows import ForecastWindows, LabelledWindows, TelemetryWindows
+from sacm.errors import ArgumentError, DataError
+
+Kind = TypeVar("Kind", ForecastWindows, LabelledWindows, TelemetryWindows)
+
+
+class SplitWindows(NamedTuple, Generic[Kind]):
+    """The windows of one data set."""
+
+    train: Kind
+    val: Kind
+    test: Kind
+
+
+def forecasting_windows(
+    data: ForecastingData,
+    *,
+    input_len: int,
+    horizon: int,
+    stamps: bool = False,
+    scaler: ChannelScaler | None = None,
+    stride: int = 1,
+) -> SplitWindows[ForecastWindows]:
+    """Windows of `input_len + horizon` steps, each split by itself.
+
+    `stamps` adds the calendar features. `scaler` overrides the one fitted on the training rows;
+    `stride` thins out the training windows only. A split of no rows has no windows.
+    """
+    check_positive(input_len=input_len, horizon=horizon, stride=stride)
+    training = (data.values[rows.start : rows.stop] for rows in data.ranges("train"))
+    fitted = scaler or ChannelScaler.fit(training)
+    inputs = Series(data.values, fitted)
+    targets = None if data.targets is None else Series(data.targets, fitted)
+    calendar = calendar_series(data) if stamps else None
+    observed = None if data.observed is None else Series(data.observed)
+
+    def windows(split: str, stride: int) -> ForecastWindows:
+        starts = window_starts(data.ranges(split), input_len + horizon, stride=stride)
+        if not len(starts) and len(data.splits[split]):
+            raise short_split_error(data, split, input_len=input_len, horizon=horizon)
+        return ForecastWindows(
+            inputs,
+            starts,
+            input_len=input_len,
+            horizon=horizon,
+            scaler=fitted,
+            targets=targets,
+            stamps=calendar,
+            observed=observed,
+        )
+
+    return SplitWindows(windows("train", stride), windows("val", 1), windows("test", 1))
+
+
+def calendar_series(data: ForecastingData) -> Series:
+    """The calendar features of every row."""
+    if data.timestamps is None:
+        raise ArgumentError(f"{data.name} has no timestamps, so it has no calendar features.")
+    return Series(stamp_features(data.timestamps))
+
+
+def short_split_error(
+    data: ForecastingData, split: str, *, input_len: int, horizon: int
+) -> DataError:
+    """The error for a split that holds no window."""
+    longest = max(len(rows) for rows in data.ranges(split))
+    return DataError(
+        f"{data.name}: the {split} split has {longest} rows in a piece but a window needs "
+        f"{input_len} + {horizon} = {input_len + horizon}: use a shorter input_len or horizon, "
+        "other split ratios, or more data."
+    )
+
+
+def classification_windows(
+    data: ClassificationData,
+    *,
+    validation: float = 0.2,
+    seed: int = 42,
+    scaler: ChannelScaler | None = None,
+) -> SplitWindows[LabelledWindows]:
+    """Cases for training, validation (a share of the training cases) and testing.
+
+    `scaler` overrides the one fitted on the training cases.
+    """
+    train, val = data.validation_split(validation, seed=seed)
+    columns = data.X_train[train].transpose(0, 2, 1).reshape(-1, data.channels)
+    fitted = scaler or ChannelScaler.fit([columns])
+    codes_train, codes_test = data.encode(data.y_train), data.encode(data.y_test)
+
+    def training(cases: np.ndarray) -> LabelledWindows:
+        return LabelledWindows(
+            data.X_train, data.lengths_train, codes_train, cases=cases, scaler=fitted
+        )
+
+    everything = np.arange(len(data.X_test))
+    test = LabelledWindows(
+        data.X_test, data.lengths_test, codes_test, cases=everything, scaler=fitted
+    )
+    return SplitWindows(training(train), training(val), test)
+
+
+def anomaly_windows(
+    data: AnomalyData,
+    *,
+    length: int = 100,
+    stride: int = 1,
+    eval_stride: int | None = None,
+    validation: float = HELD_OUT,
+    held_out: Literal["tail", "each"] = "tail",
+    scaler: ChannelScaler | None = None,
+) -> SplitWindows[TelemetryWindows]:
+    """Windows of `length` steps that never cross a machine or channel border.
+
+    The last `validation` share of the training rows is for validation: of the whole array
+    (`held_out="tail"`) or of each segment (`"each"`). `eval_stride` is that of validation and test
+    windows (default: `stride`); a last window ends with each of their segments, so that every step
+    is scored. Test segments shorter than a window are refused. `scaler` overrides the one fitted on
+    the training rows.
+    """
+    eval_stride = stride if eval_stride is None else eval_stride
+    check_positive(length=length, stride=stride, eval_stride=eval_stride)
+    train, val = training_ranges(data, validation, held_out=held_out)
+    fitted = scaler or ChannelScaler.fit(data.train[rows.start : rows.stop] for rows in train)
+    rows, test_rows = Series(data.train, fitted), Series(data.test, fitted)
+    for segment in data.segments:
+        if 0 < len(segment.test) < length:
+            raise DataError(
+                f"{data.name}: test segment {segment.name} has {len(segment.test)} rows, fewer "
+                f"than a window of {length}: use a shorter window."
+            )
+    starts = window_starts(train, length, stride=stride)
+    if not len(starts):
+        longest = max(len(part) for part in train)
+        raise DataError(
+            f"{data.name}: the longest training segment has {longest} rows, fewer than a window of "
+            f"{length}: use a shorter window."
+        )
+    val_starts = covering(val, length, eval_stride)
+    test_starts = covering([segment.test for segment in data.segments], length, eval_stride)
+    return SplitWindows(
+        TelemetryWindows(rows, starts, length=length, scaler=fitted),
+        TelemetryWindows(rows, val_starts, length=length, scaler=fitted),
+        TelemetryWindows(test_rows, test_starts, length=length, scaler=fitted),
+    )
+
+
+def training_ranges(
+    data: AnomalyData, validation: float, *, held_out: Literal["tail", "each"]
+) -> tuple[list[range], list[range]]:
+    """Training and validation rows, range by range."""
+    if not 0 <= validation < 1:
+        raise ArgumentError(f"The validation share must be in [0, 1), got {validation}.")
+    segments = [segment.train for segment in data.segments]
+    if held_out == "tail":
+        parts = hold_out_tail(len(data.train), validation)
+        return list(segment_ranges(segments, parts[0])), list(segment_ranges(segments, parts[1]))
+    if held_out != "each":
+        raise ArgumentError(f"held_out must be 'tail' or 'each', got {held_out!r}.")
+    borders = [rows.start + int(len(rows) * (1 - validation)) for rows in segments]
+    train = [range(rows.start, border) for rows, border in zip(segments, borders, strict=True)]
+    val = [range(border, rows.stop) for rows, border in zip(segments, borders, strict=True)]
+    return train, val
+
+
+def covering(ranges: list[range], length: int, stride: int) -> np.ndarray:
+    """Starts of windows that together see every step of each range (if it holds a window)."""
+    starts = [covering_starts(rows, length, stride=stride) for rows in ranges]
+    return np.concatenate([*starts, np.empty(0)], dtype=np.int64, casting="unsafe")
+
+
+def check_positive(**sizes: int) -> None:
+    """Refuse sizes below 1."""
+    for name, size in sizes.items():
+        if size < 1:
+            raise ArgumentError(f"{name} must be at least 1, got {size}.")

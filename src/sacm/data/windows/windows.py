@@ -1,0 +1,164 @@
+"""Windows of a data set as batches: what training and evaluation read from.
+
+All classes are map-style data sets. `windows.batch(indices)` copies a whole batch at once; a torch
+`DataLoader`, with its default collate function and any sampler, takes the same road through
+`__getitems__`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+from torch.utils.data._utils.collate import default_collate_fn_map
+
+from sacm.data.scaling import ChannelScaler
+from sacm.data.windows.batch import ForecastBatch, LabelledBatch, TelemetryBatch
+from sacm.data.windows.reader import Series
+
+Batch = TypeVar("Batch", ForecastBatch, LabelledBatch, TelemetryBatch)
+Indices = np.ndarray | Tensor | Sequence[int]
+
+
+class Windows(Dataset[Any], ABC, Generic[Batch]):
+    """Windows by index, one batch at a time."""
+
+    scaler: ChannelScaler
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def batch(self, indices: Indices) -> Batch:
+        """The windows at `indices`, copied out together."""
+
+    def __getitem__(self, index: int) -> Batch:
+        """One window, without the batch dimension."""
+        count = len(self)
+        if not -count <= index < count:
+            raise IndexError(f"Window {index} of {count}.")
+        one = self.batch([index % count])
+        fields: list[Any] = [None if field is None else field[0] for field in one]
+        return type(one)(*fields)
+
+    def __getitems__(self, indices: Sequence[int]) -> list[Collated]:
+        """One ready batch, which the default collate function unwraps."""
+        return [Collated(self.batch(indices))]
+
+
+def positions_array(indices: Indices) -> np.ndarray:
+    """Positions as a NumPy array."""
+    return indices if isinstance(indices, np.ndarray) else np.asarray(indices, dtype=np.int64)
+
+
+class Collated(NamedTuple):
+    """A batch that needs no collating."""
+
+    batch: ForecastBatch | LabelledBatch | TelemetryBatch
+
+
+def unwrap(
+    collated: Sequence[Collated], *, collate_fn_map: object = None
+) -> ForecastBatch | LabelledBatch | TelemetryBatch:
+    """Torch's collate hook for `Collated`."""
+    return collated[0].batch
+
+
+default_collate_fn_map[Collated] = unwrap
+
+
+class ForecastWindows(Windows[ForecastBatch]):
+    """`L` input steps and the `H` steps that follow, at every position in `starts`."""
+
+    def __init__(
+        self,
+        inputs: Series,
+        starts: np.ndarray,
+        *,
+        input_len: int,
+        horizon: int,
+        scaler: ChannelScaler,
+        targets: Series | None = None,
+        stamps: Series | None = None,
+        observed: Series | None = None,
+    ) -> None:
+        self.starts = starts
+        self.input_len, self.horizon = input_len, horizon
+        self.scaler = scaler
+        self.read_x = inputs.reader(input_len)
+        self.read_y = (targets or inputs).reader(horizon, offset=input_len)
+        self.read_stamps = None if stamps is None else stamps.reader(input_len + horizon)
+        self.read_observed = (
+            None if observed is None else observed.reader(horizon, offset=input_len)
+        )
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def batch(self, indices: Indices) -> ForecastBatch:
+        """See `ForecastBatch`."""
+        starts = self.starts[positions_array(indices)]
+        return ForecastBatch(
+            self.read_x(starts),
+            self.read_y(starts),
+            None if self.read_stamps is None else self.read_stamps(starts),
+            None if self.read_observed is None else self.read_observed(starts),
+            torch.from_numpy(starts),
+        )
+
+
+class LabelledWindows(Windows[LabelledBatch]):
+    """Classification cases; `[N, C, L]` is kept as it is and turned batch by batch."""
+
+    def __init__(
+        self,
+        X: np.ndarray,
+        lengths: np.ndarray,
+        codes: np.ndarray,
+        *,
+        cases: np.ndarray,
+        scaler: ChannelScaler,
+    ) -> None:
+        self.X, self.lengths, self.codes = X, lengths, codes
+        self.cases = cases
+        self.scaler = scaler
+        self.steps = np.arange(X.shape[2])
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def batch(self, indices: Indices) -> LabelledBatch:
+        """See `LabelledBatch`."""
+        cases = self.cases[positions_array(indices)]
+        mask = self.steps < self.lengths[cases, None]  # [B, L]
+        x = self.scaler.transform(self.X[cases].transpose(0, 2, 1))  # [B, L, C]
+        x = np.where(mask[:, :, None], x, np.float32(0))
+        return LabelledBatch(
+            torch.from_numpy(x), torch.from_numpy(mask), torch.from_numpy(self.codes[cases])
+        )
+
+
+class TelemetryWindows(Windows[TelemetryBatch]):
+    """Windows of `length` steps of telemetry, at every position in `starts`."""
+
+    def __init__(
+        self, rows: Series, starts: np.ndarray, *, length: int, scaler: ChannelScaler
+    ) -> None:
+        self.starts = starts
+        self.length = length
+        self.rows = len(rows.array)
+        self.scaler = scaler
+        self.read = rows.reader(length)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def batch(self, indices: Indices) -> TelemetryBatch:
+        """See `TelemetryBatch`."""
+        starts = self.starts[positions_array(indices)]
+        return TelemetryBatch(self.read(starts), torch.from_numpy(starts))

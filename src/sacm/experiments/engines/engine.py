@@ -1,0 +1,32 @@
+"""What an engine is: something that runs jobs and reports how each ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from sacm.experiments.jobs import Job
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended; `reason` says why there is no result, `killed` that it was not its fault."""
+
+    job: Job
+    reason: str | None = None
+    killed: bool = False
+
+
+class Engine(Protocol):
+    """Runs jobs and reports each as it ends; takes the next one only when a worker is free."""
+
+    def run(self, jobs: Iterable[Job], folder: Path) -> Iterator[Outcome]:
+        """Results are in `folder` when the outcome is reported."""
+
+
+def threads_for(workers: int) -> int:
+    """Threads of each worker, so that together they have one a core."""
+    return max(1, (os.cpu_count() or 1) // workers)

@@ -1,0 +1,1 @@
+"""The paper's experiments, published numbers, figures and commands."""

@@ -1,0 +1,31 @@
+"""`sacm paper list`: the experiments and figures there are."""
+
+from __future__ import annotations
+
+from sacm.cli.options import AsJson
+
+
+def list_command(as_json: AsJson = False) -> None:
+    """The experiments and figures there are.
+
+    Example: sacm paper list
+    """
+    from rich.console import Console
+
+    from sacm.cli.output import make_table, show_json
+    from sacm.paper import figures
+    from sacm.paper.experiments.catalogue import EXPERIMENTS
+
+    drawings = [(name, figures.describe(name)) for name in figures.names()]
+    if as_json:
+        experiments = [
+            {"name": one.name, "title": one.title, "where": one.where, "task": one.task}
+            for one in EXPERIMENTS.values()
+        ]
+        drawn = [{"name": name, "title": title} for name, title in drawings]
+        show_json({"experiments": experiments, "figures": drawn})
+        return
+    console = Console()
+    rows = [(one.name, one.title, one.where) for one in EXPERIMENTS.values()]
+    console.print(make_table(("experiment", "what", "where"), rows, text=True))
+    console.print(make_table(("figure", "what"), drawings, text=True))

@@ -1,0 +1,123 @@
+"""`sacm paper run`: what is not yet there of an experiment, resumable and within a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sacm.cli.options import AsJson
+from sacm.paper.commands import options as ask
+from sacm.paper.commands.findings import find_groups, tabulate_with_notes
+from sacm.paper.commands.output import show_findings, show_plan
+
+if TYPE_CHECKING:
+    from sacm.experiments.engines import Outcome
+    from sacm.experiments.grid import JobGroup
+    from sacm.experiments.plan import Plan
+
+
+def run(
+    name: ask.Name,
+    datasets: ask.Datasets = "",
+    backbones: ask.Backbones = "",
+    horizons: ask.Horizons = "",
+    seeds: ask.Seeds = "",
+    size: Annotated[str, typer.Option(help="paper or small.")] = "paper",
+    small: ask.Small = "",
+    epochs: ask.Epochs = None,
+    stride: ask.Stride = None,
+    score: ask.Score = None,
+    budget: Annotated[
+        str, typer.Option(help="Begin no pair that would not end in time: 2h, 90m …")
+    ] = "",
+    workers: Annotated[int, typer.Option(help="Runs at once.", min=1)] = 1,
+    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    plan_only: Annotated[
+        bool, typer.Option("--plan", help="Only show what would be run, and for how long.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also run again what failed by itself.")
+    ] = False,
+    runs: ask.Runs = Path("runs"),
+    as_json: AsJson = False,
+) -> None:
+    """Run what is not yet there of an experiment, the cheapest pairs first.
+
+    Stop it at any time; run it again and it goes on.
+
+    Example: sacm paper run real_forecasting --datasets ILI --backbones PatchTST --plan
+    """
+    from sacm.cli.runs import check_writable
+    from sacm.experiments.engines import make_engine
+    from sacm.paper.experiments.catalogue import find
+
+    experiment = find(name)
+    selection = ask.make_selection(
+        experiment,
+        datasets=datasets,
+        backbones=backbones,
+        horizons=horizons,
+        seeds=seeds,
+        sizes=(size,),
+        small=small,
+        epochs=epochs,
+        stride=stride,
+        score=score,
+    )
+    seconds = ask.duration(budget) if budget else None
+    chosen_engine = make_engine(engine, workers=workers)
+    check_writable(runs)
+    groups = find_groups(experiment, selection, runs)
+    plan = make_plan_with_progress(groups, runs, workers=workers, retry_failed=retry_failed)
+    if plan_only:
+        show_plan(plan, workers=workers, as_json=as_json)
+        return
+    failed = work(plan, chosen_engine, runs, workers=workers, budget=seconds, quiet=as_json)
+    findings = tabulate_with_notes(experiment, selection, groups, runs)
+    show_findings(findings, as_json=as_json)
+    if failed:
+        raise typer.Exit(1)
+
+
+def make_plan_with_progress(
+    groups: Sequence[JobGroup], runs: Path, *, workers: int, retry_failed: bool
+) -> Plan:
+    """What is left, with a bar while step costs are measured."""
+    from tqdm import tqdm
+
+    from sacm.experiments.plan import make_plan
+
+    with tqdm(total=len(groups), desc="planning", unit="group", leave=False) as bar:
+        return make_plan(
+            groups,
+            runs,
+            workers=workers,
+            retry_failed=retry_failed,
+            on_group=lambda _: bar.update(),
+        )
+
+
+def work(
+    plan: Plan, engine: Any, runs: Path, *, workers: int, budget: float | None, quiet: bool
+) -> int:
+    """Run the plan with a bar; how many runs failed."""
+    from tqdm import tqdm
+
+    from sacm.cli.output import note
+    from sacm.experiments.run_plan import run_plan
+
+    with tqdm(total=plan.jobs_left, desc="runs", unit="run", disable=quiet) as bar:
+
+        def on_outcome(outcome: Outcome) -> None:
+            bar.update()
+            if outcome.reason is not None:
+                bar.write(f"failed: {outcome.job.run_id}: {outcome.reason}")
+
+        tally = run_plan(plan, engine, runs, workers=workers, budget=budget, on_outcome=on_outcome)
+    if tally.left:
+        needed = f"the cheapest pair needs about {ask.format_duration(tally.shortest)}"
+        note(f"{tally.left} runs did not fit into the budget; {needed}.")
+    return len(tally.failed)

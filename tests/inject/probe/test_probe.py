@@ -1,0 +1,397 @@
+"""Layouts that are hard to find, that change, or that cannot be found."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import sacm
+from sacm import LayoutError, SiteLayout
+
+from .. import models
+from ..forced_rates import RATE, check_every_site
+from ..models import CHANNELS, windows
+
+
+def attached(model: nn.Module, x: Tensor | None = None, **options: object) -> object:
+    return sacm.attach(
+        model, channels=CHANNELS, example_inputs=windows() if x is None else x, **options
+    )
+
+
+class Queries(nn.Module):
+    """A learned query table, expanded over the batch, drops before it meets a window."""
+
+    def __init__(self, *, batch_first: bool = True) -> None:
+        super().__init__()
+        self.queries = nn.Parameter(torch.randn(5, 8))
+        self.drop = nn.Dropout(0.1)
+        self.embed = nn.Linear(CHANNELS, 8)
+        self.attention = nn.MultiheadAttention(8, 1, batch_first=True)
+        self.head = nn.Linear(8, 2)
+        self.batch_first = batch_first
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.embed(x)
+        if self.batch_first:
+            query = self.drop(self.queries.expand(len(x), -1, -1))
+        else:
+            query = self.drop(self.queries[:, None].expand(-1, len(x), -1)).transpose(0, 1)
+        return self.head(self.attention(query, h, h)[0])
+
+
+class OneKey(nn.Module):
+    """Attention over a single key: the weights are 1 whatever the window."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Linear(CHANNELS, 8)
+        self.attention = nn.MultiheadAttention(8, 2, dropout=0.2, batch_first=True)
+        self.head = nn.Linear(8, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.embed(x)
+        summary = h.mean(dim=1, keepdim=True)
+        return self.head(self.attention(h, summary, summary, need_weights=True)[0])
+
+
+@pytest.mark.parametrize(
+    ("make", "coverage", "layout"),
+    [
+        (Queries, "modules", SiteLayout(0)),
+        (lambda: Queries(batch_first=False), "modules", SiteLayout(1)),
+        (OneKey, "all", SiteLayout(0, 2)),
+    ],
+    ids=["query table", "query table, batch second", "one key"],
+)
+def test_a_site_that_no_window_moves_is_resolved_from_its_output(
+    make: type[nn.Module], coverage: str, layout: SiteLayout
+) -> None:
+    torch.manual_seed(0)
+    model = make()
+    with torch.no_grad():
+        undropped = model.eval()(windows())
+    modulator = attached(model.train(), coverage=coverage)
+    assert [site.layout for site in modulator.sites] == [layout]
+    rates = torch.full((6,), RATE)
+    rates[2] = 0.0
+    with modulator.forced_rates(rates), torch.no_grad():
+        out = model(windows())
+    same = [i for i in range(6) if torch.allclose(out[i], undropped[i], atol=1e-5)]
+    assert same == [2]
+
+
+def test_a_model_may_state_the_layouts_of_its_sites() -> None:
+    class Unreadable(nn.Module):
+        """A table no window moves, in front of a result in which windows cannot be told apart."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.sacm_layouts = {"drop": SiteLayout(0), "mixed": SiteLayout(0)}
+            self.table = nn.Parameter(torch.randn(CHANNELS))
+            self.drop, self.mixed = nn.Dropout(0.1), nn.Dropout(0.1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            weights = self.drop(self.table.expand(len(x), -1))
+            mixed = self.mixed(x + x.flip(0))
+            return (mixed * weights[:, None]).sum()
+
+    modulator = attached(Unreadable())
+    assert [site.layout for site in modulator.sites] == [SiteLayout(0)] * 2
+    silent = Unreadable()
+    silent.sacm_layouts = {}
+    with pytest.raises(LayoutError, match="mixes the rows"):
+        attached(silent)
+
+
+class Mixing(nn.Module):
+    def __init__(self, share: float = 1.0) -> None:
+        super().__init__()
+        self.linear, self.drop = nn.Linear(CHANNELS, 4), nn.Dropout(0.1)
+        self.share = share
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.linear(x)
+        return self.drop(h + self.share * h.mean(dim=0))
+
+
+@pytest.mark.parametrize("share", [1.0, -0.5])
+def test_a_model_that_mixes_windows_is_refused_with_the_ways_out(share: float) -> None:
+    model = Mixing(share)
+    with pytest.raises(LayoutError) as caught:
+        attached(model)
+    message = str(caught.value)
+    assert message.startswith("drop (Dropout): an activation [3, 16, 4] mixes the rows of the 3")
+    assert "site_layouts={'drop': SiteLayout(dim=…, fold=…)}" in message
+    assert "skip=['drop']" in message
+    assert message.count(". ") == 0, "one sentence"
+    # Both ways out lead out.
+    assert not attached(model, skip=["drop"], insert_after=["linear"]).sites[-1].adaptive
+    sacm.detach(model)
+    modulator = attached(model, site_layouts={"drop": SiteLayout(0)})
+    model(windows()).sum().backward()
+    assert modulator.sites[0].layout == SiteLayout(0)
+
+
+def test_faint_leaks_between_windows_do_not_hide_whose_a_row_is() -> None:
+    torch.manual_seed(0)
+    model = Mixing(share=0.05)
+    modulator = attached(model)
+    assert [site.layout for site in modulator.sites] == [SiteLayout(0)]
+
+
+def test_a_choice_made_for_the_whole_batch_does_not_hide_whose_a_row_is() -> None:
+    """The strongest lag of the batch's mean spectrum: one window, changed, may move them all."""
+
+    class BatchChoice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.drop = nn.Linear(CHANNELS, 16), nn.Dropout(0.1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            strength = torch.fft.rfft(x, dim=1).abs().mean(dim=(0, 2))
+            lag = int(strength[1:].argmax()) + 1
+            return self.drop(self.linear(x).roll(lag, dims=1)[:, : 16 - lag])
+
+    torch.manual_seed(0)
+    found = set()
+    for seed in range(6):
+        modulator = attached(BatchChoice(), windows(seed=seed))
+        found.add(modulator.sites[0].layout)
+    assert found == {SiteLayout(0)}
+
+
+class Sized(nn.Module):
+    """The fold is the number of steps, which differs from batch to batch; module or function."""
+
+    def __init__(self, *, functional: bool) -> None:
+        super().__init__()
+        self.linear, self.drop = nn.Linear(CHANNELS, 6), nn.Dropout(0.1)
+        self.head = nn.Linear(6, 1)
+        self.functional = functional
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, _ = x.shape
+        h = F.dropout(self.linear(x), 0.1, self.training) if self.functional else self.linear(x)
+        h = h.transpose(0, 1).reshape(length * batch, -1)  # batch-minor
+        h = F.dropout(h, 0.1, self.training) if self.functional else self.drop(h)
+        return self.head(h).view(length, batch).T
+
+
+@pytest.mark.parametrize("functional", [False, True])
+def test_another_length_is_probed_when_it_comes(functional: bool) -> None:
+    torch.manual_seed(0)
+    model = Sized(functional=functional)
+    modulator = attached(model, coverage="all" if functional else "modules")
+    model.train()
+    state = torch.get_rng_state()
+    model(windows(6, length=16))
+    model(windows(4, length=24))
+    name = "Sized:dropout[1]" if functional else "drop"
+    site = next(site for site in modulator.sites if site.name == name)
+    assert site.layout == (
+        SiteLayout(0, 16, batch_major=False),
+        SiteLayout(0, 24, batch_major=False),
+    )
+    for length in (16, 24, 20):
+        check_every_site(model, modulator, model, windows(5, length=length))
+    assert not torch.equal(torch.get_rng_state(), state), "forwards draw, probes do not"
+    if modulator.coverage is not None:
+        assert modulator.coverage.stack == []
+        assert modulator.coverage.tap is None
+
+
+class Shared(nn.Module):
+    """One dropout, called time-first and batch-first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.drop = nn.Linear(CHANNELS, 20), nn.Dropout(0.1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.drop(self.linear(x).transpose(0, 1))  # [L, B, 20]
+        return self.drop(h.transpose(0, 1))  # [B, L, 20]
+
+
+@pytest.mark.parametrize("length", [3, 7, 16])
+def test_one_site_called_in_two_layouts(length: int) -> None:
+    """Length 3 has the same shape in both at the probe's batch of three."""
+    torch.manual_seed(0)
+    model = Shared()
+    modulator = attached(model, windows(6, length=length))
+    assert modulator.sites[0].layout == (SiteLayout(1), SiteLayout(0))
+    check_every_site(model, modulator, model, windows(5, length=length))
+
+
+def test_one_site_called_in_two_layouts_of_the_same_shape_is_refused() -> None:
+    class Ambiguous(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.drop = nn.Linear(16, 20), nn.Dropout(0.1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            batch, length, channels = x.shape
+            major = self.drop(self.linear(x.transpose(1, 2).reshape(-1, length)))
+            minor = self.drop(self.linear(x.permute(2, 0, 1).reshape(-1, length)))
+            return major.view(batch, channels, -1) + minor.view(channels, batch, -1).transpose(0, 1)
+
+    model = Ambiguous()
+    modulator = attached(model)
+    with pytest.raises(LayoutError, match=r"as dim 0 = 3\*B and as dim 0 = B\*3; state it with"):
+        model(windows())
+    model(windows(1)).sum().backward()  # one window owns everything
+    assert modulator.rates.shape == (1,)
+    square = Shared()
+    attached(square)
+    with pytest.raises(LayoutError, match="as dim 0 = B and as dim 1 = B"):
+        square(windows(16, length=16))
+
+
+def test_a_path_taken_in_training_only_is_probed_when_it_comes() -> None:
+    class Late(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(CHANNELS, 30)
+            self.always, self.training_only = nn.Dropout(0.1), nn.Dropout(0.1)
+
+        def forward(self, x: Tensor) -> Tensor:
+            h = self.always(self.linear(x))
+            if self.training:
+                h = self.training_only(h.transpose(0, 1)).transpose(0, 1)
+            return h
+
+    torch.manual_seed(0)
+    model = Late()
+    modulator = attached(model)
+    assert [site.reached for site in modulator.sites] == [True, False]
+    model(windows())
+    assert [site.layout for site in modulator.sites] == [SiteLayout(0), SiteLayout(1)]
+    check_every_site(model, modulator, model, windows())
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_layers_left_out_at_random_are_found(share: float) -> None:
+    """Stochastic depth: a probe that is unlucky must not leave a layer's dropout ordinary."""
+
+    class Layer(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(CHANNELS, CHANNELS)
+
+        def forward(self, h: Tensor) -> Tensor:
+            return h + F.dropout(self.linear(h), 0.1, self.training)
+
+    class Deep(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(Layer() for _ in range(6))
+
+        def forward(self, x: Tensor) -> Tensor:
+            x = F.dropout(x, 0.1, self.training)
+            for layer in self.layers:
+                if not (self.training and torch.rand(()) < share):
+                    x = layer(x)
+            return x
+
+    torch.manual_seed(0)
+    model = Deep()
+    modulator = attached(model, coverage="all")
+    x = windows()
+    ran: set[int] = set()
+    for index, layer in enumerate(model.layers):
+        layer.linear.register_forward_hook(lambda *_, index=index: ran.add(index))
+    torch.manual_seed(1)
+    for _ in range(20):
+        model(x).sum().backward()
+    named = {site.name for site in modulator.sites if site.adaptive and site.layout}
+    assert {f"layers.{index}:dropout" for index in ran} <= named
+    assert len(ran) >= 3
+    with modulator.forced_rates(torch.zeros(len(x))):
+        torch.manual_seed(2)
+        first = model(x)
+        torch.manual_seed(2)
+        assert torch.equal(first, model(x))
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 8])
+def test_the_probe_needs_no_certain_batch_size(batch: int) -> None:
+    torch.manual_seed(0)
+    model = models.BatchMinor()
+    modulator = attached(model, windows(batch))
+    assert modulator.sites[0].layout == SiteLayout(0, CHANNELS, batch_major=False)
+
+
+def test_constant_and_missing_windows_can_be_probed() -> None:
+    for fill in (0.0, 7.0, torch.nan):
+        modulator = attached(models.MLP(), torch.full((4, 16, CHANNELS), fill))
+        assert [site.layout for site in modulator.sites] == [SiteLayout(0)] * 2
+
+
+def test_a_window_that_is_computed_from_the_arguments() -> None:
+    class Parts(models.MLP):
+        def forward(self, left: Tensor, right: Tensor) -> Tensor:
+            return super().forward(torch.cat([left, right], dim=1))
+
+    model, x = Parts(), windows()
+    modulator = sacm.attach(
+        model,
+        channels=CHANNELS,
+        input_arg=lambda args, kwargs: torch.cat(args, dim=1),
+        example_inputs=x.split(8, dim=1),
+    )
+    check_every_site(model, modulator, lambda w: model(*w.split(8, dim=1)), x)
+
+
+def test_a_model_with_a_memory_is_probed_from_the_same_state_every_time() -> None:
+    class Memory(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear, self.drop = nn.Linear(CHANNELS, 8), nn.Dropout(0.1)
+            self.last: Tensor | None = None
+
+        def forward(self, x: Tensor) -> Tensor:
+            h = self.linear(x)
+            h = h if self.last is None else h + self.last.mean()
+            self.last = h.detach()
+            return self.drop(h)
+
+    model = Memory()
+    modulator = attached(model)
+    assert modulator.sites[0].layout == SiteLayout(0)
+    assert modulator.random_evaluation == []
+    assert model.last is None
+
+
+class Masked(nn.Module):
+    """Arguments beside the window: marks of every step go with the batch, a mask does not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.drop = nn.Linear(CHANNELS + 2, 8), nn.Dropout(0.1)
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x: Tensor, marks: Tensor, mask: Tensor) -> Tensor:
+        h = self.drop(self.embed(torch.cat([x, marks], dim=2)))
+        return self.attention(h, h, h, attn_mask=mask)[0]
+
+
+@pytest.mark.parametrize("batch", [6, 16], ids=["another size", "as many windows as steps"])
+def test_an_argument_as_long_as_the_batch_need_not_go_with_it(batch: int) -> None:
+    torch.manual_seed(0)
+    model, x = Masked(), windows(batch, length=16)
+    marks, mask = torch.rand(batch, 16, 2), torch.ones(16, 16, dtype=torch.bool).triu(1)
+    modulator = sacm.attach(model, channels=CHANNELS, example_inputs=(x, marks, mask))
+    assert modulator.sites[0].layout == SiteLayout(0)
+    model(x, marks, mask).sum().backward()
+
+
+def test_a_model_that_takes_no_batch_says_so_in_its_own_words() -> None:
+    class Broken(Masked):
+        def forward(self, x: Tensor, marks: Tensor, mask: Tensor) -> Tensor:
+            raise RuntimeError(f"no batch of {len(x)}")
+
+    batch = windows(4), torch.rand(4, 16, 2), torch.zeros(4, 4)
+    with pytest.raises(RuntimeError, match="no batch of 3"):
+        sacm.attach(Broken(), channels=CHANNELS, example_inputs=batch)

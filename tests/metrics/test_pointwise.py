@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score, precision_recall_curve, precision_recall_fscore_support
+
+from sacm.errors import ArgumentError, DataError
+from sacm.metrics.pointwise import (
+    auc_pr,
+    auc_roc,
+    best_f1,
+    precision_recall,
+    quantile_threshold,
+)
+
+from .cases import random_series
+
+
+def test_hand_worked_counts():
+    result = precision_recall([1, 1, 0, 0, 1], [1, 0, 1, 0, 1])
+    assert (result.precision, result.recall, result.f1) == (2 / 3, 2 / 3, 2 / 3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_precision_recall_and_best_f1_agree_with_scikit_learn(seed):
+    scores, labels = random_series(seed, length=200)
+    alarms = scores >= 0.5
+    expected = precision_recall_fscore_support(labels, alarms, average="binary")[:3]
+    result = precision_recall(alarms, labels)
+    assert (result.precision, result.recall, result.f1) == pytest.approx(expected)
+
+    precision, recall, _ = precision_recall_curve(labels, scores)
+    curve = 2 * precision * recall / np.maximum(precision + recall, 1e-300)
+    best = best_f1(scores, labels)
+    assert best.f1 == pytest.approx(curve.max())
+    assert f1_score(labels, scores >= best.threshold) == pytest.approx(best.f1)
+
+
+def test_areas_of_a_hand_worked_ranking():
+    # From the top: anomaly, normal, anomaly, normal.
+    scores, labels = [0.9, 0.8, 0.7, 0.1], [1, 0, 1, 0]
+    assert auc_pr(scores, labels).value == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
+    assert auc_roc(scores, labels).value == pytest.approx(3 / 4)
+
+
+def test_no_alarm_leaves_precision_undefined_but_not_f1():
+    result = precision_recall([0, 0, 0], [0, 1, 0])
+    assert (result.precision, result.recall, result.f1) == (None, 0.0, 0.0)
+    assert "no point is predicted" in str(result.reason)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_degenerate_labels_are_undefined_with_a_reason(label):
+    scores, labels = [0.1, 0.2, 0.3], [label] * 3
+    for result in (auc_pr(scores, labels), auc_roc(scores, labels)):
+        assert result.value is None
+        assert "labelled anomalous" in str(result.reason)
+    assert best_f1(scores, labels).f1 is None
+    assert precision_recall([1, 0, 1], labels).f1 is None
+
+
+def test_quantile_threshold():
+    assert quantile_threshold(np.arange(101.0)) == pytest.approx(95.0)
+    with pytest.raises(ArgumentError, match="quantile"):
+        quantile_threshold([1.0, 2.0], quantile=1.0)
+    with pytest.raises(DataError, match="validation scores must be finite"):
+        quantile_threshold([1.0, np.inf])

@@ -1,0 +1,46 @@
+"""Files are whole or not there, and belong to whoever the umask says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sacm.errors import SACMError
+from sacm.files import read_json, write_atomically, write_json
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "record.json"
+    write_json(path, {"a": 1})
+
+    def fail(file: Path) -> None:
+        file.write_text("half")
+        raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError, match="power cut"):
+        write_atomically(path, fail)
+    assert read_json(path) == {"a": 1}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["record.json"]
+
+
+def test_files_are_as_readable_as_any_other(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    write_json(tmp_path / "record.json", {})
+    modes = [os.stat(tmp_path / name).st_mode for name in ("plain", "record.json")]
+    assert modes[0] == modes[1]
+
+
+def test_numbers_that_json_does_not_have_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        write_json(tmp_path / "record.json", {"loss": float("nan")})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1, 2"])
+def test_a_damaged_record_is_one_sentence(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "metrics.json"
+    path.write_text(content)
+    with pytest.raises(SACMError, match="is damaged"):
+        read_json(path)
