@@ -17,6 +17,7 @@ ROOT = Path(sacm.__file__).parent
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "types": set(),
+    "settings": {"errors", "types"},
     "files": {"errors"},
     "core": {"errors"},
     "theory": {"errors"},
@@ -26,25 +27,29 @@ ALLOWED: dict[str, set[str]] = {
     "inject": {"core", "errors"},
     "backbones": {"core", "errors", "inject", "types"},
     "strategies": {"backbones", "core", "errors", "inject"},
-    "tasks": {"backbones", "data", "errors", "metrics", "strategies", "types"},
-    "training": {"backbones", "data", "errors", "files", "inject", "strategies", "tasks"},
+    "tasks": {"backbones", "data", "errors", "metrics", "settings", "strategies", "types"},
+    "training": {
+        *("backbones", "data", "errors", "files", "inject", "settings", "strategies", "tasks"),
+    },
     "estimators": {
-        *("backbones", "data", "errors", "files", "metrics", "strategies", "tasks", "training"),
+        *("backbones", "data", "errors", "files", "metrics", "settings", "strategies", "tasks"),
+        *("training", "types"),
     },
     "experiments": {
-        *("data", "errors", "files", "metrics", "published", "strategies", "tasks", "training"),
+        *("data", "errors", "files", "metrics", "published", "settings", "strategies", "tasks"),
+        *("training", "types"),
     },
     "reports": {
         *("core", "data", "errors", "experiments", "files", "inject", "metrics", "published"),
-        *("strategies", "tasks", "training"),
+        *("settings", "strategies", "tasks", "training"),
     },
     "cli": {
         *("__init__", "backbones", "data", "errors", "estimators", "experiments", "files"),
-        *("reports", "tasks", "training", "types"),
+        *("reports", "settings", "tasks", "training", "types"),
     },
     "paper": {
         *("cli", "core", "data", "errors", "experiments", "files", "metrics", "published"),
-        *("reports", "strategies", "tasks", "theory", "training"),
+        *("reports", "strategies", "theory", "training", "types"),
     },
     "integrations": {"core", "errors", "inject"},
 }

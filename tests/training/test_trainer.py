@@ -37,7 +37,7 @@ from tests.training.cases import (
 
 def _training(task: str, folder: Path, **changes: object) -> Training:
     data = make_data(task)
-    settings = get_task(task).complete(make_settings(task, **changes), data)
+    settings = get_task(task).resolve(make_settings(task, **changes), data)
     fabric = Fabric(accelerator="cpu", devices=1)
     return Training(Run(folder), settings, get_task(task), data, fabric, show=False)
 
@@ -238,7 +238,7 @@ def test_best_and_last_weights_are_both_kept(tmp_path: Path) -> None:
 def test_the_scale_of_half_precision_losses_is_resumed(tmp_path: Path) -> None:
     def half_precision() -> Training:
         data, task = make_data("forecasting"), get_task("forecasting")
-        settings = task.complete(make_settings("forecasting", precision="16-mixed"), data)
+        settings = task.resolve(make_settings("forecasting", precision="16-mixed"), data)
         scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
         fabric = Fabric(
             accelerator="cpu",

@@ -19,9 +19,9 @@ from sacm.data.tables.timeline import sort_rows
 from sacm.data.windows.reader import Series, covering_starts
 from sacm.data.windows.windows import TelemetryWindows
 from sacm.errors import ArgumentError, DataError
+from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
 from sacm.tasks.anomaly import step_scores
-from sacm.tasks.settings import RunSettings
 
 
 class Rows(NamedTuple):
@@ -85,13 +85,12 @@ def row_scores(
     model: Backbone,
     rows: Rows,
     *,
-    settings: RunSettings,
+    settings: ResolvedSettings,
     strategy: Strategy,
     scaler: ChannelScaler,
 ) -> np.ndarray:
     """A score `[T]` for every row, in the order of the user's table."""
     length = settings.input_len
-    assert length is not None
     if rows.values.shape[1] != scaler.channels:
         raise ArgumentError(
             f"the network was trained on {scaler.channels} channels but {rows.name} has "

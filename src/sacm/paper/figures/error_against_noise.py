@@ -65,7 +65,6 @@ def _curves(runs: list[Run], title: str) -> NoiseCurves | None:
         settings = run.settings
         level = noise_level(settings.data)
         assert level is not None
-        assert settings.horizon is not None
         cells[level][settings.strategy, settings.horizon, settings.seed] = run
     paired = {
         level: {(h, s) for _, h, s in found if all((each, h, s) in found for each in STRATEGIES)}

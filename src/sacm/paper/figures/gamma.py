@@ -68,7 +68,6 @@ def _table(runs: list[Run], title: str) -> GammaTable:
         error, horizon = run.row["mse"], run.settings.horizon
         assert gamma is not None
         assert level is not None
-        assert horizon is not None
         assert error is not None
         cells[gamma, level][horizon, run.settings.seed] = error
     gammas = sorted({gamma for gamma, _ in cells})

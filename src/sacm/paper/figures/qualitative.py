@@ -41,7 +41,6 @@ def _distance(runs: dict[str, Run]) -> tuple[float, bool, bool, int, int]:
     settings = runs["raw"].settings
     level, horizon = noise_level(settings.data), settings.horizon
     assert level is not None
-    assert horizon is not None
     small = settings.size != "paper"
     return abs(level - LEVEL), settings.backbone != BACKBONE, small, -horizon, settings.seed
 

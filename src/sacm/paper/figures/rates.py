@@ -23,7 +23,7 @@ def representatives(runs: list[Run]) -> list[Run]:
     """Of runs of the method that differ in seed and horizon alone, the first; by data set."""
     method = sorted(
         (run for run in runs if run.settings.strategy == "sacm"),
-        key=lambda run: (run.settings.horizon or 0, run.settings.seed),
+        key=lambda run: (run.settings.horizon, run.settings.seed),
     )
     firsts = [group[0] for group in alike(method, "seed", "horizon", "batch_size")]
     return sorted(firsts, key=lambda run: (run.settings.data, run.settings.backbone))
