@@ -18,7 +18,7 @@ from .conftest import Command, Example
 def test_a_file_of_settings_trains_and_options_override_it(
     sacm: Command, example: Example, tmp_path: Path
 ) -> None:
-    lines = [
+    lines = ["task: forecasting", f"data: {example.series}", "backbone: iTransformer"]
         "task: forecasting",
         f"data: {example.series}",
         "backbone: iTransformer",
