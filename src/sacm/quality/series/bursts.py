@@ -40,9 +40,7 @@ def burst_cut(ratios: Floats) -> float:
     return float(np.exp(middle + max(_TIMES * spread, np.log(_LEAST))))
 
 
-def find_bursts(
-    sizes: Floats, ratios: Floats, good: Bools, cut: float, floor: float
-) -> Bools:
+def find_bursts(sizes: Floats, ratios: Floats, good: Bools, cut: float, floor: float) -> Bools:
     """Find bursts in one piece.
 
     Args:
@@ -65,8 +63,8 @@ def find_bursts(
             continue
         # The running median blurs the ends: they lie at the first and last large residual.
         first = max(0, start - WIDTH // 2)
-        large = sizes[first : stop + WIDTH // 2] > max(floor, 0.5 * np.median(sizes[start:stop]))
-        rows = np.flatnonzero(large)
+        least = max(floor, 0.5 * float(np.median(sizes[start:stop])))
+        rows = np.flatnonzero(sizes[first : stop + WIDTH // 2] > least)
         if len(rows):
             bursts[first + rows[0] : first + rows[-1] + 1] = True
     return bursts & good

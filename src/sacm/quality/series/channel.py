@@ -110,7 +110,9 @@ def fit_gross(parts: list[Floats], sensitivity: float) -> GrossModel | str:
     scale = robust_scale(values)
     if not scale > 0:
         return "constant"
-    known = [np.where(match_codes(part, codes) | ~np.isfinite(part), np.nan, part) for part in parts]
+    known = [
+        np.where(match_codes(part, codes) | ~np.isfinite(part), np.nan, part) for part in parts
+    ]
     runs = fit_runs(known, scale, sensitivity)
     floor, ceiling = find_clipping(values, runs.rests)
     if np.isfinite([floor, ceiling]).any():

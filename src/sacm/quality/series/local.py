@@ -74,9 +74,7 @@ def fit_local(
             return None
         model = _draw_cuts(parts, used, starts, noise, scale, sensitivity)
         if turn < _FITS - 1:
-            flagged = [
-                find_local(*one, model) for one in zip(parts, good, starts, strict=True)
-            ]
+            flagged = [find_local(*one, model) for one in zip(parts, good, starts, strict=True)]
             used = [ok & (flags == 0) for ok, flags in zip(good, flagged, strict=True)]
     return model
 

@@ -98,10 +98,7 @@ def _autocorrelation(values: Floats, good: Bools, longest: int) -> Floats:
     def lagged(series: Floats) -> Floats:
         return irfft(np.abs(rfft(series, size)) ** 2, size)[: longest + 1]
 
-    if good.all():
-        pairs = len(values) - np.arange(longest + 1.0)
-    else:
-        pairs = lagged(good.astype(float))
+    pairs = len(values) - np.arange(longest + 1.0) if good.all() else lagged(good.astype(float))
     return lagged(values) / np.maximum(pairs, 1)
 
 

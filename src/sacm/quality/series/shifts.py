@@ -99,8 +99,10 @@ def find_shifts(plain: Floats, cuts: ShiftCuts, period: int) -> Bools:
             last = edges[other]
             if last - first > longest:
                 break
-            if _opposite(jumps[first], jumps[last]) and last - first >= _SHORTEST and _is_shift(
-                plain, first, last, jumps, cuts
+            if (
+                _opposite(jumps[first], jumps[last])
+                and last - first >= _SHORTEST
+                and _is_shift(plain, first, last, jumps, cuts)
             ):
                 shifts[first:last] = True
                 index = other
