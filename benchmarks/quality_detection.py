@@ -18,7 +18,10 @@ from benchmarks.quality_faults import inject
 from sacm.quality.kinds import KINDS
 from sacm.quality.series import SeriesDetector
 
-DEFAULT = "missing code zero stuck spike points burst shift range clipped mix".split()
+DEFAULT = (
+    *("missing", "code", "zero", "stuck", "spike", "points"),
+    *("burst", "shift", "range", "clipped", "mix"),
+)
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from sacm.quality.series.running import five_medians, running_median
 from sacm.quality.series.weibull_cut import FEWEST, weibull_cut
 
 _LEVEL = 1e-4
+_HEALTHY = 0.003
 _BEFORE = 5
 
 
@@ -73,7 +74,8 @@ def fit_causal(
     return CausalModel(
         noise=noise,
         typical=typical,
-        spike=weibull_cut(excess, _LEVEL) / sensitivity,
+        spike=max(weibull_cut(excess, _LEVEL), float(np.quantile(excess, 1 - _HEALTHY)))
+        / sensitivity,
         burst=burst_cut(ratios) / sensitivity,
         floor=floor,
     )

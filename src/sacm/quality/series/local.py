@@ -141,5 +141,7 @@ def _draw_cuts(
         spike=weibull_cut(join_parts(excess), _LEVEL) / sensitivity,
         burst=burst_cut(join_parts(ratios)) / sensitivity,
         floor=_MATTERS * scale / sensitivity,
-        shifts=fit_shifts(plains, join_parts(jumps), join_parts(levels), scale, sensitivity),
+        shifts=fit_shifts(
+            plains, join_parts(jumps), join_parts(levels), noise.period, scale, sensitivity
+        ),
     )

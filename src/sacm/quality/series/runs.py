@@ -85,8 +85,8 @@ def fit_runs(parts: list[Floats], scale: float, sensitivity: float = 1.0) -> Run
     tables = [_tabulate(part, same) for part in parts]
     values, lengths, jumps = (np.concatenate(column) for column in zip(*tables, strict=True))
     rows = int(lengths.sum())
-    rests = _find_rests(values, lengths, jumps, 1.5 * float(step), rows)
-    other = lengths[~np.isin(values, rests)]
+    rests = _find_rests(_snap(values, same), lengths, jumps, 1.5 * float(step), rows)
+    other = lengths[~match_values(values, rests, same)]
     end = _natural_end(other)
     stepwise = bool(end > 6 or np.mean(other >= 2) > 0.25) if len(other) else True
     return RunModel(
@@ -107,7 +107,8 @@ def find_stuck(values: Floats, model: RunModel) -> Bools:
     """
     starts, stops = find_runs(values, model.same)
     held = values[starts]
-    stuck = (stops - starts >= model.longest) & np.isfinite(held) & ~np.isin(held, model.rests)
+    stuck = (stops - starts >= model.longest) & np.isfinite(held)
+    stuck &= ~match_values(held, model.rests, model.same)
     if model.stepwise:
         stuck &= _edge_jumps(values, starts, stops).max(axis=0) > model.jump
     return _mark(starts[stuck], stops[stuck], len(values))
@@ -118,11 +119,25 @@ def find_stuck_so_far(values: Floats, model: RunModel) -> Bools:
     rows = np.arange(len(values))
     changed = np.concatenate(([True], ~(np.abs(np.diff(values)) <= model.same)))
     first = np.maximum.accumulate(np.where(changed, rows, 0))
-    stuck = (rows - first + 1 >= model.longest) & ~np.isin(values, model.rests)
+    stuck = rows - first + 1 >= model.longest
+    stuck &= ~match_values(values, model.rests, model.same)
     if model.stepwise:
         entry = np.concatenate(([0.0], np.abs(np.diff(values))))
         stuck &= np.nan_to_num(entry)[first] > model.jump
     return stuck
+
+
+def match_values(values: Floats, wanted: tuple[float, ...], same: float) -> Bools:
+    """Where values equal one of the wanted ones, up to the given difference."""
+    found = np.zeros(len(values), bool)
+    for each in wanted:
+        found |= np.abs(values - each) <= 2 * same
+    return found
+
+
+def _snap(values: Floats, same: float) -> Floats:
+    """Values rounded so that equal ones compare equal."""
+    return np.round(values / same) * same if same > 0 else values
 
 
 def _tabulate(values: Floats, same: float) -> tuple[Floats, Ints, Floats]:
@@ -150,10 +165,9 @@ def _find_rests(
     distinct, position, counts = np.unique(values, return_inverse=True, return_counts=True)
     held_rows = np.bincount(position, weights=lengths)
     found = []
-    for index in np.flatnonzero((counts >= 8) & (held_rows >= 0.02 * rows)):
-        if held_rows[index] >= 0.4 * rows:
-            found.append(float(distinct[index]))
-            continue
+    always = (held_rows >= 0.6 * rows) | ((held_rows >= 0.4 * rows) & (counts >= 2))
+    found.extend(float(each) for each in distinct[always])
+    for index in np.flatnonzero(~always & (counts >= 8) & (held_rows >= 0.02 * rows)):
         runs = np.flatnonzero(position == index)
         ordered = np.sort(lengths[runs])
         half = ordered[np.searchsorted(np.cumsum(ordered), 0.5 * ordered.sum())]
@@ -165,12 +179,17 @@ def _find_rests(
 
 
 def _natural_end(lengths: Ints) -> int:
-    """First length from which on hardly any run is seen for half an octave."""
+    """First length from which on hardly any run is seen for half an octave.
+
+    With fewer than fifty runs of two and more an empty half octave says little: a wider one
+    is asked for.
+    """
     if not len(lengths):
         return 2
+    widen = 1.5 if np.sum(lengths >= 2) >= 50 else 2.5
     counts = np.concatenate(([0], np.cumsum(np.bincount(lengths))))
     candidates = np.arange(2, len(counts) + 1)
-    upper = np.minimum((1.5 * candidates + 2).astype(int), len(counts) - 1)
+    upper = np.minimum((widen * candidates + 2).astype(int), len(counts) - 1)
     within = counts[upper] - counts[np.minimum(candidates, len(counts) - 1)]
     return int(candidates[np.argmax(within <= max(1.0, 0.002 * len(lengths)))])
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sacm.quality.series.arrays import Bools, Floats, fill_linear
+from sacm.quality.series.arrays import Bools, Floats, Ints, fill_linear
 
 _CYCLES = 10
 _LONGEST = 11_000
@@ -103,14 +103,25 @@ def _autocorrelation(values: Floats, good: Bools, longest: int) -> Floats:
 
 
 def _find_peaks(curve: Floats) -> list[int]:
-    """Up to four highest lags that rule 15 % around them."""
+    """Lags that rule 15 % around them: the four highest, and the first ones nearly as high.
+
+    Multiples of a season are as high as the season itself, so the highest alone would not do.
+    """
     lags = np.arange(_SHORTEST, len(curve) - 1)
     middle = curve[lags]
     peaks = lags[(middle > curve[lags - 1]) & (middle >= curve[lags + 1]) & (middle > 0.1)]
-    peaks = peaks[np.argsort(-curve[peaks])][:64]
+    highest = peaks[np.argsort(-curve[peaks])][:64]
+    if not len(highest):
+        return []
+    first = peaks[curve[peaks] > 0.6 * curve[highest[0]]][:32]
+    return _keep_rulers(curve, highest) + _keep_rulers(curve, first)
+
+
+def _keep_rulers(curve: Floats, lags: Ints) -> list[int]:
+    """The first four lags that are the highest within 15 % around them."""
     ruling = [
         int(lag)
-        for lag in peaks
+        for lag in lags
         if curve[lag] >= curve[max(2, int(lag * 0.85)) : int(lag * 1.15) + 2].max() - 1e-12
     ]
     return ruling[:4]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from sacm.quality.series.arrays import Bools, Floats, find_stretches
+from sacm.quality.series.arrays import Bools, Floats, Ints, find_stretches
 from sacm.quality.series.running import five_medians
 from sacm.quality.series.weibull_cut import weibull_cut
 
@@ -16,6 +17,11 @@ _SIDE = 12
 _FEWEST_ROWS = 2000
 _SHORTEST = 4
 _AHEAD = 4
+_SHARP = 0.5
+_VISITS = 6
+_FEW_VISITS = 4
+_FEWEST_TO_JUDGE = 500
+_APART = 0.15
 
 
 @dataclass(frozen=True)
@@ -24,17 +30,21 @@ class ShiftCuts:
 
     Attributes:
         edge: Jump from which a row can be the edge of a shift.
-        sure: Jump so large that two of them need no further evidence.
+        step: Change from one row to the next so large that two of them need no more evidence.
         bumps: Natural difference of a stretch from its two sides, for 6, 16, 40 and 100 rows.
         low: Lower end of the usual level.
         high: Upper end of the usual level.
+        states: Levels that the channel visits again and again.
+        apart: Distance up to which a level is one of these.
     """
 
     edge: float
-    sure: float
+    step: float
     bumps: tuple[float, ...]
     low: float
     high: float
+    states: tuple[float, ...] = ()
+    apart: float = 0.0
 
     def is_unusual(self, level: float, difference: float, rows: int) -> bool:
         """Whether a stretch at this level differs from its sides as natural ones do not."""
@@ -45,6 +55,15 @@ class ShiftCuts:
         return (outside and difference > 0.5 * bump) or difference > 1.5 * bump
 
 
+class Shift(NamedTuple):
+    """A stretch from `first` to before `stop`, its level, and its distance from its sides."""
+
+    first: int
+    stop: int
+    level: float
+    size: float
+
+
 def find_jumps(plain: Floats) -> Floats:
     """Median of the five rows from each row on less that of the five before it `[T]`."""
     medians = five_medians(np.pad(plain, 5, mode="edge"))
@@ -52,7 +71,12 @@ def find_jumps(plain: Floats) -> Floats:
 
 
 def fit_shifts(
-    plain: list[Floats], jumps: Floats, levels: Floats, scale: float, sensitivity: float
+    plain: list[Floats],
+    jumps: Floats,
+    levels: Floats,
+    period: int,
+    scale: float,
+    sensitivity: float,
 ) -> ShiftCuts:
     """Learn the natural jumps and bumps of one channel.
 
@@ -60,6 +84,7 @@ def fit_shifts(
         plain: Values `[T]` of each piece without season, interpolated where not good.
         jumps: Jumps of the good rows of all pieces `[n]`.
         levels: Good values of all pieces without season `[n]`.
+        period: Rows of one cycle; 0 without a season.
         scale: Deviation of the channel.
         sensitivity: Above 1 lowers the cuts.
     """
@@ -67,13 +92,21 @@ def fit_shifts(
     low, high = np.quantile(levels, [0.05, 0.95])
     margin = 0.15 * (high - low)
     bumps = _natural_bumps(max(plain, key=len))
-    return ShiftCuts(
+    steps = np.concatenate([np.abs(np.diff(part)) for part in plain])
+    cuts = ShiftCuts(
         edge=max(weibull_cut(sizes, 0.02), 0.8 * scale) / sensitivity,
-        sure=2 * weibull_cut(sizes, 1e-4) / sensitivity,
+        step=weibull_cut(steps, 1e-4) / sensitivity,
         bumps=tuple(bump / sensitivity for bump in bumps),
         low=float(low - margin),
         high=float(high + margin),
     )
+    rows = sum(map(len, plain))
+    if rows < _FEWEST_TO_JUDGE:
+        # Too few rows to know whether the channel has states between which it switches.
+        return replace(cuts, edge=float("inf"))
+    found = [shift for part in plain for shift in list_shifts(part, cuts, period)]
+    states, apart = _find_states(found, _VISITS if rows >= _FEWEST_ROWS else _FEW_VISITS)
+    return replace(cuts, states=states, apart=apart)
 
 
 def find_shifts(plain: Floats, cuts: ShiftCuts, period: int) -> Bools:
@@ -87,11 +120,20 @@ def find_shifts(plain: Floats, cuts: ShiftCuts, period: int) -> Bools:
     Returns:
         Mask of shifts `[T]`.
     """
-    jumps = find_jumps(plain)
     shifts = np.zeros(len(plain), bool)
+    for shift in list_shifts(plain, cuts, period):
+        if not any(abs(shift.level - state) <= cuts.apart for state in cuts.states):
+            shifts[shift.first : shift.stop] = True
+    return shifts
+
+
+def list_shifts(plain: Floats, cuts: ShiftCuts, period: int) -> list[Shift]:
+    """Stretches of one piece that jump to a level of their own and back."""
+    jumps = find_jumps(plain)
     starts, stops = find_stretches(np.abs(jumps) > cuts.edge, 2)
-    edges = [a + int(np.argmax(np.abs(jumps[a:b]))) for a, b in zip(starts, stops, strict=True)]
+    edges = _sharp_edges(plain, jumps, starts, stops)
     longest = min(max(200, 2 * period), len(plain) // 5)
+    found = []
     index = 0
     while index < len(edges) - 1:
         first = edges[index]
@@ -99,16 +141,26 @@ def find_shifts(plain: Floats, cuts: ShiftCuts, period: int) -> Bools:
             last = edges[other]
             if last - first > longest:
                 break
-            if (
-                _opposite(jumps[first], jumps[last])
-                and last - first >= _SHORTEST
-                and _is_shift(plain, first, last, jumps, cuts)
-            ):
-                shifts[first:last] = True
+            shift = _judge(plain, first, last, jumps, cuts)
+            if shift is not None:
+                found.append(shift)
                 index = other
                 break
         index += 1
-    return shifts
+    return found
+
+
+def _sharp_edges(plain: Floats, jumps: Floats, starts: Ints, stops: Ints) -> list[int]:
+    """Rows where a jump happens from one row to the next; slopes of natural peaks are none."""
+    steps = np.diff(plain, prepend=plain[0])
+    edges = []
+    for start, stop in zip(starts, stops, strict=True):
+        top = start + int(np.argmax(np.abs(jumps[start:stop])))
+        near = np.arange(max(1, top - 2), min(len(plain), top + 3))
+        row = int(near[np.argmax(steps[near] * np.sign(jumps[top]))])
+        if steps[row] * np.sign(jumps[top]) >= _SHARP * abs(jumps[top]):
+            edges.append(row)
+    return edges
 
 
 def _opposite(first: float, last: float) -> bool:
@@ -116,20 +168,45 @@ def _opposite(first: float, last: float) -> bool:
     return first * last < 0 and 0.5 < abs(last / first) < 2
 
 
-def _is_shift(plain: Floats, first: int, last: int, jumps: Floats, cuts: ShiftCuts) -> bool:
-    """Whether the rows from one jump to the other lie at a level of their own."""
-    smaller = min(abs(jumps[first]), abs(jumps[last]))
+def _judge(plain: Floats, first: int, last: int, jumps: Floats, cuts: ShiftCuts) -> Shift | None:
+    """The rows from one edge to the other, if they lie at a level of their own."""
+    if not _opposite(jumps[first], jumps[last]) or last - first < _SHORTEST:
+        return None
     if first < 2 or last > len(plain) - 2:
-        return False
+        return None
+    smaller = min(abs(jumps[first]), abs(jumps[last]))
     before = float(np.median(plain[max(0, first - _SIDE) : first]))
     after = float(np.median(plain[last : last + _SIDE]))
     if abs(before - after) >= 0.6 * abs(jumps[first]):
-        return False
+        return None
     level = float(np.median(plain[first:last]))
     difference = level - (before + after) / 2
     if abs(difference) <= 0.6 * smaller or difference * jumps[first] <= 0:
-        return False
-    return smaller > cuts.sure or cuts.is_unusual(level, abs(difference), last - first)
+        return None
+    steps = abs(plain[first] - plain[first - 1]), abs(plain[last] - plain[last - 1])
+    if min(steps) > cuts.step or cuts.is_unusual(level, abs(difference), last - first):
+        return Shift(first, last, level, abs(difference))
+    return None
+
+
+def _find_states(shifts: list[Shift], least: int) -> tuple[tuple[float, ...], float]:
+    """Levels to which enough shifts, and a quarter of all, lead: states of the channel."""
+    if len(shifts) < least:
+        return (), 0.0
+    levels = np.sort([shift.level for shift in shifts])
+    apart = _APART * float(np.median([shift.size for shift in shifts]))
+    visits = np.searchsorted(levels, levels + apart) - np.searchsorted(levels, levels - apart)
+    often = levels[visits >= max(least, 0.25 * len(shifts))]
+    return tuple(float(each) for each in _thin(often, apart)), 2 * apart
+
+
+def _thin(levels: Floats, apart: float) -> list[float]:
+    """Ordered levels without those that lie near the one kept before."""
+    kept: list[float] = []
+    for level in levels:
+        if not kept or level - kept[-1] > apart:
+            kept.append(float(level))
+    return kept
 
 
 def _natural_bumps(plain: Floats) -> list[float]:

@@ -67,7 +67,9 @@ def confirm_spikes(plain: Floats, spikes: Bools, good: Bools, limit: Floats) -> 
     left, right = known[near[:, 1]], known[near[:, 2]]
     way = np.where(right > left, (rows - left) / np.maximum(right - left, 1), 0.0)
     line = around[:, 1] * (1 - way) + around[:, 2] * way
-    away = np.minimum(np.abs(plain[rows] - median), np.abs(plain[rows] - line))
+    # A value that goes on with one of its sides is the edge of a step.
+    sides = (around[:, :2].mean(axis=1), around[:, 2:].mean(axis=1))
+    away = np.min([np.abs(plain[rows] - guess) for guess in (median, line, *sides)], axis=0)
     confirmed = spikes.copy()
     confirmed[rows[away < _CONFIRMED * limit[rows]]] = False
     return confirmed
