@@ -46,22 +46,40 @@ class ShiftCuts:
     states: tuple[float, ...] = ()
     apart: float = 0.0
 
-    def is_unusual(self, level: float, difference: float, rows: int) -> bool:
-        """Whether a stretch at this level differs from its sides as natural ones do not."""
+    def is_unusual(self, level: float, difference: float, rows: int, step: float) -> bool:
+        """Whether a stretch differs from its sides as natural ones do not.
+
+        Args:
+            level: Median of the stretch.
+            difference: Its distance from the rows at both sides.
+            rows: Its length.
+            step: The smaller of the changes from row to row at its two edges.
+        """
         bump = float(np.interp(np.log(rows), np.log(_LENGTHS), self.bumps))
         outside = not self.low <= level <= self.high
         if not np.isfinite(bump):
-            return outside
-        return (outside and difference > 0.5 * bump) or difference > 1.5 * bump
+            return outside or step > self.step
+        if difference > 1.5 * bump:
+            return True
+        return difference > 0.5 * bump and (outside or step > self.step)
 
 
 class Shift(NamedTuple):
-    """A stretch from `first` to before `stop`, its level, and its distance from its sides."""
+    """A stretch that jumps to a level of its own and back.
+
+    Attributes:
+        first: First row.
+        stop: Row after the last.
+        level: Its median.
+        size: Distance from the rows at both sides.
+        unusual: Whether natural stretches do not differ from their sides like this.
+    """
 
     first: int
     stop: int
     level: float
     size: float
+    unusual: bool
 
 
 def find_jumps(plain: Floats) -> Floats:
@@ -122,13 +140,14 @@ def find_shifts(plain: Floats, cuts: ShiftCuts, period: int) -> Bools:
     """
     shifts = np.zeros(len(plain), bool)
     for shift in list_shifts(plain, cuts, period):
-        if not any(abs(shift.level - state) <= cuts.apart for state in cuts.states):
+        visited = any(abs(shift.level - state) <= cuts.apart for state in cuts.states)
+        if shift.unusual and not visited:
             shifts[shift.first : shift.stop] = True
     return shifts
 
 
 def list_shifts(plain: Floats, cuts: ShiftCuts, period: int) -> list[Shift]:
-    """Stretches of one piece that jump to a level of their own and back."""
+    """Stretches of one piece that jump to a level of their own and back, usual or not."""
     jumps = find_jumps(plain)
     starts, stops = find_stretches(np.abs(jumps) > cuts.edge, 2)
     edges = _sharp_edges(plain, jumps, starts, stops)
@@ -144,7 +163,8 @@ def list_shifts(plain: Floats, cuts: ShiftCuts, period: int) -> list[Shift]:
             shift = _judge(plain, first, last, jumps, cuts)
             if shift is not None:
                 found.append(shift)
-                index = other
+                if shift.unusual:
+                    index = other
                 break
         index += 1
     return found
@@ -183,10 +203,9 @@ def _judge(plain: Floats, first: int, last: int, jumps: Floats, cuts: ShiftCuts)
     difference = level - (before + after) / 2
     if abs(difference) <= 0.6 * smaller or difference * jumps[first] <= 0:
         return None
-    steps = abs(plain[first] - plain[first - 1]), abs(plain[last] - plain[last - 1])
-    if min(steps) > cuts.step or cuts.is_unusual(level, abs(difference), last - first):
-        return Shift(first, last, level, abs(difference))
-    return None
+    step = min(abs(plain[first] - plain[first - 1]), abs(plain[last] - plain[last - 1]))
+    unusual = cuts.is_unusual(level, abs(difference), last - first, step)
+    return Shift(first, last, level, abs(difference), unusual)
 
 
 def _find_states(shifts: list[Shift], least: int) -> tuple[tuple[float, ...], float]:
