@@ -113,7 +113,8 @@ def find_local(values: Floats, good: Bools, start: int, model: LocalModel) -> Fl
     flags[spikes], flags[bursts & ~spikes] = SPIKE, BURST
     left = good & (flags == 0)
     if left.any():
-        flags[find_shifts(fill_linear(seasonless, left), model.shifts, noise.period) & left] = SHIFT
+        shifts = find_shifts(fill_linear(seasonless, left), model.shifts, start)
+        flags[shifts & left] = SHIFT
     return flags
 
 
@@ -142,6 +143,12 @@ def _draw_cuts(
         burst=burst_cut(join_parts(ratios)) / sensitivity,
         floor=_MATTERS * scale / sensitivity,
         shifts=fit_shifts(
-            plains, join_parts(jumps), join_parts(levels), noise.period, scale, sensitivity
+            plains,
+            starts,
+            join_parts(jumps),
+            join_parts(levels),
+            noise.period,
+            scale,
+            sensitivity,
         ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ _VISITS = 6
 _FEW_VISITS = 4
 _FEWEST_TO_JUDGE = 500
 _APART = 0.15
+_SAME_PHASE = 0.03
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class ShiftCuts:
         high: Upper end of the usual level.
         states: Levels that the channel visits again and again.
         apart: Distance up to which a level is one of these.
+        period: Rows of one cycle; 0 without a season.
+        rises: Phases of the season at which stretches of a higher level often begin.
+        falls: The same for lower levels.
     """
 
     edge: float
@@ -45,6 +49,16 @@ class ShiftCuts:
     high: float
     states: tuple[float, ...] = ()
     apart: float = 0.0
+    period: int = 0
+    rises: tuple[int, ...] = ()
+    falls: tuple[int, ...] = ()
+
+    def is_habit(self, shift: Shift, start: int) -> bool:
+        """Whether the channel often goes to this level, or often goes there at this phase."""
+        if any(abs(shift.level - state) <= self.apart for state in self.states):
+            return True
+        usual = self.rises if shift.size > 0 else self.falls
+        return any(_phases_apart(start + shift.first, each, self.period) == 0 for each in usual)
 
     def is_unusual(self, level: float, difference: float, rows: int, step: float) -> bool:
         """Whether a stretch differs from its sides as natural ones do not.
@@ -71,7 +85,7 @@ class Shift(NamedTuple):
         first: First row.
         stop: Row after the last.
         level: Its median.
-        size: Distance from the rows at both sides.
+        size: Signed distance from the rows at both sides.
         unusual: Whether natural stretches do not differ from their sides like this.
     """
 
@@ -90,6 +104,7 @@ def find_jumps(plain: Floats) -> Floats:
 
 def fit_shifts(
     plain: list[Floats],
+    starts: list[int],
     jumps: Floats,
     levels: Floats,
     period: int,
@@ -100,6 +115,7 @@ def fit_shifts(
 
     Args:
         plain: Values `[T]` of each piece without season, interpolated where not good.
+        starts: Row number of each piece's first row.
         jumps: Jumps of the good rows of all pieces `[n]`.
         levels: Good values of all pieces without season `[n]`.
         period: Rows of one cycle; 0 without a season.
@@ -117,41 +133,50 @@ def fit_shifts(
         bumps=tuple(bump / sensitivity for bump in bumps),
         low=float(low - margin),
         high=float(high + margin),
+        period=period,
     )
     rows = sum(map(len, plain))
     if rows < _FEWEST_TO_JUDGE:
         # Too few rows to know whether the channel has states between which it switches.
         return replace(cuts, edge=float("inf"))
-    found = [shift for part in plain for shift in list_shifts(part, cuts, period)]
-    states, apart = _find_states(found, _VISITS if rows >= _FEWEST_ROWS else _FEW_VISITS)
-    return replace(cuts, states=states, apart=apart)
+    least = _VISITS if rows >= _FEWEST_ROWS else _FEW_VISITS
+    listed = [(list_shifts(part, cuts), start) for part, start in zip(plain, starts, strict=True)]
+    states, apart = _find_states([shift for found, _ in listed for shift in found], least)
+    rises, falls = (
+        _find_phases(
+            [start + one.first for found, start in listed for one in found if one.size * sign > 0],
+            period,
+            least,
+        )
+        for sign in (1, -1)
+    )
+    return replace(cuts, states=states, apart=apart, rises=rises, falls=falls)
 
 
-def find_shifts(plain: Floats, cuts: ShiftCuts, period: int) -> Bools:
+def find_shifts(plain: Floats, cuts: ShiftCuts, start: int) -> Bools:
     """Find shifts that return in one piece.
 
     Args:
         plain: Values `[T]` without season; spikes, bursts and bad values are interpolated.
         cuts: Natural jumps and bumps of the channel.
-        period: Rows of one cycle; 0 without a season.
+        start: Row number of the first row.
 
     Returns:
         Mask of shifts `[T]`.
     """
     shifts = np.zeros(len(plain), bool)
-    for shift in list_shifts(plain, cuts, period):
-        visited = any(abs(shift.level - state) <= cuts.apart for state in cuts.states)
-        if shift.unusual and not visited:
+    for shift in list_shifts(plain, cuts):
+        if shift.unusual and not cuts.is_habit(shift, start):
             shifts[shift.first : shift.stop] = True
     return shifts
 
 
-def list_shifts(plain: Floats, cuts: ShiftCuts, period: int) -> list[Shift]:
+def list_shifts(plain: Floats, cuts: ShiftCuts) -> list[Shift]:
     """Stretches of one piece that jump to a level of their own and back, usual or not."""
     jumps = find_jumps(plain)
     starts, stops = find_stretches(np.abs(jumps) > cuts.edge, 2)
     edges = _sharp_edges(plain, jumps, starts, stops)
-    longest = min(max(200, 2 * period), len(plain) // 5)
+    longest = min(max(200, 2 * cuts.period), len(plain) // 5)
     found = []
     index = 0
     while index < len(edges) - 1:
@@ -205,7 +230,7 @@ def _judge(plain: Floats, first: int, last: int, jumps: Floats, cuts: ShiftCuts)
         return None
     step = min(abs(plain[first] - plain[first - 1]), abs(plain[last] - plain[last - 1]))
     unusual = cuts.is_unusual(level, abs(difference), last - first, step)
-    return Shift(first, last, level, abs(difference), unusual)
+    return Shift(first, last, level, difference, unusual)
 
 
 def _find_states(shifts: list[Shift], least: int) -> tuple[tuple[float, ...], float]:
@@ -213,10 +238,26 @@ def _find_states(shifts: list[Shift], least: int) -> tuple[tuple[float, ...], fl
     if len(shifts) < least:
         return (), 0.0
     levels = np.sort([shift.level for shift in shifts])
-    apart = _APART * float(np.median([shift.size for shift in shifts]))
+    apart = _APART * float(np.median([abs(shift.size) for shift in shifts]))
     visits = np.searchsorted(levels, levels + apart) - np.searchsorted(levels, levels - apart)
     often = levels[visits >= max(least, 0.25 * len(shifts))]
     return tuple(float(each) for each in _thin(often, apart)), 2 * apart
+
+
+def _find_phases(rows: list[int], period: int, least: int) -> tuple[int, ...]:
+    """Phases of the season at which enough shifts, and a quarter of all, begin."""
+    if not period or len(rows) < least:
+        return ()
+    phases = np.array(rows) % period
+    near = np.array([np.sum(_phases_apart(phases, phase, period) == 0) for phase in phases])
+    often = phases[near >= max(least, 0.25 * len(rows))]
+    return tuple(int(each) for each in np.unique(often))
+
+
+def _phases_apart(rows: Ints | int, phase: int, period: int) -> Any:
+    """Rows between the phase of each row and a given phase, beyond what counts as the same."""
+    away = np.abs((np.asarray(rows) - phase + period // 2) % period - period // 2)
+    return np.maximum(away - max(1, round(_SAME_PHASE * period)), 0)
 
 
 def _thin(levels: Floats, apart: float) -> list[float]:
