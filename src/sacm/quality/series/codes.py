@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sacm.quality.series.arrays import Bools, Floats
+from sacm.quality.series.arrays import Bools, Floats, Ints
 
 _REPEATS = 3
 _A_SIDE = 3
+_FEWEST = 5
 
 
 def find_codes(values: Floats) -> tuple[float, ...]:
@@ -23,24 +24,24 @@ def find_codes(values: Floats) -> tuple[float, ...]:
         The codes, lowest side first.
     """
     distinct, counts = np.unique(values, return_counts=True)
-    found: list[float] = []
-    for lowest in (True, False):
-        for _ in range(_A_SIDE):
-            if len(distinct) < 5:
-                break
-            if not lowest:
-                distinct, counts = distinct[::-1], counts[::-1]
-            first, rest = distinct[0], distinct[1:]
-            stands_apart = abs(first - rest[0]) > abs(rest[-1] - rest[0])
-            is_code = counts[0] >= _REPEATS and stands_apart
-            if is_code:
-                found.append(float(first))
-                distinct, counts = rest, counts[1:]
-            if not lowest:
-                distinct, counts = distinct[::-1], counts[::-1]
-            if not is_code:
-                break
-    return tuple(found)
+    lows: list[float] = []
+    highs: list[float] = []
+    # A code at one side can hide one at the other, so both sides are tried in turn.
+    for _ in range(_A_SIDE):
+        if _is_code(distinct, counts):
+            lows.append(float(distinct[0]))
+            distinct, counts = distinct[1:], counts[1:]
+        if _is_code(distinct[::-1], counts[::-1]):
+            highs.append(float(distinct[-1]))
+            distinct, counts = distinct[:-1], counts[:-1]
+    return (*lows, *highs)
+
+
+def _is_code(distinct: Floats, counts: Ints) -> bool:
+    """Whether the first of the ordered distinct values repeats and stands apart."""
+    if len(distinct) < _FEWEST or counts[0] < _REPEATS:
+        return False
+    return bool(abs(distinct[0] - distinct[1]) > abs(distinct[-1] - distinct[1]))
 
 
 def match_codes(values: Floats, codes: tuple[float, ...]) -> Bools:
