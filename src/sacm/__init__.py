@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sacm.inject.layout import SiteLayout
     from sacm.inject.modulator import CapacityModulator
     from sacm.inject.sites import Site
+    from sacm.quality.protect import protect, unprotect
 
 __version__ = "0.1.0"
 
@@ -42,9 +43,11 @@ _LAZY = {
     "backbones": "sacm.backbones",
     "data": "sacm.data",
     "detach": "sacm.inject.attach",
+    "protect": "sacm.quality.protect",
     "score_windows": "sacm.core.windows",
     "strip_state_dict": "sacm.inject.attach",
     "theory": "sacm.theory",
+    "unprotect": "sacm.quality.protect",
 }
 
 __all__ = [
@@ -68,9 +71,11 @@ __all__ = [
     "backbones",
     "data",
     "detach",
+    "protect",
     "score_windows",
     "strip_state_dict",
     "theory",
+    "unprotect",
 ]
 
 
