@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "data": {"errors", "types"},
     "published": {"data", "errors", "metrics", "strategies"},
     "inject": {"core", "errors"},
+    "quality": {"errors", "inject"},
     "backbones": {"core", "errors", "inject", "types"},
     "strategies": {"backbones", "core", "errors", "inject"},
     "tasks": {"backbones", "data", "errors", "metrics", "settings", "strategies", "types"},
@@ -54,7 +55,7 @@ ALLOWED: dict[str, set[str]] = {
     "integrations": {"core", "errors", "inject"},
 }
 # Parts that need no library but torch and NumPy.
-CORE_PARTS = ("core", "inject")
+CORE_PARTS = ("core", "inject", "quality")
 
 
 @functools.cache
