@@ -12,18 +12,26 @@ from typing import TYPE_CHECKING, Any
 from sacm.errors import ArgumentError, DataError, LayoutError, SACMError, SACMWarning
 
 if TYPE_CHECKING:
-    from sacm import backbones, data, theory
-    from sacm.core.config import SACMConfig
-    from sacm.core.mapper import RateMapper
-    from sacm.core.masking import adaptive_dropout
-    from sacm.core.score_windows import score_windows
-    from sacm.core.scorer import ScorerOutput, SpectralScorer
-    from sacm.estimators import AnomalyDetector, Classifier, Forecaster
-    from sacm.inject.attach import attach, detach, strip_state_dict
-    from sacm.inject.layout import SiteLayout
-    from sacm.inject.modulator import CapacityModulator
-    from sacm.inject.sites import Site
-    from sacm.quality.protect import protect, unprotect
+    from sacm import backbones as backbones, data as data, theory as theory
+    from sacm.core.config import SACMConfig as SACMConfig
+    from sacm.core.mapper import RateMapper as RateMapper
+    from sacm.core.masking import adaptive_dropout as adaptive_dropout
+    from sacm.core.score_windows import score_windows as score_windows
+    from sacm.core.scorer import ScorerOutput as ScorerOutput, SpectralScorer as SpectralScorer
+    from sacm.estimators import (
+        AnomalyDetector as AnomalyDetector,
+        Classifier as Classifier,
+        Forecaster as Forecaster,
+    )
+    from sacm.inject.attach import (
+        attach as attach,
+        detach as detach,
+        strip_state_dict as strip_state_dict,
+    )
+    from sacm.inject.layout import SiteLayout as SiteLayout
+    from sacm.inject.modulator import CapacityModulator as CapacityModulator
+    from sacm.inject.sites import Site as Site
+    from sacm.quality.protect import protect as protect, unprotect as unprotect
 
 __version__ = "0.1.0"
 
@@ -51,10 +59,8 @@ _LAZY = {
     "unprotect": "sacm.quality.protect",
 }
 
-__all__ = [
-    *("ArgumentError", "DataError", "LayoutError", "SACMError", "SACMWarning"),
-    *_LAZY,  # type: ignore[misc]  # mypy wants literal names; the tests hold both lists together
-]
+__all__ = ["ArgumentError", "DataError", "LayoutError", "SACMError", "SACMWarning"]
+__all__ += list(_LAZY)
 
 
 def __getattr__(name: str) -> Any:

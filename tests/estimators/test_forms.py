@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from sacm.estimators.ahead import future_times
-from sacm.estimators.forms import Form
+from sacm.data.tables.form import Form
 from sacm.estimators.reading import Reading, read, series_of
 
 HORIZON = 3

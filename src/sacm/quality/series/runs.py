@@ -164,7 +164,7 @@ def _find_rests(
     """Values with many runs whose long ones are entered and left gently."""
     distinct, position, counts = np.unique(values, return_inverse=True, return_counts=True)
     held_rows = np.bincount(position, weights=lengths)
-    found = []
+    found: list[float] = []
     always = (held_rows >= 0.6 * rows) | ((held_rows >= 0.4 * rows) & (counts >= 2))
     found.extend(float(each) for each in distinct[always])
     for index in np.flatnonzero(~always & (counts >= 8) & (held_rows >= 0.02 * rows)):
