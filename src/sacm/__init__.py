@@ -12,26 +12,38 @@ from typing import TYPE_CHECKING, Any
 from sacm.errors import ArgumentError, DataError, LayoutError, SACMError, SACMWarning
 
 if TYPE_CHECKING:
-    from sacm import backbones as backbones, data as data, theory as theory
+    from sacm import backbones as backbones
+    from sacm import data as data
+    from sacm import theory as theory
     from sacm.core.config import SACMConfig as SACMConfig
     from sacm.core.mapper import RateMapper as RateMapper
     from sacm.core.masking import adaptive_dropout as adaptive_dropout
     from sacm.core.score_windows import score_windows as score_windows
-    from sacm.core.scorer import ScorerOutput as ScorerOutput, SpectralScorer as SpectralScorer
+    from sacm.core.scorer import ScorerOutput as ScorerOutput
+    from sacm.core.scorer import SpectralScorer as SpectralScorer
     from sacm.estimators import (
         AnomalyDetector as AnomalyDetector,
+    )
+    from sacm.estimators import (
         Classifier as Classifier,
+    )
+    from sacm.estimators import (
         Forecaster as Forecaster,
     )
     from sacm.inject.attach import (
         attach as attach,
+    )
+    from sacm.inject.attach import (
         detach as detach,
+    )
+    from sacm.inject.attach import (
         strip_state_dict as strip_state_dict,
     )
     from sacm.inject.layout import SiteLayout as SiteLayout
     from sacm.inject.modulator import CapacityModulator as CapacityModulator
     from sacm.inject.sites import Site as Site
-    from sacm.quality.protect import protect as protect, unprotect as unprotect
+    from sacm.quality.protect import protect as protect
+    from sacm.quality.protect import unprotect as unprotect
 
 __version__ = "0.1.0"
 
