@@ -25,6 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "data": {"errors", "types"},
     "published": {"data", "errors", "metrics", "strategies"},
     "inject": {"core", "errors"},
+    "display": {"errors"},
     "quality": {"errors", "inject"},
     "backbones": {"core", "errors", "inject", "types"},
     "strategies": {"backbones", "core", "errors", "inject"},
@@ -41,15 +42,16 @@ ALLOWED: dict[str, set[str]] = {
         *("training", "types"),
     },
     "reports": {
-        *("core", "data", "errors", "experiments", "files", "inject", "metrics", "published"),
-        *("settings", "strategies", "tasks", "training"),
+        *("core", "data", "display", "errors", "experiments", "files", "inject", "metrics"),
+        *("published", "settings", "strategies", "tasks", "training"),
     },
     "cli": {
         *("__init__", "backbones", "data", "errors", "estimators", "experiments", "files"),
         *("reports", "settings", "tasks", "training", "types"),
     },
     "paper": {
-        *("cli", "core", "data", "errors", "experiments", "files", "metrics", "published"),
+        *("cli", "core", "data", "display", "errors", "experiments", "files", "metrics"),
+        *("published",),
         *("reports", "strategies", "theory", "training", "types"),
     },
     "integrations": {"core", "errors", "inject"},
