@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "published": {"data", "errors", "metrics", "strategies"},
     "inject": {"core", "errors"},
     "display": {"errors"},
-    "quality": {"errors", "inject"},
+    "quality": {"data", "display", "errors", "files", "inject"},
     "backbones": {"core", "errors", "inject", "types"},
     "strategies": {"backbones", "core", "errors", "inject"},
     "tasks": {"backbones", "data", "errors", "metrics", "settings", "strategies", "types"},
@@ -47,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "cli": {
         *("__init__", "backbones", "data", "errors", "estimators", "experiments", "files"),
-        *("reports", "settings", "tasks", "training", "types"),
+        *("quality", "reports", "settings", "tasks", "training", "types"),
     },
     "paper": {
         *("cli", "core", "data", "display", "errors", "experiments", "files", "metrics"),

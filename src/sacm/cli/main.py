@@ -33,6 +33,7 @@ COMMANDS = {
     "predict": CommandPlace("sacm.cli.predict", "predict"),
     "compare": CommandPlace("sacm.cli.compare", "compare"),
     "score": CommandPlace("sacm.cli.score", "score"),
+    "quality": CommandPlace("sacm.cli.quality", "quality"),
     "data": CommandPlace("sacm.cli.data", "app"),
     "backbones": CommandPlace("sacm.cli.backbones", "backbones"),
     "paper": CommandPlace("sacm.paper.commands", "app"),
