@@ -17,22 +17,24 @@ ROOT = Path(sacm.__file__).parent
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "types": set(),
+    "registry": {"errors"},
     "files": {"errors"},
     "core": {"errors"},
     "theory": {"errors"},
-    "metrics": {"errors"},
-    "data": {"errors", "types"},
+    "metrics": {"errors", "registry", "types"},
+    "data": {"errors", "registry", "types"},
     "published": {"data", "errors", "metrics", "strategies"},
     "inject": {"core", "errors"},
-    "backbones": {"core", "errors", "inject", "types"},
-    "strategies": {"backbones", "core", "errors", "inject"},
+    "backbones": {"core", "errors", "inject", "registry", "types"},
+    "strategies": {"backbones", "core", "errors", "inject", "registry"},
     "tasks": {"backbones", "data", "errors", "metrics", "strategies", "types"},
     "training": {"backbones", "data", "errors", "files", "inject", "strategies", "tasks"},
     "estimators": {
         *("backbones", "data", "errors", "files", "metrics", "strategies", "tasks", "training"),
     },
     "experiments": {
-        *("data", "errors", "files", "metrics", "published", "strategies", "tasks", "training"),
+        *("data", "errors", "files", "metrics", "published", "registry", "strategies", "tasks"),
+        *("training",),
     },
     "reports": {
         *("core", "data", "errors", "experiments", "files", "inject", "metrics", "published"),
@@ -40,11 +42,11 @@ ALLOWED: dict[str, set[str]] = {
     },
     "cli": {
         *("__init__", "backbones", "data", "errors", "estimators", "experiments", "files"),
-        *("reports", "tasks", "training", "types"),
+        *("metrics", "reports", "tasks", "training", "types"),
     },
     "paper": {
         *("cli", "core", "data", "errors", "experiments", "files", "metrics", "published"),
-        *("reports", "strategies", "tasks", "theory", "training"),
+        *("registry", "reports", "strategies", "tasks", "theory", "training"),
     },
     "integrations": {"core", "errors", "inject"},
 }

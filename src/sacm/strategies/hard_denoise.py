@@ -10,10 +10,10 @@ from torch import Tensor
 
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Strategy
-from sacm.strategies.registry import strategy
+from sacm.strategies.registry import register
 
 
-@strategy("hard_denoise")
+@register("hard_denoise")
 @dataclass(frozen=True)
 class HardDenoise(Strategy):
     """Keep a share of the Fourier coefficients of every window and channel, in all phases.

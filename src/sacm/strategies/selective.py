@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from sacm.errors import ArgumentError
 from sacm.strategies.base import ForecastBatchLike, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.linear_estimator import LinearEstimator, pretrain
-from sacm.strategies.registry import strategy
+from sacm.strategies.registry import register
 
 
-@strategy("selective")
+@register("selective")
 @dataclass(frozen=True)
 class Selective(Strategy):
     """Leave out the `share` of targets that each mask finds unreliable."""
