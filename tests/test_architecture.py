@@ -27,6 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "inject": {"core", "errors"},
     "backbones": {"core", "errors", "inject", "registry", "types"},
     "strategies": {"backbones", "core", "errors", "inject", "registry"},
+    "testing": {"backbones", "core", "errors", "inject", "strategies", "types"},
     "tasks": {"backbones", "data", "errors", "metrics", "strategies", "types"},
     "training": {"backbones", "data", "errors", "files", "inject", "strategies", "tasks"},
     "estimators": {
@@ -42,7 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "cli": {
         *("__init__", "backbones", "data", "errors", "estimators", "experiments", "files"),
-        *("metrics", "reports", "tasks", "training", "types"),
+        *("metrics", "reports", "strategies", "tasks", "training", "types"),
     },
     "paper": {
         *("cli", "core", "data", "errors", "experiments", "files", "metrics", "published"),

@@ -12,6 +12,7 @@ from sacm.strategies import (  # noqa: F401  (importing a file registers what is
     selective,
 )
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
+from sacm.strategies.describe import describe
 from sacm.strategies.registry import canonical, names, parse, register
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "StrategyRun",
     "TrainingContext",
     "canonical",
+    "describe",
     "mappers",
     "names",
     "parse",

@@ -88,7 +88,7 @@ class SACM(Strategy, SACMConfig):
 @register("learned_global")
 @dataclass(frozen=True)
 class LearnedGlobal(Strategy):
-    """One learnable rate shared by all windows and sites, with the same straight-through masks."""
+    """Learn one rate for all windows and sites, with the same straight-through masks as sacm."""
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Attach, with a constant in place of scorer and mapper."""

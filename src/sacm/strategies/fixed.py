@@ -16,7 +16,10 @@ _DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
 @register("fixed")
 @dataclass(frozen=True)
 class Fixed(Strategy):
-    """Every dropout module of the model at rate `p`, whatever its own rate was."""
+    """Set every dropout module of the model to one rate, whatever its own rate was.
+
+    p: The rate, in [0, 1).
+    """
 
     p: float
 

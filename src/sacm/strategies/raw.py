@@ -11,4 +11,4 @@ from sacm.strategies.registry import register
 @register("raw")
 @dataclass(frozen=True)
 class Raw(Strategy):
-    """Nothing is changed."""
+    """Leave the backbone as it is, with its own dropout rates."""

@@ -97,14 +97,15 @@ def canonical(text: str) -> str:
 
 def _spell(part: Strategy) -> str:
     changed = [
-        f"{field.name}={_spell_value(getattr(part, field.name))}"
+        f"{field.name}={spell_value(getattr(part, field.name))}"
         for field in dataclasses.fields(part)  # type: ignore[arg-type]  # all strategies are dataclasses
         if getattr(part, field.name) != field.default
     ]
     return part.name + (f"({','.join(changed)})" if changed else "")
 
 
-def _spell_value(value: Any) -> str:
+def spell_value(value: Any) -> str:
+    """Spell an option's value as strategies are written."""
     return str(value).lower() if isinstance(value, bool) else f"{value}"
 
 
