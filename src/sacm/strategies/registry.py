@@ -9,22 +9,57 @@ from typing import Any, TypeVar, get_type_hints
 
 from torch import Tensor, nn
 
-from sacm.errors import ArgumentError, did_you_mean
+from sacm.errors import ArgumentError
+from sacm.registry import Registry
 from sacm.strategies.base import CombinedRun, Strategy, StrategyRun, TrainingContext
 
-_STRATEGIES: dict[str, type[Strategy]] = {}
+STRATEGIES: Registry[type[Strategy]] = Registry("strategy", missing="unknown")
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 StrategyType = TypeVar("StrategyType", bound=type[Strategy])
 
 
-def strategy(name: str) -> Callable[[StrategyType], StrategyType]:
-    """Class decorator: make a dataclass of options available under `name`."""
+def register(name: str) -> Callable[[StrategyType], StrategyType]:
+    """Give a class decorator that makes a strategy available by name.
+
+    Args:
+        name: Letters, digits and underscores. What comes in brackets behind it, as in
+            `fixed(p=0.2)`, are the fields of the class, which is a frozen dataclass of numbers,
+            texts and booleans; the first paragraph of its docstring is what
+            `sacm strategies` shows.
+
+    Raises:
+        ArgumentError: If the name is taken or has other characters in it.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> from sacm.registry import temporary_entries
+        >>> from sacm.strategies import Strategy, canonical, register
+        >>> with temporary_entries():
+        ...     @register("clip")
+        ...     @dataclass(frozen=True)
+        ...     class Clip(Strategy):
+        ...         limit: float = 3.0
+        ...         def inputs(self, x):
+        ...             return x.clamp(-self.limit, self.limit)
+        ...     canonical("clip(2)+sacm")
+        'clip(limit=2.0)+sacm'
+    """
+    if re.fullmatch(_NAME, name) is None:
+        raise ArgumentError(
+            f"a strategy's name consists of letters, digits and underscores, got {name!r}."
+        )
 
     def add(kind: StrategyType) -> StrategyType:
+        STRATEGIES.register(name)(kind)
         kind.name = name
-        _STRATEGIES[name] = kind
         return kind
 
     return add
+
+
+def names() -> list[str]:
+    """List the registered strategies, plug-ins included."""
+    return STRATEGIES.names()
 
 
 class Combined(Strategy):
@@ -62,24 +97,23 @@ def canonical(text: str) -> str:
 
 def _spell(part: Strategy) -> str:
     changed = [
-        f"{field.name}={_spell_value(getattr(part, field.name))}"
+        f"{field.name}={spell_value(getattr(part, field.name))}"
         for field in dataclasses.fields(part)  # type: ignore[arg-type]  # all strategies are dataclasses
         if getattr(part, field.name) != field.default
     ]
     return part.name + (f"({','.join(changed)})" if changed else "")
 
 
-def _spell_value(value: Any) -> str:
+def spell_value(value: Any) -> str:
+    """Spell an option's value as strategies are written."""
     return str(value).lower() if isinstance(value, bool) else f"{value}"
 
 
 def _parse_one(text: str) -> Strategy:
-    match = re.fullmatch(r"([a-z_]+)(?:\((.*)\))?", text)
-    if match is None or match[1] not in _STRATEGIES:
-        name = match[1] if match else text
-        hint = did_you_mean(name, _STRATEGIES)
-        raise ArgumentError(f"unknown strategy {text!r}.{hint} Known: {', '.join(_STRATEGIES)}.")
-    kind = _STRATEGIES[match[1]]
+    match = re.fullmatch(rf"({_NAME})(?:\((.*)\))?", text)
+    if match is None:
+        raise STRATEGIES.unknown(text)
+    kind = STRATEGIES.get(match[1])
     return kind(**_options(kind, match[2] or "", text))
 
 

@@ -8,13 +8,14 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone
 from sacm.backbones.registry import build, takes_calendar
-from sacm.data.benchmarks.catalogue import names
+from sacm.data.benchmarks.catalogue import PAPER_FORECASTING
 from sacm.data.calendar import calendar_sizes
 from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows, forecasting_windows
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
+from sacm.metrics.registered import RegisteredForecastMetrics
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (
@@ -118,20 +119,23 @@ class Forecasting(Task[ForecastingData]):
         batch_size: int = EVALUATION_BATCH,
     ) -> Result:
         accumulator = ForecastAccumulator(scale=scaler_of(windows).std)
-        report = _errors(model, WindowBatches(windows.test, batch_size), strategy, accumulator)
+        registered = RegisteredForecastMetrics()
+        batches = WindowBatches(windows.test, batch_size)
+        report = _errors(model, batches, strategy, accumulator, registered)
         assert report.raw is not None
         row: dict[str, float | None] = {
             "mae": report.scaled.mae,
             "mse": report.scaled.mse,
             "mae_raw": report.raw.mae,
             "mse_raw": report.raw.mse,
+            **registered.compute(),
         }
         return Result(row, report.to_dict(), report.windows)
 
 
 def is_benchmark(name: str) -> bool:
     """Whether a data set is one of the paper's."""
-    return name in names("forecasting") or name.startswith("Synth-12")
+    return name in PAPER_FORECASTING or name.startswith("Synth-12")
 
 
 def forecast(model: Any, batch: Any, strategy: Strategy) -> Tensor:
@@ -146,13 +150,15 @@ def _errors(
     batches: WindowBatches[Any],
     strategy: Strategy,
     accumulator: ForecastAccumulator,
+    registered: RegisteredForecastMetrics | None = None,
 ) -> ForecastReport:
     with evaluating(model) as device:
         for batch in batches:
             batch = to_device(batch, device)
-            accumulator.update(
-                forecast(model, batch, strategy).float(), batch.y, observed=batch.observed
-            )
+            prediction = forecast(model, batch, strategy).float()
+            accumulator.update(prediction, batch.y, observed=batch.observed)
+            if registered is not None:
+                registered.update(prediction, batch.y, observed=batch.observed)
     return accumulator.compute()
 
 
