@@ -11,9 +11,9 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.nn.parameter import is_lazy
 
 from sacm.core.config import SACMConfig
-from sacm.core.validation import mapping_of, names_in, settings_of, whole_number
+from sacm.core.validation import check_config, check_mapping, check_names, check_whole_number
 from sacm.errors import ArgumentError, SACMWarning
-from sacm.inject.discover import discover, match_modules, names_of, state_layouts
+from sacm.inject.discover import assign_layouts, collect_names, discover, match_modules
 from sacm.inject.functional import FunctionalCoverage
 from sacm.inject.layout import SiteLayout
 from sacm.inject.modulator import CapacityModulator
@@ -50,10 +50,12 @@ def attach(
     to leave ordinary. site_layouts: where the windows sit at a site, when the probe cannot tell.
     """
     _check_model(model, coverage, scorer)
-    window = WindowArgument(model, input_arg, window_layout, whole_number("channels", channels))
-    modulator = CapacityModulator(window=window, config=settings_of(config), scorer=scorer)
-    skipped, hosts = names_in("skip", skip), names_in("insert_after", insert_after)
-    stated = mapping_of("site_layouts", site_layouts, SiteLayout)
+    window = WindowArgument(
+        model, input_arg, window_layout, check_whole_number("channels", channels)
+    )
+    modulator = CapacityModulator(window=window, config=check_config(config), scorer=scorer)
+    skipped, hosts = check_names("skip", skip), check_names("insert_after", insert_after)
+    stated = check_mapping("site_layouts", site_layouts, SiteLayout)
     _find_sites(model, modulator, coverage, skip=skipped, insert_after=hosts, stated=stated)
     if not modulator.adaptive and modulator.coverage is None:
         warnings.warn(
@@ -113,10 +115,10 @@ def _find_sites(
     # Sites of functional calls carry a colon in their name and show themselves to the probe only.
     by_call = {*_functional(skip, "skip", coverage), *_functional(stated, "site_layouts", coverage)}
     found = discover(model, [glob for glob in skip if glob not in by_call])
-    names = names_of(model)
+    names = collect_names(model)
     hosts = match_modules(names, insert_after, "insert_after")
     _adopt(modulator, found, [_inserted(host, names[host][0]) for host in hosts])
-    state_layouts(modulator.sites, {k: v for k, v in stated.items() if k not in by_call})
+    assign_layouts(modulator.sites, {k: v for k, v in stated.items() if k not in by_call})
     if coverage == "all":
         modulator.coverage = FunctionalCoverage(
             modulator.state,

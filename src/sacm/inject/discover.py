@@ -17,7 +17,7 @@ _ALPHA = (nn.AlphaDropout, nn.FeatureAlphaDropout)
 
 def discover(model: nn.Module, skip: Sequence[str]) -> dict[nn.Module, Site]:
     """Every dropout of a model, adaptive or with the reason why not, in definition order."""
-    names = names_of(model)
+    names = collect_names(model)
     skipped = set(match_modules(names, skip, "skip"))
     found: dict[nn.Module, Site] = {}
     for module, aliases in names.items():
@@ -34,7 +34,7 @@ def discover(model: nn.Module, skip: Sequence[str]) -> dict[nn.Module, Site]:
     return found
 
 
-def names_of(model: nn.Module) -> dict[nn.Module, list[str]]:
+def collect_names(model: nn.Module) -> dict[nn.Module, list[str]]:
     """All the names of every module; several for a tied one."""
     names: dict[nn.Module, list[str]] = {}
     for name, module in model.named_modules(remove_duplicate=False):
@@ -55,7 +55,7 @@ def match_modules(
     return list(matched)
 
 
-def state_layouts(sites: Sequence[Site], stated: Mapping[str, SiteLayout]) -> None:
+def assign_layouts(sites: Sequence[Site], stated: Mapping[str, SiteLayout]) -> None:
     """Give the layouts a user stated, by name or glob, to their sites."""
     check_matches(sites, stated, "site_layouts")
     for glob, layout in stated.items():

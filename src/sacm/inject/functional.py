@@ -25,7 +25,7 @@ from torch.overrides import TorchFunctionMode
 from sacm.errors import SACMWarning
 from sacm.inject.discover import check_matches, matches
 from sacm.inject.layout import SiteLayout
-from sacm.inject.sites import Site, Tap, feature_shape
+from sacm.inject.sites import Site, Tap, feature_mask_shape
 from sacm.inject.state import ModulationState
 
 
@@ -240,7 +240,7 @@ def _dropout(
     if not site.adaptive:
         return func(input, p, training, inplace)
     spatial = _SPATIAL.get(func)
-    shape = None if spatial is None else feature_shape(input, spatial)
+    shape = None if spatial is None else feature_mask_shape(input, spatial)
     if inplace:  # a forward may not look at what is returned
         return input.copy_(_drop(owner, site, input.clone(), shape))
     return _drop(owner, site, input, shape)

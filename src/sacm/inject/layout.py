@@ -58,7 +58,7 @@ class SiteLayout:
 
         `mask_shape` broadcasts over `h`: entries that share a mask entry drop together.
         """
-        batch = keep.share.shape[0]
+        batch = keep.probability.shape[0]
         split, position = self.unfold(h.shape, batch)
         if mask_shape is not None:
             mask_shape = self._unfold_mask(mask_shape, h.shape, batch)

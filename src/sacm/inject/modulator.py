@@ -94,7 +94,7 @@ class CapacityModulator(nn.Module):
         """Pass a value through: `nn.Sequential` calls this child like every other."""
         return value
 
-    def rates_of(self, window: Tensor) -> Tensor:
+    def compute_rates(self, window: Tensor) -> Tensor:
         """Windows `[B, L, C]` to rates `[B]`; leaves the scores in `state`."""
         reliable = None
         if self.config.nonfinite == "max_rate":
@@ -130,7 +130,7 @@ class CapacityModulator(nn.Module):
             self.probe(Call(model, args, kwargs))
         forced = self.state.forced
         if forced is None:
-            self.state.rates, sources = self.rates_of(window), [window, *self.parameters()]
+            self.state.rates, sources = self.compute_rates(window), [window, *self.parameters()]
         elif forced.shape[0] != window.shape[0]:
             raise ArgumentError(
                 f"{forced.shape[0]} forced rates were given for a batch of {window.shape[0]}."

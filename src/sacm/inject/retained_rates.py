@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 
-def repeatable(rates: Tensor, sources: Sequence[Tensor]) -> Tensor:
+def retain_rates(rates: Tensor, sources: Sequence[Tensor]) -> Tensor:
     """The same rates `[B]`, for parts of a model that are differentiated one by one.
 
     Reentrant activation checkpointing runs a backward of its own for every part, and the first one

@@ -56,7 +56,7 @@ class Site:
                 f"{self.name} ({self.kind}): called outside a training forward of the attached "
                 "model, so there are no rates; call the model itself, or attach to this part of it."
             )
-        layout = self.layout_for(h.shape, keep.share.shape[0])
+        layout = self.layout_for(h.shape, keep.probability.shape[0])
         return layout.drop(h.clone() if self.overwritten else h, keep, mask_shape)
 
     def drop_into(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
@@ -125,7 +125,7 @@ class AdaptiveDropout(nn.Dropout):
         return self.sacm_site.drop_into(input) if self.inplace else self.sacm_site.drop(input)
 
 
-def feature_shape(h: Tensor, spatial: int) -> tuple[int, ...]:
+def feature_mask_shape(h: Tensor, spatial: int) -> tuple[int, ...]:
     """One mask entry per row and feature map, as torch's own; Dropout1d takes `[C, L]` too."""
     lead = h.shape[:1] if spatial == 1 and h.dim() == 2 else h.shape[:2]
     return (*lead, *(1,) * (h.dim() - len(lead)))
@@ -142,7 +142,7 @@ class _AdaptiveFeatureDropout(nn.Module):
         """Same shape in and out."""
         if not self.training:
             return super().forward(input)  # type: ignore[no-any-return]  # the torch class beside this one
-        shape = feature_shape(input, self.spatial)
+        shape = feature_mask_shape(input, self.spatial)
         site = self.sacm_site
         return site.drop_into(input, shape) if self.inplace else site.drop(input, shape)
 

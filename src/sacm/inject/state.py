@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.core.masking import Keep
-from sacm.inject.retained_rates import repeatable
+from sacm.inject.retained_rates import retain_rates
 
 MODULATOR = "sacm_modulator"  # its name among the model's children, and in the model's state_dict
 
@@ -68,7 +68,7 @@ class ModulationState:
         place = like.device, torch.is_grad_enabled()
         if self.rates.requires_grad and not torch.is_grad_enabled() and not self.repeated:
             # Reentrant checkpointing runs a part without gradients now, and with them in backward.
-            self.rates, self.repeated = repeatable(self.rates, self.sources), True
+            self.rates, self.repeated = retain_rates(self.rates, self.sources), True
             self.keep_by_place = {}
         found = self.keep_by_place.get(place)
         if found is None:

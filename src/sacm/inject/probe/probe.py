@@ -19,9 +19,15 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.utils._pytree import tree_map
 
 from sacm.inject.layout import SiteLayout
-from sacm.inject.probe.batch import WINDOWS, few_windows, window_tensors
-from sacm.inject.probe.infer_layout import FAINT, candidates, find_layout, movement, rows_moved
-from sacm.inject.probe.nondeterminism import random_parts, same_tensors, tensors_in
+from sacm.inject.probe.batch import WINDOWS, cut_batch, find_window_tensors
+from sacm.inject.probe.infer_layout import (
+    FAINT,
+    find_layout,
+    list_candidates,
+    measure_rows,
+    movement,
+)
+from sacm.inject.probe.nondeterminism import collect_tensors, find_random_parts, tensors_equal
 from sacm.inject.probe.restore import restored_afterwards, seed_all_generators
 from sacm.inject.sites import Site, Tap
 from sacm.inject.state import Call
@@ -81,7 +87,7 @@ class Probe:
 
     def _few_windows(self, call: Call) -> Call:
         """A batch of few windows that the model takes."""
-        ways = few_windows(call, self.window)
+        ways = cut_batch(call, self.window)
         usual, other = next(ways), next(ways, None)
         if other is None:
             return usual
@@ -98,9 +104,9 @@ class Probe:
 
     def _random_evaluation(self, inputs: Call) -> list[str]:
         first, second = self._pass(inputs, seed=0), self._pass(inputs, seed=1)
-        if same_tensors(first.outputs, second.outputs):
+        if tensors_equal(first.outputs, second.outputs):
             return []
-        return random_parts(self.model, lambda seed: self._pass(inputs, seed=seed))
+        return find_random_parts(self.model, lambda seed: self._pass(inputs, seed=seed))
 
     def _telling_seeds(self, inputs: Call, wanted: Site | None) -> Iterator[int]:
         """Seeds that show new sites; more than one where training leaves out layers at random."""
@@ -157,7 +163,7 @@ class Probe:
             result = self.model.forward(*_copy(inputs.args), **_copy(inputs.kwargs))
             for site, h, version in given:
                 site.overwritten |= h._version != version
-        return Pass(calls, [t.detach() for t in tensors_in(result) if t.dim()])
+        return Pass(calls, [t.detach() for t in collect_tensors(result) if t.dim()])
 
     def _trust_the_model(self, site: Site, h: Tensor) -> None:
         """The model's own statement decides about an activation that seems to mix windows."""
@@ -173,7 +179,7 @@ class Probe:
         if site.stated is not None or any(seen == shape for seen, _ in site.layouts):
             return
         stated = self.stated.get(site.name)
-        found = [stated] if stated is not None else candidates(shape, WINDOWS)
+        found = [stated] if stated is not None else list_candidates(shape, WINDOWS)
         for layout in found:
             if layout is stated or self._explains(side, site, index, layout):
                 site.learn(shape, layout)
@@ -199,7 +205,7 @@ class Probe:
             if not any(bool(change.any()) for change in changes):
                 return False
             for change, (_, where) in zip(changes, side.readable, strict=True):
-                touched = rows_moved(change, where.dim) > 0
+                touched = measure_rows(change, where.dim) > 0
                 if bool((touched & (where.owners(WINDOWS) != window)).any()):
                     return False
         return True
@@ -209,7 +215,7 @@ def _disturb(call: Call, window: WindowArgument, index: int, strength: float) ->
     """The same windows with noise added to one of them."""
     changed = Call(call.model, _copy(call.args), _copy(call.kwargs))
     generator = torch.Generator().manual_seed(index + 1)
-    for tensor in window_tensors(changed, window):
+    for tensor in find_window_tensors(changed, window):
         noise = torch.randn(tensor[index].shape, generator=generator).to(tensor)
         spread = tensor[index].abs().mean() + 1e-2
         tensor[index] += noise * spread * strength
