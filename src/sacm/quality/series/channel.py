@@ -142,7 +142,7 @@ def fit_channel(
         sensitivity: Above 1 flags more.
     """
     good = [one == 0 for one in flags]
-    local = fit_local(parts, good, starts, period, gross.scale, sensitivity)
+    local = fit_local(parts, good, starts, period, gross.scale, sensitivity, flat=gross.runs.flat)
     if local is None:
         return "too few values that vary; only gaps, codes, runs and limits are judged"
     healthy = [
