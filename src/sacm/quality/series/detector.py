@@ -16,7 +16,7 @@ from sacm.quality.series.pieces import check_pieces, check_table
 from sacm.quality.series.season import find_season
 from sacm.quality.series.state import from_plain, to_plain
 
-_FIT_ROWS = 65_536
+_FIT_ROWS = 24_576
 _BLOCKS = 8
 _PARTNER_ROWS = 20_000
 _LOST = 0.6
