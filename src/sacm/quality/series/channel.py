@@ -30,6 +30,7 @@ class GrossModel:
         high: Highest value believed.
         floor: Value at which the channel is cut off below; minus infinity if it is not.
         ceiling: Value at which it is cut off above; infinity if it is not.
+        centre: Median of the channel.
         scale: Deviation of the channel.
         runs: Natural runs of equal values.
     """
@@ -39,6 +40,7 @@ class GrossModel:
     high: float
     floor: float
     ceiling: float
+    centre: float
     scale: float
     runs: RunModel
 
@@ -83,6 +85,13 @@ class ChannelModel:
             flags = np.where(good, found, flags)
         return flags
 
+    def flatten(self, values: Floats, good: Bools, start: int) -> Floats:
+        """One piece without season, around 0 and in deviations; interpolated where not good."""
+        assert self.gross is not None
+        assert self.local is not None
+        plain = fill_linear(self.local.noise.remove_season(values, start), good)
+        return (plain - self.gross.centre) / self.gross.scale
+
     def measure(self, values: Floats, good: Bools, start: int) -> tuple[Floats, Floats]:
         """One piece without season in deviations, and its residuals over their typical size."""
         assert self.gross is not None
@@ -120,7 +129,7 @@ def fit_gross(parts: list[Floats], sensitivity: float) -> GrossModel | str:
         known = [np.where((part <= floor) | (part >= ceiling), np.nan, part) for part in known]
         runs = fit_runs(known, scale, sensitivity)
     low, high = find_limits(values, sensitivity)
-    return GrossModel(codes, low, high, floor, ceiling, scale, runs)
+    return GrossModel(codes, low, high, floor, ceiling, float(np.median(values)), scale, runs)
 
 
 def fit_channel(
@@ -130,7 +139,7 @@ def fit_channel(
     gross: GrossModel,
     period: int,
     sensitivity: float,
-) -> ChannelModel | str:
+) -> tuple[ChannelModel, list[Bools]] | str:
     """Learn the rest of one channel, or say why it is impossible.
 
     Args:
@@ -140,9 +149,12 @@ def fit_channel(
         gross: What one look at the values tells.
         period: Rows of one cycle; 0 without a season.
         sensitivity: Above 1 flags more.
+
+    Returns:
+        The model and the healthy values of each piece, or the reason.
     """
     good = [one == 0 for one in flags]
-    local = fit_local(parts, good, starts, period, gross.scale, sensitivity)
+    local = fit_local(parts, good, starts, period, gross.scale, sensitivity, flat=gross.runs.flat)
     if local is None:
         return "too few values that vary; only gaps, codes, runs and limits are judged"
     healthy = [
@@ -150,4 +162,4 @@ def fit_channel(
         for part, ok, start in zip(parts, good, starts, strict=True)
     ]
     causal = fit_causal(parts, healthy, starts, local.noise, local.floor, sensitivity)
-    return ChannelModel(gross, local, causal)
+    return ChannelModel(gross, local, causal), healthy
