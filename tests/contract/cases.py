@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -85,6 +86,12 @@ def make(
     if prepare:
         model.prepare(windows(16, length=length, channels=channels, seed=99))
     return model
+
+
+@functools.cache
+def shared(case: Case) -> Backbone:
+    """One network of a case for all tests that leave its weights alone; set its mode before use."""
+    return make(case)
 
 
 def training_loss(model: Backbone, x: Tensor, stamps: Tensor | None = None) -> Tensor:

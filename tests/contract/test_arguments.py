@@ -8,14 +8,24 @@ import torch
 from sacm import backbones
 from sacm.errors import ArgumentError
 
-from .cases import CALENDAR, WITH_CALENDAR, Case, cases, every_case, every_forecaster, make, windows
+from .cases import (
+    CALENDAR,
+    WITH_CALENDAR,
+    Case,
+    cases,
+    every_case,
+    every_forecaster,
+    make,
+    shared,
+    windows,
+)
 
 
 @every_case
 @pytest.mark.parametrize("shape", [(2, 95, 3), (2, 96, 4), (96, 3), (2, 3, 96)])
 def test_wrong_window(case: Case, shape: tuple[int, ...]) -> None:
     with pytest.raises(ArgumentError, match=r"\[B, 96, 3\]"):
-        make(case)(torch.zeros(shape))
+        shared(case)(torch.zeros(shape))
 
 
 @every_forecaster
@@ -53,7 +63,7 @@ def test_wrong_rate(case: Case) -> None:
 @every_forecaster
 def test_stamps_without_tables(case: Case) -> None:
     with pytest.raises(ArgumentError, match="no calendar tables"):
-        make(case)(windows(2), torch.zeros(2, 96 + 24, 4))
+        shared(case)(windows(2), torch.zeros(2, 96 + 24, 4))
 
 
 @pytest.mark.parametrize(

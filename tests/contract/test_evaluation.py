@@ -19,6 +19,7 @@ from .cases import (
     every_forecaster,
     flatten,
     make,
+    shared,
     windows,
 )
 
@@ -32,7 +33,7 @@ CHANNEL_INDEPENDENT = [
 
 @every_case
 def test_a_window_alone_and_in_a_batch(case: Case) -> None:
-    model = make(case)
+    model = shared(case)
     x = windows(7)
     together = evaluate(model, x)
     for i in (0, 3, 6):
@@ -42,14 +43,14 @@ def test_a_window_alone_and_in_a_batch(case: Case) -> None:
 
 @every_case
 def test_evaluation_is_repeatable(case: Case) -> None:
-    model = make(case)
+    model = shared(case)
     x = windows(3)
     assert_close(evaluate(model, x), evaluate(model, x), tolerance=0.0)
 
 
 @every_case
 def test_input_is_left_alone(case: Case) -> None:
-    model = make(case)
+    model = shared(case)
     x = windows(3)
     before = x.clone()
     evaluate(model, x)
@@ -67,7 +68,7 @@ def test_state_dict_round_trip(case: Case) -> None:
 
 @every_case
 def test_deepcopy_is_independent(case: Case) -> None:
-    model = make(case)
+    model = shared(case)
     x = windows(3)
     before = evaluate(model, x)
     twin = copy.deepcopy(model)
@@ -111,7 +112,7 @@ def test_calendar_is_used_and_is_all_that_stamps_carry(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CHANNEL_INDEPENDENT, ids=str)
 def test_channels_do_not_mix(case: Case) -> None:
-    model = make(case).eval()
+    model = shared(case).eval()
     x = windows(2)
     changed = x.clone()
     changed[:, :, 1] += windows(2, seed=5)[:, :, 0]
@@ -131,12 +132,12 @@ NATIVE = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.compile
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # raised by the compiler
 @pytest.mark.filterwarnings("ignore:Torchinductor does not support:UserWarning")
 @every_case
 def test_compiled_output_is_the_same(case: Case) -> None:
-    model = make(case).eval()
+    model = shared(case).eval()
     x = windows(2)
     torch.compiler.reset()
     native = str(case) in NATIVE or "SACM_COMPILE_ALL" in os.environ
