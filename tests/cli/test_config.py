@@ -18,13 +18,9 @@ from .conftest import Command, Example
 def test_a_file_of_settings_trains_and_options_override_it(
     sacm: Command, example: Example, tmp_path: Path
 ) -> None:
-    lines = [
-        "task: forecasting",
-        f"data: {example.series}",
-        "backbone: iTransformer",
-        "size: small",
-    ]
-    lines += ["epochs: 1", "learning_rate: 2e-3", "input_len: 24", "horizon: 4", "strategy: raw"]
+    lines = ["task: forecasting", f"data: {example.series}", "backbone: iTransformer"]
+    lines += ["size: small", "epochs: 1", "learning_rate: 2e-3", "input_len: 24", "horizon: 4"]
+    lines += ["strategy: raw"]
     file = tmp_path / "run.yaml"
     file.write_text("\n".join(lines))
     outcome = sacm("train", "--config", str(file), "--seed", "7", "--json")

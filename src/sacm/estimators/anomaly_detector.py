@@ -15,7 +15,7 @@ from sacm.data.tables.gaps import Policy
 from sacm.errors import DataError
 from sacm.estimators.base import Estimator, check_share, warn_of
 from sacm.estimators.parameters import parameters_from_settings
-from sacm.estimators.rows import Rows, read_rows, row_scores, without_rows
+from sacm.estimators.rows import read_rows, row_scores, without_rows
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.vus import vus_pr
 from sacm.tasks import get_task
@@ -84,7 +84,7 @@ class AnomalyDetector(Estimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """A score for every row, `[T]`; higher is more anomalous."""
         self._check_fitted()
-        rows: Rows = read_rows(X, columns=self._columns, missing=self.missing)
+        rows = read_rows(X, columns=self._columns, missing=self.missing)
         warn_of(rows.notes)
         self._check_channels(rows.values.shape[1])
         return row_scores(

@@ -13,13 +13,13 @@ from torch import Tensor
 from sacm.backbones.registry import takes_calendar
 from sacm.data.datasets import ForecastingData, Segment
 from sacm.data.splits import Splits
+from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy
 from sacm.data.tables.timeline import Irregular
 from sacm.data.windows.split import SplitWindows, forecasting_windows
 from sacm.errors import DataError
 from sacm.estimators.ahead import Forecast, forecast_ahead
 from sacm.estimators.base import Estimator, check_share, warn_of
-from sacm.estimators.forms import Form
 from sacm.estimators.intervals import Interval, absolute_residuals, conformal_radius
 from sacm.estimators.parameters import parameters_from_settings
 from sacm.estimators.reading import Reading, read, read_history, tail

@@ -25,9 +25,11 @@ def full_grid(index: pd.DatetimeIndex, frequency: str | None) -> pd.DatetimeInde
     return None if tightest is None or len(tightest) > 2 * len(index) else tightest
 
 
-def is_even(stamps: pd.Series) -> bool:
-    """Whether dates, in any order, lie on a regular grid."""
+def is_even(stamps: pd.Series, groups: pd.Series | None = None) -> bool:
+    """Whether dates, in any order, lie on a regular grid; those of each group on one of its own."""
     import pandas as pd
 
+    if groups is not None:
+        return all(is_even(own) for _, own in stamps.groupby(groups.to_numpy(), sort=False))
     index = pd.DatetimeIndex(stamps.unique()).sort_values()
     return len(index) < 3 or pd.infer_freq(index) is not None or full_grid(index, None) is not None

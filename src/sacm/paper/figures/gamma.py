@@ -10,6 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sacm.display.figure_style import house_style
+from sacm.display.palette import SERIES
 from sacm.paper.figures.error_against_noise import AVERAGED
 from sacm.paper.figures.panels import MARKERS, footnote, sheet
 from sacm.paper.figures.run_folders import (
@@ -20,8 +22,6 @@ from sacm.paper.figures.run_folders import (
     titles,
     unsuitable,
 )
-from sacm.reports.figure_style import house_style
-from sacm.reports.palette import SERIES
 from sacm.strategies.adaptive import SACM
 from sacm.strategies.registry import canonical
 from sacm.training.run import Run

@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from sacm.display.figure_style import house_style
+from sacm.display.palette import INK, MUTED, colours
 from sacm.paper.figures.panels import DASHES, footnote, sheet
 from sacm.paper.figures.run_folders import alike, finished_runs, noise_level, title, unsuitable
 from sacm.reports.figure_data import ForecastExample, forecast_examples
-from sacm.reports.figure_style import house_style
-from sacm.reports.palette import INK, MUTED, colours
 from sacm.training.run import Run
 
 STRATEGIES = tuple(DASHES)

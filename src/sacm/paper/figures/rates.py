@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sacm.core.config import SACMConfig
+from sacm.display.figure_style import house_style
+from sacm.display.palette import INK, KEPT
 from sacm.paper.figures.panels import footnote, sheet
 from sacm.paper.figures.run_folders import alike, finished_runs, titles, unsuitable
 from sacm.reports.figure_data import rate_sample
-from sacm.reports.figure_style import house_style
-from sacm.reports.palette import INK, KEPT
 from sacm.training.run import Run
 
 PANELS, COLUMNS, BINS = 9, 3, 30

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sacm.reports.latex import escape
+from sacm.display.latex import escape
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from sacm.reports.palette import GRID, INK, MUTED
+from sacm.display.palette import GRID, INK, MUTED
 
 WIDTH = 4.0  # inches
 

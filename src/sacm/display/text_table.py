@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from sacm.display.latex import escape as in_latex
 from sacm.errors import ArgumentError
-from sacm.reports.latex import escape as in_latex
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -27,7 +27,7 @@ class TableRow:
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """Headings and rows of text; the first `text_columns` columns are words, the rest numbers."""
 
     headings: tuple[str, ...]
@@ -42,16 +42,16 @@ class Table:
                     f"row {number} has {len(row.cells)} cells for {len(self.headings)} headings."
                 )
 
-    def only(self, headings: Sequence[str]) -> Table:
+    def only(self, headings: Sequence[str]) -> TextTable:
         """The same table with some of its columns."""
         kept = [self.headings.index(heading) for heading in headings]
         rows = [
             TableRow(tuple(row.cells[i] for i in kept), row.group, row.quiet) for row in self.rows
         ]
         words = sum(i < self.text_columns for i in kept)
-        return Table(tuple(headings), tuple(rows), self.caption, words)
+        return TextTable(tuple(headings), tuple(rows), self.caption, words)
 
-    def pieces(self, lines: int) -> list[Table]:
+    def pieces(self, lines: int) -> list[TextTable]:
         """The same table as several of at most `lines` rows each."""
         return [
             replace(self, rows=self.rows[start : start + lines])

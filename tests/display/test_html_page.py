@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import re
 
-from sacm.reports.figure_style import canvas, house_style
-from sacm.reports.html_page import Section, code_block, figure, inline_svg, page, paragraph
-from sacm.reports.palette import INK, SERIES, colours, variables
+from sacm.display.figure_style import canvas, house_style
+from sacm.display.html_page import Section, code_block, figure, inline_svg, page, paragraph
+from sacm.display.palette import INK, SERIES, colours, variables
 from tests.reports.reading import Page
 
 

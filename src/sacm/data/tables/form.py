@@ -1,4 +1,4 @@
-"""How the user's data looked, so that forecasts can look the same."""
+"""The form in which data came in, so that results can be given back in the same form."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import torch
 
-from sacm.data.own.panel import ID_COLUMN
-
 if TYPE_CHECKING:
     import pandas as pd
 
 Kind = Literal["array", "tensor", "series", "pandas", "polars"]
+ID_COLUMN = "unique_id"
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,17 @@ class Form:
         times: np.ndarray | None,
         rows: int,
     ) -> Any:
-        """Forecasts `[S, H, C]` as an object like the one the data came in.
+        """Give forecasts back as an object like the one the data came in.
 
-        `times` `[S, H]` are the future timestamps; `rows` is the number of rows before them.
+        Args:
+            values: Forecasts `[S, H, C]`.
+            series: Names of the S series.
+            columns: Names of the C channels.
+            times: Future timestamps `[S, H]`, None for data without dates.
+            rows: Number of rows before the forecasts; counts on where rows have no time.
+
+        Returns:
+            An array, a tensor, or a pandas or polars frame or series.
         """
         if self.kind in ("array", "tensor"):
             array = values[0, :, 0] if self.flat else values[0]

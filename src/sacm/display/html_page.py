@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from sacm.reports.palette import apply_theme, variables
+from sacm.display.palette import apply_theme, variables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

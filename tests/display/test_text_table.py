@@ -5,11 +5,11 @@ import io
 import pytest
 from rich.console import Console
 
+from sacm.display.text_table import TableRow, TextTable
 from sacm.errors import ArgumentError
-from sacm.reports.tables import Table, TableRow
 from tests.reports.reading import Page
 
-TABLE = Table(
+TABLE = TextTable(
     ("name", "a|b", "value"),
     (TableRow(("<x>", "[red]", "1")), TableRow(("y", "", "2"), group=True, quiet=True)),
     "Two rows",
@@ -35,7 +35,7 @@ def test_markdown_is_a_pipe_table():
 
 
 def test_markdown_keeps_a_row_on_its_line():
-    assert Table(("a",), (TableRow(("x\r\ny",)),)).markdown().splitlines()[-1] == "| x y |"
+    assert TextTable(("a",), (TableRow(("x\r\ny",)),)).markdown().splitlines()[-1] == "| x y |"
 
 
 def test_latex_is_a_table_environment():
@@ -63,7 +63,7 @@ def test_pieces_hold_all_rows_in_order():
     pieces = TABLE.pieces(1)
     assert [piece.rows for piece in pieces] == [TABLE.rows[:1], TABLE.rows[1:]]
     assert [piece.headings for piece in pieces] == [TABLE.headings] * 2
-    assert len(Table(("a",), ()).pieces(5)) == 1
+    assert len(TextTable(("a",), ()).pieces(5)) == 1
 
 
 def test_terminal_shows_markup_as_it_is():
@@ -82,4 +82,4 @@ def test_some_columns_in_another_order():
 
 def test_rows_must_fit():
     with pytest.raises(ArgumentError, match="row 1 has 2 cells for 1 headings"):
-        Table(("a",), (TableRow(("1", "2")),))
+        TextTable(("a",), (TableRow(("1", "2")),))
