@@ -39,6 +39,7 @@ reports: core data display errors experiments files inject metrics published set
     tasks training
 cli: __init__ backbones data errors estimators experiments files metrics quality reports
     settings strategies tasks training types
+faults: errors
 integrations: core errors inject
 theory: errors
 paper: cli core data display errors experiments files metrics published registry reports
