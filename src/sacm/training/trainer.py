@@ -223,6 +223,10 @@ class Training:
         if type(self.model).auxiliary_loss is not Backbone.auxiliary_loss:
             loss = loss + self.model.auxiliary_loss()
         self.fabric.backward(loss)
+        if self.settings.gradient_clip:
+            self.fabric.clip_gradients(
+                self.wrapped, self.wrapped_optimizer, max_norm=self.settings.gradient_clip
+            )
         self.wrapped_optimizer.step()
         return loss.detach()
 
