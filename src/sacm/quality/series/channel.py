@@ -13,6 +13,7 @@ from sacm.quality.series.clipping import find_clipping
 from sacm.quality.series.codes import find_codes, match_codes
 from sacm.quality.series.limits import find_limits, robust_scale
 from sacm.quality.series.local import LocalModel, find_local, fit_local
+from sacm.quality.series.lulls import LullModel, find_lulls, fit_lulls
 from sacm.quality.series.residuals import neighbour_residual
 from sacm.quality.series.runs import RunModel, find_stuck, find_stuck_so_far, fit_runs
 
@@ -63,6 +64,7 @@ class ChannelModel:
     """What is learnt of one channel; None where there was too little to learn from."""
 
     gross: GrossModel | None = None
+    lulls: LullModel | None = None
     local: LocalModel | None = None
     causal: CausalModel | None = None
 
@@ -71,6 +73,8 @@ class ChannelModel:
         if self.gross is None:
             return np.where(np.isfinite(values), 0, MISSING).astype(np.uint8)
         flags = self.gross.find(values, causal=causal)
+        if self.lulls is not None and not causal:
+            flags[find_lulls(values, flags == 0, self.lulls)] = STUCK
         good = flags == 0
         if causal:
             if self.causal is not None:
@@ -154,6 +158,10 @@ def fit_channel(
         The model and the healthy values of each piece, or the reason.
     """
     good = [one == 0 for one in flags]
+    lulls = None
+    if not gross.runs.rests and not gross.runs.stepwise:
+        lulls = fit_lulls(parts, good, sensitivity)
+        good = [ok & ~find_lulls(part, ok, lulls) for part, ok in zip(parts, good, strict=True)]
     local = fit_local(parts, good, starts, period, gross.scale, sensitivity, flat=gross.runs.flat)
     if local is None:
         return "too few values that vary; only gaps, codes, runs and limits are judged"
@@ -162,4 +170,4 @@ def fit_channel(
         for part, ok, start in zip(parts, good, starts, strict=True)
     ]
     causal = fit_causal(parts, healthy, starts, local.noise, local.floor, sensitivity)
-    return ChannelModel(gross, local, causal), healthy
+    return ChannelModel(gross, lulls, local, causal), healthy

@@ -25,8 +25,8 @@ class RunModel:
         stepwise: Whether long runs are common, so that a stuck run must also begin or end in a
             jump.
         jump: Size from which such a jump counts.
-        flat: Whether most rows lie in runs of four and more, so that levels that come and go
-            are natural.
+        flat: Whether runs are long by nature or most rows lie in runs of four and more, so
+            that levels that come and go are natural.
         same: Difference up to which two values are equal.
     """
 
@@ -98,7 +98,7 @@ def fit_runs(parts: list[Floats], scale: float, sensitivity: float = 1.0) -> Run
         longest=max(_SHORTEST, round(2 * end / sensitivity)),
         stepwise=stepwise,
         jump=max(2 * float(large_step), 0.3 * scale) / sensitivity,
-        flat=bool(lengths[lengths >= _LEVEL].sum() > 0.5 * rows),
+        flat=bool(end > 6 or lengths[lengths >= _LEVEL].sum() > 0.5 * rows),
         same=same,
     )
 
