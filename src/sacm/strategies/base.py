@@ -69,6 +69,10 @@ class Strategy:
         """
         return Prepared(data, self)
 
+    def apply(self, data: Any) -> Any:
+        """Change a data set to evaluate on or predict from, by what `prepare` has learnt."""
+        return data
+
     def inputs(self, x: Tensor) -> Tensor:
         """What the model sees instead of windows `[B, L, C]`, in evaluation and prediction."""
         return x

@@ -80,6 +80,15 @@ class FittedGuard(GuardStrategy):
     guard: Guard | None = None
     module: WindowGuard | None = None
 
+    def apply(self, data: Any) -> Any:
+        """Cases repaired one by one; series are repaired window by window, telemetry never."""
+        from sacm.data.datasets import ClassificationData
+        from sacm.quality.prepare import repair_for_training
+
+        if self.guard is None or not isinstance(data, ClassificationData):
+            return data
+        return repair_for_training(data, self.guard).data
+
     def inputs(self, x: Tensor) -> Tensor:
         """Windows `[B, L, C]` with what is broken in them repaired."""
         if self.module is None:

@@ -83,6 +83,12 @@ class Combined(Strategy):
             notes += said
         return Prepared(data, Combined(parts), tuple(notes))
 
+    def apply(self, data: Any) -> Any:
+        """Apply each in turn."""
+        for part in self.parts:
+            data = part.apply(data)
+        return data
+
     def inputs(self, x: Tensor) -> Tensor:
         """Apply each in turn."""
         for part in self.parts:

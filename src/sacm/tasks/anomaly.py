@@ -67,7 +67,7 @@ class Anomaly(Task[AnomalyData]):
         )
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        loss: Tensor = model.training_loss(strategy.inputs(batch.x))
+        loss: Tensor = model.training_loss(strategy.training_inputs(batch.x))
         return loss
 
     def validate(

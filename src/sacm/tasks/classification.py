@@ -67,7 +67,7 @@ class Classification(Task[ClassificationData]):
         )
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        logits: Tensor = model(strategy.inputs(batch.x))
+        logits: Tensor = model(strategy.training_inputs(batch.x))
         return F.cross_entropy(logits, batch.y)
 
     def validate(
