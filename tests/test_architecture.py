@@ -33,8 +33,11 @@ ALLOWED: dict[str, set[str]] = {
     "training": {
         *("backbones", "data", "errors", "files", "inject", "settings", "strategies", "tasks"),
     },
+    "inference": {
+        *("backbones", "data", "errors", "files", "settings", "strategies", "tasks", "training"),
+    },
     "estimators": {
-        *("backbones", "data", "errors", "files", "metrics", "settings", "strategies", "tasks"),
+        *("backbones", "data", "errors", "files", "inference", "metrics", "settings", "tasks"),
         *("training", "types"),
     },
     "experiments": {
@@ -46,7 +49,7 @@ ALLOWED: dict[str, set[str]] = {
         *("published", "settings", "strategies", "tasks", "training"),
     },
     "cli": {
-        *("__init__", "backbones", "data", "errors", "estimators", "experiments", "files"),
+        *("__init__", "backbones", "data", "errors", "experiments", "files", "inference"),
         *("reports", "settings", "tasks", "training", "types"),
     },
     "paper": {

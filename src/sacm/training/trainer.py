@@ -32,7 +32,6 @@ from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
-from sacm.training.data_record import DataRecord
 from sacm.training.environment import environment
 from sacm.training.epoch_statistics import Observed
 from sacm.training.hardware import Hardware, make_fabric
@@ -65,7 +64,6 @@ def train(
     fabric.launch()
     if fabric.is_global_zero:
         write_json(run.folder / "config.json", resolved.model_dump())
-        write_json(run.folder / "data.json", DataRecord.of(data).to_dict())
         write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
     try:
         Training(run, resolved, task, data, fabric, show=hardware.show_progress).run()
@@ -104,6 +102,7 @@ class Training:
     ) -> None:
         self.folder, self.settings, self.task, self.data = run.folder, settings, task, data
         self.fabric, self.show = fabric, show
+        self.shape = task.shape(settings, data)
         self.windows: SplitWindows[Any] = task.windows(settings, data)
         self.train_batches = self._train_batches(settings.batch_size)
         self.val_batches = WindowBatches(self.windows.val, EVALUATION_BATCH)
@@ -135,7 +134,7 @@ class Training:
     def _build(self) -> None:
         """Model, strategy and optimizer, in the order that pairing needs."""
         seed_epoch(self.settings.seed)
-        model: Backbone = self.task.build(self.settings, self.data).to(self.fabric.device)
+        model: Backbone = self.task.build(self.settings, self.shape).to(self.fabric.device)
         if type(model).prepare is not Backbone.prepare:
             everything = torch.arange(len(self.windows.train))
             model.prepare(self.windows.train.batch(everything).x.to(self.fabric.device))
@@ -164,6 +163,8 @@ class Training:
     def run(self) -> None:
         """Train to the end, test, and leave a finished run folder."""
         self._resume()
+        if self.fabric.is_global_zero:
+            write_json(self.folder / "model.json", self.shape.to_dict())
         settings, progress = self.settings, self.progress
         steps = self.passes * len(self.train_batches)
         bar = TrainingProgress(
