@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from sacm.inject.layout import SiteLayout as SiteLayout
     from sacm.inject.modulator import CapacityModulator as CapacityModulator
     from sacm.inject.sites import Site as Site
+    from sacm.quality.guard import Guard as Guard
+    from sacm.quality.inspect import inspect as inspect
     from sacm.quality.protect import protect as protect
     from sacm.quality.protect import unprotect as unprotect
 
@@ -53,6 +55,7 @@ _LAZY = {
     "CapacityModulator": "sacm.inject.modulator",
     "Classifier": "sacm.estimators",
     "Forecaster": "sacm.estimators",
+    "Guard": "sacm.quality.guard",
     "RateMapper": "sacm.core.mapper",
     "SACMConfig": "sacm.core.config",
     "ScorerOutput": "sacm.core.scorer",
@@ -64,6 +67,7 @@ _LAZY = {
     "backbones": "sacm.backbones",
     "data": "sacm.data",
     "detach": "sacm.inject.attach",
+    "inspect": "sacm.quality.inspect",
     "protect": "sacm.quality.protect",
     "score_windows": "sacm.core.score_windows",
     "strip_state_dict": "sacm.inject.attach",

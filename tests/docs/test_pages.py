@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 
-from sacm.backbones import registry
 from sacm.cli.main import app, main
+from sacm.registry import temporary_entries
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -69,7 +69,11 @@ def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 def test_page_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SACM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(registry, "_ENTRIES", dict(registry._ENTRIES))  # a page may register
+    with temporary_entries():  # a page may register things
+        work_through(page, monkeypatch)
+
+
+def work_through(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page):
         if block.kind == "python":

@@ -314,3 +314,17 @@ def test_tensorboard_gets_the_history(tmp_path: Path) -> None:
         hardware=Hardware(show_progress=False, loggers=["tensorboard"]),
     )
     assert list(run.folder.rglob("events.out.tfevents*"))
+
+
+def test_gradients_are_clipped_on_request(tmp_path: Path) -> None:
+    task, data = get_task("forecasting"), make_data("forecasting")
+    norms = []
+    for limit in (0.0, 1e-3):
+        settings = task.resolve(make_settings("forecasting", gradient_clip=limit), data)
+        fabric = Fabric(accelerator="cpu", devices=1)
+        training = Training(Run(tmp_path), settings, task, data, fabric, show=False)
+        training.step(next(iter(training.train_batches)))
+        gradients = [p.grad for p in training.model.parameters() if p.grad is not None]
+        norms.append(float(torch.linalg.vector_norm(torch.stack([g.norm() for g in gradients]))))
+    assert norms[0] > 1e-2
+    assert norms[1] == pytest.approx(1e-3, rel=1e-3)

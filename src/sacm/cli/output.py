@@ -11,6 +11,8 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from sacm.types import TaskName
+
 DIGITS = "%.7g"  # what float32 holds
 
 ANOMALY_ROWS = (
@@ -70,7 +72,8 @@ def forecasting_table(metrics: Mapping[str, Any]) -> Table:
         (name.upper(), report["scaled"][name], report["raw"][name])
         for name in ("mae", "mse", "rmse")
     ]
-    return make_table(("error", "z-scored", "raw units"), rows)
+    extra = [(label, value, None) for label, value in registered_values(metrics, "forecasting")]
+    return make_table(("error", "z-scored", "raw units"), [*rows, *extra])
 
 
 def classification_table(metrics: Mapping[str, Any]) -> Table:
@@ -86,7 +89,18 @@ def anomaly_table(metrics: Mapping[str, Any]) -> Table:
         (name, *(None if key is None else row[key] for key in keys)) for name, *keys in ANOMALY_ROWS
     ]
     rows += [(f"{name}, no threshold", None, None, row[key]) for name, key in RANKINGS]
+    rows += [(label, None, None, value) for label, value in registered_values(metrics, "anomaly")]
     return make_table(("measure", "precision", "recall", "F1 or area"), rows)
+
+
+def registered_values(metrics: Mapping[str, Any], task: TaskName) -> list[tuple[str, Any]]:
+    """Label and value of the metrics that plug-ins have added to a run's row."""
+    from sacm.metrics.catalogue import registered_metrics
+
+    row = metrics["test"]
+    return [
+        (known.label, row[known.name]) for known in registered_metrics(task) if known.name in row
+    ]
 
 
 def make_table(

@@ -37,7 +37,13 @@ def absolute_residuals(model: Backbone, windows: ForecastWindows, strategy: Stra
     with evaluating(model) as device:
         for start in range(0, len(chosen), EVALUATION_BATCH):
             batch = to_device(windows.batch(chosen[start : start + EVALUATION_BATCH]), device)
-            residuals = (batch.y - forecast(model, batch, strategy)).abs().float().cpu().numpy()
+            residuals = (
+                (batch.y - forecast(model, batch, strategy.inputs(batch.x)))
+                .abs()
+                .float()
+                .cpu()
+                .numpy()
+            )
             if batch.observed is not None:
                 residuals[~batch.observed.cpu().numpy()] = np.nan
             parts.append(residuals)

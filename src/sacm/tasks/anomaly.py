@@ -19,6 +19,7 @@ from sacm.data.windows.windows import TelemetryWindows
 from sacm.errors import SACMError
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.pointwise import quantile_threshold
+from sacm.metrics.registered import compute_anomaly_metrics
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, to_device
@@ -66,7 +67,7 @@ class Anomaly(Task[AnomalyData]):
         )
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        loss: Tensor = model.training_loss(strategy.inputs(batch.x))
+        loss: Tensor = model.training_loss(strategy.training_inputs(batch.x))
         return loss
 
     def validate(
@@ -99,7 +100,8 @@ class Anomaly(Task[AnomalyData]):
         report = evaluate_scores(
             scores, data.labels, threshold, segments=segments, seed=settings.seed
         )
-        return Result(report.row(), report.to_dict(), len(windows.test))
+        row = {**report.row(), **compute_anomaly_metrics(scores, data.labels, threshold)}
+        return Result(row, report.to_dict(), len(windows.test))
 
 
 def fit_threshold(

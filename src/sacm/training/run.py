@@ -91,7 +91,7 @@ class Run:
     @property
     def strategy(self) -> Strategy:
         """The strategy of its settings."""
-        return parse(self.settings.strategy)
+        return parse(self.settings.strategy).load(self.folder)
 
     @cached_property
     def scaler(self) -> ChannelScaler:

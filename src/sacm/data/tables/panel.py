@@ -123,7 +123,9 @@ def one_series(
         times=line.timestamps,
         frequency=line.frequency,
         order=line.rows,
-        form=Form(source.kind, time=TIME_COLUMN, zone=times.zone, local=times.local),
+        form=Form(
+            source.kind, time=TIME_COLUMN, zone=times.zone, local=times.local, style=times.style
+        ),
         notes=tuple(note for note in notes if note),
     )
 
@@ -140,6 +142,7 @@ def panel_form(
         time=TIME_COLUMN,
         zone=times.zone,
         local=times.local,
+        style=times.style,
         counters=counters_of({name: times.take(rows) for name, rows in groups}),
         id_type=str(ids.dtype) if pd.api.types.is_numeric_dtype(ids) else None,
     )

@@ -213,6 +213,7 @@ def form_of(loaded: Source, timed: TimedFrame, times: Times | None) -> Form:
         indexed=timed.indexed,
         zone=times.zone,
         local=times.local,
+        style=times.style,
         counters=counters_of({"": times}),
     )
 

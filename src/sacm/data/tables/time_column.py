@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from sacm.data.tables.columns import check_present
-from sacm.data.tables.dates import quiet_dates
+from sacm.data.tables.date_text import looks_dated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,8 +68,7 @@ def time_column(frame: pd.DataFrame) -> str | None:
         return str(frame.columns[0])
     if pd.api.types.is_numeric_dtype(first) or not len(first.dropna()):
         return None
-    looks_dated = quiet_dates(first.dropna().iloc[:1]).notna().all()
-    return str(frame.columns[0]) if looks_dated else None
+    return str(frame.columns[0]) if looks_dated(str(first.dropna().iloc[0])) else None
 
 
 def time_index(frame: pd.DataFrame) -> pd.Series | None:
@@ -80,9 +79,7 @@ def time_index(frame: pd.DataFrame) -> pd.Series | None:
     if isinstance(index, pd.PeriodIndex):
         index = index.to_timestamp()
     elif index.inferred_type == "string":
-        first = pd.Series([str(index[0])])
-        dated = first.str.contains("[-/.:]").all() and quiet_dates(first).notna().all()
-        if not dated or time_column(frame) is not None:
+        if not looks_dated(str(index[0])) or time_column(frame) is not None:
             return None
     elif not isinstance(index, pd.DatetimeIndex):
         return None
