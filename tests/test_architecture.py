@@ -38,13 +38,13 @@ experiments: data errors files metrics published registry settings strategies ta
 inference: backbones data errors files settings strategies tasks training
 reports: core data display errors experiments files inject metrics published settings strategies
     tasks training
-cli: __init__ backbones data errors experiments files inference metrics quality reports settings
+cli: __init__ backbones data errors experiments files inference quality reports settings
     strategies tasks training types
 estimators: backbones data errors files inference metrics settings tasks training types
 integrations: core errors inject
 theory: errors
 paper: cli core data display errors experiments files metrics published registry reports
-    strategies theory training types
+    strategies tasks theory training types
 testing: backbones core errors inject strategies types
 """
 ALLOWED: dict[str, set[str]] = {

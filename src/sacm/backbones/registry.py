@@ -141,9 +141,9 @@ def build(
     found = entry(name, task)
     config = configure(found, size=size, overrides=overrides)
     sizes: dict[str, Any] = {"input_len": input_len, "channels": channels}
-    needed = {"forecasting": ("horizon", horizon), "classification": ("classes", classes)}
-    if task in needed:
-        key, value = needed[task]
+    key = found.model.output_size
+    if key is not None:
+        value = {"horizon": horizon, "classes": classes}[key]
         if value is None:
             raise ArgumentError(f"{found.name} for {task} needs {key}=…")
         sizes[key] = value
@@ -182,11 +182,7 @@ class Description:
 def describe(name: str, task: TaskName, *, size: Size = "paper") -> Description:
     """Describe a backbone at L = 96 (100 for anomaly), C = 7, H = 96, 5 classes."""
     found = entry(name, task)
-    shape: dict[str, Any] = {
-        "forecasting": {"input_len": 96, "horizon": 96},
-        "classification": {"input_len": 96, "classes": 5},
-        "anomaly": {"input_len": 100},
-    }[task]
+    shape: dict[str, Any] = found.model.example_sizes
     with torch.random.fork_rng(devices=[]):  # asking changes nobody's random numbers
         model = build(name, task, channels=7, size=size, **shape)
     return Description(

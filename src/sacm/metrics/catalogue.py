@@ -149,13 +149,6 @@ for _metric in _OWN:
 # What describes the random scores and not the model.
 _REFERENCES = frozenset(m.random for m in _OWN if m.random) | {"f1_pa_random_std"}
 
-# What a sentence or a small figure shows; a point-adjusted number is never among them alone.
-_LEADING = {
-    "forecasting": ("mse", "mae"),
-    "classification": ("accuracy", "macro_f1"),
-    "anomaly": ("f1_pa", "f1", "vus_pr", "f1_affiliation"),
-}
-
 
 def metric(name: str) -> Metric:
     """Give what is known about one entry of a run's row.
@@ -175,8 +168,3 @@ def order_metrics(names: set[str]) -> list[str]:
     for name in sorted(names - _REFERENCES):
         metric(name)
     return [name for name in METRICS.names() if name in names]
-
-
-def leading(task: str) -> tuple[str, ...]:
-    """The metrics that speak for a task, the most important first."""
-    return _LEADING[task]

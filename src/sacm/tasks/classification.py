@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,10 @@ class Classification(Task[ClassificationData]):
             **registered.compute(),
         }
         return Result(row, report.to_dict(), report.samples)
+
+    def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
+        rows = [(name.replace("_", " "), value) for name, value in metrics["test"].items()]
+        return ("measure", "value"), list(rows)
 
 
 def _quality(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from sacm.tasks.base import (
     Result,
     Task,
     evaluating,
+    registered_values,
     scaler_of,
     to_device,
 )
@@ -147,6 +149,15 @@ class Forecasting(Task[ForecastingData]):
             **registered.compute(),
         }
         return Result(row, report.to_dict(), report.windows)
+
+    def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
+        report = metrics["report"]
+        rows: list[Sequence[Any]] = [
+            (name.upper(), report["scaled"][name], report["raw"][name])
+            for name in ("mae", "mse", "rmse")
+        ]
+        extra = [(label, value, None) for label, value in registered_values(metrics, self.name)]
+        return ("error", "z-scored", "raw units"), [*rows, *extra]
 
 
 def is_benchmark(name: str) -> bool:

@@ -18,7 +18,7 @@ from sacm.data.benchmarks.catalogue import entries as all_entries
 from sacm.data.benchmarks.fetch import fetch
 from sacm.data.benchmarks.from_arrays import build_dataset
 from sacm.data.benchmarks.sources import Found, locate, read_compact
-from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, ForecastingData
+from sacm.data.datasets import DATASETS, AnyData, ForecastingData
 from sacm.data.own.cases import classification_data
 from sacm.data.own.series import forecasting_data
 from sacm.data.own.telemetry import anomaly_data
@@ -26,11 +26,6 @@ from sacm.data.synthetic.synth12 import NAME, synth12
 from sacm.errors import ArgumentError, DataError
 from sacm.types import TaskName
 
-KINDS: dict[TaskName, type[AnyData]] = {
-    "forecasting": ForecastingData,
-    "classification": ClassificationData,
-    "anomaly": AnomalyData,
-}
 READERS: dict[TaskName, Callable[[Path], AnyData]] = {
     "forecasting": forecasting_data,
     "classification": classification_data,
@@ -87,7 +82,7 @@ def load(
 def load_registered(entry: LoaderEntry) -> AnyData:
     """Call the function of a registered data set and check what it gives."""
     data = entry.loader()
-    wanted = KINDS[entry.task]
+    wanted = DATASETS[entry.task]
     if not isinstance(data, wanted):
         raise DataError(
             f"the loader of {entry.name} must return {wanted.__name__}, got {type(data).__name__}."
@@ -149,7 +144,6 @@ def resolve(source: str | Path, *, task: TaskName) -> AnyData:
     if names_file(source):
         return READERS[task](Path(source))
     data = load(str(source))
-    own = next(name for name, kind in KINDS.items() if isinstance(data, kind))
-    if own != task:
-        raise ArgumentError(f"{data.name} is a data set for {own}, not for {task}.")
+    if data.task != task:
+        raise ArgumentError(f"{data.name} is a data set for {data.task}, not for {task}.")
     return data
