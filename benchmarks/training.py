@@ -12,7 +12,7 @@ from lightning.fabric import Fabric
 
 from benchmarks.timing import interleave, ratio
 from sacm.data import synth12
-from sacm.tasks import RunSettings, get_task
+from sacm.tasks import get_task, make_settings
 from sacm.training import Run
 from sacm.training.optimizer import make_optimizer
 from sacm.training.progress import TrainingProgress
@@ -25,7 +25,7 @@ STEPS = 60
 def _training(backbone: str, folder: Path) -> Training:
     task = get_task("forecasting")
     data = synth12(0.5)
-    settings = RunSettings.make(
+    settings = make_settings(
         task="forecasting",
         data="Synth-12@0.5",
         backbone=backbone,
@@ -33,7 +33,7 @@ def _training(backbone: str, folder: Path) -> Training:
         stride=20_000 // (32 * STEPS),
         epochs=1,
     )
-    settings = task.complete(settings, data)
+    settings = task.resolve(settings, data)
     fabric = Fabric(accelerator="cpu", devices=1)
     return Training(Run(folder), settings, task, data, fabric, show=False)
 

@@ -1,7 +1,7 @@
-"""Sample-adaptive capacity modulation for deep time-series models.
+"""Deep time-series models that stay robust when the data are not.
 
-The core (`attach`, scoring) needs torch and NumPy; backbones, data and estimators need the `train`
-extra. Everything loads on first use, so that `sacm --help` need not wait for torch.
+The core (`attach`, scoring, `protect`) needs torch and NumPy; backbones, data and estimators need
+the `train` extra. Everything loads on first use, so that `sacm --help` need not wait for torch.
 """
 
 from __future__ import annotations
@@ -12,25 +12,50 @@ from typing import TYPE_CHECKING, Any
 from sacm.errors import ArgumentError, DataError, LayoutError, SACMError, SACMWarning
 
 if TYPE_CHECKING:
-    from sacm import backbones, data, theory
-    from sacm.core.config import SACMConfig
-    from sacm.core.mapper import RateMapper
-    from sacm.core.masking import adaptive_dropout
-    from sacm.core.score_windows import score_windows
-    from sacm.core.scorer import ScorerOutput, SpectralScorer
-    from sacm.estimators import AnomalyDetector, Classifier, Forecaster
-    from sacm.inject.attach import attach, detach, strip_state_dict
-    from sacm.inject.layout import SiteLayout
-    from sacm.inject.modulator import CapacityModulator
-    from sacm.inject.sites import Site
+    from sacm import backbones as backbones
+    from sacm import data as data
+    from sacm import theory as theory
+    from sacm.core.config import SACMConfig as SACMConfig
+    from sacm.core.mapper import RateMapper as RateMapper
+    from sacm.core.masking import adaptive_dropout as adaptive_dropout
+    from sacm.core.score_windows import score_windows as score_windows
+    from sacm.core.scorer import ScorerOutput as ScorerOutput
+    from sacm.core.scorer import SpectralScorer as SpectralScorer
+    from sacm.estimators import (
+        AnomalyDetector as AnomalyDetector,
+    )
+    from sacm.estimators import (
+        Classifier as Classifier,
+    )
+    from sacm.estimators import (
+        Forecaster as Forecaster,
+    )
+    from sacm.inject.attach import (
+        attach as attach,
+    )
+    from sacm.inject.attach import (
+        detach as detach,
+    )
+    from sacm.inject.attach import (
+        strip_state_dict as strip_state_dict,
+    )
+    from sacm.inject.layout import SiteLayout as SiteLayout
+    from sacm.inject.modulator import CapacityModulator as CapacityModulator
+    from sacm.inject.sites import Site as Site
+    from sacm.quality.guard import Guard as Guard
+    from sacm.quality.inspect import inspect as inspect
+    from sacm.quality.protect import protect as protect
+    from sacm.quality.protect import unprotect as unprotect
 
 __version__ = "0.1.0"
 
+# Where each public name is; type checkers see the imports above.
 _LAZY = {
     "AnomalyDetector": "sacm.estimators",
     "CapacityModulator": "sacm.inject.modulator",
     "Classifier": "sacm.estimators",
     "Forecaster": "sacm.estimators",
+    "Guard": "sacm.quality.guard",
     "RateMapper": "sacm.core.mapper",
     "SACMConfig": "sacm.core.config",
     "ScorerOutput": "sacm.core.scorer",
@@ -42,36 +67,16 @@ _LAZY = {
     "backbones": "sacm.backbones",
     "data": "sacm.data",
     "detach": "sacm.inject.attach",
+    "inspect": "sacm.quality.inspect",
+    "protect": "sacm.quality.protect",
     "score_windows": "sacm.core.score_windows",
     "strip_state_dict": "sacm.inject.attach",
     "theory": "sacm.theory",
+    "unprotect": "sacm.quality.protect",
 }
 
-__all__ = [
-    "AnomalyDetector",
-    "ArgumentError",
-    "CapacityModulator",
-    "Classifier",
-    "DataError",
-    "Forecaster",
-    "LayoutError",
-    "RateMapper",
-    "SACMConfig",
-    "SACMError",
-    "SACMWarning",
-    "ScorerOutput",
-    "Site",
-    "SiteLayout",
-    "SpectralScorer",
-    "adaptive_dropout",
-    "attach",
-    "backbones",
-    "data",
-    "detach",
-    "score_windows",
-    "strip_state_dict",
-    "theory",
-]
+__all__ = ["ArgumentError", "DataError", "LayoutError", "SACMError", "SACMWarning"]
+__all__ += list(_LAZY)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from sacm.cli.main import main
-from sacm.tasks.settings import RunSettings
+from sacm.tasks import make_settings
 from sacm.training import Hardware, Run, train
 
 
@@ -102,7 +102,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
     series, cases, telemetry = write_data(folder)
 
     def trained(task: str, data: Path) -> Path:
-        settings = RunSettings.make(
+        settings = make_settings(
             task=task,
             data=str(data),
             backbone="iTransformer",

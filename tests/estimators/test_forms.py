@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 import torch
 
+from sacm.data.tables.form import Form
 from sacm.estimators.ahead import future_times
-from sacm.estimators.forms import Form
 from sacm.estimators.reading import Reading, read, series_of
 
 HORIZON = 3

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sacm.files import write_csv, write_json
-from sacm.tasks.settings import RunSettings
+from sacm.tasks import make_settings
 from sacm.training.run import Run
 
 
@@ -29,7 +29,7 @@ def write_run(
     lengths = {"input_len": 24, "horizon": 24} if task == "forecasting" else {"input_len": 24}
     select = {"forecasting": "mse", "classification": "accuracy", "anomaly": "loss"}[task]
     asked = {"batch_size": 32, "select": select, **lengths, **settings}
-    chosen = RunSettings.make(
+    chosen = make_settings(
         task=task, data=data, backbone=backbone, strategy=strategy, seed=seed, **asked
     )
     run = Run(folder / f"{strategy}-{seed}-{len(list(folder.iterdir()))}")

@@ -11,7 +11,7 @@ from sacm.data.splits import split_by_ratio
 from sacm.errors import ArgumentError, DataError
 from sacm.experiments.compare import Comparison, compare, compare_runs
 from sacm.experiments.statistics import compare_pairs
-from sacm.tasks.settings import RunSettings
+from sacm.tasks import make_settings
 from sacm.training import Hardware
 from tests.experiments.cases import write_pairs, write_run
 
@@ -180,7 +180,7 @@ def test_runs_without_a_test(tmp_path):
     ],
 )
 def test_comparisons_that_cannot_be_made(tmp_path, strategies, seeds, message):
-    base = RunSettings.make(task="forecasting", data="Synth-12")
+    base = make_settings(task="forecasting", data="Synth-12")
     with pytest.raises(ArgumentError, match=message):
         compare(base, strategies, seeds, folder=tmp_path, data=waves())
 
@@ -195,7 +195,7 @@ def waves() -> ForecastingData:
 
 
 def test_training_every_strategy_with_every_seed_once(tmp_path):
-    base = RunSettings.make(
+    base = make_settings(
         task="forecasting",
         data="waves",
         backbone="iTransformer",

@@ -9,8 +9,8 @@ import torch
 from sacm.experiments import costs
 from sacm.experiments.costs import TYPICAL_EPOCHS, Costs, measure_epoch
 from sacm.files import read_json, write_csv, write_json
+from sacm.settings import RunSettings
 from sacm.tasks.forecasting import Forecasting
-from sacm.tasks.settings import RunSettings
 from sacm.training.run import Run
 from sacm.training.trainer import Training
 from tests.experiments.tiny import groups_of, ili, run_all

@@ -13,10 +13,10 @@ from sacm.experiments.plan import Plan, PlannedGroup, make_plan
 from sacm.files import write_json
 from sacm.paper.experiments.catalogue import find
 from sacm.paper.experiments.experiment import points
-from sacm.tasks.settings import RunSettings
+from sacm.tasks import make_settings
 from tests.experiments.tiny import InProcess, groups_of, ili, run_all, run_plan, tiny
 
-SETTINGS = RunSettings.make(task="forecasting", data="ILI")
+SETTINGS = make_settings(task="forecasting", data="ILI")
 
 
 def planned(name: str, *costs: float, targets: tuple[str, ...] = ()) -> PlannedGroup:

@@ -11,7 +11,7 @@ import numpy as np
 from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData, TelemetrySegment
 from sacm.data.splits import split_by_ratio
 from sacm.experiments.compare import Comparison, compare
-from sacm.tasks.settings import RunSettings
+from sacm.tasks import make_settings
 from sacm.training import Hardware
 
 
@@ -66,7 +66,7 @@ LENGTHS = {
 
 def trained(task: str, strategies: list[str], folder: Path) -> Case:
     data = DATA[task]()
-    settings = RunSettings.make(
+    settings = make_settings(
         task=task,
         data=data.name,
         backbone="iTransformer",

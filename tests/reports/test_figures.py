@@ -9,10 +9,10 @@ import torch
 
 from sacm import score_windows
 from sacm.core.scorer import SpectralScorer
+from sacm.display.figure_style import thin_out
 from sacm.experiments.compare import compare_runs
 from sacm.reports import figures
 from sacm.reports.figure_data import AnomalyStrip, spectral_views
-from sacm.reports.figure_style import thin_out
 from tests.experiments.cases import write_pairs, write_run
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from sacm import tasks
 from sacm.data import forecasting_data, synth12
-from sacm.tasks import RunSettings, get_task
+from sacm.tasks import get_task
 from tests.training.cases import make_data, make_settings, small_run, waves
 
 
@@ -30,14 +31,14 @@ def test_forecast_errors_are_the_plain_means(tmp_path: Path) -> None:
 def test_presets_of_the_paper() -> None:
     forecasting = get_task("forecasting")
     synth = synth12(0.5)
-    settings = RunSettings.make(task="forecasting", data="Synth-12@0.5")
-    done = forecasting.complete(settings, synth)
+    settings = tasks.make_settings(task="forecasting", data="Synth-12@0.5")
+    done = forecasting.resolve(settings, synth)
     assert (done.input_len, done.horizon, done.batch_size, done.select) == (96, 96, 32, "mae")
-    long = RunSettings.make(task="forecasting", data="Synth-12@0.5", horizon=720)
-    assert forecasting.complete(long, synth).batch_size == 16
-    wide = RunSettings.make(task="forecasting", data="Synth-12", backbone="multipatchformer")
+    long = tasks.make_settings(task="forecasting", data="Synth-12@0.5", horizon=720)
+    assert forecasting.resolve(long, synth).batch_size == 16
+    wide = tasks.make_settings(task="forecasting", data="Synth-12", backbone="multipatchformer")
     assert wide.backbone == "MultiPatchFormer"
-    assert forecasting.complete(wide, synth).batch_size == 16
+    assert forecasting.resolve(wide, synth).batch_size == 16
     assert (done.learning_rate, done.weight_decay, done.epochs, done.patience) == (
         2e-4,
         5e-4,
@@ -48,8 +49,8 @@ def test_presets_of_the_paper() -> None:
 
 def test_a_short_series_of_the_users_own_gets_shorter_windows() -> None:
     data = forecasting_data(waves(200, 2), name="mine")
-    settings = RunSettings.make(task="forecasting", data="mine.csv")
-    done = get_task("forecasting").complete(settings, data)
+    settings = tasks.make_settings(task="forecasting", data="mine.csv")
+    done = get_task("forecasting").resolve(settings, data)
     windows = get_task("forecasting").windows(done, data)
     assert min(len(part) for part in windows) > 0
 

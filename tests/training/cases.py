@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from sacm import tasks
 from sacm.data import anomaly_data, classification_data, forecasting_data
 from sacm.data.datasets import AnyData
-from sacm.tasks import RunSettings
+from sacm.settings import RunSettings
 from sacm.training import Hardware, Run, train
 
 TASKS = ("forecasting", "classification", "anomaly")
@@ -59,7 +60,7 @@ def make_settings(task: str, **changes: Any) -> RunSettings:
         values |= {"input_len": 24, "horizon": 8}
     if task == "anomaly":
         values |= {"input_len": 20, "stride": 2}
-    return RunSettings.make(**{**values, **changes})
+    return tasks.make_settings(**{**values, **changes})
 
 
 def small_run(task: str, folder: Path, **changes: Any) -> Run:

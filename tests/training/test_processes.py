@@ -27,7 +27,7 @@ def _train(rank: int, folder: Path) -> None:
     settings = make_settings("forecasting", backbone="WPMixer", strategy="fixed(p=0.5)")
     fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp")
     fabric.launch()
-    training = Training(Run(folder), task.complete(settings, data), task, data, fabric, show=False)
+    training = Training(Run(folder), task.resolve(settings, data), task, data, fabric, show=False)
     start = [float(p.detach().double().sum()) for p in training.model.parameters()]
     dropped: list[list[bool]] = []
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
 from sacm.inject.layout import SiteLayout
-from sacm.types import TaskName
-
-ScoreKind = Literal["native", "reconstruction"]
+from sacm.types import ScoreKind, TaskName
 
 
 class Backbone(nn.Module):

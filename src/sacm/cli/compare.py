@@ -9,42 +9,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sacm.cli import options
+from sacm.cli.settings_options import takes_settings
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sacm.experiments.compare import Comparison
-    from sacm.tasks.settings import RunSettings
+    from sacm.settings import RunSettings
     from sacm.training import Hardware
 
 
+@takes_settings(without=("strategy", "seed"))
 def compare(
-    task: options.Task,
-    data: options.Data,
-    backbone: options.Backbone = None,
-    size: options.Size = "paper",
+    asked: dict[str, Any],
     strategies: Annotated[
         str, typer.Option(help="Two or more, separated by commas; the first is the baseline.")
     ] = "raw,sacm",
     seeds: Annotated[
         str, typer.Option(help="Whole numbers, separated by commas.")
     ] = "2022,2023,2024,2025,2026",
-    input_len: options.InputLen = None,
-    horizon: options.Horizon = None,
-    batch_size: options.BatchSize = None,
-    epochs: options.Epochs = 100,
-    patience: options.Patience = 10,
-    lr: options.LearningRate = 2e-4,
-    weight_decay: options.WeightDecay = 5e-4,
-    stride: options.Stride = 1,
-    train_fraction: options.TrainFraction = 1.0,
-    select: options.Select = None,
-    score: options.Score = "native",
-    overrides: options.Overrides = None,
     runs: options.Runs = Path("runs"),
     accelerator: options.Accelerator = "cpu",
     devices: options.Devices = 1,
-    precision: options.Precision = "32-true",
-    compile_network: options.Compile = False,
     logger: options.Logger = None,
     out: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     as_json: options.AsJson = False,
@@ -55,25 +40,10 @@ def compare(
 
     Example: sacm compare forecasting --data ILI --seeds 2022,2023 --out report.html
     """
-    chosen = {
-        "input_len": input_len,
-        "horizon": horizon,
-        "batch_size": batch_size,
-        "epochs": epochs,
-        "patience": patience,
-        "learning_rate": lr,
-        "weight_decay": weight_decay,
-        "stride": stride,
-        "train_fraction": train_fraction,
-        "select": select,
-        "score": score,
-        "precision": precision,
-        "compile": compile_network,
-    }
+    from sacm.tasks import make_settings
+
     names, numbers = split_strategies(strategies), options.whole_numbers(seeds, "--seeds")
-    settings = options.make_settings(
-        task, data, backbone=backbone, size=size, overrides=overrides, options=chosen
-    )
+    settings = make_settings(**asked)
     hardware = options.make_hardware(
         accelerator=accelerator, devices=devices, loggers=logger, quiet=as_json
     )

@@ -38,14 +38,14 @@ def demo(
 
     from sacm.cli.compare import run_comparison
     from sacm.cli.output import note
-    from sacm.tasks.settings import RunSettings
+    from sacm.tasks import make_settings
     from sacm.training import Hardware
 
     note(INTRODUCTION)
     # Tensors this small gain nothing from a second thread, and wait long for it on a busy machine.
     torch.set_num_threads(1)
     # Fewer training windows and larger steps than the paper's preset: it ends in good time.
-    settings = RunSettings.make(
+    settings = make_settings(
         task="forecasting",
         data="Synth-12",
         backbone=BACKBONE,

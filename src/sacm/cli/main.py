@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import importlib.util
 import sys
 import warnings
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from sacm.errors import ArgumentError, SACMError, SACMWarning, did_you_mean
 
@@ -31,6 +34,7 @@ COMMANDS = {
     "predict": CommandPlace("sacm.cli.predict", "predict"),
     "compare": CommandPlace("sacm.cli.compare", "compare"),
     "score": CommandPlace("sacm.cli.score", "score"),
+    "quality": CommandPlace("sacm.cli.quality", "quality"),
     "data": CommandPlace("sacm.cli.data", "app"),
     "backbones": CommandPlace("sacm.cli.backbones", "backbones"),
     "strategies": CommandPlace("sacm.cli.strategies", "strategies"),
@@ -39,12 +43,24 @@ COMMANDS = {
 
 
 class LazyGroup(TyperGroup):
-    """Imports the file of a command when the command is asked for."""
+    """Imports the file of a command when the command is asked for, not to list it in the help."""
+
+    _listing = False
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help; the commands are described by their docstrings, read from the files."""
+        self._listing = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._listing = False
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if self._listing:
+            return TyperCommand(cmd_name, help=first_line(COMMANDS[cmd_name]))
         if cmd_name not in COMMANDS:
             hint, known = did_you_mean(cmd_name, COMMANDS), ", ".join(COMMANDS)
             raise ArgumentError(f"there is no command {cmd_name!r}.{hint} Commands: {known}.")
@@ -65,6 +81,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def first_line(place: CommandPlace) -> str:
+    """What a command does: the first line of its docstring, without importing its file."""
+    spec = importlib.util.find_spec(place.module)
+    assert spec is not None
+    tree = ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == place.name:
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    # A group of commands is described by its file, as in "`sacm data`: which data sets there are".
+    line = (ast.get_docstring(tree) or "").partition("\n")[0].partition(": ")[2]
+    return line[:1].upper() + line[1:]
 
 
 def show_version(wanted: bool) -> None:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they become the settings of a run."""
+"""Options that several commands share; those of a run's settings are in `settings_options`."""
 
 from __future__ import annotations
 
@@ -12,101 +12,23 @@ import typer
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from sacm.tasks.settings import RunSettings
+    from sacm.settings import RunSettings
     from sacm.training import Hardware
 
-Task = Annotated[
-    str, typer.Argument(metavar="TASK", help="forecasting, classification or anomaly.")
-]
-Data = Annotated[str, typer.Option(help="A name from `sacm data list`, or a file of your own.")]
-Backbone = Annotated[
-    str | None,
-    typer.Option(help="See `sacm backbones`. Default: PatchTST, InceptionTime or TranAD by task."),
-]
-Size = Annotated[str, typer.Option(help="paper or small.")]
-Strategy = Annotated[
-    str, typer.Option(help="sacm, raw, fixed(0.2), learned_global, selective+sacm …")
-]
-Seed = Annotated[int, typer.Option(help="Weights, order of the data, masks.")]
-InputLen = Annotated[
-    int | None,
-    typer.Option(help="Steps the network sees. Default: 96, anomaly 100; less for short series."),
-]
-Horizon = Annotated[
-    int | None,
-    typer.Option(help="Steps to forecast. Default: the paper's shortest; 24 for your own data."),
-]
-BatchSize = Annotated[
-    int | None, typer.Option(help="Windows in a batch. Default: 32; classification 64.")
-]
-Epochs = Annotated[int, typer.Option(help="Passes over the training windows, at most.")]
-Patience = Annotated[int, typer.Option(help="Epochs without improvement before stopping.")]
-LearningRate = Annotated[float, typer.Option("--lr", help="Learning rate of Adam.")]
-WeightDecay = Annotated[float, typer.Option(help="Not applied to SACM's own scalars.")]
-Stride = Annotated[
-    int,
-    typer.Option(
-        help="Rows between two training windows; for anomaly between all windows, though every row "
-        "is scored."
-    ),
-]
-TrainFraction = Annotated[
-    float, typer.Option(help="Forecasting: only this share of the training windows.")
-]
-Select = Annotated[
-    str | None,
-    typer.Option(
-        help="What chooses the epoch: mae (default) or mse; for classification accuracy (default) "
-        "or loss."
-    ),
-]
-Score = Annotated[str, typer.Option(help="Anomaly score: native or reconstruction.")]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A setting of the backbone. Repeatable."),
-]
 Runs = Annotated[Path, typer.Option(help="Folder that holds the runs.")]
 Accelerator = Annotated[str, typer.Option(help="cpu, gpu, mps or auto.")]
 Devices = Annotated[int, typer.Option(help="How many of them.", min=1)]
-Precision = Annotated[str, typer.Option(help="32-true, bf16-mixed or 16-mixed.")]
-Compile = Annotated[bool, typer.Option("--compile", help="Compile the network with torch.compile.")]
 Logger = Annotated[
     list[str] | None, typer.Option(help="tensorboard or mlflow, beside the CSV. Repeatable.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
-
-DEFAULT_BACKBONES = {
-    "forecasting": "PatchTST",
-    "classification": "InceptionTime",
-    "anomaly": "TranAD",
-}
-
-
-def make_settings(
-    task: str,
-    data: str,
-    *,
-    backbone: str | None,
-    size: str,
-    overrides: list[str] | None,
-    options: dict[str, Any],
-) -> RunSettings:
-    """Checked settings; `options` are fields of `RunSettings`."""
-    from sacm.tasks import get_task
-    from sacm.tasks.settings import RunSettings
-
-    get_task(task)
-    backbone = backbone or DEFAULT_BACKBONES[task]
-    settings = RunSettings.make(task=task, data=data, backbone=backbone, size=size, **options)
-    chosen = parse_overrides(overrides or [], settings)
-    return settings.model_copy(update={"overrides": chosen})
 
 
 def parse_overrides(pairs: list[str], settings: RunSettings) -> dict[str, Any]:
     """`key=value` pairs with values of the type that the backbone's own have."""
     from sacm.backbones.registry import configure, entry
 
-    found = entry(settings.backbone, settings.task)
+    found = entry(str(settings.backbone), settings.task)
     own = configure(found, size=settings.size, overrides={})
     chosen: dict[str, Any] = {}
     for pair in pairs:

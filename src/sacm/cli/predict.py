@@ -128,7 +128,6 @@ def classes(run: Run, source: str) -> pd.DataFrame:
     from sacm.estimators.cases import case_windows, class_probabilities, without_cases
 
     length = run.settings.input_len
-    assert length is not None
     trained: Any
     if run.data_record is None:
         trained = run.load_data()

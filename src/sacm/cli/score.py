@@ -68,9 +68,13 @@ def read_values(file: str) -> ForecastingData:
     """The series in a file, or in a data set of the catalogue."""
     from sacm.data import load
     from sacm.data.benchmarks.load import names_file
-    from sacm.estimators.reading import read
+    from sacm.data.own.series import ALL_ROWS, forecasting_data
 
-    data: Any = read(Path(file)).data if names_file(file) else load(file)
+    data: Any = (
+        load(file)
+        if not names_file(file)
+        else forecasting_data(Path(file), name=file, ratios=ALL_ROWS)
+    )
     if not hasattr(data, "values"):
         raise ArgumentError(f"{file} is not a data set for forecasting: it has no one series.")
     found: ForecastingData = data

@@ -3,39 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sacm.cli import options
+from sacm.cli.settings_options import takes_settings
 
 if TYPE_CHECKING:
-    from sacm.tasks.settings import RunSettings
+    from sacm.settings import RunSettings
     from sacm.training import Hardware
 
 
+@takes_settings()
 def train(
-    task: options.Task,
-    data: options.Data,
-    backbone: options.Backbone = None,
-    size: options.Size = "paper",
-    strategy: options.Strategy = "sacm",
-    seed: options.Seed = 42,
-    input_len: options.InputLen = None,
-    horizon: options.Horizon = None,
-    batch_size: options.BatchSize = None,
-    epochs: options.Epochs = 100,
-    patience: options.Patience = 10,
-    lr: options.LearningRate = 2e-4,
-    weight_decay: options.WeightDecay = 5e-4,
-    stride: options.Stride = 1,
-    train_fraction: options.TrainFraction = 1.0,
-    select: options.Select = None,
-    score: options.Score = "native",
-    overrides: options.Overrides = None,
+    asked: dict[str, Any],
     runs: options.Runs = Path("runs"),
     accelerator: options.Accelerator = "cpu",
     devices: options.Devices = 1,
-    precision: options.Precision = "32-true",
-    compile_network: options.Compile = False,
     logger: options.Logger = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -43,26 +26,9 @@ def train(
 
     Example: sacm train forecasting --data my.csv --horizon 24
     """
-    chosen = {
-        "strategy": strategy,
-        "seed": seed,
-        "input_len": input_len,
-        "horizon": horizon,
-        "batch_size": batch_size,
-        "epochs": epochs,
-        "patience": patience,
-        "learning_rate": lr,
-        "weight_decay": weight_decay,
-        "stride": stride,
-        "train_fraction": train_fraction,
-        "select": select,
-        "score": score,
-        "precision": precision,
-        "compile": compile_network,
-    }
-    settings = options.make_settings(
-        task, data, backbone=backbone, size=size, overrides=overrides, options=chosen
-    )
+    from sacm.tasks import make_settings
+
+    settings = make_settings(**asked)
     hardware = options.make_hardware(
         accelerator=accelerator, devices=devices, loggers=logger, quiet=as_json
     )

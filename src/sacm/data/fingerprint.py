@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields
+from dataclasses import MISSING, fields
 
 import numpy as np
 
@@ -16,16 +16,25 @@ LENGTH = 16
 
 
 def fingerprint(data: AnyData) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of everything that models see."""
+    """Hash everything of a data set that models see.
+
+    Optional fields that are absent (at their default) do not count, so that a field added to a data
+    set later changes no fingerprint.
+
+    Returns:
+        The first 16 hexadecimal digits of the SHA-256.
+    """
     digest = hashlib.sha256(type(data).__name__.encode())
     for item in fields(data):
-        if item.name not in IGNORED:
+        value = getattr(data, item.name)
+        empty = value is None or (isinstance(value, tuple) and not value)
+        if item.name not in IGNORED and not (empty and item.default is not MISSING):
             digest.update(item.name.encode())
-            absorb(digest, getattr(data, item.name))
+            add_value(digest, value)
     return digest.hexdigest()[:LENGTH]
 
 
-def absorb(digest: hashlib._Hash, value: object) -> None:
+def add_value(digest: hashlib._Hash, value: object) -> None:
     """Add an array (with its type and shape) or a plain value."""
     if not isinstance(value, np.ndarray):
         digest.update(repr(value).encode())

@@ -13,9 +13,9 @@ from sacm.data.calendar import future_timestamps, stamp_features
 from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import ArgumentError, DataError, SACMError
+from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
 from sacm.tasks.base import EVALUATION_BATCH, evaluating
-from sacm.tasks.settings import RunSettings
 
 
 class Forecast(NamedTuple):
@@ -30,7 +30,7 @@ def forecast_ahead(
     model: Backbone,
     data: ForecastingData,
     *,
-    settings: RunSettings,
+    settings: ResolvedSettings,
     strategy: Strategy,
     scaler: ChannelScaler,
     calendar: bool,
@@ -39,11 +39,10 @@ def forecast_ahead(
 
     `calendar` says whether the network takes calendar features.
     """
-    sizes = settings.sizes()
-    rows = last_rows(data, sizes["input_len"])
+    rows = last_rows(data, settings.input_len)
     positions = np.stack(list(rows.values()))  # [S, L]
     x = torch.from_numpy(scaler.transform(data.values[positions]))  # [S, L, C]
-    times = future_times(data, positions, sizes["horizon"])
+    times = future_times(data, positions, settings.horizon)
     stamps = None
     if calendar:
         stamps = calendar_features(data, positions, times)

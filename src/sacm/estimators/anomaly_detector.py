@@ -14,12 +14,13 @@ from sacm.data.splits import HELD_OUT
 from sacm.data.tables.gaps import Policy
 from sacm.errors import DataError
 from sacm.estimators.base import Estimator, check_share, warn_of
-from sacm.estimators.rows import Rows, read_rows, row_scores, without_rows
+from sacm.estimators.parameters import parameters_from_settings
+from sacm.estimators.rows import read_rows, row_scores, without_rows
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.vus import vus_pr
 from sacm.tasks import get_task
-from sacm.tasks.anomaly import fit_threshold, flag
-from sacm.tasks.settings import TaskName
+from sacm.tasks.anomaly import Anomaly, fit_threshold, flag
+from sacm.types import TaskName
 
 
 class AnomalyDetector(Estimator):
@@ -36,55 +37,27 @@ class AnomalyDetector(Estimator):
 
     _task: ClassVar[TaskName] = "anomaly"
 
+    @parameters_from_settings(without=("score", *Anomaly.unused))
     def __init__(
         self,
         backbone: str = "TranAD",
         *,
         input_len: int = 100,
-        strategy: str = "sacm",
-        seed: int = 0,
-        size: str = "paper",
-        epochs: int = 100,
-        patience: int = 10,
-        batch_size: int | None = None,
-        learning_rate: float = 2e-4,
-        weight_decay: float = 5e-4,
-        stride: int = 1,
         score_kind: str = "native",
         quantile: float = 0.95,
         missing: Policy = "interpolate",
-        overrides: dict[str, Any] | None = None,
         accelerator: str = "cpu",
         folder: str | Path | None = None,
         verbose: bool = False,
-    ) -> None:
-        self.backbone = backbone
-        self.input_len = input_len
-        self.strategy = strategy
-        self.seed = seed
-        self.size = size
-        self.epochs = epochs
-        self.patience = patience
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.stride = stride
-        self.score_kind = score_kind
-        self.quantile = quantile
-        self.missing = missing
-        self.overrides = overrides
-        self.accelerator = accelerator
-        self.folder = folder
-        self.verbose = verbose
+        **settings: Any,
+    ) -> None: ...
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Train on rows; `y` is there for scikit-learn and not used."""
         check_share("quantile", self.quantile)
         rows = read_rows(X, missing=self.missing, held_out=HELD_OUT)
         warn_of(rows.notes)
-        settings = self._settings(
-            rows.name, input_len=self.input_len, stride=self.stride, score=self.score_kind
-        )
+        settings = self._settings(rows.name, score=self.score_kind)
         if len(rows.values) < 5 * self.input_len:  # the last fifth must hold a window
             raise DataError(
                 f"{rows.name} has {len(rows.values)} rows but training on windows of "
@@ -111,7 +84,7 @@ class AnomalyDetector(Estimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """A score for every row, `[T]`; higher is more anomalous."""
         self._check_fitted()
-        rows: Rows = read_rows(X, columns=self._columns, missing=self.missing)
+        rows = read_rows(X, columns=self._columns, missing=self.missing)
         warn_of(rows.notes)
         self._check_channels(rows.values.shape[1])
         return row_scores(

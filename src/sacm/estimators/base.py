@@ -21,11 +21,14 @@ from torch import Tensor
 from sacm.backbones.base import Backbone
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import ArgumentError, SACMWarning
+from sacm.estimators.parameters import settings_of
 from sacm.estimators.storage import Saved, read_saved, to_plain, write_saved
+from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy
 from sacm.strategies.registry import parse
-from sacm.tasks.settings import RunSettings, TaskName
+from sacm.tasks import make_settings
 from sacm.training import Hardware, Run, train
+from sacm.types import TaskName
 
 
 class NotFittedError(ArgumentError, sklearn.exceptions.NotFittedError):
@@ -49,45 +52,28 @@ class Estimator(BaseEstimator):
 
     _task: ClassVar[TaskName]
 
-    backbone: str
-    size: str
-    strategy: str
-    seed: int
-    epochs: int
-    patience: int
-    batch_size: int | None
-    learning_rate: float
-    weight_decay: float
     overrides: dict[str, Any] | None
     accelerator: str
     folder: str | Path | None
     verbose: bool
 
     model_: Backbone
-    settings_: RunSettings
+    settings_: ResolvedSettings
     scaler_: ChannelScaler
     history_: list[dict[str, float]]
     notes_: tuple[str, ...]
     n_features_in_: int
 
-    def _settings(self, name: str, **sizes: Any) -> RunSettings:
+    def _settings(self, name: str, **others: Any) -> RunSettings:
         """The parameters as the settings of a run on the data called `name`."""
         values = {
+            **settings_of(self),
             "task": self._task,
             "data": name,
-            "backbone": self.backbone,
-            "size": self.size,
-            "strategy": self.strategy,
-            "seed": self.seed,
-            "epochs": self.epochs,
-            "patience": self.patience,
-            "batch_size": self.batch_size,
-            "learning_rate": self.learning_rate,
-            "weight_decay": self.weight_decay,
             "overrides": self.overrides or {},
-            **sizes,
+            **others,
         }
-        return RunSettings.make(**{key: to_plain(value) for key, value in values.items()})
+        return make_settings(**{key: to_plain(value) for key, value in values.items()})
 
     def _train(self, settings: RunSettings, data: Any) -> None:
         """Train on a data container and keep the outcome."""

@@ -22,8 +22,10 @@ from sacm.estimators.cases import (
     class_probabilities,
     without_cases,
 )
+from sacm.estimators.parameters import parameters_from_settings
 from sacm.metrics.classification import ClassificationAccumulator
-from sacm.tasks.settings import TaskName
+from sacm.tasks.classification import Classification
+from sacm.types import TaskName
 
 
 class Classifier(ClassifierMixin, Estimator):
@@ -38,36 +40,16 @@ class Classifier(ClassifierMixin, Estimator):
 
     _task: ClassVar[TaskName] = "classification"
 
+    @parameters_from_settings(without=("input_len", *Classification.unused))
     def __init__(
         self,
         backbone: str = "InceptionTime",
         *,
-        strategy: str = "sacm",
-        seed: int = 0,
-        size: str = "paper",
-        epochs: int = 100,
-        patience: int = 10,
-        batch_size: int | None = None,
-        learning_rate: float = 2e-4,
-        weight_decay: float = 5e-4,
-        overrides: dict[str, Any] | None = None,
         accelerator: str = "cpu",
         folder: str | Path | None = None,
         verbose: bool = False,
-    ) -> None:
-        self.backbone = backbone
-        self.strategy = strategy
-        self.seed = seed
-        self.size = size
-        self.epochs = epochs
-        self.patience = patience
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.overrides = overrides
-        self.accelerator = accelerator
-        self.folder = folder
-        self.verbose = verbose
+        **settings: Any,
+    ) -> None: ...
 
     def fit(self, X: Any, y: Any, *, subjects: Any = None) -> Self:
         """Train on cases and their labels; `subjects` `[N]` are kept together in validation."""
@@ -111,9 +93,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _windows(self, X: Any, codes: np.ndarray | None = None) -> Any:
         self._check_fitted()
-        length = self.settings_.input_len
-        assert length is not None
-        return case_windows(X, codes, scaler=self.scaler_, length=length)
+        return case_windows(X, codes, scaler=self.scaler_, length=self.settings_.input_len)
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         values = {

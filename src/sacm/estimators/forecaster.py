@@ -13,17 +13,19 @@ from torch import Tensor
 from sacm.backbones.registry import takes_calendar
 from sacm.data.datasets import ForecastingData, Segment
 from sacm.data.splits import Splits
+from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy
 from sacm.data.tables.timeline import Irregular
 from sacm.data.windows.split import SplitWindows, forecasting_windows
 from sacm.errors import DataError
 from sacm.estimators.ahead import Forecast, forecast_ahead
 from sacm.estimators.base import Estimator, check_share, warn_of
-from sacm.estimators.forms import Form
 from sacm.estimators.intervals import Interval, absolute_residuals, conformal_radius
+from sacm.estimators.parameters import parameters_from_settings
 from sacm.estimators.reading import Reading, read, read_history, tail
 from sacm.tasks import get_task
-from sacm.tasks.settings import TaskName
+from sacm.tasks.forecasting import Forecasting
+from sacm.types import TaskName
 
 _ARRAYS = ("values", "timestamps", "targets", "observed")
 
@@ -45,52 +47,23 @@ class Forecaster(Estimator):
 
     _task: ClassVar[TaskName] = "forecasting"
 
+    @parameters_from_settings(without=Forecasting.unused)
     def __init__(
         self,
         backbone: str = "PatchTST",
         *,
         input_len: int = 96,
         horizon: int = 96,
-        strategy: str = "sacm",
-        seed: int = 0,
-        size: str = "paper",
-        epochs: int = 100,
-        patience: int = 10,
-        batch_size: int | None = None,
-        learning_rate: float = 2e-4,
-        weight_decay: float = 5e-4,
-        stride: int = 1,
         validation: float = 0.2,
         timestamp: str | None = None,
         columns: Sequence[str] | None = None,
         missing: Policy = "interpolate",
         irregular: Irregular = "error",
-        overrides: dict[str, Any] | None = None,
         accelerator: str = "cpu",
         folder: str | Path | None = None,
         verbose: bool = False,
-    ) -> None:
-        self.backbone = backbone
-        self.input_len = input_len
-        self.horizon = horizon
-        self.strategy = strategy
-        self.seed = seed
-        self.size = size
-        self.epochs = epochs
-        self.patience = patience
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.stride = stride
-        self.validation = validation
-        self.timestamp = timestamp
-        self.columns = columns
-        self.missing = missing
-        self.irregular = irregular
-        self.overrides = overrides
-        self.accelerator = accelerator
-        self.folder = folder
-        self.verbose = verbose
+        **settings: Any,
+    ) -> None: ...
 
     def fit(self, data: Any, y: None = None) -> Self:
         """Train on a series; `y` is there for scikit-learn and not used."""
@@ -105,15 +78,10 @@ class Forecaster(Estimator):
         )
         if not isinstance(data, ForecastingData):
             warn_of(reading.data.notes)
-        settings = self._settings(
-            reading.data.name,
-            input_len=self.input_len,
-            horizon=self.horizon,
-            stride=self.stride,
-        )
+        settings = self._settings(reading.data.name)
         self._train(settings, reading.data)
         self.feature_names_in_ = np.array(reading.data.columns, dtype=object)
-        end = tail(reading.data, sum(self.settings_.sizes().values()))
+        end = tail(reading.data, self.settings_.input_len + self.settings_.horizon)
         self._reading, self._rows = Reading(end, reading.form), len(reading.data.values)
         self._residuals: np.ndarray | None = None
         return self
@@ -144,12 +112,12 @@ class Forecaster(Estimator):
         """Errors over every window of `test`: `mae`, `mse` (z-scored), `mae_raw`, `mse_raw`."""
         self._check_fitted()
         data = self._history(test)[0].data
-        sizes = self.settings_.sizes()
+        input_len, horizon = self.settings_.input_len, self.settings_.horizon
         longest = max(len(rows) for split in ("train", "test") for rows in data.ranges(split))
-        if longest < sum(sizes.values()):
+        if longest < input_len + horizon:
             raise DataError(
                 f"{data.name} has {longest} rows but a window to evaluate needs input_len + horizon"
-                f" = {sizes['input_len']} + {sizes['horizon']}."
+                f" = {input_len} + {horizon}."
             )
         windows = self._windows(data)
         chosen = windows.test if len(windows.test) else windows.train
@@ -192,7 +160,11 @@ class Forecaster(Estimator):
 
     def _windows(self, data: ForecastingData) -> SplitWindows[Any]:
         return forecasting_windows(
-            data, stamps=self._calendar, scaler=self.scaler_, **self.settings_.sizes()
+            data,
+            stamps=self._calendar,
+            scaler=self.scaler_,
+            input_len=self.settings_.input_len,
+            horizon=self.settings_.horizon,
         )
 
     def _forecast(self, data: ForecastingData) -> Forecast:

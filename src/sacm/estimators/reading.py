@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from torch import Tensor
 
 from sacm.data.datasets import ForecastingData, Segment
-from sacm.data.own.panel import ID_COLUMN
-from sacm.data.own.series import LONG_COLUMNS, forecasting_data, load_source, take_times, time_index
+from sacm.data.own.panel import panel_data
+from sacm.data.own.series import ALL_ROWS, table_data
 from sacm.data.splits import Splits
-from sacm.data.tables.dates import by_local_clock
+from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy
+from sacm.data.tables.panel import Panel, is_long
+from sacm.data.tables.source import load_source
+from sacm.data.tables.table import Table
 from sacm.data.tables.timeline import Irregular
 from sacm.errors import DataError
-from sacm.estimators.forms import Form, Kind
 from sacm.training.data_record import DataRecord, check_columns, positions
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-WHOLE = (1.0, 0.0, 0.0)  # every row in the first split
 
 
 class Reading(NamedTuple):
@@ -37,7 +33,7 @@ class Reading(NamedTuple):
 def read(
     source: Any,
     *,
-    ratios: tuple[float, float, float] = WHOLE,
+    ratios: tuple[float, float, float] = ALL_ROWS,
     timestamp: str | None = None,
     columns: Sequence[str] | None = None,
     missing: Policy = "interpolate",
@@ -48,20 +44,12 @@ def read(
     if isinstance(source, ForecastingData):
         time = None if source.timestamps is None else "date"
         return Reading(source, Form("pandas", long=len(series_of(source)) > 1, time=time))
-    label = str(source) if isinstance(source, str | Path) else "data"
-    table = load_source(source, label)
-    long = not isinstance(table, np.ndarray) and set(table.columns) >= LONG_COLUMNS
-    data = forecasting_data(
-        table,
-        name=label,
-        timestamp=timestamp,
-        columns=None if long or isinstance(table, np.ndarray) else columns,
-        ratios=ratios,
-        missing=missing,
-        irregular=irregular,
-        layout=layout,
-    )
-    return Reading(data, form_of(source, table, timestamp))
+    loaded = load_source(source, str(source) if isinstance(source, str | Path) else "data")
+    if is_long(loaded):
+        panel = Panel.read(loaded, irregular=irregular)
+        return Reading(panel_data(panel, ratios=ratios, missing=missing, layout=layout), panel.form)
+    table = Table.read(loaded, time=timestamp, columns=columns, irregular=irregular)
+    return Reading(table_data(table, ratios=ratios, missing=missing), table.form)
 
 
 def read_history(
@@ -164,72 +152,3 @@ def tail(data: ForecastingData, count: int) -> ForecastingData:
         for name in ("values", "timestamps", "targets", "observed")
     }
     return replace(data, splits=splits, segments=tuple(segments), **arrays)
-
-
-def form_of(source: Any, table: np.ndarray | pd.DataFrame, timestamp: str | None) -> Form:
-    """The form of data that `load_source` has made an array or a pandas frame of."""
-    kind = kind_of(source)
-    if isinstance(table, np.ndarray):
-        return Form("tensor" if kind == "tensor" else "array", flat=table.ndim == 1)
-    if set(table.columns) >= LONG_COLUMNS:
-        return long_form(table, kind)
-    times, _ = take_times(table, timestamp, "the data")
-    if times is None:
-        return Form(kind)
-    indexed = timestamp is None and time_index(table) is not None
-    return Form(
-        kind,
-        time=None if indexed and table.index.name is None else str(times.name),
-        indexed=indexed,
-        zone=zone_of(times),
-        local=zone_of(times) is not None and by_local_clock(times),
-        counters=counters_of({"": times}),
-    )
-
-
-def long_form(table: pd.DataFrame, kind: Kind) -> Form:
-    """The form of a table `unique_id, ds, y`."""
-    import pandas as pd
-
-    ids = table[ID_COLUMN]
-    groups = {str(name): group["ds"] for name, group in table.groupby(ID_COLUMN, sort=False)}
-    return Form(
-        kind,
-        long=True,
-        time="ds",
-        zone=zone_of(table["ds"]),
-        local=zone_of(table["ds"]) is not None and by_local_clock(table["ds"]),
-        counters=counters_of(groups),
-        id_type=str(ids.dtype) if pd.api.types.is_numeric_dtype(ids) else None,
-    )
-
-
-def kind_of(source: Any) -> Kind:
-    """The library an object belongs to; a file comes back as a pandas frame."""
-    if isinstance(source, str | Path):
-        return "pandas"
-    if isinstance(source, Tensor):
-        return "tensor"
-    origin = type(source).__module__.partition(".")[0]
-    if origin == "pandas":
-        return "series" if source.ndim == 1 else "pandas"
-    return "polars" if origin == "polars" else "array"
-
-
-def zone_of(times: pd.Series) -> str | None:
-    """The time zone of a column of timestamps."""
-    zone = getattr(times.dtype, "tz", None)
-    return None if zone is None else str(zone)
-
-
-def counters_of(groups: Mapping[str, pd.Series]) -> dict[str, tuple[float, float]]:
-    """Last value and step of time columns of numbers; nothing if they hold dates."""
-    import pandas as pd
-
-    found: dict[str, tuple[float, float]] = {}
-    for name, times in groups.items():
-        if not pd.api.types.is_numeric_dtype(times) or len(times) < 2:
-            return {}
-        last, before = float(times.iloc[-1]), float(times.iloc[-2])
-        found[name] = (last, last - before)
-    return found

@@ -20,7 +20,7 @@ from torch import Tensor
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import ArgumentError
 from sacm.files import read_json, read_weights, write_json, write_weights
-from sacm.tasks.settings import RunSettings
+from sacm.settings import ResolvedSettings
 
 _RECORD, _TENSORS = "estimator.json", "kept.safetensors"
 
@@ -39,7 +39,7 @@ def write_saved(
     path: Path,
     saved: Saved,
     *,
-    settings: RunSettings,
+    settings: ResolvedSettings,
     scaler: ChannelScaler,
     weights: Mapping[str, Tensor],
 ) -> None:

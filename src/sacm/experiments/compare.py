@@ -17,8 +17,9 @@ from sacm.files import read_json
 from sacm.metrics.catalogue import metric, order_metrics
 from sacm.metrics.result import Record
 from sacm.published import PaperRow, differences, paper_row
+from sacm.settings import RunSettings
 from sacm.strategies.registry import canonical
-from sacm.tasks.settings import RunSettings
+from sacm.tasks import make_settings
 from sacm.training.hardware import Hardware
 from sacm.training.run import DEFAULT_FOLDER, Run
 from sacm.training.trainer import train
@@ -146,7 +147,7 @@ def compare(
     if not numbers:
         raise ArgumentError("a comparison needs at least one seed.")
     wanted = [
-        RunSettings.make(**{**base.model_dump(), "strategy": name, "seed": seed})
+        make_settings(**{**base.model_dump(), "strategy": name, "seed": seed})
         for seed in numbers
         for name in names
     ]

@@ -18,9 +18,9 @@ from sacm.errors import SACMError
 from sacm.experiments.jobs import load_data
 from sacm.experiments.run_files import read_record_with
 from sacm.files import write_json
+from sacm.settings import ResolvedSettings
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH
-from sacm.tasks.settings import RunSettings
 from sacm.training.hardware import Hardware, make_fabric, thread_count
 from sacm.training.run import Run
 from sacm.training.trainer import Training
@@ -52,7 +52,7 @@ class Costs:
             with suppress(SACMError, OSError, ValueError, TypeError, KeyError):
                 self._learn(Run(path.parent))
 
-    def estimate(self, settings: RunSettings) -> float:
+    def estimate(self, settings: ResolvedSettings) -> float:
         """Seconds that a run with complete settings will take."""
         known = self._seconds.get(_kind(settings))
         if known:
@@ -81,7 +81,7 @@ class Costs:
             self._epochs[about].append(metrics["epochs"])
 
 
-def measure_epoch(settings: RunSettings, threads: int) -> float:
+def measure_epoch(settings: ResolvedSettings, threads: int) -> float:
     """Seconds of one epoch and its validation with so many threads, from a few batches."""
     task, data = get_task(settings.task), load_data(settings.data, settings.task)
     with thread_count(threads):
@@ -96,7 +96,7 @@ def measure_epoch(settings: RunSettings, threads: int) -> float:
     return step * training.passes * len(batches) + check * len(val) / checked
 
 
-def _prepare(settings: RunSettings, task: Any, data: Any) -> Training:
+def _prepare(settings: ResolvedSettings, task: Any, data: Any) -> Training:
     run = Run(Path())  # nothing is written before the first epoch ends
     fabric = make_fabric(Hardware(), settings, run)
     raw = settings.model_copy(update={"strategy": "raw"})
@@ -105,7 +105,7 @@ def _prepare(settings: RunSettings, task: Any, data: Any) -> Training:
 
 def _validate(training: Training, batch: Any) -> None:
     alone: Any = [batch]
-    select = str(training.settings.select)
+    select = training.settings.select
     training.task.validate(training.model, alone, training.strategy, select)
 
 
@@ -127,7 +127,7 @@ def _shortest(windows: Windows[Any], size: int, act: Callable[[Any], object]) ->
     return min(times)
 
 
-def _kind(settings: RunSettings) -> Kind:
+def _kind(settings: ResolvedSettings) -> Kind:
     """What decides the time of an epoch, to a good part."""
     return (
         settings.task,

@@ -11,8 +11,9 @@ from sacm.data.benchmarks.load import presence
 from sacm.data.fingerprint import fingerprint
 from sacm.experiments.grid_points import Point, Selection
 from sacm.experiments.jobs import Job, Status, load_data, status
-from sacm.tasks import get_task
-from sacm.tasks.settings import RunSettings, TaskName
+from sacm.settings import RunSettings
+from sacm.tasks import get_task, make_settings
+from sacm.types import TaskName
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Grid:
             if not _is_here(name):
                 return JobGroup(point, size, (), absent=name)
         asked = [
-            RunSettings.make(**point.settings, size=size, strategy=strategy)
+            make_settings(**point.settings, size=size, strategy=strategy)
             for strategy in point.strategies
         ]
         return JobGroup(point, size, tuple(self._job(one, task, point.target) for one in asked))
@@ -69,7 +70,7 @@ class Grid:
         data = load_data(asked.data, task)
         if asked.data not in self._fingerprints:
             self._fingerprints[asked.data] = fingerprint(data)
-        settings = get_task(task).complete(asked, data)
+        settings = get_task(task).resolve(asked, data)
         run_id = settings.run_id(self._fingerprints[asked.data])
         return Job(settings, run_id, () if target is None else (target,))
 

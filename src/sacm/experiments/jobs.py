@@ -14,11 +14,12 @@ from sacm.data.fingerprint import fingerprint
 from sacm.errors import SACMError
 from sacm.experiments.run_files import RESULTS, read_failure, read_record_with, write_failure
 from sacm.files import write_json
+from sacm.settings import ResolvedSettings
 from sacm.tasks import get_task
-from sacm.tasks.settings import RunSettings, TaskName
 from sacm.training.hardware import Hardware
 from sacm.training.run import Run
 from sacm.training.trainer import train
+from sacm.types import TaskName
 
 State = Literal["done", "failed", "interrupted", "missing"]
 
@@ -27,7 +28,7 @@ State = Literal["done", "failed", "interrupted", "missing"]
 class Job:
     """A run by its complete settings; `targets` are data sets to test the finished model on."""
 
-    settings: RunSettings
+    settings: ResolvedSettings
     run_id: str
     targets: tuple[str, ...] = ()
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from sacm.errors import SACMError
 from sacm.experiments.run_files import RESULTS, read_failure, read_record_with
 from sacm.files import write_atomically
-from sacm.tasks.settings import RunSettings
+from sacm.settings import ResolvedSettings
 
 TABLE = "runs.parquet"
 _WORDS = ("state", "reason")
@@ -49,8 +49,8 @@ def _identity(folder: Path) -> str:
     return settings.run_id(mark)
 
 
-def _settings(folder: Path) -> RunSettings:
-    return RunSettings(**read_record_with(folder / "config.json"))
+def _settings(folder: Path) -> ResolvedSettings:
+    return ResolvedSettings(**read_record_with(folder / "config.json"))
 
 
 def _line(folder: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from sacm.inject.sites import Site
 
 
 def format_summary(sites: Sequence[Site], added: int, *, random_evaluation: Sequence[str]) -> str:
-    """One line a site, then what was added."""
+    """Return a table with one line per site, then what was added."""
     header = ("site", "kind", "adaptive", "layout", "note")
     rows = [header, *(_row(site) for site in sites)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(header))]

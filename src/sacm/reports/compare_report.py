@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sacm.display.html_page import Section, code_block, figure, page, paragraph
+from sacm.display.html_page import figures as grid
+from sacm.display.palette import colours
 from sacm.experiments.compare import Comparison
 from sacm.files import write_atomically
 from sacm.metrics.catalogue import leading, metric
@@ -19,9 +22,6 @@ from sacm.reports.compare_tables import (
     paired_table,
     settings_table,
 )
-from sacm.reports.html_page import Section, code_block, figure, page, paragraph
-from sacm.reports.html_page import figures as grid
-from sacm.reports.palette import colours
 from sacm.reports.repeat_command import repeat_command
 from sacm.training.run import Run
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sacm.display.text_table import TableRow, TextTable
 from sacm.experiments.compare import Comparison, StrategySummary
 from sacm.metrics.catalogue import metric
 from sacm.published import PaperRow
 from sacm.reports import number_format
 from sacm.reports.number_format import UNDEFINED
-from sacm.reports.tables import Table, TableRow
 
 HEADINGS = (
     "metric",
@@ -48,14 +48,14 @@ NARROW_LEGEND = (
 )
 
 
-def paired_table(comparison: Comparison) -> Table:
+def paired_table(comparison: Comparison) -> TextTable:
     """Every metric of every strategy, with the published row below ours where there is one."""
     rows: list[TableRow] = []
     for name in comparison.metrics:
         rows += _metric_rows(comparison, name)
     seeds = ", ".join(map(str, comparison.seeds))
     caption = f"Test results over {number_format.count(len(comparison.seeds), 'seed')}: {seeds}"
-    return Table(HEADINGS, tuple(rows), caption, text_columns=2)
+    return TextTable(HEADINGS, tuple(rows), caption, text_columns=2)
 
 
 def _metric_rows(comparison: Comparison, name: str) -> Iterator[TableRow]:
@@ -114,7 +114,7 @@ def _paper_rows(paper: PaperRow) -> Iterator[TableRow]:
     )
 
 
-def cost_table(comparison: Comparison) -> Table:
+def cost_table(comparison: Comparison) -> TextTable:
     """Epochs, seconds, parameters and rates of every strategy."""
     rows = []
     for summary in comparison.summaries:
@@ -144,10 +144,10 @@ def cost_table(comparison: Comparison) -> Table:
         "n",
     )
     caption = "Cost of training, and dropout rates of the windows in the last epoch"
-    return Table(headings, tuple(rows), caption)
+    return TextTable(headings, tuple(rows), caption)
 
 
-def settings_table(comparison: Comparison) -> Table:
+def settings_table(comparison: Comparison) -> TextTable:
     """What all runs share."""
     rows = [
         TableRow((name.replace("_", " "), _plain(value)))
@@ -160,10 +160,10 @@ def settings_table(comparison: Comparison) -> Table:
         TableRow(("test windows", f"{comparison.runs[0].evaluated_windows:,}")),
         TableRow(("data fingerprint", comparison.fingerprint)),
     ]
-    return Table(("setting", "value"), tuple(rows), text_columns=2)
+    return TextTable(("setting", "value"), tuple(rows), text_columns=2)
 
 
-def environment_table(comparison: Comparison) -> Table:
+def environment_table(comparison: Comparison) -> TextTable:
     """Where the first of the runs was made."""
     record = {k: v for k, v in comparison.environment.items() if k != "fingerprint"}
     packages = record.pop("packages", {})
@@ -174,7 +174,7 @@ def environment_table(comparison: Comparison) -> Table:
         for name, value in {**record, **packages}.items()
         if value is not None
     ]
-    return Table(("environment", "value"), tuple(rows), text_columns=2)
+    return TextTable(("environment", "value"), tuple(rows), text_columns=2)
 
 
 def _plain(value: object) -> str:

@@ -80,7 +80,7 @@ def rate_sample(run: Run, data: Any) -> RateSample:
     settings, strategy = run.settings, run.strategy
     windows = run.task.windows(settings, data)
     scorer, mapper, learned = _modulation(run, strategy, data.channels)
-    size = min(settings.batch_size or 1, len(windows.train))
+    size = min(settings.batch_size, len(windows.train))
     batches = WindowBatches(windows.train, size, shuffle=True, drop_last=True, seed=settings.seed)
     inputs, scores, rates = [], [], []
     with torch.no_grad():

@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
+from sacm.display.figure_style import WIDTH, canvas, epoch_axis, house_style, key, thin_out
+from sacm.display.palette import ALARM, INK, KEPT, LEFT, MUTED, colours
 from sacm.experiments.compare import Comparison
 from sacm.metrics.catalogue import metric
 from sacm.reports.figure_data import (
@@ -23,8 +25,6 @@ from sacm.reports.figure_data import (
     SpectralView,
     spectral_views,
 )
-from sacm.reports.figure_style import WIDTH, canvas, epoch_axis, house_style, key, thin_out
-from sacm.reports.palette import ALARM, INK, KEPT, LEFT, MUTED, colours
 
 Histories = Mapping[str, Sequence[Sequence[Mapping[str, str]]]]  # strategy -> runs -> history rows
 _CELLS = 12  # classes up to which a confusion matrix has its counts written in

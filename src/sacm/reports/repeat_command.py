@@ -7,23 +7,9 @@ import shlex
 from typing import Any
 
 from sacm.experiments.compare import Comparison
-from sacm.tasks.settings import RunSettings
+from sacm.settings import RunSettings, option_name
 
-# Options by field, in the order they are written; a field at its default is left out.
-_OPTIONS = {
-    "input_len": "--input-len",
-    "horizon": "--horizon",
-    "batch_size": "--batch-size",
-    "epochs": "--epochs",
-    "patience": "--patience",
-    "learning_rate": "--lr",
-    "weight_decay": "--weight-decay",
-    "stride": "--stride",
-    "select": "--select",
-    "score": "--score",
-    "train_fraction": "--train-fraction",
-    "precision": "--precision",
-}
+_WRITTEN_FIRST = ("task", "data", "backbone", "size", "strategy", "seed", "overrides")
 
 
 def repeat_command(comparison: Comparison) -> str:
@@ -33,14 +19,17 @@ def repeat_command(comparison: Comparison) -> str:
     words += ["--backbone", settings["backbone"], "--size", settings["size"]]
     words += ["--strategies", ",".join(comparison.strategies)]
     words += ["--seeds", ",".join(map(str, comparison.seeds))]
-    for field, option in _OPTIONS.items():
-        if settings[field] != RunSettings.model_fields[field].default:
-            words += [option, _spelled(settings[field])]
-    words += ["--compile"] if settings["compile"] else []
+    for name, field in RunSettings.model_fields.items():
+        # A comparison made before a setting existed does not hold it.
+        value = settings.get(name, field.default)
+        if name in _WRITTEN_FIRST or value in (None, field.default):
+            continue
+        if (name, value) != ("horizon", 0):  # 0: the task has none
+            words += [option_name(name)] if value is True else [option_name(name), _spell(value)]
     for name, value in settings["overrides"].items():
-        words += ["--set", f"{name}={_spelled(value)}"]
+        words += [option_name("overrides"), f"{name}={_spell(value)}"]
     return shlex.join(words)
 
 
-def _spelled(value: Any) -> str:
+def _spell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from sacm.strategies import (  # noqa: F401  (importing a file registers what is in it)
     adaptive,
+    expose,
     fixed,
+    guard,
     hard_denoise,
     mappers,
     raw,
     scorers,
     selective,
+    weight,
 )
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
 from sacm.strategies.describe import describe

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
 from sacm.registry import Registry
-from sacm.strategies.base import CombinedRun, Strategy, StrategyRun, TrainingContext
+from sacm.strategies.base import CombinedRun, Prepared, Strategy, StrategyRun, TrainingContext
 
 STRATEGIES: Registry[type[Strategy]] = Registry("strategy", missing="unknown")
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -72,11 +73,36 @@ class Combined(Strategy):
         """Begin each."""
         return CombinedRun([part.begin(model, context) for part in self.parts])
 
+    def prepare(self, data: Any, *, window: int) -> Prepared:
+        """Prepare with each in turn."""
+        parts: list[Strategy] = []
+        notes: list[str] = []
+        for part in self.parts:
+            data, fitted, said = part.prepare(data, window=window)
+            parts.append(fitted)
+            notes += said
+        return Prepared(data, Combined(parts), tuple(notes))
+
     def inputs(self, x: Tensor) -> Tensor:
         """Apply each in turn."""
         for part in self.parts:
             x = part.inputs(x)
         return x
+
+    def training_inputs(self, x: Tensor) -> Tensor:
+        """Apply each in turn."""
+        for part in self.parts:
+            x = part.training_inputs(x)
+        return x
+
+    def save(self, folder: Path) -> None:
+        """Write what each learnt."""
+        for part in self.parts:
+            part.save(folder)
+
+    def load(self, folder: Path) -> Strategy:
+        """Read what each learnt."""
+        return Combined([part.load(folder) for part in self.parts])
 
 
 def parse(text: str) -> Strategy:

@@ -20,9 +20,9 @@ from sacm.errors import SACMError
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.pointwise import quantile_threshold
 from sacm.metrics.registered import compute_anomaly_metrics
+from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, to_device
-from sacm.tasks.settings import SELECTIONS, RunSettings
 
 _WINDOW, _BATCH, _QUANTILE = 100, 32, 0.95
 
@@ -35,22 +35,19 @@ class Anomaly(Task[AnomalyData]):
     """
 
     name = "anomaly"
+    default_backbone = "TranAD"
+    selections = ("loss",)
+    unused = ("horizon", "train_fraction")
+    leading_metrics = ()
 
-    def complete(self, settings: RunSettings, data: AnomalyData) -> RunSettings:
+    def preset(self, settings: RunSettings, data: AnomalyData) -> dict[str, Any]:
         # Short telemetry gets windows of which validation holds a few.
         longest = min(len(data.train) // 10, len(data.test))
-        return settings.model_copy(
-            update={
-                "input_len": settings.input_len or min(_WINDOW, max(1, longest)),
-                "batch_size": settings.batch_size or _BATCH,
-                "select": settings.select or SELECTIONS["anomaly"][0],
-            }
-        )
+        return {"input_len": min(_WINDOW, max(1, longest)), "batch_size": _BATCH}
 
     def windows(
-        self, settings: RunSettings, data: AnomalyData, *, scaler: ChannelScaler | None = None
+        self, settings: ResolvedSettings, data: AnomalyData, *, scaler: ChannelScaler | None = None
     ) -> SplitWindows[Any]:
-        assert settings.input_len
         return anomaly_windows(
             data,
             length=settings.input_len,
@@ -59,8 +56,7 @@ class Anomaly(Task[AnomalyData]):
             scaler=scaler,
         )
 
-    def build(self, settings: RunSettings, data: AnomalyData) -> Backbone:
-        assert settings.input_len
+    def build(self, settings: ResolvedSettings, data: AnomalyData) -> Backbone:
         return build(
             settings.backbone,
             "anomaly",
@@ -91,7 +87,7 @@ class Anomaly(Task[AnomalyData]):
         model: Backbone,
         windows: SplitWindows[Any],
         data: AnomalyData,
-        settings: RunSettings,
+        settings: ResolvedSettings,
         strategy: Strategy,
         *,
         batch_size: int = EVALUATION_BATCH,
@@ -111,7 +107,7 @@ class Anomaly(Task[AnomalyData]):
 def fit_threshold(
     model: Backbone,
     windows: SplitWindows[Any],
-    settings: RunSettings,
+    settings: ResolvedSettings,
     strategy: Strategy,
     *,
     quantile: float = _QUANTILE,
@@ -125,7 +121,7 @@ def fit_threshold(
 def step_scores(
     model: Backbone,
     windows: TelemetryWindows,
-    settings: RunSettings,
+    settings: ResolvedSettings,
     strategy: Strategy,
     *,
     batch_size: int = EVALUATION_BATCH,

@@ -6,17 +6,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
+from sacm.backbones.registry import entry
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows
+from sacm.errors import ArgumentError
+from sacm.settings import ResolvedSettings, RunSettings, Selection
 from sacm.strategies.base import Strategy, StrategyRun
-from sacm.tasks.settings import RunSettings
+from sacm.strategies.registry import canonical
+from sacm.types import TaskName
 
 DataKind = TypeVar("DataKind")
 EVALUATION_BATCH = 256
@@ -32,25 +36,61 @@ class Result:
 
 
 class Task(ABC, Generic[DataKind]):
-    """One task with its paper preset; holds no state of a run."""
+    """One task with its facts and its paper preset; holds no state of a run.
 
-    name: str
-    minimum_steps: int = (
-        1  # optimizer steps an epoch must have: small data sets take several passes
-    )
+    Attributes:
+        name: The task's name.
+        default_backbone: The network of a user who names none.
+        selections: What may choose the epoch; the first is the paper's.
+        unused: Settings without effect. Accepted, they would tell two equal runs apart.
+        leading_metrics: The measures that tables and headlines begin with.
+        minimum_steps: Optimizer steps an epoch must have: small data sets take several passes.
+    """
+
+    name: ClassVar[TaskName]
+    default_backbone: ClassVar[str]
+    selections: ClassVar[tuple[Selection, ...]]
+    unused: ClassVar[tuple[str, ...]]
+    leading_metrics: ClassVar[tuple[str, ...]]
+    minimum_steps: ClassVar[int] = 1
+
+    def check(self, settings: RunSettings) -> None:
+        """Refuse settings that this task has no use for.
+
+        Raises:
+            ArgumentError: The way of choosing the epoch, or a setting, is of another task.
+        """
+        if settings.select is not None and settings.select not in self.selections:
+            names = " or ".join(self.selections)
+            raise ArgumentError(f"select = {settings.select!r}: {self.name} chooses by {names}.")
+        for name in self.unused:
+            value = getattr(settings, name)
+            if value and value != RunSettings.model_fields[name].default:
+                raise ArgumentError(f"{name} = {value!r}: {self.name} has no use for it.")
+
+    def resolve(self, settings: RunSettings, data: DataKind) -> ResolvedSettings:
+        """Complete settings for given data: what is None becomes the preset's value."""
+        self.check(settings)
+        preset = {"select": self.selections[0], "horizon": 0, **self.preset(settings, data)}
+        asked = {name: value for name, value in settings.model_dump().items() if value is not None}
+        names = {
+            "backbone": entry(settings.backbone or self.default_backbone, self.name).name,
+            "strategy": canonical(settings.strategy),
+        }
+        return ResolvedSettings(**{**preset, **asked, **names})
 
     @abstractmethod
-    def complete(self, settings: RunSettings, data: DataKind) -> RunSettings:
-        """The settings with every None filled in by the preset."""
+    def preset(self, settings: RunSettings, data: DataKind) -> dict[str, Any]:
+        """Input length, batch size and horizon for given data, where the user names none."""
 
     @abstractmethod
     def windows(
-        self, settings: RunSettings, data: DataKind, *, scaler: ChannelScaler | None = None
+        self, settings: ResolvedSettings, data: DataKind, *, scaler: ChannelScaler | None = None
     ) -> SplitWindows[Any]:
         """Training, validation and test windows; scaled by the training part, or by `scaler`."""
 
     @abstractmethod
-    def build(self, settings: RunSettings, data: DataKind) -> Backbone:
+    def build(self, settings: ResolvedSettings, data: DataKind) -> Backbone:
         """The network, freshly initialised from torch's current seed."""
 
     @abstractmethod
@@ -69,7 +109,7 @@ class Task(ABC, Generic[DataKind]):
         model: Backbone,
         windows: SplitWindows[Any],
         data: DataKind,
-        settings: RunSettings,
+        settings: ResolvedSettings,
         strategy: Strategy,
         *,
         batch_size: int = EVALUATION_BATCH,

@@ -16,9 +16,9 @@ from sacm.data.windows.split import SplitWindows, classification_windows
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
 from sacm.metrics.registered import RegisteredClassMetrics
+from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, to_device
-from sacm.tasks.settings import SELECTIONS, RunSettings
 
 _BATCH = 64
 _WIDE_BATCH, _WIDE = 16, 200_000  # numbers in a case from which a smaller batch is taken
@@ -28,34 +28,32 @@ class Classification(Task[ClassificationData]):
     """Cases `[B, L, C]` to logits `[B, K]`."""
 
     name = "classification"
+    default_backbone = "InceptionTime"
+    selections = ("accuracy", "loss")
+    unused = ("horizon", "stride", "train_fraction", "score")
+    leading_metrics = ("accuracy", "macro_f1")
     # An archive of 40 cases has one step an epoch: batch norm and patience would mean nothing.
     minimum_steps = 20
 
-    def complete(self, settings: RunSettings, data: ClassificationData) -> RunSettings:
+    def preset(self, settings: RunSettings, data: ClassificationData) -> dict[str, Any]:
         if settings.input_len not in (None, data.length):
             raise ArgumentError(
                 f"input_len = {settings.input_len}: cases of {data.name} are classified whole, "
                 f"which is {data.length} steps."
             )
         batch = _WIDE_BATCH if data.length * data.channels >= _WIDE else _BATCH
-        return settings.model_copy(
-            update={
-                "input_len": data.length,
-                "batch_size": settings.batch_size or batch,
-                "select": settings.select or SELECTIONS["classification"][0],
-            }
-        )
+        return {"input_len": data.length, "batch_size": batch}
 
     def windows(
         self,
-        settings: RunSettings,
+        settings: ResolvedSettings,
         data: ClassificationData,
         *,
         scaler: ChannelScaler | None = None,
     ) -> SplitWindows[Any]:
         return classification_windows(data, scaler=scaler)
 
-    def build(self, settings: RunSettings, data: ClassificationData) -> Backbone:
+    def build(self, settings: ResolvedSettings, data: ClassificationData) -> Backbone:
         if len(data.classes) < 2:
             raise DataError(f"{data.name}: there is only one class, {data.classes[0]!r}.")
         return build(
@@ -83,7 +81,7 @@ class Classification(Task[ClassificationData]):
         model: Backbone,
         windows: SplitWindows[Any],
         data: ClassificationData,
-        settings: RunSettings,
+        settings: ResolvedSettings,
         strategy: Strategy,
         *,
         batch_size: int = EVALUATION_BATCH,

@@ -16,6 +16,7 @@ from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows, forecasting_windows
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.metrics.registered import RegisteredForecastMetrics
+from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (
     EVALUATION_BATCH,
@@ -25,7 +26,6 @@ from sacm.tasks.base import (
     scaler_of,
     to_device,
 )
-from sacm.tasks.settings import SELECTIONS, RunSettings
 
 _SHORT_INPUT = {"ILI": 24}
 _FIRST_HORIZON = {"ILI": 24, "ECG": 36}
@@ -38,8 +38,12 @@ class Forecasting(Task[ForecastingData]):
     """Windows `[B, L, C]` to the `H` steps that follow."""
 
     name = "forecasting"
+    default_backbone = "PatchTST"
+    selections = ("mae", "mse")
+    unused = ("score",)
+    leading_metrics = ("mse", "mae")
 
-    def complete(self, settings: RunSettings, data: ForecastingData) -> RunSettings:
+    def preset(self, settings: RunSettings, data: ForecastingData) -> dict[str, Any]:
         horizon, input_len = _BENCHMARK_HORIZON, _INPUT
         if not is_benchmark(data.name):  # a short series of the user's own gets shorter windows
             shortest = min((len(rows) for rows in data.splits if len(rows)), default=0)
@@ -52,31 +56,30 @@ class Forecasting(Task[ForecastingData]):
             or data.name in _SMALL_BATCH_DATA
             or settings.backbone in _SMALL_BATCH_BACKBONES
         )
-        return settings.model_copy(
-            update={
-                "horizon": horizon,
-                "input_len": input_len,
-                "batch_size": settings.batch_size or (16 if small else 32),
-                "select": settings.select or SELECTIONS["forecasting"][0],
-            }
-        )
+        return {"horizon": horizon, "input_len": input_len, "batch_size": 16 if small else 32}
 
     def windows(
-        self, settings: RunSettings, data: ForecastingData, *, scaler: ChannelScaler | None = None
+        self,
+        settings: ResolvedSettings,
+        data: ForecastingData,
+        *,
+        scaler: ChannelScaler | None = None,
     ) -> SplitWindows[Any]:
-        sizes = settings.sizes()
+        input_len, horizon = settings.input_len, settings.horizon
         if settings.train_fraction < 1:
-            data = data.with_training_fraction(settings.train_fraction, **sizes)
+            data = data.with_training_fraction(
+                settings.train_fraction, input_len=input_len, horizon=horizon
+            )
         return forecasting_windows(
             data,
-            input_len=sizes["input_len"],
-            horizon=sizes["horizon"],
+            input_len=input_len,
+            horizon=horizon,
             stamps=_uses_calendar(settings, data),
             scaler=scaler,
             stride=settings.stride,
         )
 
-    def build(self, settings: RunSettings, data: ForecastingData) -> Backbone:
+    def build(self, settings: ResolvedSettings, data: ForecastingData) -> Backbone:
         tables = None
         if _uses_calendar(settings, data) and data.timestamps is not None:
             tables = calendar_sizes(data.timestamps)
@@ -86,7 +89,8 @@ class Forecasting(Task[ForecastingData]):
             channels=data.channels,
             size=settings.size,
             calendar_sizes=tables,
-            **settings.sizes(),
+            input_len=settings.input_len,
+            horizon=settings.horizon,
             **settings.overrides,
         )
 
@@ -109,7 +113,7 @@ class Forecasting(Task[ForecastingData]):
         model: Backbone,
         windows: SplitWindows[Any],
         data: ForecastingData,
-        settings: RunSettings,
+        settings: ResolvedSettings,
         strategy: Strategy,
         *,
         batch_size: int = EVALUATION_BATCH,
@@ -158,5 +162,5 @@ def _errors(
     return accumulator.compute()
 
 
-def _uses_calendar(settings: RunSettings, data: ForecastingData) -> bool:
+def _uses_calendar(settings: ResolvedSettings, data: ForecastingData) -> bool:
     return data.timestamps is not None and takes_calendar(settings.backbone)

@@ -10,7 +10,7 @@ import torch
 from lightning.fabric import Fabric
 
 from sacm.errors import ArgumentError
-from sacm.tasks.settings import RunSettings
+from sacm.settings import ResolvedSettings
 from sacm.training.loggers import make_logger
 from sacm.training.run import Run
 
@@ -25,7 +25,7 @@ class Hardware:
     loggers: Sequence[str] = ()
 
 
-def make_fabric(hardware: Hardware, settings: RunSettings, run: Run) -> Fabric:
+def make_fabric(hardware: Hardware, settings: ResolvedSettings, run: Run) -> Fabric:
     """Lightning's access to the devices."""
     loggers = [make_logger(kind, run.folder) for kind in hardware.loggers]
     try:

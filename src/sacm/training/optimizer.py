@@ -7,12 +7,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from sacm.settings import ResolvedSettings
 from sacm.strategies.base import StrategyRun
-from sacm.tasks.settings import RunSettings
 
 
 def make_optimizer(
-    model: nn.Module, run: StrategyRun, settings: RunSettings
+    model: nn.Module, run: StrategyRun, settings: ResolvedSettings
 ) -> torch.optim.Optimizer:
     """Adam with coupled weight decay; none on the strategy's own scalars."""
     scalars = run.scalars()

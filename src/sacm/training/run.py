@@ -27,11 +27,11 @@ from sacm.data.scaling import ChannelScaler
 from sacm.errors import SACMError
 from sacm.files import read_json, read_weights
 from sacm.inject.attach import strip_state_dict
+from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import Task
-from sacm.tasks.settings import RunSettings
 from sacm.training.data_record import DataRecord
 
 DEFAULT_FOLDER = Path("runs")
@@ -57,9 +57,9 @@ class Run:
         return (self.folder / "metrics.json").exists()
 
     @cached_property
-    def settings(self) -> RunSettings:
+    def settings(self) -> ResolvedSettings:
         """What was asked."""
-        return RunSettings(**read_json(self.folder / "config.json"))
+        return ResolvedSettings(**read_json(self.folder / "config.json"))
 
     @cached_property
     def metrics(self) -> dict[str, Any]:

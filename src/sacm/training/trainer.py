@@ -27,11 +27,11 @@ from sacm.files import (
     write_state,
     write_weights,
 )
+from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
-from sacm.tasks.settings import RunSettings
 from sacm.training.data_record import DataRecord
 from sacm.training.environment import environment
 from sacm.training.epoch_statistics import Observed
@@ -56,19 +56,19 @@ def train(
     hardware = hardware or Hardware()
     task = get_task(settings.task)
     data = resolve(settings.data, task=settings.task) if data is None else data
-    settings = task.complete(settings, data)
+    resolved = task.resolve(settings, data)
     mark = fingerprint(data)
-    run = Run(Path(folder) / settings.run_id(mark))
+    run = Run(Path(folder) / resolved.run_id(mark))
     if run.finished:
         return run
-    fabric = make_fabric(hardware, settings, run)
+    fabric = make_fabric(hardware, resolved, run)
     fabric.launch()
     if fabric.is_global_zero:
-        write_json(run.folder / "config.json", settings.model_dump())
+        write_json(run.folder / "config.json", resolved.model_dump())
         write_json(run.folder / "data.json", DataRecord.of(data).to_dict())
         write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
     try:
-        Training(run, settings, task, data, fabric, show=hardware.show_progress).run()
+        Training(run, resolved, task, data, fabric, show=hardware.show_progress).run()
     except (SACMError, RuntimeError, MemoryError) as error:
         if fabric.is_global_zero:
             write_json(run.folder / "failure.json", {"reason": str(error)})
@@ -95,7 +95,7 @@ class Training:
     def __init__(
         self,
         run: Run,
-        settings: RunSettings,
+        settings: ResolvedSettings,
         task: Task[Any],
         data: AnyData,
         fabric: Fabric,
@@ -105,7 +105,7 @@ class Training:
         self.folder, self.settings, self.task, self.data = run.folder, settings, task, data
         self.fabric, self.show = fabric, show
         self.windows: SplitWindows[Any] = task.windows(settings, data)
-        self.train_batches = self._train_batches(settings.batch_size or 1)
+        self.train_batches = self._train_batches(settings.batch_size)
         self.val_batches = WindowBatches(self.windows.val, EVALUATION_BATCH)
         # A small data set is passed over several times in what counts as one epoch.
         self.passes = math.ceil(task.minimum_steps / len(self.train_batches))
@@ -186,13 +186,13 @@ class Training:
         observed = self.train_epoch(epoch, bar)
         trained = time.perf_counter()
         value = self.task.validate(
-            self.model, self.val_batches, self.strategy, str(self.settings.select)
+            self.model, self.val_batches, self.strategy, self.settings.select
         )
         # Batch statistics are each rank's own; all must decide alike, by the weights that are kept.
         value = self.fabric.broadcast(value)
         self._record(epoch, value, observed, trained - started, time.perf_counter() - trained)
         assert self.progress.best is not None
-        bar.epoch(epoch, select=str(self.settings.select), value=value, best=self.progress.best)
+        bar.epoch(epoch, select=self.settings.select, value=value, best=self.progress.best)
 
     def train_epoch(self, epoch: int, bar: TrainingProgress) -> Observed:
         """The optimizer steps of one epoch."""
@@ -223,6 +223,10 @@ class Training:
         if type(self.model).auxiliary_loss is not Backbone.auxiliary_loss:
             loss = loss + self.model.auxiliary_loss()
         self.fabric.backward(loss)
+        if self.settings.gradient_clip:
+            self.fabric.clip_gradients(
+                self.wrapped, self.wrapped_optimizer, max_norm=self.settings.gradient_clip
+            )
         self.wrapped_optimizer.step()
         return loss.detach()
 
@@ -236,7 +240,7 @@ class Training:
                 f"validation {self.settings.select} is {value} after epoch {epoch}: lower the "
                 "learning rate or look for extreme values in the data."
             )
-        improved = self.task.better(value, progress.best, str(self.settings.select))
+        improved = self.task.better(value, progress.best, self.settings.select)
         if improved:
             progress.best, progress.best_epoch, progress.waited = value, epoch, 0
         else:

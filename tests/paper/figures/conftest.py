@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sacm.tasks.settings import RunSettings
+from sacm.tasks import make_settings
 from sacm.training import Hardware, train
 from tests.data.benchmarks.sources import layouts
 
@@ -31,7 +31,7 @@ def real_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Raw and sacm with two gammas on Synth-12, trained for an epoch on a few windows."""
     folder = tmp_path_factory.mktemp("gallery")
     for strategy in ("raw", "sacm", "sacm(gamma=5)"):
-        settings = RunSettings.make(
+        settings = make_settings(
             task="forecasting",
             data="Synth-12@0.1",
             backbone="iTransformer",

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from sacm.display.html_page import inline_svg
 from sacm.experiments.critical_difference import critical_difference
 from sacm.paper.report.diagram import rank_caption, rank_diagram
-from sacm.reports.html_page import inline_svg
 
 
 def test_names_ranks_and_bars():

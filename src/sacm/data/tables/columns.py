@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +29,27 @@ def matrix(frame: pd.DataFrame, where: str) -> np.ndarray:
     for position, name in enumerate(frame.columns):
         values[:, position] = numbers(frame[name], where)
     return values
+
+
+def choose_columns(frame: pd.DataFrame, columns: Sequence[str], where: str) -> pd.DataFrame:
+    """The columns asked for, in that order."""
+    if isinstance(columns, str):
+        columns = [columns]
+    check_present(frame, columns, where)
+    return frame[list(columns)]
+
+
+def check_present(frame: pd.DataFrame, columns: Sequence[str], where: str) -> None:
+    """Refuse names that are no column of `frame`."""
+    for column in columns:
+        if column not in frame.columns:
+            raise DataError(f"{where} has no column {column!r}; it has {list_columns(frame)}.")
+
+
+def list_columns(frame: pd.DataFrame) -> str:
+    """Column names, shortened if there are many."""
+    names = [str(column) for column in frame.columns]
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
 def numbers(column: pd.Series, where: str) -> np.ndarray:

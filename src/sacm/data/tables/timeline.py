@@ -1,19 +1,15 @@
-"""Timestamps: found, put in order, and on a regular grid."""
+"""Put rows in order of time and on a regular grid."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from sacm.data.tables.dates import parse_dates, quiet_dates
+from sacm.data.tables.dates import Times
 from sacm.data.tables.time_grid import full_grid
 from sacm.errors import ArgumentError, DataError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-TIME_NAMES = ("date", "ds", "timestamp", "time", "datetime", "date_time")
 Irregular = Literal["error", "keep"]
 
 
@@ -29,58 +25,66 @@ class Timeline(NamedTuple):
     frequency: str | None
     notes: tuple[str, ...]
 
-    def noting(self, note: str | None) -> Timeline:
-        """The same with one more note, if there is one."""
-        return self if note is None else self._replace(notes=(*self.notes, note))
-
-
-def time_column(frame: pd.DataFrame) -> str | None:
-    """The column with the timestamps: by name, or the first one if it holds dates."""
-    import pandas as pd
-
-    for name in frame.columns:
-        if str(name).lower() in TIME_NAMES:
-            return str(name)
-    first = frame.iloc[:, 0]
-    if pd.api.types.is_datetime64_any_dtype(first):
-        return str(frame.columns[0])
-    if pd.api.types.is_numeric_dtype(first) or not len(first.dropna()):
-        return None
-    looks_dated = quiet_dates(first.dropna().iloc[:1]).notna().all()
-    return str(frame.columns[0]) if looks_dated else None
-
 
 def timeline(
-    column: pd.Series | None,
+    times: Times | None,
     rows: int,
     *,
     where: str,
+    grid: bool = True,
     frequency: str | None = None,
     irregular: Irregular = "error",
 ) -> Timeline:
-    """Order, check and complete the timestamps in `column`."""
+    """Order and check the times of a table, and insert the rows that its grid lacks.
+
+    Args:
+        times: The time column of the table, None if it has none.
+        rows: Number of rows of the table.
+        where: What errors call the table.
+        grid: Whether to insert missing rows; False only sorts.
+        frequency: The time step as a pandas alias. Default: found from the times.
+        irregular: What to do with times on no grid: refuse them, or keep them as they are.
+
+    Returns:
+        The place of every row.
+
+    Raises:
+        DataError: Two rows have the same time, or the times lie on no grid.
+        ArgumentError: `frequency` is unknown.
+    """
     check_frequency(frequency)
-    line = sort_rows(column, rows, where=where)
+    line = sort_rows(times, rows, where=where)
     if line.timestamps is None:
-        return line._replace(frequency=frequency if column is None else None)
+        return line._replace(frequency=frequency if times is None else None)
+    if not grid:
+        return line
     return on_grid(line, where, frequency=frequency, irregular=irregular)
 
 
-def sort_rows(column: pd.Series | None, rows: int, *, where: str) -> Timeline:
-    """Only order and check the timestamps: no row is inserted."""
-    import pandas as pd
-
-    if column is None:
+def sort_rows(times: Times | None, rows: int, *, where: str) -> Timeline:
+    """Only order and check the times: no row is inserted."""
+    if times is None:
         return Timeline(np.arange(rows), None, None, ())
-    if pd.api.types.is_numeric_dtype(column):
-        return numeric_timeline(column, where)
-    stamps, notes = parse_dates(column, where)
+    if times.stamps is None:
+        check_increasing(times, where)
+        return Timeline(np.arange(rows), None, None, times.notes)
+    stamps, notes = times.stamps, times.notes
     order = np.argsort(stamps, kind="stable")
     if (np.diff(order) < 0).any():
         first = int(np.flatnonzero(np.diff(stamps) < np.timedelta64(0))[0]) + 2
         notes += (f"Rows were not in order of time (first at row {first}) and have been sorted.",)
     check_unique(stamps, order, where)
     return Timeline(order, stamps[order], None, notes)
+
+
+def check_increasing(times: Times, where: str) -> None:
+    """Refuse a counter that does not rise from row to row."""
+    assert times.counter is not None
+    wrong = np.flatnonzero(~(np.diff(times.counter) > 0))
+    if len(wrong):
+        raise DataError(
+            f"{where}: the time column {times.name!r} does not increase at row {wrong[0] + 2}."
+        )
 
 
 def check_frequency(frequency: str | None) -> None:
@@ -93,18 +97,6 @@ def check_frequency(frequency: str | None) -> None:
         raise ArgumentError(
             f"{frequency!r} is not a frequency: use a pandas alias such as 'h', '15min' or 'MS'."
         ) from error
-
-
-def numeric_timeline(column: pd.Series, where: str) -> Timeline:
-    """A numeric time column: it gives the order and nothing else."""
-    values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    wrong = np.flatnonzero(~(np.diff(values) > 0))
-    if len(wrong):
-        raise DataError(
-            f"{where}: the time column {column.name!r} does not increase at row {wrong[0] + 2}."
-        )
-    note = f"The time column {column.name!r} is numeric: it is used for the order of rows only."
-    return Timeline(np.arange(len(values)), None, None, (note,))
 
 
 def check_unique(stamps: np.ndarray, order: np.ndarray, where: str) -> None:

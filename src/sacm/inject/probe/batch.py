@@ -18,7 +18,7 @@ WINDOWS = 3  # few enough to be quick, odd so that fewer shapes divide by accide
 _MOST_WAYS = 32
 
 
-def few_windows(call: Call, window: WindowArgument) -> Iterator[Call]:
+def cut_batch(call: Call, window: WindowArgument) -> Iterator[Call]:
     """The first windows of a batch (repeated if there are fewer), with all that goes with them.
 
     An argument as long as the batch usually goes with it; but a mask `[L, L]` does not, though L
@@ -38,12 +38,12 @@ def few_windows(call: Call, window: WindowArgument) -> Iterator[Call]:
         taken = [_take(t, batch, cut=i in long and i not in whole) for i, t in enumerate(leaves)]
         args, kwargs = tree_unflatten(taken, structure)
         few = Call(call.model, args, kwargs)
-        for tensor in window_tensors(few, window):
+        for tensor in find_window_tensors(few, window):
             tensor.nan_to_num_(nan=0.0, posinf=0.0, neginf=0.0)  # nothing moves in a window of NaN
         yield few
 
 
-def window_tensors(few: Call, window: WindowArgument) -> list[Tensor]:
+def find_window_tensors(few: Call, window: WindowArgument) -> list[Tensor]:
     """The window among the arguments of a call, or what a user's function computes it from."""
     target = window.raw(few.args, few.kwargs)
     leaves = [t for t in tree_flatten((few.args, few.kwargs))[0] if isinstance(t, Tensor)]

@@ -22,7 +22,7 @@ def movement(base: Tensor, other: Tensor) -> Tensor:
     return change.where(change > _NOISE * change.max(), 0.0) if change.numel() else change
 
 
-def rows_moved(change: Tensor, dim: int) -> Tensor:
+def measure_rows(change: Tensor, dim: int) -> Tensor:
     """The largest movement in each row of one dimension, `[rows]`."""
     others = [d for d in range(change.dim()) if d != dim]
     return change.amax(dim=others) if others else change
@@ -36,14 +36,14 @@ def find_layout(changes: Sequence[Tensor], *, cross_talk: float = 0.0) -> SiteLa
     moved.
     """
     best: tuple[float, SiteLayout] | None = None
-    for layout in candidates(changes[0].shape, len(changes)):
+    for layout in list_candidates(changes[0].shape, len(changes)):
         share = _explained(changes, layout, cross_talk)
         if share > 0 and (best is None or share > best[0]):
             best = share, layout
     return None if best is None else best[1]
 
 
-def candidates(shape: Sequence[int], windows: int) -> Iterator[SiteLayout]:
+def list_candidates(shape: Sequence[int], windows: int) -> Iterator[SiteLayout]:
     """Every layout that could hold `windows` windows in this shape; the usual ones first."""
     for dim, size in enumerate(shape):
         if size and size % windows == 0:
@@ -55,7 +55,7 @@ def candidates(shape: Sequence[int], windows: int) -> Iterator[SiteLayout]:
 
 def _explained(changes: Sequence[Tensor], layout: SiteLayout, cross_talk: float) -> float:
     """Share of the rows that their owner moved, or 0 if another window moves one too far."""
-    moved = torch.stack([rows_moved(change, layout.dim) for change in changes])  # [windows, rows]
+    moved = torch.stack([measure_rows(change, layout.dim) for change in changes])  # [windows, rows]
     owners = layout.owners(len(changes)).unsqueeze(0)
     by_owner = moved.gather(0, owners)  # [1, rows]
     by_others = moved.scatter(0, owners, 0.0)

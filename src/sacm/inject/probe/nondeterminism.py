@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 
-def random_parts(model: nn.Module, run: Callable[[int], Any]) -> list[str]:
+def find_random_parts(model: nn.Module, run: Callable[[int], Any]) -> list[str]:
     """Paths of the modules whose output changes with the seed of `run` though their input does not.
 
     The innermost ones; the model's class name when it is its own forward that is random.
@@ -22,13 +22,13 @@ def random_parts(model: nn.Module, run: Callable[[int], Any]) -> list[str]:
         for (name, input, output), (_, other_input, other_output) in zip(
             first, second, strict=False
         )
-        if same_tensors(input, other_input) and not same_tensors(output, other_output)
+        if tensors_equal(input, other_input) and not tensors_equal(output, other_output)
     }
     inner = [name for name in found if not any(o.startswith(f"{name}.") for o in found)]
     return inner or [type(model).__name__]
 
 
-def tensors_in(result: Any) -> list[Tensor]:
+def collect_tensors(result: Any) -> list[Tensor]:
     """All tensors in what a module takes or returns, whatever the container."""
     if isinstance(result, Tensor):
         return [result]
@@ -37,7 +37,7 @@ def tensors_in(result: Any) -> list[Tensor]:
     if isinstance(result, dict):
         result = list(result.values())
     if isinstance(result, list | tuple):
-        return [tensor for item in result for tensor in tensors_in(item)]
+        return [tensor for item in result for tensor in collect_tensors(item)]
     return []
 
 
@@ -50,14 +50,14 @@ def _record(model: nn.Module, run: Callable[[int], Any], *, seed: int) -> list[R
     inputs: list[list[Tensor]] = []
 
     def before(module: nn.Module, args: Any, kwargs: Any) -> None:
-        inputs.append([t.detach().clone() for t in tensors_in((args, kwargs))])
+        inputs.append([t.detach().clone() for t in collect_tensors((args, kwargs))])
 
     with ExitStack() as stack:
         for name, module in model.named_modules():
             if module is not model:
 
                 def after(_module: nn.Module, _args: Any, output: Any, name: str = name) -> None:
-                    outputs = [t.detach().clone() for t in tensors_in(output)]
+                    outputs = [t.detach().clone() for t in collect_tensors(output)]
                     records.append((name, inputs.pop(), outputs))
 
                 stack.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
@@ -66,7 +66,7 @@ def _record(model: nn.Module, run: Callable[[int], Any], *, seed: int) -> list[R
     return records
 
 
-def same_tensors(first: list[Tensor], second: list[Tensor]) -> bool:
+def tensors_equal(first: list[Tensor], second: list[Tensor]) -> bool:
     """Equal one by one, with NaN equal to NaN."""
     return len(first) == len(second) and all(
         a.shape == b.shape and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))

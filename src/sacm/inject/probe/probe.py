@@ -19,12 +19,19 @@ from torch.nn.modules.batchnorm import _NormBase
 from torch.utils._pytree import tree_map
 
 from sacm.inject.layout import SiteLayout
-from sacm.inject.probe.batch import WINDOWS, few_windows, window_tensors
-from sacm.inject.probe.infer_layout import FAINT, candidates, find_layout, movement, rows_moved
-from sacm.inject.probe.nondeterminism import random_parts, same_tensors, tensors_in
+from sacm.inject.probe.batch import WINDOWS, cut_batch, find_window_tensors
+from sacm.inject.probe.infer_layout import (
+    FAINT,
+    find_layout,
+    list_candidates,
+    measure_rows,
+    movement,
+)
+from sacm.inject.probe.nondeterminism import collect_tensors, find_random_parts, tensors_equal
 from sacm.inject.probe.restore import restored_afterwards, seed_all_generators
 from sacm.inject.sites import Site, Tap
 from sacm.inject.state import Call
+from sacm.inject.unresolved import Unresolved, layout_error
 from sacm.inject.window_argument import WindowArgument
 
 # How strong a disturbance is, and how much cross-talk between windows counts as none. A choice made
@@ -64,11 +71,17 @@ class Probe:
     install: Tapper
     stated: Mapping[str, SiteLayout]  # what the model itself says of its sites
     training: bool = False
+    problems: list[Unresolved] = dataclasses.field(default_factory=list)
 
     def run(self, call: Call, *, wanted: Site | None = None) -> list[str]:
         """Fill in `layouts` and `reached` of the sites; returns what is random in evaluation.
 
-        `wanted` is a site that must be reached, however rarely the model gets there.
+        Args:
+            call: A call of the model with a batch of any size.
+            wanted: A site that must be reached, even if the model seldom calls it.
+
+        Raises:
+            LayoutError: Layouts could not be found; the message lists every such site.
         """
         with restored_afterwards(self.model):
             self._set_flags(training=False)
@@ -77,11 +90,13 @@ class Probe:
             self._set_flags(training=self.training)
             for seed in self._telling_seeds(inputs, wanted):
                 self._resolve(inputs, seed)
+        if self.problems:
+            raise layout_error(type(self.model).__name__, self.problems)
         return random
 
     def _few_windows(self, call: Call) -> Call:
         """A batch of few windows that the model takes."""
-        ways = few_windows(call, self.window)
+        ways = cut_batch(call, self.window)
         usual, other = next(ways), next(ways, None)
         if other is None:
             return usual
@@ -98,9 +113,9 @@ class Probe:
 
     def _random_evaluation(self, inputs: Call) -> list[str]:
         first, second = self._pass(inputs, seed=0), self._pass(inputs, seed=1)
-        if same_tensors(first.outputs, second.outputs):
+        if tensors_equal(first.outputs, second.outputs):
             return []
-        return random_parts(self.model, lambda seed: self._pass(inputs, seed=seed))
+        return find_random_parts(self.model, lambda seed: self._pass(inputs, seed=seed))
 
     def _telling_seeds(self, inputs: Call, wanted: Site | None) -> Iterator[int]:
         """Seeds that show new sites; more than one where training leaves out layers at random."""
@@ -128,10 +143,10 @@ class Probe:
             if not reading.mixed and not reading.unlike:
                 break
         for site, index in reading.mixed:
-            self._trust_the_model(site, base.calls[site][index])
+            self._use_statement(site, base.calls[site][index])
         readable = _readable_outputs(base, disturbed)
         for site, index in reading.unmoved:
-            self._from_the_output(OutputSide(inputs, seed, base, readable), site, index)
+            self._resolve_from_output(OutputSide(inputs, seed, base, readable), site, index)
 
     def _set_flags(self, *, training: bool) -> None:
         """Evaluation, or training with the statistics of normalisation layers held still."""
@@ -157,28 +172,30 @@ class Probe:
             result = self.model.forward(*_copy(inputs.args), **_copy(inputs.kwargs))
             for site, h, version in given:
                 site.overwritten |= h._version != version
-        return Pass(calls, [t.detach() for t in tensors_in(result) if t.dim()])
+        return Pass(calls, [t.detach() for t in collect_tensors(result) if t.dim()])
 
-    def _trust_the_model(self, site: Site, h: Tensor) -> None:
-        """The model's own statement decides about an activation that seems to mix windows."""
+    def _use_statement(self, site: Site, h: Tensor) -> None:
+        """Use the model's own statement about an activation that seems to mix windows."""
         stated = self.stated.get(site.name)
         if stated is not None and stated.fits(h.shape, WINDOWS):
             site.learn(h.shape, stated)
         elif site.adaptive and site.stated is None:
-            raise site.unresolved(h.shape, f"mixes the rows of the {WINDOWS} probed windows")
+            why = f"mixes the rows of the {WINDOWS} probed windows"
+            self.problems.append(site.unresolved(h.shape, why))
 
-    def _from_the_output(self, side: OutputSide, site: Site, index: int) -> None:
+    def _resolve_from_output(self, side: OutputSide, site: Site, index: int) -> None:
         """Resolve a call whose input never moved by disturbing its output."""
         shape = side.base.calls[site][index].shape
         if site.stated is not None or any(seen == shape for seen, _ in site.layouts):
             return
         stated = self.stated.get(site.name)
-        found = [stated] if stated is not None else candidates(shape, WINDOWS)
+        found = [stated] if stated is not None else list_candidates(shape, WINDOWS)
         for layout in found:
             if layout is stated or self._explains(side, site, index, layout):
                 site.learn(shape, layout)
                 return
-        raise site.unresolved(shape, "depends on no window, and moves no window's result")
+        why = "depends on no window, and moves no window's result"
+        self.problems.append(site.unresolved(shape, why))
 
     def _explains(self, side: OutputSide, site: Site, index: int, layout: SiteLayout) -> bool:
         """Whether disturbing what a layout says is window i moves window i's result alone."""
@@ -199,7 +216,7 @@ class Probe:
             if not any(bool(change.any()) for change in changes):
                 return False
             for change, (_, where) in zip(changes, side.readable, strict=True):
-                touched = rows_moved(change, where.dim) > 0
+                touched = measure_rows(change, where.dim) > 0
                 if bool((touched & (where.owners(WINDOWS) != window)).any()):
                     return False
         return True
@@ -209,7 +226,7 @@ def _disturb(call: Call, window: WindowArgument, index: int, strength: float) ->
     """The same windows with noise added to one of them."""
     changed = Call(call.model, _copy(call.args), _copy(call.kwargs))
     generator = torch.Generator().manual_seed(index + 1)
-    for tensor in window_tensors(changed, window):
+    for tensor in find_window_tensors(changed, window):
         noise = torch.randn(tensor[index].shape, generator=generator).to(tensor)
         spread = tensor[index].abs().mean() + 1e-2
         tensor[index] += noise * spread * strength

@@ -14,7 +14,7 @@ from sacm.errors import ArgumentError
 from sacm.experiments.grid_points import Key, Point, Selection
 
 if TYPE_CHECKING:
-    from sacm.tasks.settings import TaskName
+    from sacm.types import TaskName
 
 BEST_FIXED = "best_fixed"
 

@@ -32,10 +32,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from sacm.core.config import Detrend
+from sacm.display.figure_style import house_style
+from sacm.display.palette import ALARM, GRID, INK, KEPT, MUTED
 from sacm.paper.figures.modes import Modes, dominant
 from sacm.paper.figures.panels import footnote, sheet
-from sacm.reports.figure_style import house_style
-from sacm.reports.palette import ALARM, GRID, INK, KEPT, MUTED
 
 LENGTH, NOISE, SHARE, EDGE, SEED = 96, 0.05, 0.1, 5, 0
 WAYS: dict[Detrend, str] = {"none": "no detrending", "endpoint": "endpoints", "ols": "OLS"}

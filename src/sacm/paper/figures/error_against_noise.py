@@ -14,6 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from sacm.display.figure_style import house_style
+from sacm.display.palette import colours
 from sacm.paper.figures.panels import DASHES, MARKERS, footnote, sheet
 from sacm.paper.figures.run_folders import (
     alike,
@@ -23,8 +25,6 @@ from sacm.paper.figures.run_folders import (
     titles,
     unsuitable,
 )
-from sacm.reports.figure_style import house_style
-from sacm.reports.palette import colours
 from sacm.training.run import Run
 
 STRATEGIES = tuple(DASHES)
@@ -65,7 +65,6 @@ def _curves(runs: list[Run], title: str) -> NoiseCurves | None:
         settings = run.settings
         level = noise_level(settings.data)
         assert level is not None
-        assert settings.horizon is not None
         cells[level][settings.strategy, settings.horizon, settings.seed] = run
     paired = {
         level: {(h, s) for _, h, s in found if all((each, h, s) in found for each in STRATEGIES)}

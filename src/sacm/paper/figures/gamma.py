@@ -10,6 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sacm.display.figure_style import house_style
+from sacm.display.palette import SERIES
 from sacm.paper.figures.error_against_noise import AVERAGED
 from sacm.paper.figures.panels import MARKERS, footnote, sheet
 from sacm.paper.figures.run_folders import (
@@ -20,8 +22,6 @@ from sacm.paper.figures.run_folders import (
     titles,
     unsuitable,
 )
-from sacm.reports.figure_style import house_style
-from sacm.reports.palette import SERIES
 from sacm.strategies.adaptive import SACM
 from sacm.strategies.registry import canonical
 from sacm.training.run import Run
@@ -68,7 +68,6 @@ def _table(runs: list[Run], title: str) -> GammaTable:
         error, horizon = run.row["mse"], run.settings.horizon
         assert gamma is not None
         assert level is not None
-        assert horizon is not None
         assert error is not None
         cells[gamma, level][horizon, run.settings.seed] = error
     gammas = sorted({gamma for gamma, _ in cells})

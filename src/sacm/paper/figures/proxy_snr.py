@@ -18,11 +18,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import pearsonr
 
+from sacm.display.figure_style import house_style
+from sacm.display.palette import INK, KEPT, MUTED, SERIES
 from sacm.errors import DataError
 from sacm.paper.figures.panels import MARKERS, footnote, sheet
 from sacm.paper.figures.real_series import real_series
-from sacm.reports.figure_style import house_style
-from sacm.reports.palette import INK, KEPT, MUTED, SERIES
 
 SHARE = 0.1
 _TINY = 1e-10

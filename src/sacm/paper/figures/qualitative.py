@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from sacm.display.figure_style import house_style
+from sacm.display.palette import INK, MUTED, colours
 from sacm.paper.figures.panels import DASHES, footnote, sheet
 from sacm.paper.figures.run_folders import alike, finished_runs, noise_level, title, unsuitable
 from sacm.reports.figure_data import ForecastExample, forecast_examples
-from sacm.reports.figure_style import house_style
-from sacm.reports.palette import INK, MUTED, colours
 from sacm.training.run import Run
 
 STRATEGIES = tuple(DASHES)
@@ -41,7 +41,6 @@ def _distance(runs: dict[str, Run]) -> tuple[float, bool, bool, int, int]:
     settings = runs["raw"].settings
     level, horizon = noise_level(settings.data), settings.horizon
     assert level is not None
-    assert horizon is not None
     small = settings.size != "paper"
     return abs(level - LEVEL), settings.backbone != BACKBONE, small, -horizon, settings.seed
 

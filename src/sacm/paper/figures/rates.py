@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sacm.core.config import SACMConfig
+from sacm.display.figure_style import house_style
+from sacm.display.palette import INK, KEPT
 from sacm.paper.figures.panels import footnote, sheet
 from sacm.paper.figures.run_folders import alike, finished_runs, titles, unsuitable
 from sacm.reports.figure_data import rate_sample
-from sacm.reports.figure_style import house_style
-from sacm.reports.palette import INK, KEPT
 from sacm.training.run import Run
 
 PANELS, COLUMNS, BINS = 9, 3, 30
@@ -23,7 +23,7 @@ def representatives(runs: list[Run]) -> list[Run]:
     """Of runs of the method that differ in seed and horizon alone, the first; by data set."""
     method = sorted(
         (run for run in runs if run.settings.strategy == "sacm"),
-        key=lambda run: (run.settings.horizon or 0, run.settings.seed),
+        key=lambda run: (run.settings.horizon, run.settings.seed),
     )
     firsts = [group[0] for group in alike(method, "seed", "horizon", "batch_size")]
     return sorted(firsts, key=lambda run: (run.settings.data, run.settings.backbone))

@@ -7,9 +7,9 @@ from matplotlib.figure import Figure
 
 from sacm.data.synthetic.corruptions import Corruption, corrupt
 from sacm.data.synthetic.signals import Signal, signal
+from sacm.display.figure_style import house_style
+from sacm.display.palette import KEPT, LEFT
 from sacm.paper.figures.panels import WIDTH
-from sacm.reports.figure_style import house_style
-from sacm.reports.palette import KEPT, LEFT
 
 RATE = 100.0  # samples a second
 LEVEL, SEED = 0.3, 0

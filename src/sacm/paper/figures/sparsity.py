@@ -12,11 +12,11 @@ from matplotlib.lines import Line2D
 from sacm.core.config import Detrend
 from sacm.data.synthetic.corruptions import Corruption
 from sacm.data.synthetic.signals import Signal
+from sacm.display.figure_style import house_style
+from sacm.display.palette import INK, KEPT, LEFT, MUTED
 from sacm.paper.figures.modes import Modes, correlation, dominant
 from sacm.paper.figures.panels import footnote, sheet
 from sacm.paper.figures.signals import CORRUPTIONS, RATE, corrupt_signal
-from sacm.reports.figure_style import house_style
-from sacm.reports.palette import INK, KEPT, LEFT, MUTED
 
 # The composite's share is the paper's; for the families it states none, and a sweep over 2.5 Hz
 # fills 25 of the 500 coefficients.

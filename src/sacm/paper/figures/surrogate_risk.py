@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sacm.core.config import SACMConfig
+from sacm.display.figure_style import house_style
+from sacm.display.palette import INK, KEPT, LEFT, MUTED, SERIES
 from sacm.paper.figures.panels import MARKERS, footnote, sheet
-from sacm.reports.figure_style import house_style
-from sacm.reports.palette import INK, KEPT, LEFT, MUTED, SERIES
 from sacm.theory import excess_risk, oracle_strength, regularization_strength, surrogate_risk
 
 BIAS, VARIANCE = 1.0, 1.0  # c1, c2

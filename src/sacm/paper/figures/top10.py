@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter
 
+from sacm.display.figure_style import house_style, thin_out
+from sacm.display.palette import INK, KEPT, LEFT, MUTED
 from sacm.paper.figures.modes import Modes, correlation, dominant
 from sacm.paper.figures.panels import footnote, sheet
 from sacm.paper.figures.real_series import real_series
-from sacm.reports.figure_style import house_style, thin_out
-from sacm.reports.palette import INK, KEPT, LEFT, MUTED
 
 SHARE = 0.1
 SHOWN = 500  # steps

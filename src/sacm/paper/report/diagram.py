@@ -7,10 +7,10 @@ import math
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from sacm.display.figure_style import canvas, house_style
+from sacm.display.palette import INK, MUTED, SERIES
 from sacm.experiments.critical_difference import CriticalDifference
 from sacm.reports import number_format
-from sacm.reports.figure_style import canvas, house_style
-from sacm.reports.palette import INK, MUTED, SERIES
 
 # All in inches.
 _RULER = 2.6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
+from sacm.display.html_page import Section, figure, page, paragraph
 from sacm.paper.experiments.findings import Findings
 from sacm.paper.report import heatmap
 from sacm.paper.report.diagram import rank_caption, rank_diagram
@@ -18,7 +19,6 @@ from sacm.paper.report.tables import (
     result_table,
 )
 from sacm.reports.compare_tables import ANOMALY_LEGEND
-from sacm.reports.html_page import Section, figure, page, paragraph
 
 
 def interactive_page(findings: Findings, *, detail: bool = True) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, get_args
 
+from sacm.display.latex import escape
+from sacm.display.text_table import TextTable
 from sacm.errors import ArgumentError
 from sacm.files import write_atomically
 from sacm.paper.experiments.findings import Findings
@@ -23,8 +25,6 @@ from sacm.paper.report.tables import (
     result_table,
 )
 from sacm.reports.compare_tables import ANOMALY_LEGEND
-from sacm.reports.latex import escape
-from sacm.reports.tables import Table
 
 Format = Literal["md", "latex", "csv", "html"]
 
@@ -75,8 +75,8 @@ def _latex(findings: Findings, *, detail: bool) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _tables(findings: Findings, *, detail: bool) -> list[tuple[Table, tuple[str, ...]]]:
-    found: list[tuple[Table, tuple[str, ...]]] = []
+def _tables(findings: Findings, *, detail: bool) -> list[tuple[TextTable, tuple[str, ...]]]:
+    found: list[tuple[TextTable, tuple[str, ...]]] = []
     if findings.overall:
         adjusted = (ANOMALY_LEGEND,) if findings.task == "anomaly" else ()
         found.append((overall_table(findings), (OVERALL_LEGEND, *adjusted)))

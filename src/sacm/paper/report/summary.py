@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sacm.display.text_table import TableRow, TextTable
 from sacm.errors import DataError
 from sacm.experiments.grid_points import Key
 from sacm.experiments.statistics import PairedComparison, bootstrap_mean, holm
@@ -21,7 +22,6 @@ from sacm.paper.report import gains
 from sacm.paper.report.tables import key_text
 from sacm.reports import number_format
 from sacm.reports.number_format import UNDEFINED
-from sacm.reports.tables import Table, TableRow
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 HEADINGS = (
@@ -53,7 +53,7 @@ LEGEND = (
 )
 
 
-def summary_table(found: Sequence[Findings]) -> Table:
+def summary_table(found: Sequence[Findings]) -> TextTable:
     """One line for each experiment, and below it one for each of several data sets.
 
     A point-adjusted score is followed by one that is not adjusted.
@@ -70,7 +70,7 @@ def summary_table(found: Sequence[Findings]) -> Table:
             for part, adjusted in zip(parts, holm(tests).p_values, strict=True):
                 lines.append(TableRow(("", *_cells(findings, part, adjusted))))
             start = ""
-    return Table(HEADINGS, tuple(lines), text_columns=5)
+    return TextTable(HEADINGS, tuple(lines), text_columns=5)
 
 
 def _label(findings: Findings) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from sacm.display.text_table import TableRow, TextTable
 from sacm.experiments.critical_difference import CriticalDifference
 from sacm.experiments.grid_points import Key
 from sacm.experiments.statistics import mean_and_deviation
@@ -16,7 +17,6 @@ from sacm.paper.experiments.pairs import run_of, value_of
 from sacm.paper.report import gains
 from sacm.reports import number_format
 from sacm.reports.number_format import UNDEFINED
-from sacm.reports.tables import Table, TableRow
 
 OVERALL_HEADINGS = (
     "metric",
@@ -51,7 +51,7 @@ OVERALL_LEGEND = (
 )
 
 
-def result_table(findings: Findings) -> Table:
+def result_table(findings: Findings) -> TextTable:
     """One line for each of `shown_rows`; without a column for the strategy where there are two.
 
     Ours stands before the paper's; `Δ gain` is ours minus the paper's.
@@ -75,13 +75,13 @@ def result_table(findings: Findings) -> Table:
         cells += [number_format.probability(paper_p)] if tested else []
         lines.append(TableRow(tuple(cells), group=cells[0] != last))
         last = cells[0]
-    table = Table((*words, *ours, *paper), tuple(lines), _caption(findings), len(words))
+    table = TextTable((*words, *ours, *paper), tuple(lines), _caption(findings), len(words))
     if len(findings.strategies) > 1:
         return table
     return table.only((*words, "value", "n", "paper value"))  # there is nothing to gain upon
 
 
-def narrow_result_table(findings: Findings) -> Table:
+def narrow_result_table(findings: Findings) -> TextTable:
     """The columns of `result_table` that fit into a terminal; what never changes moves up."""
     table = result_table(findings)
     if len(findings.strategies) == 1:
@@ -101,13 +101,13 @@ def narrow_result_table(findings: Findings) -> Table:
     return narrow if _width(narrow) <= _TERMINAL else _without_spreads(narrow)
 
 
-def _width(table: Table) -> int:
+def _width(table: TextTable) -> int:
     """Characters of a line in which no cell is broken, with two between columns."""
     columns = zip(table.headings, *(row.cells for row in table.rows), strict=True)
     return sum(max(map(len, column)) + 2 for column in columns)
 
 
-def _without_spreads(table: Table) -> Table:
+def _without_spreads(table: TextTable) -> TextTable:
     rows = (
         replace(row, cells=tuple(cell.partition(" ± ")[0] for cell in row.cells))
         for row in table.rows
@@ -134,7 +134,7 @@ def key_text(value: Key | None) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def overall_table(findings: Findings) -> Table:
+def overall_table(findings: Findings) -> TextTable:
     """Every strategy against the baseline in every metric, over everything that was run.
 
     A point-adjusted score is followed by what random scores reach.
@@ -149,15 +149,15 @@ def overall_table(findings: Findings) -> Table:
         last = label
     against = f" against {findings.baseline}" if findings.baseline else ""
     caption = f"{findings.title}: all pairs{against}"
-    return Table(OVERALL_HEADINGS, tuple(lines), caption, text_columns=2)
+    return TextTable(OVERALL_HEADINGS, tuple(lines), caption, text_columns=2)
 
 
-def narrow_overall_table(findings: Findings) -> Table:
+def narrow_overall_table(findings: Findings) -> TextTable:
     """The columns of `overall_table` that fit into a terminal."""
     return overall_table(findings).only(_OVERALL_NARROW)
 
 
-def coverage_table(findings: Findings) -> Table:
+def coverage_table(findings: Findings) -> TextTable:
     """How much of the grid was run, by strategy."""
     states = Counter(
         (run.strategy, run.state)
@@ -174,10 +174,10 @@ def coverage_table(findings: Findings) -> Table:
     counts = [total.done, total.failed, total.missing, total.total]
     lines.append(TableRow(("all", *map(str, counts)), group=True))
     headings = ("strategy", "done", "failed", "not run", "runs")
-    return Table(headings, tuple(lines), f"{findings.title}: runs")
+    return TextTable(headings, tuple(lines), f"{findings.title}: runs")
 
 
-def rank_table(ranks: CriticalDifference) -> Table:
+def rank_table(ranks: CriticalDifference) -> TextTable:
     """Strategies by average rank, and which cannot be told apart."""
     at = dict(zip(ranks.names, ranks.average_ranks, strict=True))
     lines = []
@@ -186,10 +186,12 @@ def rank_table(ranks: CriticalDifference) -> Table:
         others = dict.fromkeys(other for clique in alike for other in clique if other != name)
         lines.append(TableRow((name, f"{at[name]:.2f}", ", ".join(others) or UNDEFINED)))
     headings = ("strategy", "average rank", "not told apart from")
-    return Table(headings, tuple(lines), f"Ranks over {number_format.count(ranks.n, 'problem')}")
+    return TextTable(
+        headings, tuple(lines), f"Ranks over {number_format.count(ranks.n, 'problem')}"
+    )
 
 
-def failure_table(findings: Findings) -> Table:
+def failure_table(findings: Findings) -> TextTable:
     """Every run that failed, and why."""
     keys = tuple(dict.fromkeys(key for group in findings.groups for key in group.keys))
     lines = tuple(
@@ -206,7 +208,7 @@ def failure_table(findings: Findings) -> Table:
         if run.state == "failed" and run.strategy != BEST_FIXED
     )
     headings = (*keys, "size", "strategy", "reason")
-    return Table(headings, lines, f"{findings.title}: failed runs", len(headings))
+    return TextTable(headings, lines, f"{findings.title}: failed runs", len(headings))
 
 
 def result_legend(findings: Findings) -> str:

@@ -11,8 +11,8 @@ from sacm.data.benchmarks.sources.archive import Arrays
 from sacm.data.benchmarks.sources.search import first_file
 from sacm.data.tables.columns import matrix
 from sacm.data.tables.csv_file import read_table
-from sacm.data.tables.dates import parse_dates
-from sacm.data.tables.timeline import time_column
+from sacm.data.tables.dates import read_times
+from sacm.data.tables.time_column import time_column
 
 # Older text files of the same series; that of Exchange Rate has its last two columns swapped.
 TEXT_ENDINGS = (".txt", ".txt.gz")
@@ -35,7 +35,9 @@ def read_series_table(path: Path, entry: ForecastingEntry) -> Arrays:
     dated = time_column(table)
     arrays: Arrays = {}
     if dated is not None:
-        arrays["timestamps"], _ = parse_dates(table[dated], where)
+        times = read_times(table[dated], where)
+        if times.stamps is not None:
+            arrays["timestamps"] = times.stamps
         table = table.drop(columns=dated)
     values = matrix(table, where)
     if entry.name == "Exchange Rate" and path.name.endswith(TEXT_ENDINGS):

@@ -1,0 +1,182 @@
+"""The form in which data came in, so that results can be given back in the same form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+import torch
+
+from sacm.data.tables.date_numbers import encode
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["array", "tensor", "series", "pandas", "polars"]
+ID_COLUMN = "unique_id"
+
+
+@dataclass(frozen=True)
+class Form:
+    """The kind of object the data came in, and how it told the time.
+
+    `time` names the time column, or the index if `indexed`; `counters` holds, for each series, last
+    value and step of a time column of numbers. `zone` is the time zone of the timestamps, which
+    were read by the `local` clock or in UTC. `style` says how numbers write dates, or "durations".
+    """
+
+    kind: Kind
+    flat: bool = False  # [T], not [T, C]
+    long: bool = False
+    time: str | None = None
+    indexed: bool = False
+    zone: str | None = None
+    local: bool = False
+    counters: dict[str, tuple[float, float]] = field(default_factory=dict)
+    id_type: str | None = None
+    style: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """The form that `to_dict` described."""
+        return cls(**record)
+
+    def give(
+        self,
+        values: np.ndarray,
+        *,
+        series: Sequence[str],
+        columns: Sequence[str],
+        times: np.ndarray | None,
+        rows: int,
+    ) -> Any:
+        """Give forecasts back as an object like the one the data came in.
+
+        Args:
+            values: Forecasts `[S, H, C]`.
+            series: Names of the S series.
+            columns: Names of the C channels.
+            times: Future timestamps `[S, H]`, None for data without dates.
+            rows: Number of rows before the forecasts; counts on where rows have no time.
+
+        Returns:
+            An array, a tensor, or a pandas or polars frame or series.
+        """
+        if self.kind in ("array", "tensor"):
+            array = values[0, :, 0] if self.flat else values[0]
+            return torch.from_numpy(array) if self.kind == "tensor" else array
+        if self.long:
+            frame = self._long(values, series, columns, times)
+        else:
+            frame = self._wide(values[0], columns, None if times is None else times[0], rows)
+        if self.kind == "polars":
+            import polars as pl
+            from polars import selectors
+
+            zone = polars_zone(self.zone)
+            for name in frame.columns[
+                [getattr(kind, "tz", None) is not None for kind in frame.dtypes]
+            ]:
+                frame[name] = frame[name].dt.tz_convert(zone)
+            stamps = selectors.datetime().cast(pl.Datetime("us", zone))
+            return pl.from_pandas(frame).with_columns(stamps)
+        return frame.iloc[:, 0] if self.kind == "series" else frame
+
+    def _wide(
+        self, values: np.ndarray, columns: Sequence[str], times: np.ndarray | None, rows: int
+    ) -> pd.DataFrame:
+        import pandas as pd
+
+        frame = pd.DataFrame(values.astype(np.float64), columns=list(columns))
+        stamps = self._stamps("", times, len(frame))
+        if stamps is None:
+            return frame.set_index(pd.RangeIndex(rows, rows + len(frame)))
+        if self.indexed:
+            return frame.set_index(pd.Index(stamps, name=self.time))
+        frame.insert(0, self.time, stamps)
+        return frame
+
+    def _long(
+        self,
+        values: np.ndarray,
+        series: Sequence[str],
+        columns: Sequence[str],
+        times: np.ndarray | None,
+    ) -> pd.DataFrame:
+        import pandas as pd
+
+        if len(series) == 1 and list(columns) != ["y"]:  # the series are channels side by side
+            series, values = columns, values[0].T[:, :, None]  # [S, H, 1]
+            times = None if times is None else np.repeat(times, len(series), axis=0)
+        parts = []
+        for position, name in enumerate(series):
+            own = None if times is None else times[position]
+            stamps = self._stamps(name, own, values.shape[1])
+            y = values[position, :, 0].astype(np.float64)
+            parts.append(pd.DataFrame({ID_COLUMN: name, "ds": stamps, "y": y}))
+        frame = pd.concat(parts, ignore_index=True)
+        return frame if self.id_type is None else frame.astype({ID_COLUMN: self.id_type})
+
+    def _stamps(self, series: str, times: np.ndarray | None, count: int) -> Any:
+        """Future times `[count]` of one series; None if its rows have none."""
+        if times is not None:
+            return self.write_times(times)
+        if series not in self.counters:
+            return None
+        last, step = self.counters[series]
+        ahead = last + step * np.arange(1, count + 1)
+        if self.style in ("durations", "timedelta"):
+            return write_durations(ahead, as_text=self.style == "durations")
+        whole = float(last).is_integer() and float(step).is_integer()
+        return ahead.astype(np.int64) if whole else ahead
+
+    def write_times(self, times: np.ndarray) -> pd.Series:
+        """Write timestamps as the user's data did.
+
+        Args:
+            times: `[T]` datetime64 as they were read, in UTC or by the local clock.
+
+        Returns:
+            Numbers if the dates came as numbers, otherwise dates, with their zone or offset.
+        """
+        import pandas as pd
+
+        if self.style is not None:
+            numbers = encode(times, self.style)
+            return pd.Series(times if numbers is None else numbers)
+        stamps = pd.Series(times)
+        if self.zone is None:
+            return stamps
+        if self.local:  # an hour that the clock shows twice is taken the first time
+            twice = np.ones(len(times), dtype=bool)
+            return stamps.dt.tz_localize(self.zone, ambiguous=twice, nonexistent="shift_forward")
+        return stamps.dt.tz_localize("UTC").dt.tz_convert(self.zone)
+
+
+def write_durations(seconds: np.ndarray, *, as_text: bool) -> Any:
+    """Seconds `[T]` as timedeltas, or as text such as 00:01:30."""
+    import pandas as pd
+
+    spans = pd.Series(pd.to_timedelta(np.round(seconds, 9), unit="s"))
+    if not as_text:
+        return spans
+    parts = [divmod(int(second), 60) for second in np.floor(seconds)]
+    texts = [f"{minute // 60:02d}:{minute % 60:02d}:{second:02d}" for minute, second in parts]
+    left = np.round(seconds - np.floor(seconds), 6)
+    return pd.Series(
+        [text + (f"{more:.6f}"[1:] if more else "") for text, more in zip(texts, left, strict=True)]
+    )
+
+
+def polars_zone(zone: str | None) -> str | None:
+    """A zone as polars knows it: by name, so that of an offset only whole hours have one."""
+    if zone is None or not zone.startswith("UTC") or zone == "UTC":
+        return zone
+    sign, hours, minutes = zone[3], int(zone[4:6]), zone[7:]
+    return f"Etc/GMT{'-' if sign == '+' else '+'}{hours}" if minutes == "00" else "UTC"

@@ -1,0 +1,1 @@
+"""How things look: tables, figures and pages, whatever they show."""

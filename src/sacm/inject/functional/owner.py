@@ -1,0 +1,79 @@
+"""The stand-in for the forward of a module that calls dropout as a function."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from typing import Any
+
+import torch
+from torch import nn
+
+from sacm.inject.functional.calls import OwnerCalls
+from sacm.inject.functional.interceptor import Interceptor
+from sacm.inject.functional.shared import Interception
+from sacm.inject.sites import Site
+
+
+class OwnerForward(OwnerCalls):
+    """Stands in for the forward of one module while the module is in training."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        name: str,
+        shared: Interception,
+        *,
+        own_site: Site | None = None,
+        is_dropout: bool = False,
+    ) -> None:
+        super().__init__(name, shared, own_site=own_site, is_dropout=is_dropout)
+        self.module = module
+        self.original = module.__dict__.get("forward")
+        self.ran = False
+        self.wrapped = True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the module's own forward, with its functional dropout made adaptive in training."""
+        # Torch fetches the model's forward before its pre-hooks run. If the probe in such a hook
+        # takes this stand-in away, it is called once more all the same.
+        if not self.module.training or not self.wrapped:
+            return self.own_forward(*args, **kwargs)
+        self.ran = True
+        stack = self.shared.stack
+        outer = self.counts, self.differentiable
+        self.counts, self.differentiable = {}, torch.is_grad_enabled()
+        stack.append(self)
+        try:
+            if len(stack) > 1:
+                return self.own_forward(*args, **kwargs)
+            with Interceptor(self.shared):
+                return self.own_forward(*args, **kwargs)
+        finally:
+            stack.pop()
+            self.counts, self.differentiable = outer
+
+    @property
+    def own_forward(self) -> Any:
+        """The module's own forward."""
+        if self.original is not None:
+            return self.original
+        return types.MethodType(type(self.module).forward, self.module)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """Trainers read the arguments of a model from its forward."""
+        return inspect.signature(self.own_forward)
+
+    @property
+    def __code__(self) -> Any:
+        """Exporters read where it was defined."""
+        return self.own_forward.__code__
+
+    def unwrap(self) -> None:
+        """Give the module its own forward back."""
+        self.wrapped = False
+        if self.original is None:
+            self.module.__dict__.pop("forward", None)
+        else:
+            self.module.__dict__["forward"] = self.original

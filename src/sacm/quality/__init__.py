@@ -1,0 +1,1 @@
+"""Quality of data: what is broken, how far each value can be trusted, what it probably was."""

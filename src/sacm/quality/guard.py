@@ -1,0 +1,203 @@
+"""Guard: what was learnt from training rows, ready to repair tables and windows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from sacm.errors import ArgumentError, SACMError
+from sacm.quality.series.detector import SeriesDetector
+from sacm.quality.series.repair import SeriesRepairer
+from sacm.quality.subject import Subject, check_columns, read_subject
+from sacm.quality.windows.fit import fit_window_guard
+from sacm.quality.windows.module import WindowGuard
+
+_FORMAT = 1
+
+
+class Findings(NamedTuple):
+    """Flags `[T, C]` (uint8), repaired values `[T, C]`, and the deviation to expect of them."""
+
+    flags: np.ndarray
+    values: np.ndarray
+    uncertainty: np.ndarray
+
+
+class Guard:
+    """Finds broken values and repairs them, by what training rows look like.
+
+    Args:
+        sensitivity: 1 keeps false flags on healthy series below 1 %; larger values flag more.
+        window: Steps of the windows that `module` repairs; None learns no window guard.
+
+    Attributes:
+        columns_: Names of the channels.
+        n_features_in_: Number of channels.
+        unjudged_: Channels that cannot be judged, by name, with the reason.
+
+    Example:
+        >>> import numpy as np
+        >>> rows = np.sin(np.arange(600) / 4)[:, None] + np.random.default_rng(0).normal(
+        ...     0, 0.05, (600, 1))
+        >>> guard = Guard(window=None).fit(rows[:500])
+        >>> broken = rows[500:].copy(); broken[40] = 9.0
+        >>> bool(abs(guard.transform(broken)[40, 0]) < 2)
+        True
+    """
+
+    def __init__(self, sensitivity: float = 1.0, window: int | None = 96) -> None:
+        self.sensitivity = sensitivity
+        self.window = window
+
+    def fit(self, data: Any, y: None = None) -> Self:
+        """Learn from training rows, which may be broken in up to a third of their values.
+
+        Args:
+            data: A frame, array or tensor `[T, C]`, file, long table or data set; of a data set
+                only the training part is used.
+            y: Not used; there for scikit-learn.
+
+        Raises:
+            DataError: The rows cannot be read.
+        """
+        return self.fit_subject(read_subject(data))
+
+    def fit_subject(self, subject: Subject) -> Self:
+        """Learn from the training rows of a subject that was read before."""
+        values, pieces, starts = subject.training_rows()
+        self.detector_ = SeriesDetector(self.sensitivity).fit(values, pieces, starts)
+        flags = self.detector_.detect(values, pieces, starts)
+        self.repairer_ = SeriesRepairer().fit(values, flags, pieces, starts)
+        self.columns_ = subject.columns
+        self.n_features_in_ = len(subject.columns)
+        self.unjudged_ = {
+            subject.columns[channel]: reason for channel, reason in self.detector_.unjudged.items()
+        }
+        self.rows_ = len(values)
+        self.window_guard_, self.no_window_guard_ = _fit_windows(
+            values, pieces, self.window, self.sensitivity
+        )
+        return self
+
+    def find(self, subject: Subject, *, causal: bool) -> Findings:
+        """Flags, repaired values and uncertainty of rows.
+
+        Args:
+            subject: The rows; pieces know the number of their first row.
+            causal: Judge and repair every row by itself and earlier rows alone.
+        """
+        self._check_fitted()
+        check_columns(subject, self.columns_)
+        place = subject.values, subject.pieces, subject.starts
+        flags = self.detector_.detect(*place, causal=causal)
+        repair = self.repairer_.repair(
+            subject.values, flags, subject.pieces, subject.starts, causal=causal
+        )
+        return Findings(flags, repair.values, repair.uncertainty)
+
+    def transform(self, data: Any, *, start: int | None = None) -> Any:
+        """Repair rows; nothing after a row changes it.
+
+        Args:
+            data: Rows with the channels of the fit, in any form that `fit` takes.
+            start: Number of the first row, counted from the first training row; it sets the phase
+                of the season. Default: the rows follow the training rows.
+
+        Returns:
+            The repaired rows, in the form in which they came. Healthy values are unchanged.
+        """
+        return self._transform(data, self._training_rows() if start is None else start)
+
+    def fit_transform(self, data: Any, y: None = None) -> Any:
+        """Learn from rows and repair these rows, causally."""
+        return self.fit(data)._transform(data, 0)
+
+    def module(self) -> WindowGuard:
+        """The repair of windows `[B, window, C]` as a torch module.
+
+        Raises:
+            ArgumentError: No window guard was learnt; the sentence says why.
+        """
+        self._check_fitted()
+        if self.window_guard_ is None:
+            raise ArgumentError(f"this guard repairs no windows: {self.no_window_guard_}.")
+        return self.window_guard_
+
+    def save(self, path: str | Path) -> None:
+        """Write everything that was learnt to one safetensors file, whole or not at all."""
+        from sacm.files import write_weights
+
+        self._check_fitted()
+        record = {
+            "format": _FORMAT,
+            "sensitivity": self.sensitivity,
+            "window": self.window,
+            "columns": list(self.columns_),
+            "rows": self.rows_,
+            "unjudged": self.unjudged_,
+            "detector": self.detector_.to_dict(),
+            "repairer": self.repairer_.to_dict(),
+            "no_window_guard": self.no_window_guard_,
+            "window_guard": None if self.window_guard_ is None else self.window_guard_.config(),
+        }
+        tensors = {} if self.window_guard_ is None else self.window_guard_.state_dict()
+        write_weights(Path(path), tensors, metadata={"guard": json.dumps(record)})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a guard that `save` wrote.
+
+        Raises:
+            SACMError: The file is missing, damaged, or of a newer version.
+        """
+        from sacm.files import read_metadata, read_weights
+
+        tensors = read_weights(Path(path))
+        try:
+            record = json.loads(read_metadata(Path(path))["guard"])
+            if record["format"] > _FORMAT:
+                raise SACMError(f"{path} was written by a newer version of sacm: update sacm.")
+            guard = cls(record["sensitivity"], record["window"])
+            guard.detector_ = SeriesDetector.from_dict(record["detector"])
+            guard.repairer_ = SeriesRepairer.from_dict(record["repairer"])
+            guard.columns_ = tuple(record["columns"])
+            guard.rows_, guard.unjudged_ = record["rows"], dict(record["unjudged"])
+            guard.no_window_guard_ = record["no_window_guard"]
+            config = record["window_guard"]
+            guard.window_guard_ = None if config is None else WindowGuard.load(config, tensors)
+        except (KeyError, TypeError, ValueError) as error:
+            raise SACMError(f"{path} is no saved guard, or is damaged ({error}).") from None
+        guard.n_features_in_ = len(guard.columns_)
+        return guard
+
+    def _transform(self, data: Any, start: int) -> Any:
+        subject = read_subject(data)
+        shifted = tuple(start + own for own in subject.starts)
+        found = self.find(replace(subject, starts=shifted), causal=True)
+        return subject.restore(found.values)
+
+    def _training_rows(self) -> int:
+        self._check_fitted()
+        return int(self.rows_)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "detector_"):
+            raise ArgumentError("this Guard is not fitted: call fit with training rows first.")
+
+
+def _fit_windows(
+    values: np.ndarray, pieces: list[range], window: int | None, sensitivity: float
+) -> tuple[WindowGuard | None, str]:
+    """A window guard, or None and the reason."""
+    if window is None:
+        return None, "it was made with window=None"
+    longest = max(map(len, pieces))
+    if longest < 2 * window:
+        return None, f"windows of {window} steps cannot be learnt from series of {longest} rows"
+    if not np.isfinite(values).any(axis=0).all():
+        return None, "a channel has no value at all"
+    return fit_window_guard(values, window, sensitivity=sensitivity, pieces=pieces), ""

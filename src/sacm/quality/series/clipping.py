@@ -1,0 +1,46 @@
+"""Values cut off at a limit of the sensor: one extreme value that repeats far too often."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sacm.quality.series.arrays import Floats
+
+_REPEATS = 8
+_SHARE = 0.002
+_NEIGHBOURS = 20
+_TIMES = 6.0
+_NATURAL = (0.0, 1.0, 100.0)
+
+
+def find_clipping(values: Floats, rests: tuple[float, ...]) -> tuple[float, float]:
+    """Lower and upper value at which a channel is cut off.
+
+    A clipped channel takes its extreme value many times more often than any value nearby. The
+    bounds 0, 1 and 100 are natural ones (counts, shares, per cent), and so is a value at which
+    the channel rests.
+
+    Args:
+        values: Finite values `[n]` without gap codes.
+        rests: Values at which the channel rests by nature.
+
+    Returns:
+        The lower and the upper value, minus infinity and infinity where nothing is cut off.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    low, high = float("-inf"), float("inf")
+    if len(distinct) <= 2 * _NEIGHBOURS:
+        return low, high
+    if _is_atom(distinct, counts, len(values), rests):
+        low = float(distinct[0])
+    if _is_atom(distinct[::-1], counts[::-1], len(values), rests):
+        high = float(distinct[-1])
+    return low, high
+
+
+def _is_atom(distinct: Floats, counts: np.ndarray, rows: int, rests: tuple[float, ...]) -> bool:
+    """Whether the first of the ordered distinct values is a limit of the sensor."""
+    if abs(distinct[0]) in _NATURAL or distinct[0] in rests:
+        return False
+    usual = max(float(counts[1 : 1 + _NEIGHBOURS].max()), 1.0)
+    return bool(counts[0] >= max(_REPEATS, _SHARE * rows, _TIMES * usual))

@@ -1,0 +1,51 @@
+"""Missing values and the gap codes a channel shows itself, such as -9999."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sacm.quality.series.arrays import Bools, Floats, Ints
+
+_REPEATS = 3
+_A_SIDE = 3
+_FEWEST = 5
+
+
+def find_codes(values: Floats) -> tuple[float, ...]:
+    """Extreme values that repeat and stand apart from all the others.
+
+    A code occurs at least three times and its distance to the nearest other value exceeds the
+    span of all other values. At most three are found on each side.
+
+    Args:
+        values: Finite values `[n]` of one channel.
+
+    Returns:
+        The codes, lowest side first.
+    """
+    distinct, counts = np.unique(values, return_counts=True)
+    lows: list[float] = []
+    highs: list[float] = []
+    # A code at one side can hide one at the other, so both sides are tried in turn.
+    for _ in range(_A_SIDE):
+        if _is_code(distinct, counts):
+            lows.append(float(distinct[0]))
+            distinct, counts = distinct[1:], counts[1:]
+        if _is_code(distinct[::-1], counts[::-1]):
+            highs.append(float(distinct[-1]))
+            distinct, counts = distinct[:-1], counts[:-1]
+    return (*lows, *highs)
+
+
+def _is_code(distinct: Floats, counts: Ints) -> bool:
+    """Whether the first of the ordered distinct values repeats and stands apart."""
+    if len(distinct) < _FEWEST or counts[0] < _REPEATS:
+        return False
+    return bool(abs(distinct[0] - distinct[1]) > abs(distinct[-1] - distinct[1]))
+
+
+def match_codes(values: Floats, codes: tuple[float, ...]) -> Bools:
+    """Where values equal one of the codes."""
+    if not codes:
+        return np.zeros(len(values), bool)
+    return np.isin(values, codes)

@@ -1,0 +1,159 @@
+"""Spikes, bursts and returning shifts of one channel: fitted and found together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sacm.quality.kinds import BURST, SHIFT, SPIKE
+from sacm.quality.series.arrays import Bools, Flags, Floats, fill_linear, join_parts
+from sacm.quality.series.bursts import burst_cut, find_bursts, noise_ratio
+from sacm.quality.series.residuals import Noise, fit_noise, neighbour_residual
+from sacm.quality.series.shifts import ShiftCuts, find_jumps, find_shifts, fit_shifts
+from sacm.quality.series.spikes import confirm_spikes, isolated, peel_spikes
+from sacm.quality.series.weibull_cut import weibull_cut
+
+SHORTEST_PIECE = 24
+"""Rows a piece must have for spikes, bursts and shifts to be judged."""
+
+_LEVEL = 1e-4
+_MATTERS = 0.3
+_FITS = 3
+
+
+@dataclass(frozen=True)
+class LocalModel:
+    """Noise of one channel and the cuts drawn from it.
+
+    Attributes:
+        noise: Season and residual sizes.
+        spike: Size of a residual over what is expected, from which a value is a spike.
+        burst: Noise ratio from which a stretch is a burst.
+        floor: Smallest residual that matters, in units of the data.
+        shifts: Natural jumps and bumps.
+    """
+
+    noise: Noise
+    spike: float
+    burst: float
+    floor: float
+    shifts: ShiftCuts
+
+
+def fit_local(
+    parts: list[Floats],
+    good: list[Bools],
+    starts: list[int],
+    period: int,
+    scale: float,
+    sensitivity: float = 1.0,
+    *,
+    flat: bool = False,
+) -> LocalModel | None:
+    """Learn noise and cuts of one channel, three times, each time without what was flagged.
+
+    Args:
+        parts: Values `[T]` of each piece.
+        good: Values that are not missing, codes or stuck, of each piece.
+        starts: Row number of each piece's first row.
+        period: Rows of one cycle; 0 without a season.
+        scale: Deviation of the channel.
+        sensitivity: Above 1 lowers every cut.
+        flat: Whether levels come and go by nature, so that shifts are not judged.
+
+    Returns:
+        The model; None if there are too few residuals to judge.
+    """
+    long = [i for i, part in enumerate(parts) if len(part) >= SHORTEST_PIECE and good[i].any()]
+    parts, good = [parts[i] for i in long], [good[i] for i in long]
+    starts = [starts[i] for i in long]
+    if not parts:
+        return None
+    used, model = good, None
+    for turn in range(_FITS):
+        noise = fit_noise(parts, used, starts, period)
+        if noise is None:
+            return None
+        model = _draw_cuts(parts, used, starts, noise, scale, sensitivity)
+        if flat:
+            model = replace(model, shifts=replace(model.shifts, edge=float("inf")))
+        if turn < _FITS - 1:
+            flagged = [find_local(*one, model) for one in zip(parts, good, starts, strict=True)]
+            used = [ok & (flags == 0) for ok, flags in zip(good, flagged, strict=True)]
+    return model
+
+
+def find_local(values: Floats, good: Bools, start: int, model: LocalModel) -> Flags:
+    """Flag spikes, bursts and shifts in one piece.
+
+    Args:
+        values: Values `[T]`.
+        good: Values that may be flagged `[T]`.
+        start: Row number of the first row.
+        model: Noise and cuts of the channel.
+
+    Returns:
+        Flags `[T]`, 0 where nothing was found.
+    """
+    flags = np.zeros(len(values), np.uint8)
+    if len(values) < SHORTEST_PIECE or good.sum() < SHORTEST_PIECE:
+        return flags
+    noise = model.noise
+    seasonless = noise.remove_season(values, start)
+    plain = fill_linear(seasonless, good)
+    sizes = np.abs(neighbour_residual(plain))
+    limit = np.maximum(model.spike * noise.expect(sizes, good, start), model.floor)
+    spikes = peel_spikes(plain, sizes, good, limit)
+    alone = isolated(spikes)
+    calm = good & ~alone
+    if alone.any():
+        plain = fill_linear(seasonless, calm)
+        sizes = np.abs(neighbour_residual(plain))
+    ratios = noise_ratio(sizes, noise.expect(sizes, calm, start, slowly=True), calm)
+    bursts = find_bursts(sizes, ratios, calm, model.burst, model.floor)
+    spikes = confirm_spikes(
+        np.where(good, seasonless, 0.0), spikes & ~bursts, good & ~spikes & ~bursts, limit
+    )
+    flags[spikes], flags[bursts & ~spikes] = SPIKE, BURST
+    left = good & (flags == 0)
+    if left.any():
+        shifts = find_shifts(fill_linear(seasonless, left), model.shifts, start)
+        flags[shifts & left] = SHIFT
+    return flags
+
+
+def _draw_cuts(
+    parts: list[Floats],
+    good: list[Bools],
+    starts: list[int],
+    noise: Noise,
+    scale: float,
+    sensitivity: float,
+) -> LocalModel:
+    """Cuts from the good rows of all pieces."""
+    plains, excess, ratios, jumps, levels = [], [], [], [], []
+    for values, ok, start in zip(parts, good, starts, strict=True):
+        plain = fill_linear(noise.remove_season(values, start), ok)
+        sizes = np.abs(neighbour_residual(plain))
+        plains.append(plain)
+        excess.append((sizes / noise.expect(sizes, ok, start))[ok])
+        slow = noise.expect(sizes, ok, start, slowly=True)
+        ratios.append(noise_ratio(sizes, slow, ok)[ok])
+        jumps.append(find_jumps(plain)[ok])
+        levels.append(plain[ok])
+    return LocalModel(
+        noise=noise,
+        spike=weibull_cut(join_parts(excess), _LEVEL) / sensitivity,
+        burst=burst_cut(join_parts(ratios)) / sensitivity,
+        floor=_MATTERS * scale / sensitivity,
+        shifts=fit_shifts(
+            plains,
+            starts,
+            join_parts(jumps),
+            join_parts(levels),
+            noise.period,
+            scale,
+            sensitivity,
+        ),
+    )

@@ -1,0 +1,193 @@
+"""The settings of a run, each declared once.
+
+A field's default, limits, help text and option name stand here and nowhere else: the command line,
+the estimators, configuration files and the "repeat this" line of reports are made from them.
+Importing this file is cheap (no torch), so that `sacm train --help` is quick.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import PurePath
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic.fields import FieldInfo
+
+from sacm.errors import ArgumentError
+from sacm.types import ScoreKind, Size, TaskName
+
+_FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npy", ".npz", ".ts")
+_UNSET = object()
+
+Selection = Literal["mae", "mse", "accuracy", "loss"]
+Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    flag: str | None = None,
+    absent: Any = _UNSET,
+    **limits: Any,
+) -> Any:
+    """Declare one setting.
+
+    Args:
+        default: What a user gets who does not name it; `...` if it must be named.
+        help: One line for the command line and the documentation.
+        flag: The option's name, where it is not the field's with dashes.
+        absent: The value at which the setting is left out of a run's identity: what runs did before
+            the setting existed. It never changes, even if the default does, so that a new setting
+            renames no run.
+        limits: Bounds as pydantic has them (`ge`, `gt`, `le`, …).
+    """
+    extra = {"flag": flag} | ({} if absent is _UNSET else {"absent": absent})
+    return Field(default, description=help, json_schema_extra=extra, **limits)
+
+
+class RunSettings(BaseModel):
+    """What a user asks for. None means: what suits the task and the data.
+
+    Make one with `sacm.tasks.make_settings`, which also checks it against its task.
+
+    Example:
+        >>> RunSettings(task="forecasting", data="ILI", epochs=3).epochs
+        3
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    task: TaskName = setting(..., "forecasting, classification or anomaly.")
+    data: str = setting(..., "A name from `sacm data list`, or a file of your own.")
+    backbone: str | None = setting(
+        None, "A network from `sacm backbones`. Default: PatchTST, InceptionTime, TranAD by task."
+    )
+    size: Size = setting("paper", "paper or small.")
+    strategy: str = setting("sacm", "sacm, raw, fixed(0.2), selective+sacm …: `sacm strategies`.")
+    seed: int = setting(42, "Weights, order of the data, masks.", ge=0)
+    input_len: int | None = setting(
+        None, "Steps the network sees. Default: 96, anomaly 100; less for short series.", ge=1
+    )
+    horizon: int | None = setting(
+        None, "Steps to forecast. Default: the paper's shortest; 24 for your own data.", ge=1
+    )
+    batch_size: int | None = setting(
+        None, "Windows in a batch. Default: 32; classification 64.", ge=1
+    )
+    epochs: int = setting(100, "Passes over the training windows, at most.", ge=1)
+    patience: int = setting(10, "Epochs without improvement before stopping.", ge=1)
+    learning_rate: float = setting(
+        2e-4, "Learning rate of Adam.", flag="--lr", gt=0, allow_inf_nan=False
+    )
+    weight_decay: float = setting(
+        5e-4, "Not applied to SACM's own scalars.", ge=0, allow_inf_nan=False
+    )
+    gradient_clip: float = setting(
+        0.0,
+        "Largest norm of the gradients of a step; 0 leaves them as they are.",
+        absent=0.0,
+        ge=0,
+        allow_inf_nan=False,
+    )
+    stride: int = setting(
+        1,
+        "Rows between two training windows; for anomaly between all windows, though every row is "
+        "scored.",
+        ge=1,
+    )
+    select: Selection | None = setting(
+        None,
+        "What chooses the epoch: mae (default) or mse; for classification accuracy (default) or "
+        "loss.",
+    )
+    score: ScoreKind = setting(
+        "native", "Anomaly score: native or reconstruction.", absent="native"
+    )
+    train_fraction: float = setting(
+        1.0, "Forecasting: only this share of the training windows.", absent=1.0, gt=0, le=1
+    )
+    precision: Precision = setting("32-true", "32-true, bf16-mixed or 16-mixed.", absent="32-true")
+    compile: bool = setting(False, "Compile the network with torch.compile.", absent=False)
+    overrides: dict[str, Any] = setting(
+        {}, "A setting of the backbone, as key=value. Repeatable.", flag="--set", absent={}
+    )
+
+    @classmethod
+    def read(cls, values: dict[str, Any]) -> RunSettings:
+        """Check plain values; everything that is wrong with them is one sentence.
+
+        Raises:
+            ArgumentError: A value is of the wrong type or outside its limits, or has no setting.
+        """
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise ArgumentError(" ".join(map(_sentence, error.errors()))) from None
+
+
+class ResolvedSettings(RunSettings):
+    """Complete settings: what a task made of `RunSettings` for given data. Nothing is None."""
+
+    backbone: str = setting(..., "The network.")
+    input_len: int = setting(..., "Steps the network sees.", ge=1)
+    horizon: int = setting(0, "Steps to forecast; 0 for tasks without.", absent=0, ge=0)
+    batch_size: int = setting(..., "Windows in a batch.", ge=1)
+    select: Selection = setting(..., "What chooses the epoch.")
+
+    @field_validator("horizon", mode="before")
+    @classmethod
+    def _none_is_zero(cls, value: Any) -> Any:
+        """Early records of tasks without a horizon say null."""
+        return 0 if value is None else value
+
+    def identity(self) -> dict[str, Any]:
+        """The settings that tell this run from others; those at their `absent` value are left out.
+
+        A setting that is added later with an `absent` value renames no earlier run.
+        """
+        values = self.model_dump()
+        fields = type(self).model_fields
+        return {
+            name: value
+            for name, value in values.items()
+            if "absent" not in extras_of(fields[name]) or value != extras_of(fields[name])["absent"]
+        }
+
+    def run_id(self, fingerprint: str) -> str:
+        """Name the run: readable parts, then a hash of its identity and its data.
+
+        Args:
+            fingerprint: Of the data, from `sacm.data.fingerprint`.
+        """
+        record = json.dumps({**self.identity(), "fingerprint": fingerprint}, sort_keys=True)
+        digest = hashlib.sha256(record.encode()).hexdigest()[:10]
+        data = PurePath(self.data).name
+        if PurePath(self.data).suffix in _FILE_SUFFIXES:
+            data = PurePath(self.data).stem
+        strategy = "".join(c if c.isalnum() else "-" for c in self.strategy).strip("-")
+        return "_".join([data, self.backbone, strategy, f"seed{self.seed}", digest])
+
+
+def extras_of(field: FieldInfo) -> dict[str, Any]:
+    """What `setting` noted about a field besides its type and limits."""
+    extra = field.json_schema_extra
+    return extra if isinstance(extra, dict) else {}
+
+
+def option_name(name: str) -> str:
+    """The command-line option of a setting, such as `--lr` of `learning_rate`."""
+    flag = extras_of(RunSettings.model_fields[name]).get("flag")
+    return str(flag) if flag else f"--{name.replace('_', '-')}"
+
+
+def _sentence(problem: Any) -> str:
+    name = ".".join(map(str, problem["loc"]))
+    if problem["type"] == "extra_forbidden":
+        known = ", ".join(RunSettings.model_fields)
+        return f"there is no setting {name!r}; the settings are {known}."
+    if problem["type"] == "missing":
+        return f"the setting {name!r} is missing."
+    return f"{name} = {problem['input']!r}: {problem['msg'].lower()}."
