@@ -36,7 +36,7 @@ from sacm.inject.functional.coverage import FunctionalCoverage
 from sacm.inject.functional.shared import Interception
 from sacm.inject.layout import SiteLayout
 from sacm.inject.modulator import CapacityModulator
-from sacm.inject.sites import ADAPTIVE, ORIGINAL, InsertedSite, Site
+from sacm.inject.sites import InsertedSite, Site, restore_class, swap_class
 from sacm.inject.state import MODULATOR, Call
 from sacm.inject.window_argument import InputArg, WindowArgument, WindowLayout
 
@@ -146,8 +146,7 @@ def detach(model: Model) -> Model:
         if isinstance(host, InsertedSite):
             _remove_hook(host.host, host)
         else:
-            host.__class__ = ORIGINAL[type(host)]
-            del host.__dict__["sacm_site"]
+            restore_class(host)
     if modulator.coverage is not None:
         modulator.coverage.unwrap()
     _remove_hook(model, modulator.before_forward)
@@ -225,8 +224,7 @@ def _install(model: nn.Module, modulator: CapacityModulator) -> None:
         if isinstance(host, InsertedSite):
             host.host.register_forward_hook(host)
         else:
-            host.__class__ = ADAPTIVE[type(host)]
-            host.__dict__["sacm_site"] = site
+            swap_class(host, site)
     if modulator.coverage is not None:
         modulator.coverage.wrap(model)
     reference = next(p for p in model.parameters() if p.requires_grad)
