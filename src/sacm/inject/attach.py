@@ -31,12 +31,13 @@ from torch.nn.parameter import is_lazy
 from sacm.core.config import SACMConfig
 from sacm.core.validation import check_config, check_mapping, check_names, check_whole_number
 from sacm.errors import ArgumentError, SACMWarning
-from sacm.inject.discover import assign_layouts, collect_names, discover, match_modules
+from sacm.inject.discover import FROZEN, assign_layouts, collect_names, discover, match_modules
 from sacm.inject.functional.coverage import FunctionalCoverage
 from sacm.inject.functional.shared import Interception
 from sacm.inject.layout import SiteLayout
+from sacm.inject.modulated_forward import ModulatedForward
 from sacm.inject.modulator import CapacityModulator
-from sacm.inject.sites import ADAPTIVE, ORIGINAL, InsertedSite, Site
+from sacm.inject.sites import ADAPTIVE, ORIGINAL, InsertedSite, Site, restore_class, swap_class
 from sacm.inject.state import MODULATOR, Call
 from sacm.inject.window_argument import InputArg, WindowArgument, WindowLayout
 
@@ -107,7 +108,7 @@ def attach(
     skipped, hosts = check_names("skip", skip), check_names("insert_after", insert_after)
     stated = check_mapping("site_layouts", site_layouts, SiteLayout)
     _find_sites(model, modulator, coverage, skip=skipped, insert_after=hosts, stated=stated)
-    if not modulator.adaptive and modulator.coverage is None:
+    if not modulator.adaptive and not modulator.frozen and modulator.coverage is None:
         warnings.warn(
             f"{type(model).__name__} has no dropout to make adaptive and is left unchanged; add "
             "sites with insert_after=[…], or cover functional dropout with coverage='all'.",
@@ -146,8 +147,10 @@ def detach(model: Model) -> Model:
         if isinstance(host, InsertedSite):
             _remove_hook(host.host, host)
         else:
-            host.__class__ = ORIGINAL[type(host)]
-            del host.__dict__["sacm_site"]
+            restore_class(host)
+    stand_in = model.__dict__.get("forward")
+    if isinstance(stand_in, ModulatedForward):
+        stand_in.unwrap()
     if modulator.coverage is not None:
         modulator.coverage.unwrap()
     _remove_hook(model, modulator.before_forward)
@@ -198,13 +201,16 @@ def _find_sites(
     hosts = match_modules(names, insert_after, "insert_after")
     _adopt(modulator, found, [_insert_site(host, names[host][0]) for host in hosts])
     assign_layouts(modulator.sites, {k: v for k, v in stated.items() if k not in by_call})
-    if coverage == "all":
+    subclasses = {module: site for module, site in found.items() if _is_subclass(module)}
+    if coverage == "all" or any(site.adaptive for site in subclasses.values()):
         shared = Interception(
             modulator.state,
             skip=[glob for glob in skip if glob in by_call],
             site_layouts={k: v for k, v in stated.items() if k in by_call},
         )
-        modulator.coverage = FunctionalCoverage(shared, subclasses={}, everywhere=True)
+        modulator.coverage = FunctionalCoverage(
+            shared, subclasses=subclasses, everywhere=coverage == "all"
+        )
 
 
 def _probe_or_detach(model: nn.Module, modulator: CapacityModulator, call: Call) -> None:
@@ -225,15 +231,17 @@ def _install(model: nn.Module, modulator: CapacityModulator) -> None:
         if isinstance(host, InsertedSite):
             host.host.register_forward_hook(host)
         else:
-            host.__class__ = ADAPTIVE[type(host)]
-            host.__dict__["sacm_site"] = site
+            swap_class(host, site)
     if modulator.coverage is not None:
         modulator.coverage.wrap(model)
     reference = next(p for p in model.parameters() if p.requires_grad)
     modulator.to(reference.device).train(model.training)
     model.add_module(MODULATOR, modulator)
-    model.register_forward_pre_hook(modulator.before_forward, with_kwargs=True)
-    model.register_forward_hook(modulator.after_forward, always_call=True)
+    if type(model).__call__ is nn.Module.__call__:
+        model.register_forward_pre_hook(modulator.before_forward, with_kwargs=True)
+        model.register_forward_hook(modulator.after_forward, always_call=True)
+    else:  # a `__call__` of the model's own need not run hooks
+        model.__dict__["forward"] = ModulatedForward(model, modulator)
 
 
 def _adopt(
@@ -242,13 +250,21 @@ def _adopt(
     """Hand the sites to the modulator."""
     for module, site in found.items():
         site.state = modulator.state
-        if site.adaptive:
-            modulator.adaptive.append((module, site))
-        else:
+        if not site.adaptive:
             modulator.left_alone.append(site)
+        elif not _is_subclass(module):  # subclasses belong to the functional coverage
+            modulator.adaptive.append((module, site))
+        if site.reason == FROZEN:
+            modulator.frozen[module] = site
     for host in inserted:
         host.sacm_site.state = modulator.state
         modulator.adaptive.append((host, host.sacm_site))
+
+
+def _is_subclass(module: nn.Module) -> bool:
+    """True for dropout classes of the user's own that derive from one of torch's."""
+    kinds = tuple(ADAPTIVE)
+    return isinstance(module, kinds) and type(module) not in (*kinds, *ORIGINAL)
 
 
 def _insert_site(host: nn.Module, name: str) -> InsertedSite:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 
+import torch
 from torch import nn
 
 from sacm.errors import ArgumentError
@@ -13,6 +14,7 @@ from sacm.inject.sites import ADAPTIVE, ORIGINAL, SKIPPED, Site
 
 _RECURRENT = (nn.LSTM, nn.GRU, nn.RNN)
 _ALPHA = (nn.AlphaDropout, nn.FeatureAlphaDropout)
+FROZEN = "frozen: nothing around it is trained"
 
 
 def discover(model: nn.Module, skip: Sequence[str]) -> dict[nn.Module, Site]:
@@ -29,7 +31,7 @@ def discover(model: nn.Module, skip: Sequence[str]) -> dict[nn.Module, Site]:
         if site.adaptive and module in skipped:
             site.leave_ordinary(SKIPPED)
         elif site.adaptive and all(_is_frozen(model, alias) for alias in aliases):
-            site.leave_ordinary("frozen: nothing around it is trained")
+            site.leave_ordinary(FROZEN)
         found[module] = site
     return found
 
@@ -90,7 +92,11 @@ def _classify(module: nn.Module, name: str) -> Site | None:
         reason = "drops inside a fused recurrent kernel, which cannot be reached"
     elif isinstance(module, _ALPHA):
         reason = "alpha dropout keeps mean and variance by its own formula"
-    elif isinstance(module, nn.modules.dropout._DropoutNd) or _drops_by_name(module):
+    elif isinstance(module, tuple(ADAPTIVE)):  # a subclass: its dropping calls are intercepted
+        return Site(name, kind)
+    elif isinstance(module, torch.jit.ScriptModule) and "Dropout" in module.original_name:
+        reason = "compiled by torch.jit.script"
+    elif _drops_by_name(module):
         reason = "a dropout class of its own"
     else:
         return None

@@ -17,10 +17,15 @@ from sacm.core.no_compile import not_compiled
 from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.inject.functional.coverage import FunctionalCoverage
+from sacm.inject.probe.gradients import find_differentiable
+from sacm.inject.probe.passes import PassRunner
 from sacm.inject.probe.probe import Probe
-from sacm.inject.sites import InsertedSite, Site, Tap
+from sacm.inject.probe.random_operations import find_random_operations
+from sacm.inject.probe.verify import LayoutCheck, Verification
+from sacm.inject.sites import ADAPTIVE, InsertedSite, Site, Tap, restore_class, swap_class
 from sacm.inject.state import Call, ModulationState
 from sacm.inject.summary import format_summary
+from sacm.inject.unresolved import Unresolved, layout_error
 from sacm.inject.window_argument import WindowArgument
 
 
@@ -65,8 +70,10 @@ class CapacityModulator(nn.Module):
         self.state = ModulationState()
         self.adaptive: list[tuple[nn.Module | InsertedSite, Site]] = []
         self.left_alone: list[Site] = []
+        self.frozen: dict[nn.Module, Site] = {}  # adaptive if the probe sees gradients there
         self.coverage: FunctionalCoverage | None = None
         self.probed = False
+        self.verification = Verification()
         self.random_evaluation: list[str] = []  # paths of what is random in evaluation
         self.register_load_state_dict_pre_hook(_keep_own_values)
 
@@ -95,7 +102,13 @@ class CapacityModulator(nn.Module):
         """
         unchanged = not self.adaptive and self.coverage is None
         added = 0 if unchanged else sum(p.numel() for p in self.parameters())
-        return format_summary(self.sites, added, random_evaluation=self.random_evaluation)
+        return format_summary(
+            self.sites,
+            added,
+            random_evaluation=self.random_evaluation,
+            random_training=self.verification.random_training,
+            everywhere=self.coverage is not None and self.coverage.everywhere,
+        )
 
     @contextmanager
     def forced_rates(self, rates: Tensor) -> Iterator[None]:
@@ -185,9 +198,11 @@ class CapacityModulator(nn.Module):
             )
         self.state.begin(Call(model, args, kwargs))
         window = self.window(args, kwargs)
+        forced = self.state.forced
         if not self.probed:
             self.probe(Call(model, args, kwargs))
-        forced = self.state.forced
+        elif forced is None and not torch.compiler.is_compiling():
+            self._verify_now_and_then(Call(model, args, kwargs), window)
         if forced is None:
             self.state.rates, sources = self.compute_rates(window), [window, *self.parameters()]
         elif forced.shape[0] != window.shape[0]:
@@ -197,6 +212,11 @@ class CapacityModulator(nn.Module):
         else:
             self.state.rates, sources = forced.to(window.device), [forced]
         self.state.sources = [source for source in sources if source.requires_grad]
+
+    def _verify_now_and_then(self, call: Call, window: Tensor) -> None:
+        """Check the layouts in some of the training forwards; rarer as training goes on."""
+        if torch.is_grad_enabled() and self.verification.is_due(window):
+            self.verify(call)
 
     def after_forward(self, model: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """End the forward; forward hook of the attached model, called even if it raised."""
@@ -208,17 +228,75 @@ class CapacityModulator(nn.Module):
         """Find the layout of every site, or of one `wanted` site; see `inject.probe`."""
         # Functional dropout, and calls made in training only, do not show in evaluation mode.
         training = wanted is not None or self.coverage is not None
+        runner = PassRunner(call.model, self._install_taps)
         stated = getattr(call.model, "sacm_layouts", {})
-        probe = Probe(call.model, self.window, self._taps, stated, training=training)
+        probe = Probe(runner, self.window, stated, training=training)
+        with self._paused(call.model):
+            if wanted is not None:
+                self._probe_again(probe, call, wanted)
+                return
+            if self.frozen:
+                self._thaw(probe, call)
+            random_evaluation = probe.run(call)
+        self._finish_probe(call.model, random_evaluation)
+        self.verify(call, splits=2)
+
+    @not_compiled
+    def verify(self, call: Call, *, splits: int = 1) -> None:
+        """Check the layouts on this batch, in training mode and at its size.
+
+        Raises:
+            LayoutError: Rows belong to other windows than the layouts say.
+        """
+        runner = PassRunner(call.model, self._install_taps)
+        check = LayoutCheck(runner, self.window, getattr(call.model, "sacm_layouts", {}))
+        problems: list[Unresolved] = []
+        with self._paused(call.model):
+            try:
+                if not self.verification.done:
+                    few = Probe(runner, self.window, {}).choose_batch(call).call
+                    self.verification.random_training = find_random_operations(runner, few)
+                for split in range(splits):
+                    problems += check.find_contradictions(call, self.verification.done + split)
+            except Exception:  # example inputs need not be enough for training mode
+                return
+        self.verification.done += splits
+        if self.state.call is None:  # example inputs, not a training batch
+            self.verification.example = self.window(call.args, call.kwargs).detach().clone()
+        if problems:
+            raise layout_error(type(call.model).__name__, problems)
+
+    def _probe_again(self, probe: Probe, call: Call, wanted: Site) -> None:
+        """Find the layout of a site in mid-forward: with few windows, or else with all of them."""
+        shapes = len(wanted.layouts)
+        try:
+            probe.run(call, wanted=wanted)
+        finally:
+            LayoutCheck(probe.runner, self.window).resolve(call, wanted)
+        assert shapes <= len(wanted.layouts)
+
+    def _thaw(self, probe: Probe, call: Call) -> None:
+        """Make sites adaptive that have frozen neighbours but an activation with gradients."""
+        few = probe.choose_batch(call).call
+        for module in find_differentiable(probe.runner, few, self.frozen):
+            site = self.frozen[module]
+            site.adaptive, site.reason = True, ""
+            if type(module) in ADAPTIVE:
+                self.left_alone.remove(site)
+                self.adaptive.append((module, site))
+                swap_class(module, site)
+        self.frozen = {}
+
+    @contextmanager
+    def _paused(self, model: nn.Module) -> Iterator[None]:
+        """Pause this modulator and those of attached models inside the model."""
         with ExitStack() as stack:
-            for module in call.model.modules():  # attached models inside this one are paused too
+            for module in model.modules():
                 if isinstance(module, CapacityModulator):
                     stack.enter_context(module.state.passive())
-            random_evaluation = probe.run(call, wanted=wanted)
-        if not self.probed:
-            self._finish_probe(call.model, random_evaluation)
+            yield
 
-    def _taps(self, tap: Tap) -> Iterator[Any]:
+    def _install_taps(self, tap: Tap) -> Iterator[Any]:
         """Install a tap at every site; yields what removes it."""
         for host, site in self.adaptive:
             module = host.host if isinstance(host, InsertedSite) else host
@@ -230,6 +308,7 @@ class CapacityModulator(nn.Module):
         """Keep the results of the first probe, and warn about what the user should know."""
         if self.coverage is not None:
             self.coverage.finish_probe()
+        self._release_ordinary()
         self.probed = True
         self.random_evaluation = random_evaluation
         for site in self.sites:
@@ -249,6 +328,14 @@ class CapacityModulator(nn.Module):
                 SACMWarning,
                 stacklevel=2,
             )
+
+    def _release_ordinary(self) -> None:
+        """Give modules whose site the probe left ordinary their own class back."""
+        for host, site in [*self.adaptive]:
+            if not site.adaptive and not isinstance(host, InsertedSite):
+                self.adaptive.remove((host, site))
+                self.left_alone.append(site)
+                restore_class(host)
 
 
 class _Tap:

@@ -76,6 +76,8 @@ class Site:
                 f"{self.name} ({self.kind}): called outside a training forward of the attached "
                 "model, so there are no rates; call the model itself, or attach to this part of it."
             )
+        if 0 in h.shape:
+            return h.clone()
         layout = self.layout_for(h.shape, keep.probability.shape[0])
         return layout.drop(h.clone() if self.overwritten else h, keep, mask_shape)
 
@@ -92,10 +94,10 @@ class Site:
             seen, layout = self.layouts[0]
             if len(seen) == len(shape) and layout.fits(shape, batch):
                 return layout
-        found = self._known(shape, batch)
+        found = self.known_layouts(shape, batch)
         if not found and self.stated is None and self.state.call is not None:
             self.state.call.probe_again(self)
-            found = self._known(shape, batch)
+            found = self.known_layouts(shape, batch)
         if not found:
             raise self.unresolved(shape, f"does not hold {batch} windows in any known way").error()
         if len(found) > 1 and batch > 1:  # a single window owns everything, in whatever way
@@ -104,7 +106,7 @@ class Site:
             raise self.unresolved(shape, why).error()
         return found.pop()
 
-    def _known(self, shape: Sequence[int], batch: int) -> set[SiteLayout]:
+    def known_layouts(self, shape: Sequence[int], batch: int) -> set[SiteLayout]:
         """Return the known layouts that fit an activation of this shape."""
         if self.stated is not None:
             return {self.stated} if self.stated.fits(shape, batch) else set()
@@ -192,6 +194,18 @@ ADAPTIVE: dict[type[nn.Module], type[nn.Module]] = {
     nn.Dropout3d: AdaptiveDropout3d,
 }
 ORIGINAL: dict[type[nn.Module], type[nn.Module]] = {new: old for old, new in ADAPTIVE.items()}
+
+
+def swap_class(module: nn.Module, site: Site) -> None:
+    """Make a torch dropout module adaptive by changing its class; see `inject.attach`."""
+    module.__class__ = ADAPTIVE[type(module)]
+    module.__dict__["sacm_site"] = site
+
+
+def restore_class(module: nn.Module) -> None:
+    """Make an adaptive module a torch dropout module again."""
+    module.__class__ = ORIGINAL[type(module)]
+    del module.__dict__["sacm_site"]
 
 
 class InsertedSite:

@@ -16,5 +16,6 @@ intercepted instead:
    that made no such call get their own forward back (`coverage.py`).
 
 Owners, not the model, carry the stand-in because activation checkpointing re-runs single modules
-in the backward pass. In evaluation the stand-in calls the original forward directly.
+in the backward pass. A checkpointed plain function re-runs outside of its owner; `checkpointed.py`
+brings the owner back for that. In evaluation the stand-in calls the original forward directly.
 """

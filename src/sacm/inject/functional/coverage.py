@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import torch
 from torch import nn
 
 from sacm.inject.discover import check_matches
@@ -81,6 +82,8 @@ class FunctionalCoverage:
 
 def _may_drop(module: nn.Module) -> bool:
     """True for modules whose forward may call dropout as a function."""
+    if isinstance(module, torch.jit.ScriptModule):  # its forward is no Python code
+        return False
     if type(module).forward is nn.Module.forward:  # nn.ModuleList has none of its own
         return False
     builtin = type(module).__module__.startswith("torch.nn.modules")
