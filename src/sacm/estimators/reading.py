@@ -10,14 +10,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sacm.data.datasets import ForecastingData, Segment
-from sacm.data.own.panel import panel_data
-from sacm.data.own.series import ALL_ROWS, table_data
+from sacm.data.own.series import ALL_ROWS, read_series, series_data
 from sacm.data.splits import Splits
 from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy
-from sacm.data.tables.panel import Panel, is_long
-from sacm.data.tables.source import load_source
-from sacm.data.tables.table import Table
 from sacm.data.tables.timeline import Irregular
 from sacm.errors import DataError
 from sacm.training.data_record import DataRecord, check_columns, positions
@@ -44,12 +40,15 @@ def read(
     if isinstance(source, ForecastingData):
         time = None if source.timestamps is None else "date"
         return Reading(source, Form("pandas", long=len(series_of(source)) > 1, time=time))
-    loaded = load_source(source, str(source) if isinstance(source, str | Path) else "data")
-    if is_long(loaded):
-        panel = Panel.read(loaded, irregular=irregular)
-        return Reading(panel_data(panel, ratios=ratios, missing=missing, layout=layout), panel.form)
-    table = Table.read(loaded, time=timestamp, columns=columns, irregular=irregular)
-    return Reading(table_data(table, ratios=ratios, missing=missing), table.form)
+    found = read_series(
+        source,
+        name=str(source) if isinstance(source, str | Path) else "data",
+        timestamp=timestamp,
+        columns=columns,
+        irregular=irregular,
+    )
+    data = series_data(found, ratios=ratios, missing=missing, layout=layout)
+    return Reading(data, found.form)
 
 
 def read_history(

@@ -67,11 +67,40 @@ def forecasting_data(
         DataError: The data cannot be read; the sentence says where and what to do.
         ArgumentError: An option is wrong.
     """
+    found = read_series(
+        source,
+        name=name,
+        timestamp=timestamp,
+        columns=columns,
+        ignore=ignore,
+        irregular=irregular,
+        frequency=frequency,
+        date_order=date_order,
+    )
+    return series_data(found, ratios=ratios, missing=missing, layout=layout)
+
+
+def read_series(
+    source: Any,
+    *,
+    name: str | None = None,
+    timestamp: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] = (),
+    irregular: Irregular = "error",
+    frequency: str | None = None,
+    date_order: DateOrder | None = None,
+) -> Table | Panel:
+    """Read what `forecasting_data` reads, but do not split it or fill gaps; see there.
+
+    Returns:
+        A table, or a panel if the source is a long table of several series. `understood()` of both
+        says how the source was read, `form` how to give results back.
+    """
     loaded = load_source(source, name)
     if is_long(loaded):
-        panel = Panel.read(loaded, irregular=irregular, frequency=frequency, date_order=date_order)
-        return panel_data(panel, ratios=ratios, missing=missing, layout=layout)
-    table = Table.read(
+        return Panel.read(loaded, irregular=irregular, frequency=frequency, date_order=date_order)
+    return Table.read(
         loaded,
         time=timestamp,
         columns=columns,
@@ -80,7 +109,19 @@ def forecasting_data(
         frequency=frequency,
         date_order=date_order,
     )
-    return table_data(table, ratios=ratios, missing=missing)
+
+
+def series_data(
+    found: Table | Panel,
+    *,
+    ratios: tuple[float, float, float] = DEFAULT_RATIOS,
+    missing: Policy = "interpolate",
+    layout: Layout = "auto",
+) -> ForecastingData:
+    """Split what `read_series` has read, and fill the gaps inside each split."""
+    if isinstance(found, Panel):
+        return panel_data(found, ratios=ratios, missing=missing, layout=layout)
+    return table_data(found, ratios=ratios, missing=missing)
 
 
 def table_data(
