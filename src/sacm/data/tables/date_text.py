@@ -70,7 +70,7 @@ def read_text(
     place = costs.index(min(costs))
     best = chosen[place]
     rivals = [way.order for way, cost in zip(chosen, costs, strict=True) if cost == costs[place]]
-    if best.dates.isna().any():
+    if best.dates.isna().any() or len(ways) == 1:
         return best.dates, ()
     return best.dates, order_notes(column, best, [name for name in rivals if name != best.order])
 

@@ -163,7 +163,7 @@ def check_dates(column: pd.Series, wrong: np.ndarray, where: str) -> None:
         )
     why = "not a date like the first one"
     if wrong.all():
-        why = "not a date" if YEAR.search(cell) else "not a date with a year"
+        why = "not a date" if YEAR.search(cell) else "not a date with a year from 1000 to 2999"
     raise DataError(f"{place} holds {cell!r}, {why}: write all dates as YYYY-MM-DD HH:MM:SS.")
 
 

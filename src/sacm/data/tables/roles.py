@@ -5,11 +5,12 @@ A column that is left out is named in a note together with the option that takes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sacm.data.tables.columns import check_present, numbers
+from sacm.data.tables.columns import check_present, choose_columns, numbers
 from sacm.data.tables.date_numbers import find_style
 from sacm.data.tables.names import (
     calendar_part,
@@ -47,8 +48,63 @@ class Roles(NamedTuple):
     notes: tuple[str, ...]
 
 
+class Picked(NamedTuple):
+    """The channels of a table, its labels, and what was left out."""
+
+    channels: pd.DataFrame
+    label: str | None
+    labels: np.ndarray | None  # [T] float64
+    left_out: tuple[LeftOut, ...]
+    notes: tuple[str, ...]
+
+
+def pick_channels(
+    frame: pd.DataFrame,
+    stamps: np.ndarray | None,
+    columns: Sequence[str] | None,
+    label: str | None,
+    where: str,
+    *,
+    labelled: bool = False,
+) -> Picked:
+    """Pick the channels of a table: those asked for, or all columns that are nothing else.
+
+    Args:
+        frame: The table without its time.
+        stamps: The times of its rows `[T]`, None if it has no dates.
+        columns: The channels, if the user names them; then nothing is guessed about the others.
+        label: The column of labels, if the user names it.
+        where: What errors call the table.
+        labelled: Whether labels are usual, so that no note names a column called label.
+
+    Returns:
+        Channels and labels in the order of the table.
+
+    Raises:
+        DataError: A column asked for is not there, or labels are no numbers.
+    """
+    asked = set(columns or ()) - {label}
+    others = frame[[name for name in frame.columns if name not in asked]]
+    roles = find_roles(others, stamps, label, where, labelled=labelled)
+    labels = None
+    if roles.label is not None:
+        labels = label_values(frame[roles.label], where, asked=label is not None)
+    if columns is not None:
+        channels = choose_columns(frame, columns, where)
+        rest = tuple(LeftOut(str(name), "not asked for") for name in others if name != roles.label)
+        return Picked(channels, roles.label, labels, rest, ())
+    out = {roles.label, *(one.name for one in roles.left_out)}
+    channels = frame[[name for name in frame.columns if name not in out]]
+    return Picked(channels, roles.label, labels, roles.left_out, roles.notes)
+
+
 def find_roles(
-    frame: pd.DataFrame, stamps: np.ndarray | None, label: str | None, where: str
+    frame: pd.DataFrame,
+    stamps: np.ndarray | None,
+    label: str | None,
+    where: str,
+    *,
+    labelled: bool = False,
 ) -> Roles:
     """Tell columns that are no channels from those that are.
 
@@ -57,6 +113,7 @@ def find_roles(
         stamps: The times of its rows `[T]`, None if it has no dates.
         label: The column of labels, if the user names it.
         where: What errors call the table.
+        labelled: Whether labels are usual, so that no note names a column called label.
 
     Returns:
         Labels, and what is to be left out. Never everything: the last columns stay channels.
@@ -76,7 +133,8 @@ def find_roles(
     if len(found) + (label is not None) == len(frame.columns):
         found = {name: role for name, role in found.items() if role == "label"}
     left = tuple(LeftOut(name, REASONS[role]) for name, role in found.items() if name != chosen)
-    notes = [] if label is not None or chosen is None else [label_note(chosen)]
+    usual = labelled and plain_name(chosen) in ("label", "labels")
+    notes = [] if label is not None or chosen is None or usual else [label_note(chosen)]
     notes += left_notes(left) + doubt_notes(frame, stamps, {chosen, *found})
     return Roles(chosen, left, tuple(notes))
 

@@ -11,7 +11,6 @@ import numpy as np
 from sacm.data.tables.columns import (
     check_present,
     check_unique_names,
-    choose_columns,
     coarse_note,
     from_array,
     matrix,
@@ -20,10 +19,11 @@ from sacm.data.tables.date_text import DateOrder
 from sacm.data.tables.dates import Times, read_times
 from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy, fill
-from sacm.data.tables.roles import LeftOut, Roles, find_roles, label_values
+from sacm.data.tables.roles import LeftOut, pick_channels
 from sacm.data.tables.source import Source, load_source
 from sacm.data.tables.time_column import TimedFrame, split_time
 from sacm.data.tables.timeline import Irregular, timeline
+from sacm.data.tables.understood import describe_left_out, describe_time, shorten
 from sacm.errors import DataError
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ class Table:
         columns: str | Sequence[str] | None = None,
         ignore: str | Sequence[str] = (),
         label: str | None = None,
+        labelled: bool = False,
         grid: bool = True,
         irregular: Irregular = "error",
         frequency: str | None = None,
@@ -93,6 +94,7 @@ class Table:
                 counters and parts of the calendar.
             ignore: Columns to leave out.
             label: The column of labels. Default: found by name.
+            labelled: Whether labels are usual, so that no note names a column called label.
             grid: Whether to insert the rows that a regular grid lacks.
             irregular: "error" refuses times on no grid, "keep" takes them as they are.
             frequency: The time step as a pandas alias. Default: found from the times.
@@ -122,25 +124,23 @@ class Table:
         line = timeline(
             times, len(frame), where=where, grid=grid, frequency=frequency, irregular=irregular
         )
-        roles, channels = choose_channels(timed.rest, times, chosen, label, where)
-        labels = None
-        if roles.label is not None:
-            labels = label_values(timed.rest[roles.label], where, asked=label is not None)
-        values = matrix(channels, where)
-        notes = (*line.notes, *timed.notes, *roles.notes, coarse_note(channels))
+        stamps = None if times is None else times.stamps
+        picked = pick_channels(timed.rest, stamps, chosen, label, where, labelled=labelled)
+        values = matrix(picked.channels, where)
+        notes = (*line.notes, *timed.notes, *picked.notes, coarse_note(picked.channels))
         return cls(
             name=loaded.name,
             where=where,
             values=reindex_rows(values, line.rows),
-            columns=tuple(str(column) for column in channels.columns),
+            columns=tuple(str(column) for column in picked.channels.columns),
             times=line.timestamps,
             frequency=line.frequency,
             order=line.rows,
             form=form_of(loaded, timed, times),
             notes=tuple(note for note in notes if note),
-            labels=None if labels is None else reindex_rows(labels, line.rows),
-            label=roles.label,
-            left_out=(*(LeftOut(name, "not wanted") for name in as_list(ignore)), *roles.left_out),
+            labels=None if picked.labels is None else reindex_rows(picked.labels, line.rows),
+            label=picked.label,
+            left_out=(*(LeftOut(name, "not wanted") for name in as_list(ignore)), *picked.left_out),
             written="" if times is None else times.written,
         )
 
@@ -165,6 +165,20 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """Names of the C channels; their positions where they have none."""
         return self.columns or tuple(str(place) for place in range(self.values.shape[1]))
+
+    def understood(self) -> list[str]:
+        """Say in short lines how the table was read: time, channels, labels, columns left out."""
+        rows = f"rows: {len(self.values):,}"
+        inserted = int((self.order < 0).sum())
+        if inserted:
+            rows += f", {inserted:,} of them inserted because their times were missing"
+        return [
+            describe_time(self.form, self.written, self.frequency, self.times),
+            rows,
+            f"channels ({len(self.names)}): {shorten(self.names)}",
+            *([f"labels: column {self.label!r}"] if self.label is not None else []),
+            *describe_left_out(self.left_out),
+        ]
 
     def fill(self, pieces: Iterable[range], policy: Policy) -> Self:
         """Treat missing values by `policy`, each piece of rows by itself.
@@ -205,24 +219,6 @@ def drop_columns(frame: pd.DataFrame, ignore: str | Sequence[str], where: str) -
     """The frame without the columns to ignore."""
     check_present(frame, as_list(ignore), where)
     return frame.drop(columns=as_list(ignore)) if ignore else frame
-
-
-def choose_channels(
-    rest: pd.DataFrame,
-    times: Times | None,
-    columns: Sequence[str] | None,
-    label: str | None,
-    where: str,
-) -> tuple[Roles, pd.DataFrame]:
-    """The channels of a table without its time, and what the other columns are."""
-    if columns is not None:
-        channels = choose_columns(rest, columns, where)
-        rest = rest.drop(columns=[name for name in columns if name != label])
-        roles = find_roles(rest, None, label, where)
-        return roles._replace(left_out=(), notes=()), channels
-    roles = find_roles(rest, None if times is None else times.stamps, label, where)
-    out = [one.name for one in roles.left_out] + ([roles.label] if roles.label else [])
-    return roles, rest.drop(columns=out)
 
 
 def reindex_rows(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
