@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sacm.quality.kinds import CLIPPED, CODE, MISSING, RANGE, STUCK
+from sacm.quality.series.angles import is_angle
 from sacm.quality.series.arrays import Bools, Flags, Floats, fill_linear
 from sacm.quality.series.causal import CausalModel, find_so_far, fit_causal
 from sacm.quality.series.clipping import find_clipping
@@ -158,6 +159,8 @@ def fit_channel(
         The model and the healthy values of each piece, or the reason.
     """
     good = [one == 0 for one in flags]
+    if is_angle([np.where(ok, part, np.nan) for part, ok in zip(parts, good, strict=True)]):
+        return "an angle that wraps around at 360; only gaps, codes, runs and limits are judged"
     lulls = None
     if not gross.runs.rests and not gross.runs.stepwise:
         lulls = fit_lulls(parts, good, sensitivity)

@@ -13,7 +13,7 @@ from sacm.quality.series.neighbours import Neighbours, fit_neighbours
 from sacm.quality.series.residuals import neighbour_residual
 
 _CLIP = 4.0
-_GAIN = 0.6
+_GAIN = 0.7
 _SIDE = 12
 _OWN = 0.6
 

@@ -13,6 +13,7 @@ _PIECE = 3
 _PARTED = 2
 _SHORTEST = 5
 _LEVEL = 4
+_AT_BOUND = 8
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,10 @@ def _find_rests(
         edges = jumps[runs][np.isfinite(jumps[runs])]
         if half >= 4 and len(runs) >= 5 and len(edges) and np.median(edges) <= gentle:
             found.append(float(distinct[index]))
+    for end, other in ((0, -1), (-1, 0)):
+        # What rests at one of its bounds also stays at the other one by nature.
+        if distinct[other] in found and counts[end] >= 2 and held_rows[end] >= _AT_BOUND:
+            found.append(float(distinct[end]))
     return tuple(found)
 
 
