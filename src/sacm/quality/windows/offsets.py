@@ -46,9 +46,12 @@ class Offsets(Part):
 
     def forward(self, z: Tensor) -> Tensor:
         """Offsets [B, C] of windows [B, L, C]; exactly 0 where a level is left alone."""
-        offset, healthy = self.estimate(z.mean(1))
-        wrong = (healthy < 0.5).unsqueeze(1) & (offset.abs() > SMALLEST)
-        return torch.where(wrong, offset, 0.0)
+        means = z.mean(1)
+        offset, healthy = self.estimate(means)
+        offset = torch.where(offset.abs() > SMALLEST, offset, 0.0)
+        # A correction that leaves the levels at odds has blamed the wrong channels.
+        explained = self.estimate(means - offset)[1] >= 0.5
+        return torch.where(((healthy < 0.5) & explained).unsqueeze(1), offset, 0.0)
 
     def estimate(self, means: Tensor) -> tuple[Tensor, Tensor]:
         """Expected offsets [B, C] and the probability [B] that no channel of [B, C] has one."""
