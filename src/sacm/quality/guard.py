@@ -21,6 +21,7 @@ from sacm.quality.windows.fit import fit_window_guard
 from sacm.quality.windows.module import WindowGuard
 
 _FORMAT = 1
+_LARGEST = 1e15
 
 Tell = Callable[[str], None]
 
@@ -262,4 +263,6 @@ def _fit_windows(
         return None, f"windows of {window} steps cannot be learnt from series of {longest} rows"
     if not np.isfinite(values).any(axis=0).all():
         return None, "a channel has no value at all"
+    if np.nanmax(np.abs(values)) > _LARGEST:
+        return None, f"windows hold float32, which values above {_LARGEST:g} are too large for"
     return fit_window_guard(values, window, sensitivity=sensitivity, pieces=pieces), ""
