@@ -207,6 +207,7 @@ class Guard:
         from sacm.files import write_weights
 
         self._check_fitted()
+        refuse_folder(Path(path))
         record = {
             "format": _FORMAT,
             "sensitivity": self.sensitivity,
@@ -260,6 +261,12 @@ class Guard:
     def _check_fitted(self) -> None:
         if not hasattr(self, "detector_"):
             raise ArgumentError("this Guard is not fitted: call fit with training rows first.")
+
+
+def refuse_folder(path: Path) -> None:
+    """Refuse to write a file where a folder is."""
+    if path.is_dir():
+        raise ArgumentError(f"{path} is a folder: name a file in it.")
 
 
 def _check_settings(sensitivity: Any, window: Any) -> None:
