@@ -136,6 +136,8 @@ def test_files_that_are_no_guard_are_refused(guard: sacm.Guard, tmp_path: Path) 
     save_file({"a": torch.zeros(2)}, tmp_path / "other.safetensors")
     with pytest.raises(SACMError, match="no saved guard"):
         sacm.Guard.load(tmp_path / "other.safetensors")
+    with pytest.raises(SACMError, match="is a folder"):
+        guard.save(tmp_path)
     save_file({}, tmp_path / "new.safetensors", {"guard": '{"format": 99}'})
     with pytest.raises(SACMError, match="newer version"):
         sacm.Guard.load(tmp_path / "new.safetensors")

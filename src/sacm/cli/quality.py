@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from sacm.cli.options import AsJson
@@ -12,6 +13,9 @@ from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sacm.quality.quality import Quality
+
+_STEPS = 4
+_PATIENCE = 1.0  # seconds until a bar is drawn
 
 
 def quality(
@@ -38,13 +42,10 @@ def quality(
     """
     from sacm.cli.output import show_json
     from sacm.cli.runs import as_user_error, write_file
-    from sacm.quality.inspect import inspect
 
-    for path in filter(None, (out, flags, repaired)):
-        if path.is_dir():
-            raise ArgumentError(f"{path} is a folder: name a file in it.")
+    _check_outputs(data, [path for path in (out, flags, repaired) if path is not None])
     with as_user_error():
-        found = inspect(_load(data), train, sensitivity, time=time)
+        found = _inspect(data, train, sensitivity, time)
         if out is not None:
             found.report(out)
     if flags is not None:
@@ -60,10 +61,34 @@ def quality(
             typer.echo(f"{name}: {written}")
 
 
-def _load(data: str) -> Any:
-    from sacm.data.benchmarks.load import load, names_file
+def _check_outputs(data: str, paths: list[Path]) -> None:
+    """Refuse files that cannot be written, or that would replace one another or the data."""
+    for path in paths:
+        if path.is_dir():
+            raise ArgumentError(f"{path} is a folder: name a file in it.")
+        if path.absolute() == Path(data).absolute():
+            raise ArgumentError(f"{path} holds the data: name another file to write to.")
+    if len({path.absolute() for path in paths}) < len(paths):
+        raise ArgumentError(f"{paths[-1]} is named twice: name a file for each output.")
 
-    return Path(data) if names_file(data) else load(data)
+
+def _inspect(data: str, train: float | None, sensitivity: float, time: str | None) -> Quality:
+    """Inspect, with a bar on a terminal if it takes long."""
+    from tqdm import tqdm
+
+    from sacm.data.benchmarks.load import load, names_file
+    from sacm.quality.inspect import inspect_subject
+    from sacm.quality.reading import read_subject
+
+    # Without a terminal `disable=None` draws nothing; steps that take no time draw nothing either.
+    with tqdm(total=_STEPS, desc="reading", disable=None, delay=_PATIENCE, leave=False) as bar:
+
+        def tell(step: str) -> None:
+            bar.set_description_str(step, refresh=False)
+            bar.update()
+
+        read = read_subject(Path(data) if names_file(data) else load(data), train, time=time)
+        return inspect_subject(read, sensitivity, tell)
 
 
 def _write_repaired(found: Quality, file: Path) -> None:
@@ -71,10 +96,25 @@ def _write_repaired(found: Quality, file: Path) -> None:
 
     table = found.repaired
     if not isinstance(table, pd.DataFrame):
-        table = pd.DataFrame(found.values, columns=list(found.subject.columns))
+        table = pd.DataFrame(_repaired_rows(found), columns=list(found.subject.columns))
         if found.subject.times is not None:
             table.insert(0, "time", found.subject.times)
-    table.to_csv(file, index=False, float_format="%.7g")
+        if len(set(found.subject.labels)) > 1:
+            lengths = [len(piece) for piece in found.subject.pieces]
+            table.insert(0, "series", np.repeat(found.subject.labels, lengths))
+    table.to_csv(file, index=False)
+
+
+def _repaired_rows(found: Quality) -> np.ndarray:
+    """Repaired rows `[T, C]`; test rows of telemetry stay as they are."""
+    from sacm.data.datasets import AnomalyData
+
+    repaired = found.repaired
+    if isinstance(repaired, AnomalyData):
+        return np.concatenate([repaired.train, repaired.test])
+    if isinstance(repaired, np.ndarray):
+        return repaired.reshape(found.flags.shape)
+    return np.where(found.flags > 0, found.values, found.subject.values)
 
 
 def _record(found: Quality, out: Path | None) -> dict[str, Any]:

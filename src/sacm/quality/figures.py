@@ -129,7 +129,7 @@ def _positions(quality: QualityRecord, rows: np.ndarray) -> Any:
 def _few_ticks(axes: Axes, quality: QualityRecord) -> None:
     """Times in as few letters as they need."""
     if quality.subject.times is not None and len(quality.subject.pieces) == 1:
-        locator = AutoDateLocator(minticks=3, maxticks=5)
+        locator = AutoDateLocator(minticks=3, maxticks=7)  # fewer leave some ranges without ticks
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
 

@@ -21,6 +21,7 @@ from sacm.quality.windows.fit import fit_window_guard
 from sacm.quality.windows.module import WindowGuard
 
 _FORMAT = 1
+_LARGEST = 1e15
 
 Tell = Callable[[str], None]
 
@@ -96,13 +97,24 @@ class Guard:
         """
         return self.fit_subject(read_subject(data))
 
-    def fit_subject(self, subject: Subject, tell: Tell = tell_nobody) -> Self:
-        """Learn from the training rows of a subject that was read before.
+    def fit_subject(self, subject: Subject) -> Self:
+        """Learn from the training rows of a subject that was read before."""
+        self._learn(subject, tell_nobody)
+        return self
+
+    def inspect(self, subject: Subject, tell: Tell = tell_nobody) -> Findings:
+        """Learn from the training rows of a subject, then judge all its rows.
 
         Args:
             subject: The rows.
             tell: Called with the name of each step of the work.
         """
+        flags = self._learn(subject, tell)
+        # Training rows that are all rows have been judged already.
+        return self.find(subject, tell=tell, flags=flags if subject.trains_on_all else None)
+
+    def _learn(self, subject: Subject, tell: Tell) -> np.ndarray:
+        """Learn from the training rows; gives back their flags."""
         _check_settings(self.sensitivity, self.window)
         values, pieces, starts = subject.training_rows()
         tell("learning what is usual")
@@ -119,9 +131,16 @@ class Guard:
         self.window_guard_, self.no_window_guard_ = _fit_windows(
             values, pieces, self.window, self.sensitivity
         )
-        return self
+        return flags
 
-    def find(self, subject: Subject, *, causal: bool, tell: Tell = tell_nobody) -> Findings:
+    def find(
+        self,
+        subject: Subject,
+        *,
+        causal: bool = False,
+        tell: Tell = tell_nobody,
+        flags: np.ndarray | None = None,
+    ) -> Findings:
         """Flags, repaired values and uncertainty of rows.
 
         Args:
@@ -129,12 +148,14 @@ class Guard:
             causal: Judge and repair every row by itself and earlier rows alone. Otherwise rows are
                 judged by those around them, but never by rows of another split.
             tell: Called with the name of each step of the work.
+            flags: Flags `[T, C]` of the rows, if they are known already.
         """
         self._check_fitted()
         check_columns(subject, self.columns_)
         parts = (subject.pieces, subject.starts) if causal else subject.parts()
         tell("finding what is broken")
-        flags = self.detector_.detect(subject.values, *parts, causal=causal)
+        if flags is None:
+            flags = self.detector_.detect(subject.values, *parts, causal=causal)
         tell("repairing")
         repair = self.repairer_.repair(subject.values, flags, *parts, causal=causal)
         return Findings(flags, repair.values, repair.uncertainty)
@@ -186,6 +207,7 @@ class Guard:
         from sacm.files import write_weights
 
         self._check_fitted()
+        refuse_folder(Path(path))
         record = {
             "format": _FORMAT,
             "sensitivity": self.sensitivity,
@@ -241,6 +263,12 @@ class Guard:
             raise ArgumentError("this Guard is not fitted: call fit with training rows first.")
 
 
+def refuse_folder(path: Path) -> None:
+    """Refuse to write a file where a folder is."""
+    if path.is_dir():
+        raise ArgumentError(f"{path} is a folder: name a file in it.")
+
+
 def _check_settings(sensitivity: Any, window: Any) -> None:
     """Refuse what is no positive number."""
     number = isinstance(sensitivity, Real) and not isinstance(sensitivity, bool)
@@ -262,4 +290,6 @@ def _fit_windows(
         return None, f"windows of {window} steps cannot be learnt from series of {longest} rows"
     if not np.isfinite(values).any(axis=0).all():
         return None, "a channel has no value at all"
+    if np.nanmax(np.abs(values)) > _LARGEST:
+        return None, f"windows hold float32, which values above {_LARGEST:g} are too large for"
     return fit_window_guard(values, window, sensitivity=sensitivity, pieces=pieces), ""

@@ -48,5 +48,5 @@ def inspect(
 
 def inspect_subject(subject: Subject, sensitivity: float, tell: Tell = tell_nobody) -> Quality:
     """Inspect rows that were read before; `tell` hears of each step of the work."""
-    guard = Guard(sensitivity, window=None).fit_subject(subject, tell)
-    return Quality.of(subject, guard, guard.find(subject, causal=False, tell=tell))
+    guard = Guard(sensitivity, window=None)
+    return Quality.of(subject, guard, guard.inspect(subject, tell))

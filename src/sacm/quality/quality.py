@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sacm.quality.guard import refuse_folder
 from sacm.quality.record import QualityRecord
 from sacm.quality.words import describe, summary_text
 
@@ -60,9 +61,13 @@ class Quality(QualityRecord):
 
         Args:
             path: The file to write, such as quality.html.
+
+        Raises:
+            SACMError: The file cannot be written.
         """
         from sacm.files import write_atomically
         from sacm.quality.page import quality_page
 
+        refuse_folder(Path(path))
         text = quality_page(self)
         write_atomically(Path(path), lambda file: file.write_text(text, encoding="utf-8"))

@@ -63,6 +63,11 @@ class Subject:
             values = np.concatenate([self.values[rows.start : rows.stop] for rows, _ in kept])
         return values, pieces, [start for _, start in kept]
 
+    @property
+    def trains_on_all(self) -> bool:
+        """Whether every row is a training row, and no border lies between them."""
+        return self.train == self.pieces and self.parts()[0] == list(self.pieces)
+
     def parts(self) -> tuple[list[range], list[int]]:
         """Pieces cut at the borders of splits, and the number of each one's first row."""
         parts, starts = [], []

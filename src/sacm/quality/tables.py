@@ -7,11 +7,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from torch import Tensor, strided
 
 from sacm.data.tables.columns import coarse_note, numbers
 from sacm.data.tables.panel import ID_COLUMN, VALUE_COLUMN, Panel, is_long, rows_of_series
 from sacm.data.tables.source import Source, load_source
 from sacm.data.tables.table import Table
+from sacm.errors import DataError
 from sacm.quality.give_back import give_array, give_frame
 from sacm.quality.subject import Subject
 
@@ -19,6 +21,8 @@ from sacm.quality.subject import Subject
 def from_source(data: Any, time: str | None) -> Subject:
     """A file or an object in memory; a long table has several series."""
     source, notes = _without_infinity(load_source(_as_array(data)))
+    if not isinstance(source.content, np.ndarray) and 0 in source.content.shape:
+        raise DataError(f"{source.where} has no rows or no columns.")
     if is_long(source):
         return _from_panel(data, source, notes)
     return _from_table(data, source, time, notes)
@@ -27,6 +31,7 @@ def from_source(data: Any, time: str | None) -> Subject:
 def _from_table(data: Any, source: Source, time: str | None, notes: tuple[str, ...]) -> Subject:
     table = Table.read(source, time=time, grid=False, irregular="keep")
     values, coarse = _read_exactly(source, table)
+    notes += _note_on_times(table.times)
     rows = range(len(values))
 
     def restore(new: np.ndarray, changed: np.ndarray) -> Any:
@@ -109,6 +114,8 @@ def _as_array(data: Any) -> Any:
             return np.asarray(data, np.float64)
         except (TypeError, ValueError):  # said in a sentence where sources are loaded
             return data
+    if isinstance(data, Tensor) and (data.layout is not strided or data.is_meta):
+        raise DataError("the data are a tensor without plain values: pass a dense one.")
     if not isinstance(data, np.ma.MaskedArray) or data.dtype.kind not in "fiub":
         return data
     floats: Any = data if data.dtype.kind == "f" else data.astype(np.float64)
@@ -147,3 +154,19 @@ def _float_columns(frame: Any) -> Sequence[str]:
 def _note_on(count: int) -> tuple[str, ...]:
     """A note on infinite values."""
     return (f"{count:,} infinite value{'s count' if count > 1 else ' counts'} as missing.",)
+
+
+def _note_on_times(times: np.ndarray | None) -> tuple[str, ...]:
+    """A note on rows that are not evenly spaced in time."""
+    if times is None or len(times) < 3:
+        return ()
+    steps = np.diff(times)
+    usual = np.median(steps.astype(np.int64))
+    wide = np.flatnonzero(steps.astype(np.int64) > 1.5 * usual)
+    if not len(wide):
+        return ()
+    places = f"{len(wide):,} place{'s' if len(wide) > 1 else ''}"
+    return (
+        f"Rows are further apart in time than usual at {places} (first after {times[wide[0]]}); "
+        "they are taken as evenly spaced, and rows that may be missing are not counted.",
+    )
