@@ -25,21 +25,22 @@ backbones: core errors inject registry types
 data: errors registry types
 files: errors
 metrics: errors registry types
-settings: errors types
 faults: errors
 display: errors
 quality: data display errors files inject
 strategies: backbones core data errors faults files inject quality registry
+published: data errors metrics strategies
+settings: errors types
 tasks: backbones data errors metrics settings strategies types
 training: backbones data errors files inject settings strategies tasks
-estimators: backbones data errors files metrics settings strategies tasks training types
-published: data errors metrics strategies
 experiments: data errors files metrics published registry settings strategies tasks training
     types
+inference: backbones data errors files settings strategies tasks training
 reports: core data display errors experiments files inject metrics published settings strategies
     tasks training
-cli: __init__ backbones data errors estimators experiments files metrics quality reports
-    settings strategies tasks training types
+cli: __init__ backbones data errors experiments files inference metrics quality reports settings
+    strategies tasks training types
+estimators: backbones data errors files inference metrics settings tasks training types
 integrations: core errors inject
 theory: errors
 paper: cli core data display errors experiments files metrics published registry reports

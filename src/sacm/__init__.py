@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sacm.estimators import (
         Forecaster as Forecaster,
     )
+    from sacm.inference import Predictor as Predictor
     from sacm.inject.attach import (
         attach as attach,
     )
@@ -56,6 +57,7 @@ _LAZY = {
     "Classifier": "sacm.estimators",
     "Forecaster": "sacm.estimators",
     "Guard": "sacm.quality.guard",
+    "Predictor": "sacm.inference",
     "RateMapper": "sacm.core.mapper",
     "SACMConfig": "sacm.core.config",
     "ScorerOutput": "sacm.core.scorer",

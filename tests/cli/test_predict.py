@@ -59,7 +59,7 @@ def moved(run: Path, folder: Path, *, recorded: bool = True) -> Path:
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "data": "far/away.csv"}))
     if not recorded:
-        (folder / "data.json").unlink()
+        (folder / "model.json").unlink()
     return folder
 
 
@@ -108,7 +108,7 @@ def test_cases_are_classified_far_from_the_training_file(
     assert outcome.code == 0, outcome.err
     assert outcome.out == sacm("predict", example.classification).out
     shutil.copytree(example.classification, tmp_path / "old")
-    (tmp_path / "old" / "data.json").unlink()
+    (tmp_path / "old" / "model.json").unlink()
     assert sacm("predict", tmp_path / "old").out == outcome.out
 
 

@@ -110,7 +110,7 @@ def bad_files(sacm: Command, example: Example, tmp_path: Path) -> None:
     weights.write_bytes(weights.read_bytes()[:100])
     (tmp_path / "unfinished" / "metrics.json").unlink()
     (tmp_path / "unreadable" / "config.json").write_text('{"task": "forecasting"}')
-    (tmp_path / "forgetful" / "data.json").write_text("{}")
+    (tmp_path / "forgetful" / "model.json").write_text("{}")
 
 
 @pytest.mark.usefixtures("bad_files")

@@ -60,7 +60,7 @@ def test_threshold_comes_from_the_last_fifth(fitted: AnomalyDetector) -> None:
     data = anomaly_data(values, values[:12])
     task = get_task("anomaly")
     windows = task.windows(fitted.settings_, data)
-    expected = fit_threshold(fitted.model_, windows, fitted.settings_, fitted._strategy)
+    expected = fit_threshold(fitted.model_, windows, fitted.settings_, fitted.predictor_.strategy)
     assert fitted.threshold_ == pytest.approx(expected)
     alarms = fitted.decision_function(values[480:]) >= fitted.threshold_
     assert alarms.mean() == pytest.approx(0.05, abs=0.01)

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from sacm.data.tables.form import Form
-from sacm.estimators.ahead import future_times
-from sacm.estimators.reading import Reading, read, series_of
+from sacm.inference.forecast import future_times
+from sacm.inference.history import Reading
 
 HORIZON = 3
 

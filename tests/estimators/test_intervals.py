@@ -72,7 +72,7 @@ def fitted(values: np.ndarray) -> Forecaster:
 def test_new_values_are_covered(values: np.ndarray, fitted: Forecaster, coverage: float) -> None:
     data = forecasting_data(values[1600:], ratios=(1.0, 0.0, 0.0))
     windows = forecasting_windows(data, input_len=24, horizon=6, scaler=fitted.scaler_).train
-    new = absolute_residuals(fitted.model_, windows, fitted._strategy)  # [N, H, C]
+    new = absolute_residuals(fitted.predictor_, windows)  # [N, H, C]
     interval = fitted.predict_interval(values[1600:], coverage=coverage)
     radius = (interval.upper - interval.lower) / 2 / fitted.scaler_.std
     covered = (new <= radius).mean(axis=0)  # each step and channel

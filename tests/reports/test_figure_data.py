@@ -108,7 +108,7 @@ def test_the_strip_is_the_segment_with_most_anomalies(cases):
     assert (strip.segment, strip.first_row, len(strip.labels)) == ("m2", 50, 70)
     run = runs["sacm"]
     windows = run.task.windows(run.settings, case.data).test
-    model = run.load_model(case.data)
+    model = run.load_model()
     everything = step_scores(model, windows, run.settings, run.strategy)
     np.testing.assert_allclose(strip.scores["sacm"], everything[50:], rtol=1e-5)
     assert strip.thresholds["sacm"] == run.metrics["report"]["threshold"]

@@ -16,7 +16,7 @@ from tests.training.cases import make_data, small_run
 def test_the_threshold_never_sees_the_test_part(tmp_path: Path) -> None:
     run = small_run("anomaly", tmp_path, epochs=1)
     data = make_data("anomaly")
-    model = run.load_model(data)
+    model = run.load_model()
     windows = run.task.windows(run.settings, data)
     threshold = fit_threshold(model, windows, run.settings, run.strategy)
     data.test[:] = 100.0
@@ -28,7 +28,7 @@ def test_the_threshold_never_sees_the_test_part(tmp_path: Path) -> None:
 def test_the_score_of_a_step_is_the_mean_over_the_windows_that_cover_it(tmp_path: Path) -> None:
     run = small_run("anomaly", tmp_path, epochs=1)
     data = make_data("anomaly")
-    model = run.load_model(data)
+    model = run.load_model()
     windows = run.task.windows(run.settings, data).test
     found = step_scores(model, windows, run.settings, run.strategy)
     total, count = np.zeros(len(data.test)), np.zeros(len(data.test))
@@ -46,4 +46,4 @@ def test_scores_that_are_not_finite_make_no_threshold(tmp_path: Path) -> None:
     data.train[-10] = 1e20
     windows = run.task.windows(run.settings, data)
     with pytest.raises(SACMError, match="the anomaly score of row"):
-        fit_threshold(run.load_model(data), windows, run.settings, run.strategy)
+        fit_threshold(run.load_model(), windows, run.settings, run.strategy)

@@ -18,7 +18,7 @@ def test_every_window_is_tested_and_batch_size_changes_nothing(task: str, tmp_pa
     run = small_run(task, tmp_path, epochs=1)
     data = make_data(task)
     windows = run.task.windows(run.settings, data)
-    model = run.load_model(data)
+    model = run.load_model()
     results = [
         run.task.evaluate(model, windows, data, run.settings, run.strategy, batch_size=size)
         for size in (1, 7, 64)

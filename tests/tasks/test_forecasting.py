@@ -18,7 +18,7 @@ def test_forecast_errors_are_the_plain_means(tmp_path: Path) -> None:
     run = small_run("forecasting", tmp_path, epochs=1)
     data = make_data("forecasting")
     windows = run.task.windows(run.settings, data)
-    model = run.load_model(data)
+    model = run.load_model()
     batch = windows.test.batch(np.arange(len(windows.test)))
     with torch.no_grad():
         error = (model(batch.x) - batch.y).double()

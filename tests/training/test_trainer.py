@@ -70,7 +70,7 @@ def test_a_run_leaves_everything_needed_to_know_and_repeat_it(task: str, tmp_pat
     names = {path.name for path in run.folder.iterdir()}
     assert names == {
         "config.json",
-        "data.json",
+        "model.json",
         "environment.json",
         "history.csv",
         "best.safetensors",
@@ -286,7 +286,7 @@ def test_small_archives_take_several_passes_an_epoch(tmp_path: Path) -> None:
 def test_the_checkpoint_gives_the_tested_model_back(tmp_path: Path) -> None:
     run = small_run("forecasting", tmp_path)
     data = make_data("forecasting")
-    model = run.load_model(data)
+    model = run.load_model()
     task = run.task
     windows = task.windows(run.settings, data)
     again = task.evaluate(model, windows, data, run.settings, run.strategy)
@@ -297,7 +297,7 @@ def test_a_damaged_checkpoint_is_one_sentence(tmp_path: Path) -> None:
     run = small_run("forecasting", tmp_path, epochs=1)
     (run.folder / "best.safetensors").write_bytes(b"nonsense")
     with pytest.raises(SACMError, match="is damaged"):
-        run.load_model(make_data("forecasting"))
+        run.load_model()
 
 
 def test_bf16_autocast_trains(tmp_path: Path) -> None:

@@ -38,25 +38,19 @@ def evaluate_again(run: Run) -> tuple[dict[str, Any], bool]:
     """Fresh test results of a run, and whether its data are still the same."""
     from sacm.cli.runs import as_user_error
     from sacm.data import fingerprint
-    from sacm.errors import DataError
     from sacm.files import read_json
-    from sacm.training.data_record import check_columns
+    from sacm.inference import Predictor
 
     with as_user_error():
         data = run.load_data()
         environment = read_json(run.folder / "environment.json")
-        if run.data_record is not None and run.data_record.columns is not None:
-            columns = getattr(data, "columns", ())
-            check_columns(run.settings.data, columns, run.data_record.columns)
-        model = run.load_model(data)
-    windows = run.task.windows(run.settings, data, scaler=run.scaler)
-    if not len(windows.test):
-        raise DataError(f"{run.settings.data} has no test part to evaluate on.")
-    result = run.task.evaluate(model, windows, data, run.settings, run.strategy)
+        predictor = Predictor.open(run)
+        predictor.shape.check_columns(run.settings.data, getattr(data, "columns", ()))
+    result = predictor.evaluate(data)
     metrics = {
         "test": result.row,
         "report": result.report,
         "evaluated_windows": result.evaluated,
-        "test_windows": len(windows.test),
+        "test_windows": result.evaluated,
     }
     return metrics, environment.get("fingerprint") == fingerprint(data)

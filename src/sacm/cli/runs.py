@@ -27,18 +27,13 @@ def as_user_error() -> Iterator[None]:
 
 def open_run(folder: Path) -> Run:
     """A finished run."""
-    from pydantic import ValidationError
-
     from sacm.training import Run
 
     with as_user_error():
-        try:
-            run = Run.open(folder)
-            if not run.finished:
-                raise ArgumentError(f"{folder} is not finished: run the same training again.")
-            _ = run.settings, run.scaler, run.metrics, run.data_record  # read now, to complain now
-        except (ValidationError, KeyError, TypeError):
-            raise ArgumentError(f"{folder} is damaged: train it again.") from None
+        run = Run.open(folder)
+        if not run.finished:
+            raise ArgumentError(f"{folder} is not finished: run the same training again.")
+        _ = run.settings, run.scaler, run.metrics, run.shape  # read now, to complain now
     return run
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -13,9 +14,10 @@ from sacm.data.datasets import AnomalyData
 from sacm.data.splits import HELD_OUT
 from sacm.data.tables.gaps import Policy
 from sacm.errors import DataError
-from sacm.estimators.base import Estimator, check_share, warn_of
+from sacm.estimators.base import Estimator, check_share
 from sacm.estimators.parameters import parameters_from_settings
-from sacm.estimators.rows import read_rows, row_scores, without_rows
+from sacm.inference.answer import warn_of
+from sacm.inference.detect import read_rows, row_scores
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.vus import vus_pr
 from sacm.tasks import get_task
@@ -77,8 +79,13 @@ class AnomalyDetector(Estimator):
         self._columns = rows.columns
         windows = get_task(self._task).windows(self.settings_, data)
         self.threshold_ = fit_threshold(
-            self.model_, windows, self.settings_, self._strategy, quantile=self.quantile
+            self.model_,
+            windows,
+            self.settings_,
+            self.predictor_.strategy,
+            quantile=self.quantile,
         )
+        self.predictor_ = replace(self.predictor_, threshold=self.threshold_)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -86,14 +93,7 @@ class AnomalyDetector(Estimator):
         self._check_fitted()
         rows = read_rows(X, columns=self._columns, missing=self.missing)
         warn_of(rows.notes)
-        self._check_channels(rows.values.shape[1])
-        return row_scores(
-            self.model_,
-            rows,
-            settings=self.settings_,
-            strategy=self._strategy,
-            scaler=self.scaler_,
-        )
+        return row_scores(self.predictor_, rows)
 
     def predict(self, X: Any) -> np.ndarray:
         """1 for every row that is an alarm, 0 for the others, `[T]`."""
@@ -111,14 +111,8 @@ class AnomalyDetector(Estimator):
         return measure.value
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        values = {
-            "columns": self._columns,
-            "channels": self.n_features_in_,
-            "threshold": self.threshold_,
-        }
-        return values, {}
+        return {"columns": self._columns, "threshold": self.threshold_}, {}
 
-    def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> AnomalyData:
+    def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         self._columns = None if values["columns"] is None else tuple(values["columns"])
         self.threshold_ = values["threshold"]
-        return without_rows(values["channels"], self._columns or ())

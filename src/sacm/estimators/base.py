@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 import tempfile
-import warnings
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
@@ -20,14 +19,13 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone
 from sacm.data.scaling import ChannelScaler
-from sacm.errors import ArgumentError, SACMWarning
+from sacm.errors import ArgumentError
 from sacm.estimators.parameters import settings_of
 from sacm.estimators.storage import Saved, read_saved, to_plain, write_saved
+from sacm.inference.predictor import Predictor
 from sacm.settings import ResolvedSettings, RunSettings
-from sacm.strategies.base import Strategy
-from sacm.strategies.registry import parse
 from sacm.tasks import make_settings
-from sacm.training import Hardware, Run, train
+from sacm.training import Hardware, train
 from sacm.types import TaskName
 
 
@@ -42,6 +40,7 @@ class Estimator(BaseEstimator):
     the network it must keep (`_kept`, `_restore`).
 
     Attributes after `fit`:
+        predictor_: answers questions about new data, for all three tasks alike.
         model_: the network, in evaluation mode.
         settings_: everything that decided the result.
         scaler_: mean and deviation of every channel of the training rows.
@@ -57,6 +56,7 @@ class Estimator(BaseEstimator):
     folder: str | Path | None
     verbose: bool
 
+    predictor_: Predictor
     model_: Backbone
     settings_: ResolvedSettings
     scaler_: ChannelScaler
@@ -80,20 +80,17 @@ class Estimator(BaseEstimator):
         hardware = Hardware(accelerator=self.accelerator, show_progress=self.verbose)
         with _own_randomness(), _run_folder(self.folder) as folder:
             run = train(settings, folder=folder, hardware=hardware, data=data)
-            self._adopt(run, data)
+            self._adopt(Predictor.open(run))
             self.history_ = [{k: float(v) for k, v in row.items()} for row in run.history]
         self.notes_ = data.notes
 
-    def _adopt(self, run: Run, data: Any) -> None:
-        """Take over what a run folder holds."""
-        self.settings_ = run.settings
-        self.scaler_ = run.scaler
-        self.model_ = run.load_model(data)
-        self.n_features_in_ = self.scaler_.channels
-
-    @property
-    def _strategy(self) -> Strategy:
-        return parse(self.settings_.strategy)
+    def _adopt(self, predictor: Predictor) -> None:
+        """Take over a trained network."""
+        self.predictor_ = predictor
+        self.model_ = predictor.network
+        self.settings_ = predictor.settings
+        self.scaler_ = predictor.scaler
+        self.n_features_in_ = predictor.shape.channels
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` has been called."""
@@ -103,20 +100,13 @@ class Estimator(BaseEstimator):
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit first.")
 
-    def _check_channels(self, found: int) -> None:
-        if found != self.n_features_in_:
-            raise ArgumentError(
-                f"this {type(self).__name__} was fitted on {self.n_features_in_} channels but the "
-                f"data have {found}."
-            )
-
     @abstractmethod
     def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         """What `load` needs besides network, settings and scaler: plain values and tensors."""
 
     @abstractmethod
-    def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Any:
-        """Put back what `_kept` gave; returns the data container that the network is built for."""
+    def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        """Put back what `_kept` gave."""
 
     def save(self, path: str | Path) -> None:
         """Write a folder of JSON and safetensors, whole or not at all."""
@@ -128,13 +118,7 @@ class Estimator(BaseEstimator):
             values={**values, "history": self.history_, "notes": list(self.notes_)},
             tensors=tensors,
         )
-        write_saved(
-            Path(path),
-            saved,
-            settings=self.settings_,
-            scaler=self.scaler_,
-            weights=self.model_.state_dict(),
-        )
+        write_saved(Path(path), saved, self.predictor_)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -146,17 +130,11 @@ class Estimator(BaseEstimator):
             )
         estimator = cls(**saved.parameters)
         with _own_randomness():
-            data = estimator._restore(saved.values, saved.tensors)
-            estimator._adopt(Run(Path(path)), data)
+            estimator._adopt(Predictor.open(path))
+            estimator._restore(saved.values, saved.tensors)
         estimator.history_ = saved.values["history"]
         estimator.notes_ = tuple(saved.values["notes"])
         return estimator
-
-
-def warn_of(notes: Iterable[str]) -> None:
-    """Tell the user what was repaired in the data."""
-    for note in notes:
-        warnings.warn(note, SACMWarning, stacklevel=3)
 
 
 def check_share(name: str, value: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -11,18 +12,12 @@ import torch
 from sklearn.base import ClassifierMixin
 from torch import Tensor
 
-from sacm.data.datasets import ClassificationData
 from sacm.data.own.cases import classification_data
 from sacm.errors import ArgumentError, DataError
-from sacm.estimators.base import Estimator, warn_of
-from sacm.estimators.cases import (
-    as_array,
-    case_windows,
-    class_logits,
-    class_probabilities,
-    without_cases,
-)
+from sacm.estimators.base import Estimator
 from sacm.estimators.parameters import parameters_from_settings
+from sacm.inference.answer import warn_of
+from sacm.inference.classify import as_array, case_logits, case_probabilities, case_windows
 from sacm.metrics.classification import ClassificationAccumulator
 from sacm.tasks.classification import Classification
 from sacm.types import TaskName
@@ -60,12 +55,14 @@ class Classifier(ClassifierMixin, Estimator):
         warn_of(data.notes)
         self._train(self._settings(data.name), data)
         self.classes_ = classes
+        # The run knows the places of the labels; who opens what is saved wants the labels.
+        shape = replace(self.predictor_.shape, classes=tuple(classes.tolist()))
+        self.predictor_ = replace(self.predictor_, shape=shape)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities `[N, K]` in the order of `classes_`."""
-        windows = self._windows(X)
-        return class_probabilities(self.model_, windows, self._strategy)
+        return case_probabilities(self.predictor_, self._windows(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Labels `[N]`."""
@@ -84,33 +81,20 @@ class Classifier(ClassifierMixin, Estimator):
         codes = np.array([places[label] for label in labels])
         windows = self._windows(X, codes)
         accumulator = ClassificationAccumulator()
-        accumulator.update(
-            class_logits(self.model_, windows, self._strategy), torch.from_numpy(codes)
-        )
+        accumulator.update(case_logits(self.predictor_, windows), torch.from_numpy(codes))
         report = accumulator.compute()
         names = ("accuracy", "balanced_accuracy", "macro_f1", "nll")
         return {name: getattr(report, name) for name in names}
 
     def _windows(self, X: Any, codes: np.ndarray | None = None) -> Any:
         self._check_fitted()
-        return case_windows(X, codes, scaler=self.scaler_, length=self.settings_.input_len)
+        return case_windows(self.predictor_, X, codes)
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        values = {
-            "classes": self.classes_.tolist(),
-            "label_type": str(self.classes_.dtype),
-            "length": self.settings_.input_len,
-            "channels": self.n_features_in_,
-        }
-        return values, {}
+        return {"label_type": str(self.classes_.dtype)}, {}
 
-    def _restore(
-        self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]
-    ) -> ClassificationData:
-        self.classes_ = np.array(values["classes"], dtype=values["label_type"])
-        return without_cases(
-            values["classes"], channels=values["channels"], length=values["length"]
-        )
+    def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        self.classes_ = np.array(self.predictor_.shape.classes, dtype=values["label_type"])
 
 
 def _as_labels(y: Any) -> np.ndarray:

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.backbones.registry import takes_calendar
 from sacm.data.datasets import ForecastingData, Segment
 from sacm.data.splits import Splits
 from sacm.data.tables.form import Form
@@ -18,11 +17,12 @@ from sacm.data.tables.gaps import Policy
 from sacm.data.tables.timeline import Irregular
 from sacm.data.windows.split import SplitWindows, forecasting_windows
 from sacm.errors import DataError
-from sacm.estimators.ahead import Forecast, forecast_ahead
-from sacm.estimators.base import Estimator, check_share, warn_of
+from sacm.estimators.base import Estimator, check_share
 from sacm.estimators.intervals import Interval, absolute_residuals, conformal_radius
 from sacm.estimators.parameters import parameters_from_settings
-from sacm.estimators.reading import Reading, read, read_history, tail
+from sacm.inference.answer import warn_of
+from sacm.inference.forecast import forecast_ahead, give
+from sacm.inference.history import Reading, keep_tail, read_history, read_series
 from sacm.tasks import get_task
 from sacm.tasks.forecasting import Forecasting
 from sacm.types import TaskName
@@ -68,7 +68,7 @@ class Forecaster(Estimator):
     def fit(self, data: Any, y: None = None) -> Self:
         """Train on a series; `y` is there for scikit-learn and not used."""
         check_share("validation", self.validation)
-        reading = read(
+        reading = read_series(
             data,
             ratios=(1 - self.validation, self.validation, 0.0),
             timestamp=self.timestamp,
@@ -81,7 +81,7 @@ class Forecaster(Estimator):
         settings = self._settings(reading.data.name)
         self._train(settings, reading.data)
         self.feature_names_in_ = np.array(reading.data.columns, dtype=object)
-        end = tail(reading.data, self.settings_.input_len + self.settings_.horizon)
+        end = keep_tail(reading.data, self.settings_.input_len + self.settings_.horizon)
         self._reading, self._rows = Reading(end, reading.form), len(reading.data.values)
         self._residuals: np.ndarray | None = None
         return self
@@ -89,8 +89,7 @@ class Forecaster(Estimator):
     def predict(self, history: Any = None) -> Any:
         """The `horizon` steps after the end of the training data, or of `history`."""
         reading, rows = self._history(history)
-        forecast = self._forecast(reading.data)
-        return self._give(reading, rows, forecast, forecast.values)
+        return give(reading, forecast_ahead(self.predictor_, reading.data), rows)
 
     def predict_interval(self, history: Any = None, *, coverage: float = 0.9) -> Interval:
         """Lower and upper bounds that a new value keeps with probability `coverage`.
@@ -102,11 +101,11 @@ class Forecaster(Estimator):
         reading, rows = self._history(history)
         if self._residuals is None:
             windows = self._windows(self._reading.data).val
-            self._residuals = absolute_residuals(self.model_, windows, self._strategy)
+            self._residuals = absolute_residuals(self.predictor_, windows)
         radius = conformal_radius(self._residuals, coverage) * self.scaler_.std  # [H, C]
-        forecast = self._forecast(reading.data)
+        forecast = forecast_ahead(self.predictor_, reading.data)
         bounds = (forecast.values - radius, forecast.values + radius)
-        return Interval(*(self._give(reading, rows, forecast, bound) for bound in bounds))
+        return Interval(*(give(reading, forecast._replace(values=b), rows) for b in bounds))
 
     def evaluate(self, test: Any) -> dict[str, float | None]:
         """Errors over every window of `test`: `mae`, `mse` (z-scored), `mae_raw`, `mse_raw`."""
@@ -126,7 +125,7 @@ class Forecaster(Estimator):
             SplitWindows(chosen, chosen, chosen),
             data,
             self.settings_,
-            self._strategy,
+            self.predictor_.strategy,
         )
         return result.row
 
@@ -143,47 +142,24 @@ class Forecaster(Estimator):
             return self._reading, self._rows
         reading = read_history(
             source,
-            self._reading,
+            columns=self._reading.columns,
+            frequency=self._reading.data.frequency,
             timestamp=self.timestamp,
             missing=self.missing,
             irregular=self.irregular,
         )
         if not isinstance(source, ForecastingData):
             warn_of(reading.data.notes)
-        self._check_channels(reading.data.channels)
+        self.predictor_.check_channels(reading.data.channels, reading.data.name)
         return reading, len(reading.data.values)
-
-    @property
-    def _calendar(self) -> bool:
-        trained = self._reading.data
-        return trained.timestamps is not None and takes_calendar(self.settings_.backbone)
 
     def _windows(self, data: ForecastingData) -> SplitWindows[Any]:
         return forecasting_windows(
             data,
-            stamps=self._calendar,
+            stamps=self.predictor_.shape.calendar_sizes is not None,
             scaler=self.scaler_,
             input_len=self.settings_.input_len,
             horizon=self.settings_.horizon,
-        )
-
-    def _forecast(self, data: ForecastingData) -> Forecast:
-        return forecast_ahead(
-            self.model_,
-            data,
-            settings=self.settings_,
-            strategy=self._strategy,
-            scaler=self.scaler_,
-            calendar=self._calendar,
-        )
-
-    def _give(self, reading: Reading, rows: int, forecast: Forecast, values: np.ndarray) -> Any:
-        return reading.form.give(
-            values,
-            series=forecast.series,
-            columns=reading.data.columns,
-            times=forecast.times,
-            rows=rows,
         )
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -205,7 +181,7 @@ class Forecaster(Estimator):
         }
         return values, tensors
 
-    def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> ForecastingData:
+    def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         arrays: dict[str, Any] = {name: tensor.numpy() for name, tensor in tensors.items()}
         if "timestamps" in arrays:
             arrays["timestamps"] = arrays["timestamps"].view(values["time_type"])
@@ -221,4 +197,3 @@ class Forecaster(Estimator):
         self._rows = values["rows"]
         self._residuals = None
         self.feature_names_in_ = np.array(data.columns, dtype=object)
-        return data

@@ -7,13 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sacm.backbones.base import Backbone
 from sacm.data.windows.windows import ForecastWindows
 from sacm.errors import ArgumentError
 from sacm.estimators.base import check_share
-from sacm.strategies.base import Strategy
-from sacm.tasks.base import EVALUATION_BATCH, evaluating, to_device
-from sacm.tasks.forecasting import forecast
+from sacm.inference.trained import TrainedNetwork
+from sacm.tasks.base import EVALUATION_BATCH
 
 _LARGEST = 1 << 26  # residuals kept at once; neighbouring windows say almost the same
 
@@ -25,7 +23,7 @@ class Interval(NamedTuple):
     upper: Any
 
 
-def absolute_residuals(model: Backbone, windows: ForecastWindows, strategy: Strategy) -> np.ndarray:
+def absolute_residuals(trained: TrainedNetwork, windows: ForecastWindows) -> np.ndarray:
     """|target - forecast| `[N, H, C]`, scaled; NaN where the target was not observed.
 
     All windows, or evenly spaced ones if they are too many to hold.
@@ -34,19 +32,13 @@ def absolute_residuals(model: Backbone, windows: ForecastWindows, strategy: Stra
     step = math.ceil(len(windows) * first.y.numel() / _LARGEST)
     chosen = np.arange(0, len(windows), step)
     parts = []
-    with evaluating(model) as device:
-        for start in range(0, len(chosen), EVALUATION_BATCH):
-            batch = to_device(windows.batch(chosen[start : start + EVALUATION_BATCH]), device)
-            residuals = (
-                (batch.y - forecast(model, batch, strategy.inputs(batch.x)))
-                .abs()
-                .float()
-                .cpu()
-                .numpy()
-            )
-            if batch.observed is not None:
-                residuals[~batch.observed.cpu().numpy()] = np.nan
-            parts.append(residuals)
+    for start in range(0, len(chosen), EVALUATION_BATCH):
+        batch = windows.batch(chosen[start : start + EVALUATION_BATCH])
+        inputs = (batch.x,) if batch.stamps is None else (batch.x, batch.stamps)
+        residuals = (batch.y - trained.answer(trained.network, *inputs)).abs().numpy()
+        if batch.observed is not None:
+            residuals[batch.observed.numpy() < 1] = np.nan
+        parts.append(residuals)
     return np.concatenate(parts)
 
 

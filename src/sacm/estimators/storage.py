@@ -1,8 +1,8 @@
 """A saved estimator: the folder of a run with two more files.
 
-config.json, best.safetensors, scaler.json   as in every run folder
-estimator.json                               kind, parameters, and what else is plain
-kept.safetensors                             tensors of the estimator's own, if it has any
+config.json, model.json, scaler.json, best.safetensors: as in every run folder.
+estimator.json: kind, parameters, and what else is plain.
+kept.safetensors: tensors of the estimator's own, if it has any.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 
 from torch import Tensor
 
-from sacm.data.scaling import ChannelScaler
 from sacm.errors import ArgumentError
 from sacm.files import read_json, read_weights, write_json, write_weights
-from sacm.settings import ResolvedSettings
+from sacm.inference.predictor import ESTIMATOR_FILE
+from sacm.inference.trained import TrainedNetwork
 
-_RECORD, _TENSORS = "estimator.json", "kept.safetensors"
+_RECORD, _TENSORS = ESTIMATOR_FILE, "kept.safetensors"
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,7 @@ class Saved:
     tensors: dict[str, Tensor]
 
 
-def write_saved(
-    path: Path,
-    saved: Saved,
-    *,
-    settings: ResolvedSettings,
-    scaler: ChannelScaler,
-    weights: Mapping[str, Tensor],
-) -> None:
+def write_saved(path: Path, saved: Saved, trained: TrainedNetwork) -> None:
     """Write the folder beside its place, then move it there; an older save is replaced."""
     check_plain(saved.parameters)
     if path.exists() and not (path / _RECORD).is_file():
@@ -54,9 +47,10 @@ def write_saved(
         raise ArgumentError(f"{path} cannot be written ({error.strerror}).") from error
     try:
         fresh = temporary / "new"
-        write_json(fresh / "config.json", settings.model_dump())
-        write_json(fresh / "scaler.json", scaler.to_dict())
-        write_weights(fresh / "best.safetensors", weights)
+        write_json(fresh / "config.json", trained.settings.model_dump())
+        write_json(fresh / "model.json", trained.shape.to_dict())
+        write_json(fresh / "scaler.json", trained.scaler.to_dict())
+        write_weights(fresh / "best.safetensors", trained.network.state_dict())
         if saved.tensors:
             write_weights(fresh / _TENSORS, saved.tensors)
         record = {"kind": saved.kind, "parameters": saved.parameters, "values": saved.values}

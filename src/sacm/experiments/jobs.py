@@ -99,15 +99,15 @@ def execute(job: Job, folder: Path) -> None:
 
 def transfer(run: Run, target: str) -> dict[str, Any]:
     """Test a finished run on other data, scaled by those data's own training part."""
-    source = load_data(run.settings.data, run.settings.task)
     other = load_data(target, run.settings.task)
-    if other.channels != source.channels:
+    if other.channels != run.shape.channels:
         raise SACMError(
-            f"{target} has {other.channels} channels, {run.settings.data} has {source.channels}: "
+            f"{target} has {other.channels} channels, {run.settings.data} has "
+            f"{run.shape.channels}: "
             "a model cannot move between them."
         )
     windows = get_task(run.settings.task).windows(run.settings, other)
-    result = run.task.evaluate(run.load_model(source), windows, other, run.settings, run.strategy)
+    result = run.task.evaluate(run.load_model(), windows, other, run.settings, run.strategy)
     return {"test": result.row, "evaluated_windows": result.evaluated}
 
 

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from sacm.errors import ArgumentError, SACMError
+from sacm.quality.clock import Clock
+from sacm.quality.reading import read_subject
 from sacm.quality.series.detector import SeriesDetector
 from sacm.quality.series.repair import SeriesRepairer
-from sacm.quality.subject import Subject, check_columns, read_subject
+from sacm.quality.subject import Subject, check_columns
 from sacm.quality.windows.fit import fit_window_guard
 from sacm.quality.windows.module import WindowGuard
 
 _FORMAT = 1
+
+Tell = Callable[[str], None]
+
+
+def tell_nobody(step: str) -> None:
+    """Take the name of the next step of the work, and do nothing with it."""
 
 
 class Findings(NamedTuple):
@@ -25,6 +35,10 @@ class Findings(NamedTuple):
     flags: np.ndarray
     values: np.ndarray
     uncertainty: np.ndarray
+
+    def give_back(self, subject: Subject) -> Any:
+        """The repaired rows in the form in which they came."""
+        return subject.restore(self.values, self.flags != 0)
 
 
 class Guard:
@@ -53,6 +67,21 @@ class Guard:
         self.sensitivity = sensitivity
         self.window = window
 
+    def __repr__(self) -> str:
+        return f"Guard(sensitivity={self.sensitivity!r}, window={self.window!r})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments this guard was made with, by name; `deep` is there for scikit-learn."""
+        return {"sensitivity": self.sensitivity, "window": self.window}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments by name; they count from the next `fit` on."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise ArgumentError(f"Guard has no {name!r}: it has sensitivity and window.")
+            setattr(self, name, value)
+        return self
+
     def fit(self, data: Any, y: None = None) -> Self:
         """Learn from training rows, which may be broken in up to a third of their values.
 
@@ -63,40 +92,51 @@ class Guard:
 
         Raises:
             DataError: The rows cannot be read.
+            ArgumentError: `sensitivity` or `window` is no positive number.
         """
         return self.fit_subject(read_subject(data))
 
-    def fit_subject(self, subject: Subject) -> Self:
-        """Learn from the training rows of a subject that was read before."""
+    def fit_subject(self, subject: Subject, tell: Tell = tell_nobody) -> Self:
+        """Learn from the training rows of a subject that was read before.
+
+        Args:
+            subject: The rows.
+            tell: Called with the name of each step of the work.
+        """
+        _check_settings(self.sensitivity, self.window)
         values, pieces, starts = subject.training_rows()
-        self.detector_ = SeriesDetector(self.sensitivity).fit(values, pieces, starts)
+        tell("learning what is usual")
+        self.detector_ = SeriesDetector(float(self.sensitivity)).fit(values, pieces, starts)
         flags = self.detector_.detect(values, pieces, starts)
+        tell("learning to repair")
         self.repairer_ = SeriesRepairer().fit(values, flags, pieces, starts)
         self.columns_ = subject.columns
         self.n_features_in_ = len(subject.columns)
         self.unjudged_ = {
             subject.columns[channel]: reason for channel, reason in self.detector_.unjudged.items()
         }
-        self.rows_ = len(values)
+        self.clock_ = Clock.of(subject)
         self.window_guard_, self.no_window_guard_ = _fit_windows(
             values, pieces, self.window, self.sensitivity
         )
         return self
 
-    def find(self, subject: Subject, *, causal: bool) -> Findings:
+    def find(self, subject: Subject, *, causal: bool, tell: Tell = tell_nobody) -> Findings:
         """Flags, repaired values and uncertainty of rows.
 
         Args:
             subject: The rows; pieces know the number of their first row.
-            causal: Judge and repair every row by itself and earlier rows alone.
+            causal: Judge and repair every row by itself and earlier rows alone. Otherwise rows are
+                judged by those around them, but never by rows of another split.
+            tell: Called with the name of each step of the work.
         """
         self._check_fitted()
         check_columns(subject, self.columns_)
-        place = subject.values, subject.pieces, subject.starts
-        flags = self.detector_.detect(*place, causal=causal)
-        repair = self.repairer_.repair(
-            subject.values, flags, subject.pieces, subject.starts, causal=causal
-        )
+        parts = (subject.pieces, subject.starts) if causal else subject.parts()
+        tell("finding what is broken")
+        flags = self.detector_.detect(subject.values, *parts, causal=causal)
+        tell("repairing")
+        repair = self.repairer_.repair(subject.values, flags, *parts, causal=causal)
         return Findings(flags, repair.values, repair.uncertainty)
 
     def transform(self, data: Any, *, start: int | None = None) -> Any:
@@ -105,16 +145,30 @@ class Guard:
         Args:
             data: Rows with the channels of the fit, in any form that `fit` takes.
             start: Number of the first row, counted from the first training row; it sets the phase
-                of the season. Default: the rows follow the training rows.
+                of the season. Default: found from the dates, or else the rows follow the training
+                rows. Pass 0 for the training rows themselves, if they have no dates.
 
         Returns:
             The repaired rows, in the form in which they came. Healthy values are unchanged.
+
+        Raises:
+            ArgumentError: The guard is not fitted, or the channels are not those of the fit.
+            DataError: The rows cannot be read.
         """
-        return self._transform(data, self._training_rows() if start is None else start)
+        self._check_fitted()
+        if start is not None and (not isinstance(start, Integral) or isinstance(start, bool)):
+            raise ArgumentError(f"start = {start!r}: pass the number of the first row.")
+        return self._repair(read_subject(data), start)
 
     def fit_transform(self, data: Any, y: None = None) -> Any:
         """Learn from rows and repair these rows, causally."""
-        return self.fit(data)._transform(data, 0)
+        subject = read_subject(data)
+        return self.fit_subject(subject)._repair(subject, 0)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the channels that `transform` gives back, for scikit-learn."""
+        self._check_fitted()
+        return np.asarray(self.columns_, dtype=object)
 
     def module(self) -> WindowGuard:
         """The repair of windows `[B, window, C]` as a torch module.
@@ -137,7 +191,7 @@ class Guard:
             "sensitivity": self.sensitivity,
             "window": self.window,
             "columns": list(self.columns_),
-            "rows": self.rows_,
+            "clock": self.clock_.to_dict(),
             "unjudged": self.unjudged_,
             "detector": self.detector_.to_dict(),
             "repairer": self.repairer_.to_dict(),
@@ -165,7 +219,7 @@ class Guard:
             guard.detector_ = SeriesDetector.from_dict(record["detector"])
             guard.repairer_ = SeriesRepairer.from_dict(record["repairer"])
             guard.columns_ = tuple(record["columns"])
-            guard.rows_, guard.unjudged_ = record["rows"], dict(record["unjudged"])
+            guard.clock_, guard.unjudged_ = Clock.from_dict(record["clock"]), record["unjudged"]
             guard.no_window_guard_ = record["no_window_guard"]
             config = record["window_guard"]
             guard.window_guard_ = None if config is None else WindowGuard.load(config, tensors)
@@ -174,19 +228,27 @@ class Guard:
         guard.n_features_in_ = len(guard.columns_)
         return guard
 
-    def _transform(self, data: Any, start: int) -> Any:
-        subject = read_subject(data)
-        shifted = tuple(start + own for own in subject.starts)
-        found = self.find(replace(subject, starts=shifted), causal=True)
-        return subject.restore(found.values)
-
-    def _training_rows(self) -> int:
-        self._check_fitted()
-        return int(self.rows_)
+    def _repair(self, subject: Subject, start: int | None) -> Any:
+        """Rows of a subject, repaired causally."""
+        if start is None:
+            starts = self.clock_.number_rows(subject)
+        else:
+            starts = tuple(int(start) + own for own in subject.starts)
+        return self.find(replace(subject, starts=starts), causal=True).give_back(subject)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "detector_"):
             raise ArgumentError("this Guard is not fitted: call fit with training rows first.")
+
+
+def _check_settings(sensitivity: Any, window: Any) -> None:
+    """Refuse what is no positive number."""
+    number = isinstance(sensitivity, Real) and not isinstance(sensitivity, bool)
+    if not number or not 0 < sensitivity < float("inf"):
+        raise ArgumentError(f"sensitivity must be a positive number, got {sensitivity!r}.")
+    whole = isinstance(window, Integral) and not isinstance(window, bool)
+    if window is not None and (not whole or window < 1):
+        raise ArgumentError(f"window must be a number of steps or None, got {window!r}.")
 
 
 def _fit_windows(

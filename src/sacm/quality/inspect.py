@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sacm.quality.guard import Guard
+from sacm.quality.guard import Guard, Tell, tell_nobody
 from sacm.quality.quality import Quality
-from sacm.quality.subject import read_subject
+from sacm.quality.reading import read_subject
+from sacm.quality.subject import Subject
 
 
 def inspect(
@@ -42,6 +43,10 @@ def inspect(
         >>> [event.kind for event in inspect(rows).events]
         ['stuck']
     """
-    subject = read_subject(data, train, time=time)
-    guard = Guard(sensitivity, window=None).fit_subject(subject)
-    return Quality.of(subject, guard, guard.find(subject, causal=False))
+    return inspect_subject(read_subject(data, train, time=time), sensitivity)
+
+
+def inspect_subject(subject: Subject, sensitivity: float, tell: Tell = tell_nobody) -> Quality:
+    """Inspect rows that were read before; `tell` hears of each step of the work."""
+    guard = Guard(sensitivity, window=None).fit_subject(subject, tell)
+    return Quality.of(subject, guard, guard.find(subject, causal=False, tell=tell))

@@ -9,8 +9,9 @@ import numpy as np
 
 from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, ForecastingData
 from sacm.quality.guard import Findings, Guard
+from sacm.quality.reading import read_subject
 from sacm.quality.record import QualityRecord
-from sacm.quality.subject import Subject, read_subject
+from sacm.quality.subject import Subject
 
 Targets = Literal["weigh", "drop", "keep"]
 Data = TypeVar("Data", bound=AnyData)
@@ -99,7 +100,7 @@ def _until(subject: Subject, stop: int) -> Subject | None:
 def _whole(data: Data, guard: Guard, subject: Subject, inputs: bool) -> Repaired:
     found = guard.find(subject, causal=False)
     share = float((found.flags > 0).mean())
-    return Repaired(subject.restore(_apply(found, subject)) if inputs else data, share)
+    return Repaired(subject.restore(found.values, found.flags > 0) if inputs else data, share)
 
 
 def _apply(found: Findings, subject: Subject) -> np.ndarray:

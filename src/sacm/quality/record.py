@@ -74,7 +74,7 @@ class QualityRecord:
     @property
     def repaired(self) -> Any:
         """The data with broken values repaired, in the form in which they came."""
-        return self.subject.restore(self.values)
+        return self.subject.restore(self.values, self.flags != GOOD)
 
     @cached_property
     def reliability(self) -> np.ndarray:
@@ -94,11 +94,11 @@ class QualityRecord:
     def events(self) -> list[QualityEvent]:
         """Everything that was found, by first row."""
         subject, times = self.subject, self.subject.times
-        pieces = list(subject.pieces)
+        pieces, _ = subject.parts()
         found = list_events(
             self.flags, subject.values, self.values, self.uncertainty, pieces=pieces
         )
-        firsts = np.array([piece.start for piece in pieces])
+        firsts = np.array([piece.start for piece in subject.pieces])
         result = []
         for event in found:
             place = int(np.searchsorted(firsts, event.first, side="right")) - 1

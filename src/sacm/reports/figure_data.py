@@ -209,7 +209,7 @@ def forecast_examples(runs: Mapping[str, Run], data: Any) -> tuple[list[Forecast
 
 
 def _forecasts(run: Run, data: Any, windows: Any, chosen: np.ndarray) -> torch.Tensor:
-    model, strategy, parts = run.load_model(data), run.strategy, []
+    model, strategy, parts = run.load_model(), run.strategy, []
     with evaluating(model) as device:
         for indices in np.array_split(chosen, max(1, len(chosen) // 256)):
             batch = to_device(windows.batch(indices), device)
@@ -235,7 +235,7 @@ def anomaly_strip(runs: Mapping[str, Run], data: Any) -> AnomalyStrip:
         if not inside.any():
             raise ArgumentError(f"no window lies within rows {rows.start} … {rows.stop - 1}.")
         windows.starts = windows.starts[inside]
-        model = run.load_model(data)
+        model = run.load_model()
         scores[name] = step_scores(model, windows, run.settings, run.strategy)[rows]
     return AnomalyStrip(
         segment=segment.name,

@@ -23,6 +23,7 @@ from sacm.metrics.registered import compute_anomaly_metrics
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, to_device
+from sacm.tasks.shape import NetworkShape, column_names
 
 _WINDOW, _BATCH, _QUANTILE = 100, 32, 0.95
 
@@ -56,12 +57,19 @@ class Anomaly(Task[AnomalyData]):
             scaler=scaler,
         )
 
-    def build(self, settings: ResolvedSettings, data: AnomalyData) -> Backbone:
+    def shape(self, settings: ResolvedSettings, data: AnomalyData) -> NetworkShape:
+        return NetworkShape(
+            channels=data.channels,
+            input_len=settings.input_len,
+            columns=column_names(data.columns),
+        )
+
+    def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:
         return build(
             settings.backbone,
             "anomaly",
-            input_len=settings.input_len,
-            channels=data.channels,
+            input_len=shape.input_len,
+            channels=shape.channels,
             size=settings.size,
             **settings.overrides,
         )

@@ -20,6 +20,7 @@ from sacm.errors import ArgumentError
 from sacm.settings import ResolvedSettings, RunSettings, Selection
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.strategies.registry import canonical
+from sacm.tasks.shape import NetworkShape
 from sacm.types import TaskName
 
 DataKind = TypeVar("DataKind")
@@ -90,7 +91,11 @@ class Task(ABC, Generic[DataKind]):
         """Training, validation and test windows; scaled by the training part, or by `scaler`."""
 
     @abstractmethod
-    def build(self, settings: ResolvedSettings, data: DataKind) -> Backbone:
+    def shape(self, settings: ResolvedSettings, data: DataKind) -> NetworkShape:
+        """What a network for these data takes and gives."""
+
+    @abstractmethod
+    def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:
         """The network, freshly initialised from torch's current seed."""
 
     @abstractmethod

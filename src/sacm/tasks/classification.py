@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -19,6 +20,7 @@ from sacm.metrics.registered import RegisteredClassMetrics
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, to_device
+from sacm.tasks.shape import NetworkShape
 
 _BATCH = 64
 _WIDE_BATCH, _WIDE = 16, 200_000  # numbers in a case from which a smaller batch is taken
@@ -53,15 +55,22 @@ class Classification(Task[ClassificationData]):
     ) -> SplitWindows[Any]:
         return classification_windows(data, scaler=scaler)
 
-    def build(self, settings: ResolvedSettings, data: ClassificationData) -> Backbone:
+    def shape(self, settings: ResolvedSettings, data: ClassificationData) -> NetworkShape:
         if len(data.classes) < 2:
             raise DataError(f"{data.name}: there is only one class, {data.classes[0]!r}.")
+        return NetworkShape(
+            channels=data.channels,
+            input_len=data.length,
+            classes=tuple(np.asarray(data.classes).tolist()),
+        )
+
+    def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:
         return build(
             settings.backbone,
             "classification",
-            input_len=data.length,
-            channels=data.channels,
-            classes=len(data.classes),
+            input_len=shape.input_len,
+            channels=shape.channels,
+            classes=len(shape.classes),
             size=settings.size,
             **settings.overrides,
         )

@@ -27,6 +27,7 @@ from sacm.tasks.base import (
     scaler_of,
     to_device,
 )
+from sacm.tasks.shape import NetworkShape, column_names
 
 _SHORT_INPUT = {"ILI": 24}
 _FIRST_HORIZON = {"ILI": 24, "ECG": 36}
@@ -80,18 +81,29 @@ class Forecasting(Task[ForecastingData]):
             stride=settings.stride,
         )
 
-    def build(self, settings: ResolvedSettings, data: ForecastingData) -> Backbone:
+    def shape(self, settings: ResolvedSettings, data: ForecastingData) -> NetworkShape:
         tables = None
         if _uses_calendar(settings, data) and data.timestamps is not None:
             tables = calendar_sizes(data.timestamps)
+        return NetworkShape(
+            channels=data.channels,
+            input_len=settings.input_len,
+            horizon=settings.horizon,
+            calendar_sizes=tables,
+            columns=column_names(data.columns),
+            frequency=data.frequency,
+            stamped=data.timestamps is not None,
+        )
+
+    def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:
         return build(
             settings.backbone,
             "forecasting",
-            channels=data.channels,
+            channels=shape.channels,
             size=settings.size,
-            calendar_sizes=tables,
-            input_len=settings.input_len,
-            horizon=settings.horizon,
+            calendar_sizes=shape.calendar_sizes,
+            input_len=shape.input_len,
+            horizon=shape.horizon,
             **settings.overrides,
         )
 

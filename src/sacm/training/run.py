@@ -1,24 +1,25 @@
 """A run on disk: a folder with everything needed to know it, repeat it and use its model.
 
 config.json       the settings, complete
-data.json         what the use of the network needs to know of the data: columns, classes …
+model.json        the shape of the network: channels, lengths, classes, columns …
 environment.json  versions, machine, git state, data fingerprint
 history.csv       one row an epoch: losses, validation, rates, seconds
 best.safetensors  weights of the chosen epoch (with the modulator's scalars)
 last.safetensors  weights of the last epoch, likewise, once the run is finished
 scaler.json       training mean and deviation of every channel
 last.pt           where to resume; gone when the run is finished
-metrics.json      test results; the run is finished when this is there
+metrics.json      test results; the run is finished when this and the weights are there
 failure.json      why a run stopped for good, if it did
 failed_batch.pt   the batch whose loss was not a number, if that was why
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sacm.backbones.base import Backbone
 from sacm.data.benchmarks.load import resolve
@@ -32,9 +33,10 @@ from sacm.strategies.base import Strategy
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import Task
-from sacm.training.data_record import DataRecord
+from sacm.tasks.shape import NetworkShape
 
 DEFAULT_FOLDER = Path("runs")
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,11 @@ class Run:
 
     @classmethod
     def open(cls, folder: str | Path) -> Run:
-        """An existing run."""
+        """An existing run.
+
+        Raises:
+            SACMError: The folder is not that of a run.
+        """
         path = Path(folder)
         if not (path / "config.json").exists():
             raise SACMError(f"{path} is not a run folder: it holds no config.json.")
@@ -59,21 +65,39 @@ class Run:
     @cached_property
     def settings(self) -> ResolvedSettings:
         """What was asked."""
-        return ResolvedSettings(**read_json(self.folder / "config.json"))
+        return self._read("config.json", lambda record: ResolvedSettings(**record))
+
+    @cached_property
+    def shape(self) -> NetworkShape:
+        """What its network takes and gives."""
+        return self._read("model.json", NetworkShape.from_dict)
+
+    @cached_property
+    def scaler(self) -> ChannelScaler:
+        """What the training windows were scaled by."""
+        scaler = self._read("scaler.json", ChannelScaler.from_dict)
+        if scaler.mean.shape != (self.shape.channels,) or scaler.std.shape != scaler.mean.shape:
+            raise self._damage("scaler.json")
+        return scaler
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """Test results, timings, epochs."""
         if not self.finished:
             raise SACMError(f"{self.folder} is not finished: run the same training again.")
-        record: dict[str, Any] = read_json(self.folder / "metrics.json")
-        return record
+        return self._read("metrics.json", dict)
 
     @property
     def row(self) -> dict[str, float | None]:
         """The flat test results."""
         row: dict[str, float | None] = self.metrics["test"]
         return row
+
+    @property
+    def threshold(self) -> float | None:
+        """The score from which a row is an alarm; None for tasks without."""
+        found: float | None = self.metrics.get("report", {}).get("threshold")
+        return found
 
     @cached_property
     def history(self) -> list[dict[str, str]]:
@@ -93,30 +117,34 @@ class Run:
         """The strategy of its settings."""
         return parse(self.settings.strategy).load(self.folder)
 
-    @cached_property
-    def scaler(self) -> ChannelScaler:
-        """What the training windows were scaled by."""
-        return ChannelScaler.from_dict(read_json(self.folder / "scaler.json"))
-
-    @cached_property
-    def data_record(self) -> DataRecord | None:
-        """What is known of its data without them; None for runs older than the record."""
-        path = self.folder / "data.json"
-        return DataRecord.from_dict(read_json(path)) if path.exists() else None
-
     def load_data(self) -> AnyData:
         """The data it was trained on."""
         return resolve(self.settings.data, task=self.settings.task)
 
-    def load_model(self, data: AnyData) -> Backbone:
-        """The network with the weights of the chosen epoch, in evaluation mode."""
-        model = self.task.build(self.settings, data)
+    def load_model(self) -> Backbone:
+        """The network with the weights of the chosen epoch, in evaluation mode.
+
+        Raises:
+            SACMError: The weights are missing, damaged or of another network.
+        """
+        model = self.task.build(self.settings, self.shape)
         weights = strip_state_dict(read_weights(self.folder / "best.safetensors"))
         try:
             model.load_state_dict(weights)
         except RuntimeError as error:
             first = str(error).splitlines()[-1].strip()
             raise SACMError(
-                f"{self.folder / 'best.safetensors'} does not fit this data or backbone: {first}"
+                f"{self.folder / 'best.safetensors'} does not fit the backbone: {first}"
             ) from None
         return model.eval()
+
+    def _read(self, name: str, make: Callable[[Any], Record]) -> Record:
+        """What `make` makes of a JSON file."""
+        record = read_json(self.folder / name)
+        try:
+            return make(record)
+        except (TypeError, ValueError, KeyError, AttributeError):
+            raise self._damage(name) from None
+
+    def _damage(self, name: str) -> SACMError:
+        return SACMError(f"{self.folder / name} is damaged: train it again.")

@@ -33,7 +33,6 @@ from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
-from sacm.training.data_record import DataRecord
 from sacm.training.environment import environment
 from sacm.training.epoch_statistics import Observed
 from sacm.training.hardware import Hardware, make_fabric
@@ -66,7 +65,6 @@ def train(
     fabric.launch()
     if fabric.is_global_zero:
         write_json(run.folder / "config.json", resolved.model_dump())
-        write_json(run.folder / "data.json", DataRecord.of(data).to_dict())
         write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
     try:
         Training(run, resolved, task, data, fabric, show=hardware.show_progress).run()
@@ -111,6 +109,7 @@ class Training:
         self.notes = prepared.notes
         self.preparing = time.perf_counter() - started
         self.windows: SplitWindows[Any] = cut_windows(task, settings, data, prepared.data)
+        self.shape = task.shape(settings, data)
         self.train_batches = self._train_batches(settings.batch_size)
         self.val_batches = WindowBatches(self.windows.val, EVALUATION_BATCH)
         # A small data set is passed over several times in what counts as one epoch.
@@ -140,7 +139,7 @@ class Training:
     def _build(self) -> None:
         """Model, strategy and optimizer, in the order that pairing needs."""
         seed_epoch(self.settings.seed)
-        model: Backbone = self.task.build(self.settings, self.data).to(self.fabric.device)
+        model: Backbone = self.task.build(self.settings, self.shape).to(self.fabric.device)
         if type(model).prepare is not Backbone.prepare:
             everything = torch.arange(len(self.windows.train))
             model.prepare(self.windows.train.batch(everything).x.to(self.fabric.device))
@@ -169,6 +168,8 @@ class Training:
     def run(self) -> None:
         """Train to the end, test, and leave a finished run folder."""
         self._resume()
+        if self.fabric.is_global_zero:
+            write_json(self.folder / "model.json", self.shape.to_dict())
         settings, progress = self.settings, self.progress
         steps = self.passes * len(self.train_batches)
         bar = TrainingProgress(

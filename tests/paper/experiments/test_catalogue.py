@@ -215,7 +215,7 @@ def test_zero_shot_is_the_source_model_on_the_targets_own_scale(moved: Carried, 
     found = carried_run(group, strategy)
     run = Run(moved.folder / str(found.run))
     assert run.settings.data == "ETTh1"
-    model = run.load_model(load("ETTh1")).eval()
+    model = run.load_model().eval()
     other = load(target)
     train = other.values[other.splits.train.start : other.splits.train.stop].astype(np.float64)
     scaled = (other.values - train.mean(0)) / train.std(0)

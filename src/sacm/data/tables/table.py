@@ -10,16 +10,17 @@ import numpy as np
 
 from sacm.data.tables.columns import (
     check_present,
+    check_unique_names,
     choose_columns,
     coarse_note,
     from_array,
     matrix,
-    numbers,
 )
+from sacm.data.tables.date_text import DateOrder
 from sacm.data.tables.dates import Times, read_times
 from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy, fill
-from sacm.data.tables.labels import find_labels
+from sacm.data.tables.roles import LeftOut, Roles, find_roles, label_values
 from sacm.data.tables.source import Source, load_source
 from sacm.data.tables.time_column import TimedFrame, split_time
 from sacm.data.tables.timeline import Irregular, timeline
@@ -45,6 +46,8 @@ class Table:
         notes: What was found, guessed or repaired, a sentence each.
         labels: `[T]` float64, the column of labels, None if there is none.
         label: The name of that column.
+        left_out: Columns that are no channels, and why.
+        written: How the times were written, in words.
         observed: `[T, C]` False where a gap was filled; None if that was not asked for.
     """
 
@@ -59,6 +62,8 @@ class Table:
     notes: tuple[str, ...] = ()
     labels: np.ndarray | None = None
     label: str | None = None
+    left_out: tuple[LeftOut, ...] = ()
+    written: str = ""
     observed: np.ndarray | None = None
 
     @classmethod
@@ -67,13 +72,14 @@ class Table:
         source: Any,
         *,
         name: str | None = None,
-        time: str | None = None,
-        columns: Sequence[str] | None = None,
-        ignore: Sequence[str] = (),
+        time: str | Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
+        ignore: str | Sequence[str] = (),
         label: str | None = None,
         grid: bool = True,
         irregular: Irregular = "error",
         frequency: str | None = None,
+        date_order: DateOrder | None = None,
     ) -> Self:
         """Read a table.
 
@@ -81,13 +87,17 @@ class Table:
             source: A CSV, Parquet, `.npy` or `.npz` file, an array or tensor `[T]` or `[T, C]`, a
                 pandas or polars frame, or a `Source` that was loaded before.
             name: A short name. Default: that of the file, or "data".
-            time: The time column. Default: found by name or content.
-            columns: The channels, in this order. Default: all columns that are not something else.
+            time: The time column, or several that make the time together, such as date and time.
+                Default: found by name or content.
+            columns: The channels, in this order. Default: all columns but the time, labels,
+                counters and parts of the calendar.
             ignore: Columns to leave out.
             label: The column of labels. Default: found by name.
             grid: Whether to insert the rows that a regular grid lacks.
             irregular: "error" refuses times on no grid, "keep" takes them as they are.
             frequency: The time step as a pandas alias. Default: found from the times.
+            date_order: How to read dates such as 01/02/03: "day first", "month first" or
+                "year first". Default: as needs the least sorting and filling.
 
         Returns:
             The table, in order of time.
@@ -104,23 +114,20 @@ class Table:
         if isinstance(loaded.content, np.ndarray):
             return cls._from_array(loaded, loaded.content, frequency)
         where = loaded.where
+        check_unique_names(loaded.content, where)
+        chosen = [columns] if isinstance(columns, str) else columns
         frame = drop_columns(loaded.content, ignore, where)
-        timed = split_time(frame, time, where)
-        times = None if timed.time is None else read_times(timed.time, where)
+        timed = split_time(frame, time, where, chosen or ())
+        times = None if timed.time is None else read_times(timed.time, where, order=date_order)
         line = timeline(
             times, len(frame), where=where, grid=grid, frequency=frequency, irregular=irregular
         )
-        rest = timed.rest
-        found = find_labels(rest, label, where)
-        if columns is not None:
-            channels = choose_columns(rest, columns, where)
-        else:
-            channels = rest.drop(columns=[c for c in (found.column, *found.others) if c])
+        roles, channels = choose_channels(timed.rest, times, chosen, label, where)
         labels = None
-        if found.column is not None:
-            labels = reindex_rows(numbers(rest[found.column], where), line.rows)
+        if roles.label is not None:
+            labels = label_values(timed.rest[roles.label], where, asked=label is not None)
         values = matrix(channels, where)
-        notes = (*line.notes, *timed.notes, coarse_note(channels))
+        notes = (*line.notes, *timed.notes, *roles.notes, coarse_note(channels))
         return cls(
             name=loaded.name,
             where=where,
@@ -131,8 +138,10 @@ class Table:
             order=line.rows,
             form=form_of(loaded, timed, times),
             notes=tuple(note for note in notes if note),
-            labels=labels,
-            label=found.column,
+            labels=None if labels is None else reindex_rows(labels, line.rows),
+            label=roles.label,
+            left_out=(*(LeftOut(name, "not wanted") for name in as_list(ignore)), *roles.left_out),
+            written="" if times is None else times.written,
         )
 
     @classmethod
@@ -187,11 +196,33 @@ class Table:
         return replace(self, **parts)
 
 
-def drop_columns(frame: pd.DataFrame, ignore: Sequence[str], where: str) -> pd.DataFrame:
+def as_list(names: str | Sequence[str]) -> list[str]:
+    """One name or several, as a list."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def drop_columns(frame: pd.DataFrame, ignore: str | Sequence[str], where: str) -> pd.DataFrame:
     """The frame without the columns to ignore."""
-    ignore = [ignore] if isinstance(ignore, str) else list(ignore)
-    check_present(frame, ignore, where)
-    return frame.drop(columns=ignore) if ignore else frame
+    check_present(frame, as_list(ignore), where)
+    return frame.drop(columns=as_list(ignore)) if ignore else frame
+
+
+def choose_channels(
+    rest: pd.DataFrame,
+    times: Times | None,
+    columns: Sequence[str] | None,
+    label: str | None,
+    where: str,
+) -> tuple[Roles, pd.DataFrame]:
+    """The channels of a table without its time, and what the other columns are."""
+    if columns is not None:
+        channels = choose_columns(rest, columns, where)
+        rest = rest.drop(columns=[name for name in columns if name != label])
+        roles = find_roles(rest, None, label, where)
+        return roles._replace(left_out=(), notes=()), channels
+    roles = find_roles(rest, None if times is None else times.stamps, label, where)
+    out = [one.name for one in roles.left_out] + ([roles.label] if roles.label else [])
+    return roles, rest.drop(columns=out)
 
 
 def reindex_rows(values: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -1,17 +1,17 @@
-"""The user's series, whatever holds them, and the history that a forecast starts from."""
+"""The series that a forecast starts from: read, ordered and checked like the training data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sacm.data.datasets import ForecastingData, Segment
 from sacm.data.own.panel import panel_data
-from sacm.data.own.series import ALL_ROWS, table_data
+from sacm.data.own.series import ALL_ROWS, Layout, table_data
 from sacm.data.splits import Splits
 from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy
@@ -20,7 +20,7 @@ from sacm.data.tables.source import load_source
 from sacm.data.tables.table import Table
 from sacm.data.tables.timeline import Irregular
 from sacm.errors import DataError
-from sacm.training.data_record import DataRecord, check_columns, positions
+from sacm.tasks.shape import check_columns
 
 
 class Reading(NamedTuple):
@@ -29,8 +29,13 @@ class Reading(NamedTuple):
     data: ForecastingData
     form: Form
 
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the channels; None for arrays, whose columns have none."""
+        return None if self.form.kind in ("array", "tensor") else self.data.columns
 
-def read(
+
+def read_series(
     source: Any,
     *,
     ratios: tuple[float, float, float] = ALL_ROWS,
@@ -38,12 +43,12 @@ def read(
     columns: Sequence[str] | None = None,
     missing: Policy = "interpolate",
     irregular: Irregular = "error",
-    layout: Literal["auto", "channels", "series"] = "auto",
+    layout: Layout = "auto",
 ) -> Reading:
     """Read what `sacm.data.forecasting_data` reads, or take a `ForecastingData` as it is."""
     if isinstance(source, ForecastingData):
         time = None if source.timestamps is None else "date"
-        return Reading(source, Form("pandas", long=len(series_of(source)) > 1, time=time))
+        return Reading(source, Form("pandas", long=len(source.last_rows(1)) > 1, time=time))
     loaded = load_source(source, str(source) if isinstance(source, str | Path) else "data")
     if is_long(loaded):
         panel = Panel.read(loaded, irregular=irregular)
@@ -54,46 +59,46 @@ def read(
 
 def read_history(
     source: Any,
-    like: Reading,
     *,
+    columns: tuple[str, ...] | None,
+    frequency: str | None,
     timestamp: str | None = None,
     missing: Policy = "interpolate",
     irregular: Irregular = "error",
 ) -> Reading:
-    """Data to forecast from, with the columns of the data `like` that were trained on."""
-    trained, form = like
-    named = form.kind not in ("array", "tensor")
-    layout: Literal["channels", "series"] = "series" if trained.columns == ("y",) else "channels"
-    history = read(
+    """Read data to forecast from.
+
+    Args:
+        source: What `read_series` reads.
+        columns: The columns that were trained on; None if they have no names.
+        frequency: The time step that was trained on, if it is known.
+        timestamp: The time column. Default: found by name or content.
+        missing: How gaps are treated.
+        irregular: What becomes of timestamps on no grid.
+
+    Returns:
+        The series with its channels in the order of the training data.
+
+    Raises:
+        DataError: The data cannot be read, or have other columns or another time step.
+    """
+    history = read_series(
         source,
         timestamp=timestamp,
-        columns=trained.columns if named else None,
+        columns=columns,
         missing=missing,
         irregular=irregular,
-        layout=layout,
+        layout="series" if columns == ("y",) else "channels",
     )
     data = history.data
-    if history.form.long and set(data.columns) == set(trained.columns):
-        data = in_order(data, trained.columns)
-    if named and history.form.kind not in ("array", "tensor"):
-        check_columns(data.name, data.columns, trained.columns)
-    return Reading(on_trained_grid(data, trained), history.form)
+    if columns is not None and history.columns is not None:
+        if history.form.long and set(data.columns) == set(columns):
+            data = reorder_columns(data, columns)
+        check_columns(data.name, data.columns, columns)
+    return Reading(match_frequency(data, frequency), history.form)
 
 
-def without_rows(record: DataRecord, channels: int) -> Reading:
-    """What `read_history` needs of data that were trained on and are not at hand."""
-    named = record.columns is not None
-    data = ForecastingData(
-        name="data",
-        values=np.empty((0, channels), dtype=np.float32),
-        columns=record.columns or positions(channels),
-        splits=Splits(range(0), range(0), range(0)),
-        frequency=record.frequency,
-    )
-    return Reading(data, Form("pandas" if named else "array"))
-
-
-def in_order(data: ForecastingData, columns: Sequence[str]) -> ForecastingData:
+def reorder_columns(data: ForecastingData, columns: Sequence[str]) -> ForecastingData:
     """The same channels in another order."""
     places = [data.columns.index(name) for name in columns]
     observed = None if data.observed is None else data.observed[:, places]
@@ -101,35 +106,30 @@ def in_order(data: ForecastingData, columns: Sequence[str]) -> ForecastingData:
     return replace(data, values=values, observed=observed, columns=tuple(columns))
 
 
-def on_trained_grid(data: ForecastingData, trained: ForecastingData) -> ForecastingData:
-    """The same with the time step of the training data; refused if it has another."""
-    if data.timestamps is None or trained.frequency in (None, data.frequency):
+def match_frequency(data: ForecastingData, frequency: str | None) -> ForecastingData:
+    """The same data with the time step of the training data; refused if they have another."""
+    if data.timestamps is None or frequency in (None, data.frequency):
         return data
     import pandas as pd
 
     # Five weekdays in a row look daily: what lies on the trained grid has its step.
     stamps = data.timestamps[next(iter(data.last_rows(len(data.values)).values()))]
-    grid = pd.date_range(stamps[0], periods=len(stamps), freq=trained.frequency)
+    grid = pd.date_range(stamps[0], periods=len(stamps), freq=frequency)
     if not np.array_equal(grid.to_numpy().astype(stamps.dtype), stamps):
         raise DataError(
-            f"{data.name} has a time step of {data.frequency!r} but {trained.frequency!r} was "
+            f"{data.name} has a time step of {data.frequency!r} but {frequency!r} was "
             "trained on: resample it."
         )
-    return replace(data, frequency=trained.frequency)
+    return replace(data, frequency=frequency)
 
 
-def series_of(data: ForecastingData) -> list[str]:
-    """The names of the series, in order."""
-    return list(data.last_rows(1))
-
-
-def tail(data: ForecastingData, count: int) -> ForecastingData:
-    """The validation rows and, of the other splits, the last `count` rows of every series.
+def keep_tail(data: ForecastingData, count: int) -> ForecastingData:
+    """Keep the validation rows and, of the other splits, the last `count` rows of every series.
 
     With `count` the length of a window, that is all that forecasting after the end and calibrating
     intervals need.
     """
-    kept: list[np.ndarray] = []
+    kept: list[np.ndarray[Any, Any]] = []
     segments: list[Segment] = []
     borders = [0]
     for split in ("train", "val", "test"):

@@ -1,0 +1,117 @@
+"""Forecasting with a trained network: what follows the end of a series, in its own units."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sacm.data.calendar import future_timestamps, stamp_features
+from sacm.data.datasets import ForecastingData
+from sacm.errors import DataError
+from sacm.inference.answer import TableAnswer, warn_of
+from sacm.inference.history import Reading, read_history
+from sacm.inference.trained import Array, TrainedNetwork, is_array
+
+
+class Forecast(NamedTuple):
+    """Forecasts of every series and the times they are for."""
+
+    series: list[str]
+    values: Array  # [S, H, C]
+    times: Array | None  # [S, H]
+
+
+def predict_next(trained: TrainedNetwork, data: Any) -> Any:
+    """Forecast what follows, in the form of the data; windows `[B, L, C]` one by one."""
+    if is_array(data) and data.ndim == 3:
+        return trained.forecast(data)
+    reading = _history(trained, data)
+    if not isinstance(data, ForecastingData):
+        warn_of(reading.data.notes)
+    return give(reading, forecast_ahead(trained, reading.data))
+
+
+def tabulate_next(trained: TrainedNetwork, data: Any) -> TableAnswer:
+    """Forecast what follows as a pandas frame with a time or a row number in front."""
+    reading = _history(trained, data)
+    form = replace(reading.form, kind="pandas", flat=False, indexed=False)
+    forecast = forecast_ahead(trained, reading.data)
+    frame = give(Reading(reading.data, form), forecast)
+    if form.time is None and not form.long:
+        frame.insert(0, "row", frame.index + 1)
+    return TableAnswer(frame, reading.data.notes)
+
+
+def _history(trained: TrainedNetwork, data: Any) -> Reading:
+    shape = trained.shape
+    return read_history(data, columns=shape.columns, frequency=shape.frequency)
+
+
+def forecast_ahead(trained: TrainedNetwork, data: ForecastingData) -> Forecast:
+    """Forecast the steps after the last row of every series in `data`.
+
+    Args:
+        trained: The network.
+        data: Series of at least L rows each, in raw units.
+
+    Returns:
+        Values `[S, H, C]` in raw units, and timestamps where the data have some.
+
+    Raises:
+        ArgumentError: The number of channels is another than that of the training data.
+        DataError: A series is too short, or lacks the timestamps that the network needs.
+        SACMError: A forecast is not finite.
+    """
+    trained.check_channels(data.channels, data.name)
+    rows = last_rows(data, trained.shape.input_len)
+    positions = np.stack(list(rows.values()))  # [S, L]
+    times = future_times(data, positions, trained.shape.horizon)
+    stamps = None
+    if trained.shape.calendar_sizes is not None:
+        stamps = calendar_features(data, positions, times)
+    values = trained.forecast(data.values[positions], stamps)
+    return Forecast(list(rows), values, times)
+
+
+def give(reading: Reading, forecast: Forecast, rows: int | None = None) -> Any:
+    """Forecasts in the form that the data came in; they followed `rows` rows."""
+    data = reading.data
+    return reading.form.give(
+        forecast.values,
+        series=forecast.series,
+        columns=data.columns,
+        times=forecast.times,
+        rows=len(data.values) if rows is None else rows,
+    )
+
+
+def last_rows(data: ForecastingData, count: int) -> dict[str, Array]:
+    """Positions of the last `count` rows of every series; none may be shorter."""
+    rows = data.last_rows(count)
+    for name, positions in rows.items():
+        if len(positions) < count:
+            where = f"series {name!r} of {data.name}" if len(rows) > 1 else data.name
+            raise DataError(
+                f"{where} has {len(positions)} rows but a forecast starts from the last {count}."
+            )
+    return rows
+
+
+def future_times(data: ForecastingData, positions: Array, horizon: int) -> Array | None:
+    """Timestamps `[S, H]` that follow, where there are any."""
+    if data.timestamps is None:
+        return None
+    stamps = data.timestamps[positions]  # [S, L]
+    return np.stack([future_timestamps(own, horizon, frequency=data.frequency) for own in stamps])
+
+
+def calendar_features(data: ForecastingData, positions: Array, times: Array | None) -> Array:
+    """Calendar position of inputs and targets, `[S, L + H, 4]`."""
+    if data.timestamps is None or times is None:
+        raise DataError(
+            f"{data.name} has no timestamps, but the network was trained with calendar features."
+        )
+    stamps = np.concatenate([data.timestamps[positions], times], axis=1)
+    return np.stack([stamp_features(own) for own in stamps])

@@ -1,0 +1,195 @@
+"""A trained network with what its use needs: windows in raw units in, answers in raw units out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sacm.backbones.base import Backbone, DetectorNetwork
+from sacm.data.scaling import ChannelScaler
+from sacm.errors import ArgumentError, SACMError
+from sacm.settings import ResolvedSettings
+from sacm.strategies.base import Strategy
+from sacm.tasks.base import EVALUATION_BATCH, device_of
+from sacm.tasks.shape import NetworkShape
+
+Array = NDArray[Any]
+Values = TypeVar("Values", Array, Tensor)
+UNDECIDED = "the class of case {} is undecided, for the network's answer is not finite"
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedNetwork:
+    """A network in evaluation mode, its settings, and what its inputs are scaled by.
+
+    The network is put into evaluation mode once, here. No method changes it, so that several
+    threads may share one object.
+
+    Attributes:
+        network: The network.
+        settings: What it was trained with.
+        shape: What it takes and gives.
+        strategy: How it was trained; some strategies change the inputs of a trained network too.
+        scaler: Mean and deviation of every channel of the training rows.
+        threshold: The anomaly score from which a row is an alarm; None for other tasks.
+    """
+
+    network: Backbone
+    settings: ResolvedSettings
+    shape: NetworkShape
+    strategy: Strategy
+    scaler: ChannelScaler
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        self.network.eval()
+
+    def forecast(self, windows: Values, stamps: Values | None = None) -> Values:
+        """Forecast what follows each window.
+
+        Args:
+            windows: `[B, L, C]` in raw units, an array or a tensor.
+            stamps: Calendar features `[B, L + H, 4]` of inputs and targets (see
+                `sacm.data.stamp_features`), for networks that were trained with a calendar.
+
+        Returns:
+            `[B, H, C]` in raw units, of the kind and on the device of `windows`.
+
+        Raises:
+            ArgumentError: The network is of another task, or the windows are of another shape.
+            SACMError: A forecast is not finite.
+        """
+        self._check_task("forecasting", "forecast")
+        calendar = self.shape.calendar_sizes is not None
+        if calendar and stamps is None:
+            raise ArgumentError(
+                "the data have no timestamps, but the network was trained with calendar features."
+            )
+        inputs = [self.scale(windows)]
+        if calendar and stamps is not None:
+            inputs.append(as_tensor(stamps))
+        scaled = self.answer(self.network, *inputs)
+        check_finite(scaled, "the forecast of window {} is not finite")
+        return like(self.scaler.inverse(scaled), windows)
+
+    def probabilities(self, windows: Values) -> Values:
+        """The probability of each class.
+
+        Args:
+            windows: Cases `[B, L, C]` in raw units, an array or a tensor.
+
+        Returns:
+            `[B, K]` float64, in the order of `shape.classes`.
+
+        Raises:
+            ArgumentError: The network is of another task, or the windows are of another shape.
+            SACMError: An answer is not finite.
+        """
+        self._check_task("classification", "classify")
+        logits = self.answer(self.network, self.scale(windows)).double()
+        check_finite(logits, UNDECIDED)
+        return like(logits.softmax(dim=1), windows)
+
+    def scores(self, windows: Values) -> Values:
+        """An anomaly score for each step of each window.
+
+        Args:
+            windows: `[B, L, C]` in raw units, an array or a tensor.
+
+        Returns:
+            `[B, L]`; higher is more anomalous.
+
+        Raises:
+            ArgumentError: The network is of another task, or the windows are of another shape.
+            SACMError: A score is not finite.
+        """
+        self._check_task("anomaly", "score rows")
+        network, score = self.network, self.settings.score
+        assert isinstance(network, DetectorNetwork)
+        found = self.answer(lambda x: network.anomaly_scores(x, score=score), self.scale(windows))
+        check_finite(found, "the anomaly score of window {} is not finite")
+        return like(found, windows)
+
+    def answer(self, ask: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
+        """Ask the network about scaled windows, a batch at a time and without gradients.
+
+        Args:
+            ask: The network or one of its methods.
+            x: Scaled windows `[B, L, C]`.
+            others: Further arguments `[B, …]`.
+
+        Returns:
+            The answers in float32 on the CPU.
+        """
+        device = device_of(self.network)
+        pieces = zip(*(one.split(EVALUATION_BATCH) for one in (x, *others)), strict=True)
+        with torch.inference_mode():
+            parts = [
+                ask(
+                    self.strategy.inputs(part.to(device)), *(other.to(device) for other in rest)
+                ).float()
+                for part, *rest in pieces
+            ]
+            return (parts[0] if len(parts) == 1 else torch.cat(parts)).cpu()
+
+    def scale(self, windows: Array | Tensor) -> Tensor:
+        """Raw windows `[B, L, C]` as scaled float32.
+
+        Raises:
+            ArgumentError: They are of another shape.
+        """
+        length, channels = self.shape.input_len, self.shape.channels
+        if windows.ndim != 3 or windows.shape[1:] != (length, channels) or not len(windows):
+            raise ArgumentError(
+                f"windows must be [B, {length}, {channels}] (window, step, channel), got "
+                f"{list(windows.shape)}."
+            )
+        return self.scaler.transform(as_tensor(windows))
+
+    def check_channels(self, found: int, name: str) -> None:
+        """Refuse data with another number of channels.
+
+        Raises:
+            ArgumentError: The number is another than that of the training data.
+        """
+        if found != self.shape.channels:
+            raise ArgumentError(
+                f"the network was trained on {self.shape.channels} channels but {name} has {found}."
+            )
+
+    def _check_task(self, task: str, verb: str) -> None:
+        if self.settings.task != task:
+            raise ArgumentError(f"a network for {self.settings.task} cannot {verb}.")
+
+
+def is_array(data: Any) -> bool:
+    """Whether data are an array or a tensor."""
+    return isinstance(data, np.ndarray | Tensor)
+
+
+def as_tensor(values: Array | Tensor) -> Tensor:
+    """Numbers as a float32 tensor without gradients."""
+    if isinstance(values, Tensor):
+        return values.detach().float()
+    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32))
+
+
+def like(answer: Tensor, data: Values) -> Values:
+    """A tensor on the CPU as the kind of object, on the device, that `data` is."""
+    if isinstance(data, Tensor):
+        # Tensors made in inference mode are of no use to autograd.
+        return answer.clone().to(data.device)
+    return answer.numpy()
+
+
+def check_finite(answers: Tensor, sentence: str) -> None:
+    """Refuse answers `[B, …]` that are not finite; `sentence` has a place for the number."""
+    if not torch.isfinite(answers).all():
+        failed = int((~answers.isfinite()).flatten(1).any(dim=1).nonzero()[0])
+        raise SACMError(f"{sentence.format(failed + 1)}: look for missing or extreme values in it.")
