@@ -14,6 +14,9 @@ from sacm.errors import ArgumentError, DataError, LayoutError, SACMError, SACMWa
 if TYPE_CHECKING:
     from sacm import backbones as backbones
     from sacm import data as data
+    from sacm import metrics as metrics
+    from sacm import strategies as strategies
+    from sacm import testing as testing
     from sacm import theory as theory
     from sacm.core.config import SACMConfig as SACMConfig
     from sacm.core.mapper import RateMapper as RateMapper
@@ -70,9 +73,12 @@ _LAZY = {
     "data": "sacm.data",
     "detach": "sacm.inject.attach",
     "inspect": "sacm.quality.inspect",
+    "metrics": "sacm.metrics",
     "protect": "sacm.quality.protect",
     "score_windows": "sacm.core.score_windows",
+    "strategies": "sacm.strategies",
     "strip_state_dict": "sacm.inject.attach",
+    "testing": "sacm.testing",
     "theory": "sacm.theory",
     "unprotect": "sacm.quality.protect",
 }

@@ -1,4 +1,4 @@
-"""The paper's tests share the made-up benchmarks and the command line of other parts."""
+"""Runs that stand in for training, and the command line, shared with other tests."""
 
 from __future__ import annotations
 

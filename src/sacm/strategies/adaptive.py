@@ -77,11 +77,9 @@ class SACM(Strategy, SACMConfig):
             channels=context.channels,
             config=config,
             scorer=scorers.build(self.scorer, context.channels, config),
+            mapper=mappers.build(self.mapper, config),
             skip=[self.skip] if self.skip else [],
         )
-        if self.mapper != mappers.DEFAULT:
-            device = next(model.parameters()).device
-            modulator.mapper = mappers.build(self.mapper, config).to(device)
         return ModulatedRun(modulator)
 
 
@@ -92,8 +90,9 @@ class LearnedGlobal(Strategy):
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Attach, with a constant in place of scorer and mapper."""
-        modulator = attach(model, channels=context.channels, scorer=ConstantScore())
-        modulator.mapper = GlobalRate().to(next(model.parameters()).device)
+        modulator = attach(
+            model, channels=context.channels, scorer=ConstantScore(), mapper=GlobalRate()
+        )
         return ModulatedRun(modulator)
 
 

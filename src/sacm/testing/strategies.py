@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import pickle
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sacm.strategies.base import StrategyRun, TrainingContext
+from sacm.data.own.series import forecasting_data
+from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import Combined, canonical, parse
 from sacm.types import TaskName
 
@@ -58,12 +59,25 @@ def check_strategy(text: str, *, task: TaskName = "forecasting") -> None:
     """
     _check_spelling(text)
     with torch.random.fork_rng(devices=[]):
-        _check_inputs(text)
-        _check_training(text, task)
+        strategy = _prepare(text) if task == "forecasting" else parse(text)
+        _check_inputs(text, strategy)
+        _check_training(text, strategy, task)
+
+
+def _prepare(text: str) -> Strategy:
+    """Let the strategy learn from a short series; what it gives must be of the same kind."""
+    time = np.arange(600.0)
+    noise = 0.1 * np.random.default_rng(0).standard_normal((len(time), _CHANNELS))
+    data = forecasting_data(np.stack([np.sin(time / 5), np.cos(time / 9)], axis=1) + noise)
+    prepared = parse(text).prepare(data, window=_LENGTH)
+    same = isinstance(prepared.data, type(data)) and prepared.data.values.shape == (600, _CHANNELS)
+    _require(same, text, "prepare must give data of the same kind and shape")
+    _require(isinstance(prepared.strategy, Strategy), text, "prepare must give a Strategy")
+    return prepared.strategy
 
 
 def _check_spelling(text: str) -> None:
-    """One spelling for one meaning; equal options make equal strategies that can be pickled."""
+    """One spelling for one meaning; equal options make equal strategies."""
     chosen, spelling = parse(text), canonical(text)
     _require(canonical(spelling) == spelling, text, f"{spelling} is not its own spelling")
     parts = chosen.parts if isinstance(chosen, Combined) else (chosen,)
@@ -73,12 +87,11 @@ def _check_spelling(text: str) -> None:
         frozen = dataclasses.is_dataclass(part) and part.__dataclass_params__.frozen
         _require(frozen, text, "the class must be a frozen dataclass")
         _require(part == same, text, f"{spelling} stands for other options")
-        _require(pickle.loads(pickle.dumps(part)) == part, text, "it cannot be pickled")
 
 
-def _check_inputs(text: str) -> None:
+def _check_inputs(text: str, strategy: Strategy) -> None:
     """What the model sees has the windows' shape and type, and is the same each time."""
-    strategy, x = parse(text), _batches()[0].x
+    x = _batches()[0].x
     before = x.clone()
     for windows in (x, x.double(), x[:1]):
         seen = strategy.inputs(windows)
@@ -90,9 +103,9 @@ def _check_inputs(text: str) -> None:
     _require(torch.equal(x, before), text, "inputs changes its argument")
 
 
-def _check_training(text: str, task: TaskName) -> None:
+def _check_training(text: str, strategy: Strategy, task: TaskName) -> None:
     """Two epochs, then the same step from a state that was saved and loaded."""
-    strategy, model = parse(text), _network()
+    model = _network()
     run = strategy.begin(model, _context(task))
     _require(isinstance(run, StrategyRun), text, "begin must return a StrategyRun")
     batches = _batches()
@@ -116,15 +129,16 @@ def _check_training(text: str, task: TaskName) -> None:
 
 
 def _train_step(
-    text: str, model: nn.Module, strategy: Any, run: StrategyRun, batch: _Batch
+    text: str, model: nn.Module, strategy: Strategy, run: StrategyRun, batch: _Batch
 ) -> float:
     """Train on one batch as the forecasting task does, and give the loss."""
     model.train()
-    prediction = model(strategy.inputs(batch.x))
+    prediction = model(strategy.training_inputs(batch.x))
     kept = run.keep(batch, prediction.detach())
     if kept is not None:
-        shape = kept.dtype == torch.bool and kept.shape == batch.y.shape
-        _require(shape, text, "keep must give booleans in the shape of the targets")
+        _require(kept.shape == batch.y.shape, text, "keep must give the shape of the targets")
+        within = bool(((kept >= 0) & (kept <= 1)).all())
+        _require(within, text, "keep must give booleans, or weights in [0, 1]")
     error = (prediction - batch.y).abs()
     loss = error.mean() if kept is None else (error * kept).sum() / kept.sum().clamp_min(1)
     _require(bool(loss.isfinite()), text, "the training loss is not finite")
