@@ -95,7 +95,17 @@ def work_through(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_page_marks_its_blocks(page: Path) -> None:
-    known = {"python", "python no-run", "console", "console run", "toml", "text", "bibtex", "{.python}", ""}
+    known = {
+        "python",
+        "python no-run",
+        "console",
+        "console run",
+        "toml",
+        "text",
+        "bibtex",
+        "{.python}",
+        "",
+    }
     assert {block.kind for block in blocks(page)} <= known
 
 
