@@ -31,7 +31,10 @@ def break_windows(x: Tensor, kind: str, severity: Tensor | float, *, seed: int =
         Broken windows; `x` stays as it is.
 
     Example:
-        >>> break_windows(windows, "stuck_sensor", 0.5, seed=1)
+        >>> x = torch.randn(4, 96, 3)
+        >>> broken = break_windows(x, "stuck_sensor", 0.5, seed=1)
+        >>> broken.shape, torch.equal(broken, x)
+        (torch.Size([4, 96, 3]), False)
     """
     if kind not in WINDOW_FAULTS:
         raise ArgumentError(f"There is no fault {kind!r}: use {', '.join(WINDOW_FAULTS)}.")

@@ -37,8 +37,7 @@ class Predictor(TrainedNetwork):
     Several threads may share one predictor. Arrays and tensors need no pandas.
 
     Example:
-        >>> predictor = sacm.Predictor.open("runs/my_PatchTST_sacm_seed42_0123456789")
-        ... # doctest: +SKIP
+        >>> predictor = sacm.Predictor.open("runs/NAME")  # doctest: +SKIP
         >>> predictor.predict(frame)  # doctest: +SKIP
     """
 

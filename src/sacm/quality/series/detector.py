@@ -36,8 +36,9 @@ class SeriesDetector:
             flagged all the same.
 
     Example:
-        >>> detector = SeriesDetector().fit(values[:8000])
-        >>> flags = detector.detect(values[8000:], start=8000, causal=True)
+        >>> values = np.random.default_rng(0).normal(size=(1000, 2))
+        >>> detector = SeriesDetector().fit(values[:800])
+        >>> flags = detector.detect(values[800:], start=800, causal=True)
     """
 
     def __init__(self, sensitivity: float = 1.0) -> None:

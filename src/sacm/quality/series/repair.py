@@ -40,8 +40,12 @@ class SeriesRepairer:
         season: Rows of one cycle of the common season; 0 if there is none.
 
     Example:
-        >>> repairer = SeriesRepairer().fit(train, detector.detect(train))
-        >>> repaired, uncertainty = repairer.repair(values, detector.detect(values))
+        >>> from sacm.quality.series.detector import SeriesDetector
+        >>> values = np.random.default_rng(0).normal(size=(1000, 2))
+        >>> flags = SeriesDetector().fit(values).detect(values)
+        >>> repaired, uncertainty = SeriesRepairer().fit(values, flags).repair(values, flags)
+        >>> repaired.shape
+        (1000, 2)
     """
 
     def __init__(self) -> None:
