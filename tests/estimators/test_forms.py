@@ -10,7 +10,7 @@ import torch
 
 from sacm.data.tables.form import Form
 from sacm.inference.forecast import future_times
-from sacm.inference.history import Reading
+from sacm.inference.history import Reading, read_series
 
 HORIZON = 3
 
