@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import torch
 
-from sacm.data import forecasting_windows
 from sacm.training import Run
 from tests.cli.conftest import Command, Example, with_other_data
 
@@ -40,7 +39,7 @@ def test_changed_data_are_scaled_as_the_run_was(
     found = json.loads(sacm("evaluate", folder, "--json").out)
     run = Run.open(folder)
     data = run.load_data()
-    windows = forecasting_windows(data, scaler=run.scaler, **run.settings.sizes()).test
+    windows = run.task.windows(run.settings, data, scaler=run.scaler).test
     batch = windows.batch(range(len(windows)))
     with torch.no_grad():
         error = run.load_model()(batch.x) - batch.y

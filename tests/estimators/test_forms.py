@@ -10,14 +10,14 @@ import torch
 
 from sacm.data.tables.form import Form
 from sacm.inference.forecast import future_times
-from sacm.inference.history import Reading
+from sacm.inference.history import Reading, read_series
 
 HORIZON = 3
 
 
 def answer(source: Any, **options: Any) -> Any:
     """What a forecast of 0, 1, 2 … would look like for this data."""
-    reading = read(source, **options)
+    reading = read_series(source, **options)
     return given(reading)
 
 
@@ -27,7 +27,7 @@ def given(reading: Reading) -> Any:
     values = np.arange(len(rows) * HORIZON * data.channels, dtype=np.float32)
     return reading.form.give(
         values.reshape(len(rows), HORIZON, data.channels),
-        series=series_of(data),
+        series=list(data.last_rows(1)),
         columns=data.columns,
         times=future_times(data, rows, HORIZON),
         rows=len(data.values),

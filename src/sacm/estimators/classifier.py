@@ -62,7 +62,8 @@ class Classifier(ClassifierMixin, Estimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities `[N, K]` in the order of `classes_`."""
-        return case_probabilities(self.predictor_, self._windows(X))
+        windows = self._windows(X)
+        return case_probabilities(self.predictor_, windows)
 
     def predict(self, X: Any) -> np.ndarray:
         """Labels `[N]`."""

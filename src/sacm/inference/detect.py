@@ -18,7 +18,7 @@ from sacm.data.windows.reader import Series, covering_starts
 from sacm.data.windows.windows import TelemetryWindows
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.answer import TableAnswer, warn_of
-from sacm.inference.trained import Array, TrainedNetwork, is_array, like
+from sacm.inference.trained import Array, TrainedNetwork, as_tensor, is_array, like
 from sacm.tasks import get_task
 from sacm.tasks.anomaly import flag, step_scores
 
@@ -89,6 +89,8 @@ def score_source(trained: TrainedNetwork, data: Any) -> Scored:
         return Scored(
             step_scores(trained.network, windows.test, trained.settings, trained.strategy)
         )
+    if is_array(data):
+        data = as_tensor(data).cpu().numpy()
     rows = read_rows(data, columns=trained.shape.columns, missing="interpolate")
     return Scored(row_scores(trained, rows), rows.notes)
 

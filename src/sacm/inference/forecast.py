@@ -6,13 +6,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from sacm.data.calendar import future_timestamps, stamp_features
 from sacm.data.datasets import ForecastingData
-from sacm.errors import DataError
+from sacm.data.tables.gaps import fill
+from sacm.errors import ArgumentError, DataError
 from sacm.inference.answer import TableAnswer, warn_of
 from sacm.inference.history import Reading, read_history
-from sacm.inference.trained import Array, TrainedNetwork, is_array
+from sacm.inference.trained import Array, TrainedNetwork, as_tensor, is_array, like
 
 
 class Forecast(NamedTuple):
@@ -25,12 +27,32 @@ class Forecast(NamedTuple):
 
 def predict_next(trained: TrainedNetwork, data: Any) -> Any:
     """Forecast what follows, in the form of the data; windows `[B, L, C]` one by one."""
-    if is_array(data) and data.ndim == 3:
-        return trained.forecast(data)
+    if is_array(data):
+        return trained.forecast(data) if data.ndim == 3 else forecast_rows(trained, data)
     reading = _history(trained, data)
     if not isinstance(data, ForecastingData):
         warn_of(reading.data.notes)
     return give(reading, forecast_ahead(trained, reading.data))
+
+
+def forecast_rows(trained: TrainedNetwork, rows: Any) -> Any:
+    """What follows the rows `[T, C]` or `[T]` of an array or a tensor, in its form."""
+    if rows.ndim not in (1, 2):
+        raise ArgumentError(f"rows must be [T, C] or [T], got {list(rows.shape)}.")
+    values = as_tensor(rows if rows.ndim == 2 else rows[:, None])
+    trained.check_channels(values.shape[1], "data")
+    length = trained.shape.input_len
+    if len(values) < length:
+        raise short_series_error("data", len(values), length)
+    if values.isnan().any():
+        names = [str(place) for place in range(values.shape[1])]
+        pieces = [range(len(values))]
+        array = values.cpu().numpy()
+        filled = fill(array, pieces, policy="interpolate", columns=names, where="data")
+        warn_of([filled.note] if filled.note else [])
+        values = torch.from_numpy(filled.values)
+    ahead = like(trained.forecast(values[None, -length:])[0], rows)
+    return ahead if rows.ndim == 2 else ahead[:, 0]
 
 
 def tabulate_next(trained: TrainedNetwork, data: Any) -> TableAnswer:
@@ -93,10 +115,13 @@ def last_rows(data: ForecastingData, count: int) -> dict[str, Array]:
     for name, positions in rows.items():
         if len(positions) < count:
             where = f"series {name!r} of {data.name}" if len(rows) > 1 else data.name
-            raise DataError(
-                f"{where} has {len(positions)} rows but a forecast starts from the last {count}."
-            )
+            raise short_series_error(where, len(positions), count)
     return rows
+
+
+def short_series_error(where: str, found: int, needed: int) -> DataError:
+    """The error for a series that is shorter than a window."""
+    return DataError(f"{where} has {found} rows but a forecast starts from the last {needed}.")
 
 
 def future_times(data: ForecastingData, positions: Array, horizon: int) -> Array | None:

@@ -177,7 +177,9 @@ def as_tensor(values: Array | Tensor) -> Tensor:
     """Numbers as a float32 tensor without gradients."""
     if isinstance(values, Tensor):
         return values.detach().float()
-    return torch.from_numpy(np.ascontiguousarray(values, dtype=np.float32))
+    array = np.ascontiguousarray(values, dtype=np.float32)
+    # Torch shares memory, which it wants writable; frames and mapped files give read-only arrays.
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
 
 
 def like(answer: Tensor, data: Values) -> Values:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
 from torch import Tensor
 
 from sacm.errors import ArgumentError, SACMError
@@ -58,6 +57,9 @@ class ClassificationAccumulator:
 
     def compute(self) -> ClassificationReport:
         """The quality of everything seen so far."""
+        # Imported here because it brings pandas, which answering a request does not need.
+        from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
+
         if self._classes is None or self.samples == 0:
             raise SACMError("no sample was evaluated, so there is no accuracy to report")
         truth, predicted = np.concatenate(self._labels), np.concatenate(self._predicted)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from sacm.errors import ArgumentError
 from sacm.metrics.intervals import (
@@ -87,6 +86,8 @@ def auc_pr(scores: ArrayLike, labels: ArrayLike) -> Measure:
     check_lengths(scores=values, labels=truth)
     if reason := degenerate(truth):
         return Measure(None, reason)
+    from sklearn.metrics import average_precision_score
+
     return Measure(float(average_precision_score(truth, values)))
 
 
@@ -96,4 +97,6 @@ def auc_roc(scores: ArrayLike, labels: ArrayLike) -> Measure:
     check_lengths(scores=values, labels=truth)
     if reason := degenerate(truth):
         return Measure(None, reason)
+    from sklearn.metrics import roc_auc_score
+
     return Measure(float(roc_auc_score(truth, values)))

@@ -112,10 +112,10 @@ def check_range(values: np.ndarray, what: str, where: str) -> None:
 
 def coarse_note(table: np.ndarray | pd.DataFrame) -> str | None:
     """A note on columns of a table `[T, C]` that change by less than float32 can hold there."""
-    import pandas as pd
-
     if isinstance(table, np.ndarray) and table.dtype.itemsize < 8:  # perhaps larger than memory
         return None
+    import pandas as pd
+
     wide = pd.DataFrame(table).select_dtypes(include=["float64", "int64", "uint64"])
     low, high = wide.min().to_numpy(np.float64), wide.max().to_numpy(np.float64)
     span, level = high - low, np.maximum(np.abs(low), np.abs(high))

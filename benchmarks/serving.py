@@ -1,0 +1,70 @@
+"""What a `Predictor` costs on top of the bare network, one window a request."""
+
+from __future__ import annotations
+
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter
+
+import numpy as np
+import torch
+
+from benchmarks.timing import interleave, ratio
+from sacm.data import forecasting_data
+from sacm.inference import Predictor
+from sacm.tasks import make_settings
+from sacm.training import Hardware, train
+
+LENGTH, HORIZON, CHANNELS, REQUESTS = 96, 96, 7, 1000
+
+
+def _predictor(folder: str) -> Predictor:
+    """PatchTST, small, after one epoch on noise."""
+    rows = np.random.default_rng(0).normal(size=(800, CHANNELS)).astype(np.float32)
+    settings = make_settings(
+        task="forecasting",
+        data="noise",
+        backbone="PatchTST",
+        size="small",
+        input_len=LENGTH,
+        horizon=HORIZON,
+        epochs=1,
+        stride=8,
+    )
+    data = forecasting_data(rows, ratios=(0.6, 0.39, 0.01))
+    run = train(settings, folder=folder, data=data, hardware=Hardware(show_progress=False))
+    return Predictor.open(run)
+
+
+def main(rounds: int = 300) -> None:
+    print(f"one window [{LENGTH}, {CHANNELS}] a request, PatchTST small, horizon {HORIZON}")
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        predictor = _predictor(folder)
+    windows = np.random.default_rng(1).normal(size=(REQUESTS, LENGTH, CHANNELS))
+    windows = windows.astype(np.float32)
+    batch = torch.from_numpy(windows[:1])
+
+    def bare() -> torch.Tensor:
+        with torch.inference_mode():
+            return predictor.network(batch)
+
+    functions = {
+        "bare network": bare,
+        "forecast [1, L, C]": lambda: predictor.forecast(windows[:1]),
+        "predict [L, C]": lambda: predictor.predict(windows[0]),
+    }
+    seconds = interleave(functions, rounds=rounds, warmup=20)
+    for name, own in seconds.items():
+        print(f"{name:20} {1e3 * np.median(own):6.3f} ms   {ratio(own, seconds['bare network'])}")
+    expected = predictor.predict(windows)
+    started = perf_counter()
+    with ThreadPoolExecutor(4) as pool:
+        found = np.stack(list(pool.map(predictor.predict, windows)))
+    spent = perf_counter() - started
+    largest = np.abs(found - expected).max()
+    print(f"{REQUESTS} requests from 4 threads: {spent:.2f} s, against one batch {largest:.1e}")
+
+
+if __name__ == "__main__":
+    main()
