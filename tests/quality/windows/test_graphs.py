@@ -55,12 +55,7 @@ def test_an_onnx_model_repairs_as_well() -> None:
     model = protect(Network().eval(), guard())
     x = broken_windows()
     program = torch.onnx.export(
-        model,
-        (x,),
-        dynamo=True,
-        dynamic_shapes=({0: torch.export.Dim("batch")},),
-        verbose=False,
-        optimize=False,
+        model, (x,), dynamo=True, dynamic_shapes=({0: torch.export.Dim("batch")},), verbose=False
     )
     assert program is not None
     proto = program.model_proto
