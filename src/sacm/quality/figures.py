@@ -34,10 +34,12 @@ def draw_overview(quality: QualityRecord, *, width: float = 8.0) -> Figure:
         width: In inches.
 
     Returns:
-        The figure; with many channels those with the most findings.
+        The figure; of many channels those with findings, the most broken ones at most.
     """
     broken = (quality.flags > 0).mean(axis=0)
     order = np.argsort(-broken, kind="stable")[:_CHANNELS]
+    if len(broken) > _CHANNELS and broken.any():
+        order = order[broken[order] > 0]
     shown = np.sort(order)
     with house_style():
         figure, axes = canvas(len(shown), height=0.8 + _ROW_HEIGHT * len(shown), width=width)
