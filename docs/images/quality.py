@@ -32,6 +32,7 @@ def make_plant() -> pd.DataFrame:
 
 
 def main() -> None:
+    """Print what is found and draw it."""
     quality = sacm.inspect(make_plant())
     print(quality)
     folder = Path(__file__).parent
