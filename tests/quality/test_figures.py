@@ -70,8 +70,10 @@ def test_only_the_most_broken_of_many_channels_are_drawn() -> None:
     values[50:60, 33] = np.nan
     figure = draw_overview(sacm.inspect(values))
     names = [axes.get_ylabel() for axes in figure.axes]
-    assert len(names) == 24
+    assert len(names) <= 24
     assert "33" in names
+    values[100:110] = np.nan
+    assert len(draw_overview(sacm.inspect(values)).axes) == 24
 
 
 @pytest.mark.parametrize("name", ["$x_1$", r"a$\frac{", "[red]", "Wärme", "x" * 300, "a_b^c"])

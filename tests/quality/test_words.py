@@ -37,6 +37,13 @@ def test_healthy_data_are_called_healthy() -> None:
     assert str(quality) == "\n".join(quality.sentences())
 
 
+def test_channels_that_were_not_judged_share_a_sentence() -> None:
+    sentences = sacm.inspect(np.zeros((200, 9))).sentences()
+    assert sentences[1:] == [
+        "Channels '0', '1', '2', '3', '4', '5' and 3 more were not judged: constant."
+    ]
+
+
 def test_shares_are_listed_by_channel_and_kind(quality: sacm.Quality) -> None:
     table = share_table(quality)
     assert table.headings == ("channel", "flagged", "missing", "stuck", "spike")

@@ -17,7 +17,7 @@ from sacm.quality.record import QualityEvent, QualityRecord
 COLOURS = dict(
     zip(
         KINDS[1:],
-        (MUTED, INK, ALARM, SERIES[0], SERIES[3], SERIES[2], SERIES[4], SERIES[5]),
+        (KEPT, INK, ALARM, SERIES[0], SERIES[3], SERIES[2], SERIES[4], SERIES[5]),
         strict=True,
     )
 )
@@ -34,10 +34,12 @@ def draw_overview(quality: QualityRecord, *, width: float = 8.0) -> Figure:
         width: In inches.
 
     Returns:
-        The figure; with many channels those with the most findings.
+        The figure; of many channels those with findings, the most broken ones at most.
     """
     broken = (quality.flags > 0).mean(axis=0)
     order = np.argsort(-broken, kind="stable")[:_CHANNELS]
+    if len(broken) > _CHANNELS and broken.any():
+        order = order[broken[order] > 0]
     shown = np.sort(order)
     with house_style():
         figure, axes = canvas(len(shown), height=0.8 + _ROW_HEIGHT * len(shown), width=width)
@@ -90,7 +92,9 @@ def draw_event(quality: QualityRecord, event: QualityEvent, *, width: float = 4.
         )
         _limit(axes, repaired, raw[~flagged])
         axes.set_title(_plain(f"{event.channel}: {event.kind}"))
-        key(figure, {"as it came": INK, event.kind: COLOURS[event.kind], "repaired": KEPT})
+        # A missing value cannot be drawn, only its repair.
+        own = {} if event.kind == "missing" else {event.kind: COLOURS[event.kind]}
+        key(figure, {"as it came": INK, **own, "repaired": KEPT})
         _few_ticks(axes, quality)
     return figure
 

@@ -20,6 +20,7 @@ PHRASES = {
     "clipped": "clipped at a limit",
 }
 _WORST = 5
+_NAMED = 6
 
 
 def percent(share: float) -> str:
@@ -44,9 +45,23 @@ def describe(quality: QualityRecord) -> list[str]:
             f"{subject.name}: {percent(quality.share)} of the values in {size} look broken: "
             f"{', '.join(parts)}."
         ]
+    return [*found, *_unjudged(quality), *subject.notes]
+
+
+def _unjudged(quality: QualityRecord) -> list[str]:
+    """One sentence for each reason why channels were not judged."""
+    reasons: dict[str, list[str]] = {}
     for column, reason in quality.guard.unjudged_.items():
-        found.append(f"Channel {column!r} was not judged: {reason}.")
-    return [*found, *subject.notes]
+        reasons.setdefault(reason, []).append(repr(column))
+    sentences = []
+    for reason, columns in reasons.items():
+        if len(columns) == 1:
+            sentences.append(f"Channel {columns[0]} was not judged: {reason}.")
+            continue
+        more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
+        names = ", ".join(columns[:_NAMED]) + more
+        sentences.append(f"Channels {names} were not judged: {reason}.")
+    return sentences
 
 
 def share_table(quality: QualityRecord) -> TextTable:
