@@ -147,11 +147,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         horizon=options.horizon, faults=TESTED if options.faults == "tested" else TRANSFER,
         seed=options.fault_seed,
     )  # fmt: skip
-    record: dict[str, Any] = {
-        "options": vars(options),
-        "parts": guard.config()["parts"],
-        "seeds": {},
-    }
+    settings = {k: v for k, v in vars(options).items() if k not in ("models", "out")}
+    record: dict[str, Any] = {"settings": settings, "parts": guard.config()["parts"], "seeds": {}}
     record["flagged"] = {kind: float(guard.flags(x).float().mean()) for kind, x in inputs.items()}
     show("share of flagged values", record["flagged"])
     for seed in map(int, options.seeds.split(",")):

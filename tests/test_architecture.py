@@ -45,7 +45,7 @@ integrations: core errors inject
 theory: errors
 paper: cli core data display errors experiments files metrics published registry reports
     strategies tasks theory training types
-testing: backbones core errors inject strategies types
+testing: backbones core data errors inject strategies types
 """
 ALLOWED: dict[str, set[str]] = {
     part: set(targets.split())

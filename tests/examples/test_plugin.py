@@ -115,6 +115,7 @@ def test_compare_and_its_report_show_the_metric(installed: Path, home: Path) -> 
     page = (home / "report.html").read_text()
     assert "hit rate" in page
     assert STRATEGY in page
+    assert "a fresh scorer" in page  # the spectra shown are not those of the plug-in's scorer
 
 
 def test_listings_show_what_it_adds(installed: Path, home: Path) -> None:

@@ -68,9 +68,13 @@ def test_a_batch_that_becomes_unsorted_later_is_refused_when_it_is_checked() -> 
     attach(model, example_inputs=None)
     for _ in range(3):
         model(*of_lengths(16, 15, 14, 12, 10, 9)).sum().backward()
-    with pytest.raises(LayoutError, match="does not follow its layout"):
+
+    def train_on() -> None:
         for _ in range(16):
             model(*of_lengths(9, 10, 14, 16, 12, 15)).sum().backward()
+
+    with pytest.raises(LayoutError, match="does not follow its layout"):
+        train_on()
 
 
 class ShuffledInTraining(OneSite):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,6 +24,9 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(help="A .csv or .parquet file. Default: print CSV.")
     ] = None,
+    repair: Annotated[
+        bool, typer.Option("--repair/--no-repair", help="Whether a guard repairs what is broken.")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Forecast what follows the data, classify cases, or score rows.
@@ -36,7 +40,10 @@ def predict(
         raise ArgumentError(f"{out}: predictions are written to .csv or .parquet files.")
     opened = open_run(run)
     with as_user_error():
-        frame, notes = Predictor.open(opened).tabulate(data or opened.settings.data)
+        predictor = Predictor.open(opened)
+        if not repair:
+            predictor = replace(predictor, strategy=predictor.strategy.without_repair())
+        frame, notes = predictor.tabulate(data or opened.settings.data)
     show_notes(notes)
     if out is not None:
         write(frame, out)

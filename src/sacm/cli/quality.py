@@ -119,11 +119,7 @@ def _repaired_rows(found: Quality) -> np.ndarray:
 
 def _record(found: Quality, out: Path | None) -> dict[str, Any]:
     return {
-        "name": found.subject.name,
-        "rows": len(found.flags),
-        "share": found.share,
-        "shares": found.shares(),
-        "unjudged": found.guard.unjudged_,
+        **found.overview(),
         "notes": list(found.subject.notes),
         "events": [
             {

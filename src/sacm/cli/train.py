@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from sacm.cli import options
 from sacm.cli.settings_options import takes_settings
 
+_LARGE = 3_000_000  # values, which take about half a minute
+
 if TYPE_CHECKING:
     from sacm.settings import RunSettings
     from sacm.training import Hardware
@@ -41,13 +43,17 @@ def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_js
     from sacm.cli.output import note, show_json, show_notes, show_results
     from sacm.cli.runs import check_writable, is_main_process
     from sacm.data import resolve
+    from sacm.files import write_json
 
     check_writable(runs)
     data = resolve(settings.data, task=settings.task)
     show_notes(data.notes)
+    quality = look_at(data) if is_main_process() else None
     run = training.train(settings, folder=runs, hardware=hardware, data=data)
     if not is_main_process():
         return
+    if quality is not None:
+        write_json(run.folder / "quality.json", quality)
     if as_json:
         show_json({"run": str(run.folder), "settings": run.settings.model_dump(), **run.metrics})
         return
@@ -58,6 +64,25 @@ def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_js
         f"was {metrics['best_epoch']}, {metrics['train_seconds']:.1f} s of training."
     )
     print_run(run.folder)
+
+
+def look_at(data: Any) -> dict[str, Any] | None:
+    """Say in one line what is broken in the data; None where they are too large to look at now."""
+    from sacm.cli.output import note
+    from sacm.errors import SACMError
+    from sacm.quality.inspect import inspect
+
+    arrays = (getattr(data, name, None) for name in ("values", "X_train", "train"))
+    if sum(array.size for array in arrays if array is not None) > _LARGE:
+        note("Quality: not looked at, the data are large; `sacm quality` does it on request.")
+        return None
+    try:
+        found = inspect(data)
+    except SACMError as error:
+        note(f"Quality: could not be judged: {error}")
+        return None
+    note(f"Quality: {found.sentences()[0]}")
+    return found.overview()
 
 
 def print_run(folder: Path) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from sacm.core.distributed import rank
-from sacm.core.random_words import draw_random_words
+from sacm.core.random_words import draw_random_words, mix_stream
 from sacm.core.validation import check_tensor
 from sacm.errors import ArgumentError
 
@@ -84,7 +84,8 @@ def drop_entries(h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None)
     shape = h.shape if mask_shape is None else torch.Size(mask_shape)
     if torch.compiler.is_compiling() or h.device.type not in ("cpu", "cuda"):
         q = keep.probability.view(keep.scale.shape)
-        return drop_entries_composed(h, q, torch.rand(shape, device=h.device) < q)
+        uniforms = mix_stream(torch.rand(shape, device=h.device), rank())
+        return drop_entries_composed(h, q, uniforms < q)
     return apply_mask(h, keep, draw_mask(h, keep, shape))
 
 

@@ -26,3 +26,19 @@ def draw_random_words(count: int, device: torch.device, *, stream: int = 0) -> T
     generator = torch.Generator(device).manual_seed(mixed)
     words = torch.empty(count, dtype=torch.int64, device=device)
     return words.random_(-(2**63), None, generator=generator)
+
+
+def mix_stream(uniforms: Tensor, stream: int) -> Tensor:
+    """Return other uniforms in [0, 1) for another stream; the same ones for stream 0.
+
+    Compiled code draws with `torch.rand`, which gives processes that share a seed the same numbers.
+    Here the 24 random bits of a float32 go through a permutation that depends on the stream. A
+    permutation keeps them uniform; multiplication and shifts by turns make them look independent.
+    """
+    if not stream:
+        return uniforms
+    words = (uniforms.float() * 2**24).to(torch.int64)
+    for turn, factor in enumerate((0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D)):
+        words = (words * factor + (stream + turn) * 0x27D4EB2F) & 0xFFFFFF
+        words = words ^ (words >> 11)
+    return words.to(torch.float32) / 2**24

@@ -48,6 +48,7 @@ class AnomalyDetector(Estimator):
         score_kind: str = "native",
         quantile: float = 0.95,
         missing: Policy = "interpolate",
+        guard: bool = False,
         accelerator: str = "cpu",
         folder: str | Path | None = None,
         verbose: bool = False,

@@ -52,6 +52,8 @@ class Estimator(BaseEstimator):
     _task: ClassVar[TaskName]
 
     overrides: dict[str, Any] | None
+    strategy: str
+    guard: bool
     accelerator: str
     folder: str | Path | None
     verbose: bool
@@ -66,8 +68,10 @@ class Estimator(BaseEstimator):
 
     def _settings(self, name: str, **others: Any) -> RunSettings:
         """The parameters as the settings of a run on the data called `name`."""
+        repairs = self.guard and "guard" not in self.strategy
         values = {
             **settings_of(self),
+            "strategy": f"guard+{self.strategy}" if repairs else self.strategy,
             "task": self._task,
             "data": name,
             "overrides": self.overrides or {},

@@ -40,6 +40,7 @@ class Classifier(ClassifierMixin, Estimator):
         self,
         backbone: str = "InceptionTime",
         *,
+        guard: bool = False,
         accelerator: str = "cpu",
         folder: str | Path | None = None,
         verbose: bool = False,

@@ -59,6 +59,7 @@ class Forecaster(Estimator):
         columns: Sequence[str] | None = None,
         missing: Policy = "interpolate",
         irregular: Irregular = "error",
+        guard: bool = False,
         accelerator: str = "cpu",
         folder: str | Path | None = None,
         verbose: bool = False,

@@ -51,6 +51,7 @@ def write_saved(path: Path, saved: Saved, trained: TrainedNetwork) -> None:
         write_json(fresh / "model.json", trained.shape.to_dict())
         write_json(fresh / "scaler.json", trained.scaler.to_dict())
         write_weights(fresh / "best.safetensors", trained.network.state_dict())
+        trained.strategy.save(fresh)
         if saved.tensors:
             write_weights(fresh / _TENSORS, saved.tensors)
         record = {"kind": saved.kind, "parameters": saved.parameters, "values": saved.values}

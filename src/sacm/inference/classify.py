@@ -87,6 +87,9 @@ def case_windows(trained: TrainedNetwork, X: Any, codes: Array | None = None) ->
     lengths = np.array([min(case.shape[1], length) for case in cases])
     padded = pad([case[:, :length] for case in cases], channels, length)  # [N, C, L]
     fill_cases(padded, lengths, "data")
+    nothing = padded[:0], codes[:0]
+    new = ClassificationData("data", padded, codes, *nothing, lengths, lengths[:0], classes=())
+    padded = trained.strategy.apply(new).X_train
     return LabelledWindows(
         padded, lengths, codes, cases=np.arange(len(cases)), scaler=trained.scaler
     )

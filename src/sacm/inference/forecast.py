@@ -14,6 +14,7 @@ from sacm.data.tables.gaps import fill
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.answer import TableAnswer, warn_of
 from sacm.inference.history import Reading, read_history
+from sacm.inference.repairs import find_repairs
 from sacm.inference.trained import Array, TrainedNetwork, as_tensor, is_array, like
 
 
@@ -63,7 +64,14 @@ def tabulate_next(trained: TrainedNetwork, data: Any) -> TableAnswer:
     frame = give(Reading(reading.data, form), forecast)
     if form.time is None and not form.long:
         frame.insert(0, "row", frame.index + 1)
-    return TableAnswer(frame, reading.data.notes)
+    notes = reading.data.notes
+    rows = last_rows(reading.data, trained.shape.input_len)
+    windows = reading.data.values[np.stack(list(rows.values()))]
+    repairs = find_repairs(trained, windows, list(rows), reading.data.columns)
+    if repairs is not None:
+        frame["repaired_share"] = np.repeat(repairs.shares, len(frame) // len(rows))
+        notes = (*notes, *repairs.notes)
+    return TableAnswer(frame, notes)
 
 
 def _history(trained: TrainedNetwork, data: Any) -> Reading:

@@ -130,3 +130,13 @@ class QualityRecord:
             }
             for place, column in enumerate(self.subject.columns)
         }
+
+    def overview(self) -> dict[str, Any]:
+        """What was found in a few plain numbers, as a run keeps it."""
+        return {
+            "name": self.subject.name,
+            "rows": len(self.flags),
+            "share": self.share,
+            "shares": self.shares(),
+            "unjudged": dict(self.guard.unjudged_),
+        }

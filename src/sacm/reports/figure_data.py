@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sacm.data.windows.loader import WindowBatches
 from sacm.errors import ArgumentError
 from sacm.files import read_weights
 from sacm.inject.state import MODULATOR
+from sacm.strategies import mappers, scorers
 from sacm.strategies.adaptive import SACM
 from sacm.strategies.base import Strategy
 from sacm.strategies.registry import Combined
@@ -110,12 +111,14 @@ def _names(data: Any) -> tuple[str, ...]:
 def _modulation(
     run: Run, strategy: Strategy, channels: int
 ) -> tuple[SpectralScorer, RateMapper, bool]:
-    """Scorer and mapper as trained; fresh ones where the run has none."""
+    """Scorer and mapper as trained; fresh ones where the run has none, or registered ones."""
     parts = strategy.parts if isinstance(strategy, Combined) else (strategy,)
     method = next((part for part in parts if isinstance(part, SACM)), SACM())
     scorer, mapper = SpectralScorer(channels, method.config()), RateMapper(method.config())
     weights = read_weights(run.folder / "best.safetensors")
     learned = False
+    if method != replace(method, scorer=scorers.DEFAULT, mapper=mappers.DEFAULT):
+        return scorer, mapper, learned  # there is no spectrum to show of another scorer
     for name, module in (("scorer", scorer), ("mapper", mapper)):
         prefix = f"{MODULATOR}.{name}."
         own = {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}

@@ -77,6 +77,14 @@ class Strategy:
         """What the model sees instead of windows `[B, L, C]`, in evaluation and prediction."""
         return x
 
+    def count_repairs(self, x: Tensor) -> Tensor | None:
+        """Flags `[B, L, C]` of what `inputs` repairs in windows; None if it repairs nothing."""
+        return None
+
+    def without_repair(self) -> Strategy:
+        """The same strategy for a user who wants predictions from the data as they are."""
+        return self
+
     def training_inputs(self, x: Tensor) -> Tensor:
         """What the model sees instead of windows `[B, L, C]` in training; default `inputs`."""
         return self.inputs(x)

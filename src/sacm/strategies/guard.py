@@ -96,6 +96,14 @@ class FittedGuard(GuardStrategy):
         repaired: Tensor = self.module.to(x.device)(x)
         return repaired
 
+    def count_repairs(self, x: Tensor) -> Tensor | None:
+        """Flags `[B, L, C]` (uint8) of what `inputs` repairs in windows `[B, L, C]`."""
+        return None if self.module is None else self.module.inspect(x).flags
+
+    def without_repair(self) -> Strategy:
+        """Windows and cases stay as they are."""
+        return Strategy()
+
     def training_inputs(self, x: Tensor) -> Tensor:
         """Training windows are cut from repaired rows: they stay as they are."""
         return x

@@ -95,6 +95,15 @@ class Combined(Strategy):
             x = part.inputs(x)
         return x
 
+    def count_repairs(self, x: Tensor) -> Tensor | None:
+        """What the first part that repairs changes."""
+        found = (part.count_repairs(x) for part in self.parts)
+        return next((flags for flags in found if flags is not None), None)
+
+    def without_repair(self) -> Strategy:
+        """Each without repair."""
+        return Combined([part.without_repair() for part in self.parts])
+
     def training_inputs(self, x: Tensor) -> Tensor:
         """Apply each in turn."""
         for part in self.parts:

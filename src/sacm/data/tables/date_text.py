@@ -70,9 +70,10 @@ def read_text(
     place = costs.index(min(costs))
     best = chosen[place]
     rivals = [way.order for way, cost in zip(chosen, costs, strict=True) if cost == costs[place]]
-    if best.dates.isna().any() or len(ways) == 1:
+    if best.dates.isna().any():
         return best.dates, ()
-    return best.dates, order_notes(column, best, [name for name in rivals if name != best.order])
+    notes = order_notes(column, best, [name for name in rivals if name != best.order])
+    return best.dates, (*(notes if len(ways) > 1 else ()), *century_notes(column, best))
 
 
 def order_notes(column: pd.Series, best: Reading, rivals: list[str]) -> tuple[str, ...]:
@@ -86,6 +87,19 @@ def order_notes(column: pd.Series, best: Reading, rivals: list[str]) -> tuple[st
     if best.order in ("", "month first"):
         return ()
     return (f"Dates were read with the {best.order} {first}.",)
+
+
+def century_notes(column: pd.Series, best: Reading) -> tuple[str, ...]:
+    """What was guessed about the century of years of two digits."""
+    first = str(column.iloc[0])
+    triple = TRIPLE.match(first)
+    if not (NAMED.match(first) or is_month_and_year(first) or (triple and len(triple[3]) == 2)):
+        return ()
+    years = best.dates.dt.year
+    return (
+        f"Years of two digits were taken as {years.min()} to {years.max()}: write them in four if "
+        "that is wrong.",
+    )
 
 
 def cost_of(way: Reading, groups: pd.Series | None) -> tuple[float, ...]:
@@ -112,12 +126,14 @@ def candidates(column: pd.Series) -> list[Reading]:
     if NAMED.match(first):
         a, month, b, rest = split_by(NAMED, column)
         return [
-            Reading(assemble(b, month, a, rest), "day first"),
-            Reading(assemble(a, month, b, rest), "year first"),
+            *in_each_century(b, month, a, rest, "day first"),
+            *in_each_century(a, month, b, rest, "year first"),
         ]
     if is_month_and_year(first):
         month, year = split_by(MONTH_YEAR, column)
-        return [Reading(months_only(assemble(year, month)))]
+        day, rest = month.map(lambda text: "1"), month.map(lambda text: "")
+        ways = in_each_century(year, month, day, rest, "")
+        return [Reading(months_only(way.dates)) for way in ways]
     dates = quiet_dates(column)
     if dates.isna().any():  # pandas keeps to the first cell, which may lack the time of day
         wider = quiet_dates(column, style="ISO8601")
@@ -136,13 +152,13 @@ def numeric_orders(column: pd.Series, first: str, *, two_digits: bool) -> list[R
     else:
         a, b, c, rest = split_by(TRIPLE, column)
         ways = [
-            Reading(assemble(c, a, b, rest), "month first"),
-            Reading(assemble(c, b, a, rest), "day first"),
+            *in_each_century(c, a, b, rest, "month first"),
+            *in_each_century(c, b, a, rest, "day first"),
         ]
         if two_digits:
-            ways.append(Reading(assemble(a, b, c, rest), "year first"))
+            ways += in_each_century(a, b, c, rest, "year first")
     if "." in first[:3]:  # nobody writes dots and the month first
-        ways[:2] = ways[1::-1]
+        ways.sort(key=lambda way: ("day first", "month first", "year first").index(way.order))
     return ways
 
 
@@ -152,22 +168,32 @@ def split_by(pattern: re.Pattern[str], column: pd.Series) -> list[pd.Series]:
     return [parts[name].fillna("") for name in parts.columns]
 
 
-def assemble(
-    year: pd.Series, month: pd.Series, day: pd.Series | None = None, rest: pd.Series | None = None
-) -> pd.Series:
-    """Dates from their parts; years of two digits get a century, months may be names."""
+def in_each_century(
+    year: pd.Series, month: pd.Series, day: pd.Series, rest: pd.Series, order: str
+) -> list[Reading]:
+    """Dates from their parts; years of two digits in each way to find their century."""
     import pandas as pd
 
     number = pd.to_numeric(year, errors="coerce").fillna(0).astype(int)
-    century = (number < CENTURY).map({True: 2000, False: 1900}).where(year.str.len() <= 2, 0)
+    if year.str.len().max() > 2:
+        return [Reading(assemble(number, month, day, rest), order)]
+    posix = number + np.where(number < CENTURY, 2000, 1900)
+    # Years that go on beyond 2068 or begin before 1969: cut the century where none of them is.
+    used = np.unique(number)
+    gaps = np.diff(np.append(used, used[0] + 100))
+    cut = used[(int(gaps.argmax()) + 1) % len(used)]
+    unbroken = number + np.where(number < cut, 100, 0)
+    unbroken += int(posix.iloc[0]) - int(unbroken.iloc[0])
+    ways = [posix] if posix.equals(unbroken) else [posix, unbroken]
+    return [Reading(assemble(years, month, day, rest), order) for years in ways]
+
+
+def assemble(year: pd.Series, month: pd.Series, day: pd.Series, rest: pd.Series) -> pd.Series:
+    """Dates from their parts; months may be names."""
     names = {name: str(place + 1) for place, name in enumerate(MONTHS)}
     months = month.where(~month.str.match("[A-Za-z]"), month.str[:3].str.lower().map(names))
-    text = (number + century).astype(str).str.zfill(4) + "-" + months.fillna("0").str.zfill(2)
-    if day is not None:
-        text = text + "-" + day.str.zfill(2)
-    if rest is not None:
-        text = (text + " " + rest).str.strip()
-    return quiet_dates(text)
+    text = year.astype(str).str.zfill(4) + "-" + months.fillna("0").str.zfill(2)
+    return quiet_dates((text + "-" + day.str.zfill(2) + " " + rest).str.strip())
 
 
 def months_only(dates: pd.Series) -> pd.Series:

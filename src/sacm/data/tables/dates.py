@@ -95,7 +95,11 @@ def read_numbers(column: pd.Series, where: str) -> Times:
     stamps = decode(values, style)
     check_dates(column, np.isnat(stamps), where)
     note = f"The numbers in the time column {name!r} were read as dates ({style})."
-    return Times(name, in_seconds(stamps), style=style, written=style, notes=(note,))
+    whole = exact or bool((values == np.floor(values)).all())
+    # Fractions of a second are given back as dates: as floats, tables print them rounded.
+    return Times(
+        name, in_seconds(stamps), style=style if whole else None, written=style, notes=(note,)
+    )
 
 
 def as_durations(column: pd.Series) -> Times | None:

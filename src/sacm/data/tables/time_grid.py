@@ -47,6 +47,8 @@ def grid_cost(stamps: pd.Series, groups: pd.Series | None = None) -> tuple[float
 
     if groups is not None:
         return max(grid_cost(own) for _, own in stamps.groupby(groups.to_numpy(), sort=False))
+    if getattr(stamps.dtype, "tz", None) is not None:
+        stamps = stamps.dt.tz_convert(None)
     steps = np.diff(stamps.to_numpy()).astype(np.int64)
     disorder = 0 if (steps > 0).all() else 1 if (steps < 0).all() else 2
     index = pd.DatetimeIndex(stamps.unique()).sort_values()

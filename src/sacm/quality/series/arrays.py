@@ -39,8 +39,10 @@ def fill_linear(values: Floats, good: Bools) -> Floats:
         return values
     if not good.any():
         return np.zeros_like(values)
-    rows = np.arange(len(values))
-    return np.interp(rows, rows[good], values[good])
+    filled = values.copy()
+    gaps, known = np.flatnonzero(~good), np.flatnonzero(good)
+    filled[gaps] = np.interp(gaps, known, values[known])
+    return filled
 
 
 def fill_forward(values: Floats, good: Bools) -> Floats:

@@ -144,6 +144,7 @@ def fit_channel(
     gross: GrossModel,
     period: int,
     sensitivity: float,
+    turns: int,
 ) -> tuple[ChannelModel, list[Bools]] | str:
     """Learn the rest of one channel, or say why it is impossible.
 
@@ -154,6 +155,7 @@ def fit_channel(
         gross: What one look at the values tells.
         period: Rows of one cycle; 0 without a season.
         sensitivity: Above 1 flags more.
+        turns: How often noise and cuts are learnt, each time without what was flagged.
 
     Returns:
         The model and the healthy values of each piece, or the reason.
@@ -165,7 +167,9 @@ def fit_channel(
     if not gross.runs.rests and not gross.runs.stepwise:
         lulls = fit_lulls(parts, good, sensitivity)
         good = [ok & ~find_lulls(part, ok, lulls) for part, ok in zip(parts, good, strict=True)]
-    local = fit_local(parts, good, starts, period, gross.scale, sensitivity, flat=gross.runs.flat)
+    local = fit_local(
+        parts, good, starts, period, gross.scale, sensitivity, flat=gross.runs.flat, turns=turns
+    )
     if local is None:
         return "too few values that vary; only gaps, codes, runs and limits are judged"
     healthy = [

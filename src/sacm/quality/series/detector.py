@@ -17,8 +17,8 @@ from sacm.quality.series.relative import RelativeModel, find_relative, fit_relat
 from sacm.quality.series.season import find_season
 from sacm.quality.series.state import from_plain, to_plain
 
-_FIT_ROWS = 24_576
-_BLOCKS = 8
+_FIT_ROWS = 16_384
+_BLOCKS = 4
 _PARTNER_ROWS = 20_000
 _LOST = 0.6
 
@@ -92,6 +92,8 @@ class SeriesDetector:
                 gross,
                 season.period_of(channel),
                 self.sensitivity,
+                # The many rows of a long series tell as much in two turns.
+                turns=3 if blocks is parts else 2,
             )
             if isinstance(fitted, str):
                 self.unjudged[channel] = fitted
@@ -263,7 +265,7 @@ class SeriesDetector:
 
 
 def _choose_blocks(parts: list[tuple[slice, int]]) -> list[tuple[slice, int]]:
-    """Pieces to fit on: long series are represented by eight blocks spread over them."""
+    """Pieces to fit on: long series are represented by four blocks spread over them."""
     total = sum(rows.stop - rows.start for rows, _ in parts)
     if total <= _FIT_ROWS:
         return parts

@@ -19,7 +19,6 @@ SHORTEST_PIECE = 24
 
 _LEVEL = 1e-4
 _MATTERS = 0.3
-_FITS = 3
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,9 @@ def fit_local(
     sensitivity: float = 1.0,
     *,
     flat: bool = False,
+    turns: int = 3,
 ) -> LocalModel | None:
-    """Learn noise and cuts of one channel, three times, each time without what was flagged.
+    """Learn noise and cuts of one channel, several times, each time without what was flagged.
 
     Args:
         parts: Values `[T]` of each piece.
@@ -61,6 +61,7 @@ def fit_local(
         scale: Deviation of the channel.
         sensitivity: Above 1 lowers every cut.
         flat: Whether levels come and go by nature, so that shifts are not judged.
+        turns: How often to learn; once is enough for values that were found healthy.
 
     Returns:
         The model; None if there are too few residuals to judge.
@@ -71,14 +72,14 @@ def fit_local(
     if not parts:
         return None
     used, model = good, None
-    for turn in range(_FITS):
+    for turn in range(turns):
         noise = fit_noise(parts, used, starts, period)
         if noise is None:
             return None
         model = _draw_cuts(parts, used, starts, noise, scale, sensitivity)
         if flat:
             model = replace(model, shifts=replace(model.shifts, edge=float("inf")))
-        if turn < _FITS - 1:
+        if turn < turns - 1:
             flagged = [find_local(*one, model) for one in zip(parts, good, starts, strict=True)]
             used = [ok & (flags == 0) for ok, flags in zip(good, flagged, strict=True)]
     return model

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sacm.quality.kinds import BURST, SHIFT, SPIKE
-from sacm.quality.series.arrays import Bools, Flags, Floats, find_stretches
+from sacm.quality.series.arrays import Bools, Flags, Floats, fill_linear, find_stretches
 from sacm.quality.series.local import LocalModel, find_local, fit_local
 from sacm.quality.series.neighbours import Neighbours, fit_neighbours
 from sacm.quality.series.residuals import neighbour_residual
+from sacm.quality.series.shifts import find_shifts
 
 _CLIP = 4.0
 _GAIN = 0.7
@@ -69,7 +70,7 @@ def fit_relatives(
         if not _spread(left) < _GAIN * _spread(pooled[known[:, channel], channel]):
             continue
         own = [ok[:, channel] for ok in good]
-        fitted = fit_local(rest, own, starts, local.noise.period, 1.0, sensitivity)
+        fitted = fit_local(rest, own, starts, local.noise.period, 1.0, sensitivity, turns=1)
         if fitted is not None:
             sharper = fitted.noise.typical < _GAIN * local.noise.typical / scales[channel]
             models[-1] = RelativeModel(neighbours, fitted, bool(sharper))
@@ -98,11 +99,17 @@ def find_relative(
         model: What was learnt of it.
     """
     rest = relate(plain, model.neighbours, channel)
-    found = find_local(rest, good, start, model.local)
+    if model.sharper:
+        found = find_local(rest, good, start, model.local)
+    else:
+        shifts = find_shifts(
+            fill_linear(model.local.noise.remove_season(rest, start), good),
+            model.local.shifts,
+            start,
+        )
+        found = np.where(shifts & good, SHIFT, 0).astype(np.uint8)
     if not found.any():
         return found
-    if not model.sharper:
-        found[found != SHIFT] = 0
     own = plain[:, channel]
     _keep_spikes(found, own, rest)
     for kind in (BURST, SHIFT):

@@ -17,7 +17,7 @@ from sacm.quality.series.pieces import check_flags, check_pieces, check_table
 from sacm.quality.series.season import find_season
 from sacm.quality.series.state import from_plain, to_plain
 
-_FIT_ROWS = 12_000
+_FIT_ROWS = 8_000
 _FIT_CYCLES = 12
 _SHORTEST_PIECE = 24
 

@@ -12,7 +12,7 @@ from sacm.quality.series.running import five_medians
 from sacm.quality.series.weibull_cut import weibull_cut
 
 _LENGTHS = (6, 16, 40, 100)
-_STRETCHES = 600
+_STRETCHES = 400
 _SIDE = 12
 _FEWEST_ROWS = 2000
 _SHORTEST = 4

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 FOLDS = 3
+MOST_CHECKED = 3_100_000
+"""Entries of the windows that a limit is checked on; more would cost time and change little."""
 WIDER = 20.0
 SMALLEST_LIMIT = 1e-8
 
@@ -58,3 +60,9 @@ def steady_quantile(values: np.ndarray, share: float, folds: list[Fold]) -> np.n
         held, inside = flat[fold.held.numpy()], flat[fold.inside.numpy()]
         growth = np.maximum(growth, limit(held, wide) / limit(inside, wide))
     return (growth * limit(flat, share)).astype(np.float32)
+
+
+def draw_windows(windows: Tensor, count: int, generator: torch.Generator) -> Tensor:
+    """At most `count` of the windows [N, L, C], fewer if they are large, without replacement."""
+    count = max(1, min(count, MOST_CHECKED // windows[0].numel()))
+    return windows[torch.randperm(len(windows), generator=generator)[:count]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from sacm.quality.windows.folds import Fold
+from sacm.quality.windows.folds import Fold, draw_windows
 from sacm.quality.windows.neighbours import bridge, find_neighbours, interpolate
 from sacm.quality.windows.noise import Noise
 from sacm.quality.windows.parts import Part, any_in_window, on_windows
@@ -80,8 +80,7 @@ def learn_gaps(windows: Tensor, folds: list[tuple[WindowModel, Fold]], *, seed: 
     generator = torch.Generator().manual_seed(seed)
     errors = torch.zeros(2, channels)
     for model, fold in folds:
-        chosen = torch.randperm(len(fold.held), generator=generator)[:CHECK_WINDOWS]
-        x = windows[fold.held[chosen]]
+        x = draw_windows(windows[fold.held], CHECK_WINDOWS, generator)
         for steps in CHECK_LENGTHS:
             if steps > length // 2:
                 continue

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.quality.windows.folds import Fold
+from sacm.quality.windows.folds import Fold, draw_windows
 from sacm.quality.windows.parts import Part, any_in_window, on_windows
 from sacm.quality.windows.window_model import WindowModel
 
@@ -83,19 +83,20 @@ def learn_segments(
     """Learn limits from training windows [N, L, C]; those of held-out windows count if larger."""
     generator = torch.Generator().manual_seed(seed)
     average = block_average(windows.shape[1])
-    own = _limits(model, _some(windows, 1500, generator), average, sensitivity, generator)
+    own = _limits(model, draw_windows(windows, 1500, generator), average, sensitivity, generator)
     crossed = [
-        _limits(learnt, _some(windows[fold.held], 600, generator), average, sensitivity, generator)
+        _limits(
+            learnt,
+            draw_windows(windows[fold.held], 600, generator),
+            average,
+            sensitivity,
+            generator,
+        )
         for learnt, fold in folds
     ]
     mean_crossed = np.mean(crossed, axis=0) if crossed else np.asarray(own)
     seen, unseen = torch.from_numpy(np.maximum(own, mean_crossed).astype(np.float32))
     return Segments(seen=seen, unseen=unseen, average=average)
-
-
-def _some(windows: Tensor, count: int, generator: torch.Generator) -> Tensor:
-    """At most `count` windows, drawn without replacement."""
-    return windows[torch.randperm(len(windows), generator=generator)[:count]]
 
 
 def _limits(
