@@ -69,9 +69,9 @@ def draw(edges: Edges) -> str:
         for a, b in direct_edges(edges)
     ]
     boxes = [
-        f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="5" fill="#00968833" '
-        f'stroke="#009688"/><text x="{x + WIDTH / 2}" y="{y + 22}" text-anchor="middle" '
-        f'font-size="14" fill="currentColor">{part}</text>'
+        f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" rx="5" stroke="#009688" '
+        f'fill="var(--md-default-bg-color, white)"/><text x="{x + WIDTH / 2}" y="{y + 22}" '
+        f'text-anchor="middle" font-size="14" fill="currentColor">{part}</text>'
         for part, (x, y) in corner.items()
     ]
     return (

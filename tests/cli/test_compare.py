@@ -12,6 +12,8 @@ from sacm.errors import ArgumentError
 from sacm.experiments.compare import Comparison
 from tests.cli.conftest import Command, Example
 
+pytestmark = pytest.mark.slow
+
 SMALL = ("--backbone", "iTransformer", "--size", "small", "--epochs", 1)
 
 

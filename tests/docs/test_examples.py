@@ -32,6 +32,7 @@ def test_every_example_is_expected_here() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(EXPECTED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPECTED)
 def test_example_runs_in_small(
     name: str,

@@ -25,6 +25,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+TRAINS = ("start.md", "experiments.md", "serving.md", "extending.md")  # pages that train networks
+
+
 def name_of(page: Path) -> str:
     """The page's path in the repository."""
     return str(page.relative_to(ROOT))
@@ -70,7 +73,11 @@ def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert not left.value.code, f"sacm {' '.join(words)}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=pytest.mark.slow if page.name in TRAINS else ()) for page in PAGES],
+    ids=name_of,
+)
 def test_page_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SACM_CACHE", str(tmp_path / "cache"))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+import sacm
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,3 +66,16 @@ def test_every_tutorial_shows_its_script() -> None:
     for name in pages:
         text = (ROOT / "docs" / "tutorials" / f"{name}.md").read_text(encoding="utf-8")
         assert f'--8<-- "examples/{name}.py"' in text
+
+
+def test_every_public_name_is_on_the_api_page() -> None:
+    shown = re.findall(
+        r"^::: ([\w.]+)$",
+        (ROOT / "docs/reference/api.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    last_words = {name.rpartition(".")[2] for name in shown}
+    on_other_pages = {"data"}
+    errors = {name for name in sacm.__all__ if name.endswith(("Error", "Warning"))}
+    assert "errors" in last_words
+    assert set(sacm.__all__) - errors - on_other_pages <= last_words

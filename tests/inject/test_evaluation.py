@@ -126,7 +126,8 @@ def test_exported_graphs_are_the_same(name: str) -> None:
     assert torch.equal(exported(windows()), raw(windows()))
 
 
-@pytest.mark.parametrize("name", ["mlp", pytest.param("encoder", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mlp", "encoder"])
 def test_onnx_graphs_are_the_same(name: str, tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx", reason="needs the `integrations` extra")
     pytest.importorskip("onnxscript", reason="needs the `integrations` extra")

@@ -12,6 +12,7 @@ from sacm.metrics.vus import vus_pr
 from .cases import labelled, random_series, runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seed", "length", "buffer"), [(0, 90, 20), (1, 400, 31), (2, 700, 8)])
 def test_agrees_with_aeon(seed, length, buffer):
     scores, labels = random_series(seed, length=length)
@@ -19,6 +20,7 @@ def test_agrees_with_aeon(seed, length, buffer):
     assert vus_pr(scores, labels, max_buffer=buffer).value == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(labelled(max_length=30), st.integers(0, 2**32 - 1), st.integers(0, 12))
 def test_agrees_with_aeon_on_crowded_labels(case, seed, buffer):

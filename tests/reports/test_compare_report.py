@@ -9,6 +9,8 @@ from sacm.reports.compare_report import compare_report, write_compare_report
 from tests.reports.cases import DATA, trained
 from tests.reports.reading import Page
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = {
     "forecasting": "Forecasts",
     "classification": "Confusion matrices",

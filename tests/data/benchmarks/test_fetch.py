@@ -196,6 +196,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_a_download(server, own_cache):
     server.behaviour = "slow"
     process = child(server)
@@ -211,6 +212,7 @@ def test_killed_in_the_middle_of_a_download(server, own_cache):
     assert leftovers(own_cache) == []
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_a_conversion(own_cache):
     server = Server(table(60_000))
     process = child(server)

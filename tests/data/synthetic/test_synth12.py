@@ -43,6 +43,7 @@ def test_clean_flatness_and_hits(clean):
     assert len(clean) == 33_600
 
 
+@pytest.mark.slow
 def test_same_in_a_second_run_and_in_another_process():
     def digest() -> str:
         run = subprocess.run(

@@ -31,7 +31,7 @@ WILD = ili(5, strategies=("raw",), learning_rate=1e30, stride=5)
 VAST = ili(6, strategies=("raw",), overrides={"width": 2**22})
 ALL = (LONG, WILD, VAST, *GOOD)
 
-pytestmark = pytest.mark.usefixtures("stand_in")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("stand_in")]
 
 
 @dataclass(frozen=True)

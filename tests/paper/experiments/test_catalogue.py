@@ -31,6 +31,8 @@ from sacm.strategies.registry import canonical
 from sacm.training.run import Run
 from tests.experiments.tiny import PARTS, Carried, carry_out, tiny
 
+pytestmark = pytest.mark.slow
+
 # What the files of published numbers say for a row of each tiny experiment:
 # keys beyond data and backbone, metric, strategy, the baseline's number, the strategy's.
 PRINTED: dict[str, list[tuple[dict[str, object], str, str, float | None, float]]] = {
