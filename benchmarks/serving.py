@@ -31,7 +31,7 @@ def _predictor(folder: str) -> Predictor:
         epochs=1,
         stride=8,
     )
-    data = forecasting_data(rows, ratios=(0.6, 0.39, 0.01))
+    data = forecasting_data(rows, ratios=(0.6, 0.4, 0.0))
     run = train(settings, folder=folder, data=data, hardware=Hardware(show_progress=False))
     return Predictor.open(run)
 

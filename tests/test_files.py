@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
 
 from sacm.errors import SACMError
-from sacm.files import read_json, write_atomically, write_json
+from sacm.files import read_json, write_atomically, write_json, write_weights
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
@@ -28,8 +29,9 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> 
 def test_files_are_as_readable_as_any_other(tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
     write_json(tmp_path / "record.json", {})
-    modes = [os.stat(tmp_path / name).st_mode for name in ("plain", "record.json")]
-    assert modes[0] == modes[1]
+    write_weights(tmp_path / "a.safetensors", {"a": torch.ones(2)})
+    names = ("plain", "record.json", "a.safetensors")
+    assert len({os.stat(tmp_path / name).st_mode for name in names}) == 1
 
 
 def test_numbers_that_json_does_not_have_are_refused(tmp_path: Path) -> None:

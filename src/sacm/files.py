@@ -28,7 +28,9 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     except OSError as error:
         raise SACMError(f"{path.parent} cannot be written to ({error.strerror}).") from error
     try:
+        mode = temporary.stat().st_mode
         write(temporary)
+        temporary.chmod(mode)  # some writers make a file of their own, for its owner alone
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         temporary.replace(path)

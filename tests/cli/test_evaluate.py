@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -55,3 +56,16 @@ def test_columns_in_another_order_are_refused(
     outcome = sacm("evaluate", run)
     assert outcome.code == 2
     assert "other.csv has the columns heat, load but load, heat were trained on" in outcome.err
+
+
+def test_results_that_differ_from_the_recorded_ones_are_noted(
+    sacm: Command, example: Example, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(example.forecasting, run)
+    assert "but the run recorded" not in sacm("evaluate", run).err
+    record = json.loads((run / "metrics.json").read_text())
+    record["test"]["mse"] += 0.5
+    (run / "metrics.json").write_text(json.dumps(record))
+    assert f"but the run recorded {record['test']['mse']}" in sacm("evaluate", run).err
+    assert not json.loads(sacm("evaluate", run, "--json").out)["same_results"]

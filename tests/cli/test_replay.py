@@ -55,3 +55,25 @@ def test_what_cannot_be_replayed_is_one_sentence(
     changed = sacm("replay", run)
     assert changed.code == 2
     assert "other.csv has changed since the run was trained" in changed.err
+
+
+def test_a_second_replay_trains_too(sacm: Command, example: Example) -> None:
+    """What the first one left is not what the run is compared with."""
+    first = sacm("replay", example.forecasting, "--json")
+    left = Path(json.loads(first.out)["run"]) / "metrics.json"
+    record = json.loads(left.read_text())
+    record["test"]["mse"] = 0.0
+    left.write_text(json.dumps(record))
+    second = sacm("replay", example.forecasting, "--json")
+    assert second.code == 0, second.err
+    assert json.loads(second.out)["same"]
+    assert json.loads(left.read_text())["test"]["mse"] != 0.0
+
+
+def test_a_run_in_the_way_is_not_removed(sacm: Command, example: Example, tmp_path: Path) -> None:
+    kept = tmp_path / "kept" / example.forecasting.name
+    shutil.copytree(example.forecasting, kept)
+    outcome = sacm("replay", example.forecasting, "--into", kept.parent)
+    assert outcome.code == 2
+    assert "is a finished run but not a replay" in outcome.err
+    assert (kept / "metrics.json").exists()

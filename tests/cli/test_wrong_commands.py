@@ -66,6 +66,9 @@ WRONG = [
     ("evaluate unreadable", "is damaged"),
     ("predict damaged", "is damaged"),
     ("predict forgetful", "is damaged"),
+    ("predict weightless", "is not finished"),
+    ("evaluate weightless", "is not finished"),
+    ("predict unscaled", "scaler.json is damaged"),
     ("predict {forecasting} --data missing.csv", "There is no file missing.csv"),
     ("predict {forecasting} --data {cases}", "name one 'values'"),
     ("predict {forecasting} --data few.csv", "has 5 rows but a forecast starts from the last 12"),
@@ -104,13 +107,15 @@ def bad_files(sacm: Command, example: Example, tmp_path: Path) -> None:
     table.rename(columns={"load": "laod"}).to_csv(tmp_path / "renamed.csv", index=False)
     (tmp_path / "empty.csv").touch()
     (tmp_path / "binary.csv").write_bytes(bytes(range(256)))
-    for name in ("damaged", "unfinished", "unreadable", "forgetful"):
+    for name in ("damaged", "unfinished", "unreadable", "forgetful", "weightless", "unscaled"):
         shutil.copytree(example.forecasting, tmp_path / name)
     weights = tmp_path / "damaged" / "best.safetensors"
     weights.write_bytes(weights.read_bytes()[:100])
     (tmp_path / "unfinished" / "metrics.json").unlink()
     (tmp_path / "unreadable" / "config.json").write_text('{"task": "forecasting"}')
     (tmp_path / "forgetful" / "model.json").write_text("{}")
+    (tmp_path / "weightless" / "best.safetensors").unlink()
+    (tmp_path / "unscaled" / "scaler.json").write_text('{"mean": ["a", "b"], "std": [1, 1]}')
 
 
 @pytest.mark.usefixtures("bad_files")

@@ -225,3 +225,11 @@ def test_denoising_strategy_acts_in_prediction() -> None:
     with torch.no_grad():
         scaled = forecaster.model_(torch.fft.irfft(kept, n=LENGTH, dim=1))[0].numpy()
     np.testing.assert_allclose(forecaster.predict(), forecaster.scaler_.inverse(scaled), atol=1e-5)
+
+
+def test_a_saved_forecaster_without_its_rows_is_one_sentence(tmp_path: Path) -> None:
+    forecaster = small().fit(frame())
+    forecaster.save(tmp_path / "saved")
+    (tmp_path / "saved" / "kept.safetensors").unlink()
+    with pytest.raises(ArgumentError, match="is damaged or lacks a file"):
+        Forecaster.load(tmp_path / "saved")

@@ -328,3 +328,23 @@ def test_gradients_are_clipped_on_request(tmp_path: Path) -> None:
         norms.append(float(torch.linalg.vector_norm(torch.stack([g.norm() for g in gradients]))))
     assert norms[0] > 1e-2
     assert norms[1] == pytest.approx(1e-3, rel=1e-3)
+
+
+@pytest.mark.parametrize("state", [{}, {"progress": {"epok": 1}}], ids=["empty", "other"])
+def test_a_checkpoint_of_another_version_is_one_sentence(
+    state: dict[str, object], tmp_path: Path
+) -> None:
+    training = _training("forecasting", tmp_path)
+    torch.save(state, tmp_path / "last.pt")
+    with pytest.raises(SACMError, match=r"last\.pt was written by another version or is damaged"):
+        training.run()
+
+
+def test_a_run_without_its_weights_is_trained_again(tmp_path: Path) -> None:
+    run = small_run("forecasting", tmp_path, epochs=1)
+    expected = run.row
+    (run.folder / "best.safetensors").unlink()
+    assert not run.finished
+    again = small_run("forecasting", tmp_path, epochs=1)
+    assert again.finished
+    assert again.row == expected

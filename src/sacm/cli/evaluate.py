@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,12 +28,30 @@ def evaluate(
 
     opened = open_run(run)
     metrics, same_data = evaluate_again(opened)
+    changes = changed_results(opened.metrics.get("test", {}), metrics["test"])
     if as_json:
-        show_json({"run": str(run), "same_data": same_data, **metrics})
+        facts = {"run": str(run), "same_data": same_data, "same_results": not changes}
+        show_json({**facts, **metrics})
         return
     if not same_data:
         note(f"Note: {opened.settings.data} has changed since the run was trained.")
+    for name, (then, now) in changes.items():
+        note(f"Note: {name} is {now}, but the run recorded {then}.")
     show_results(opened.settings.task, metrics)
+
+
+def changed_results(
+    then: Mapping[str, float | None], now: Mapping[str, float | None]
+) -> dict[str, tuple[float | None, float | None]]:
+    """Results that differ from the recorded ones by more than rounding: `{name: (then, now)}`."""
+
+    def same(a: float | None, b: float | None) -> bool:
+        if a is None or b is None:
+            return a is b
+        return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-12)
+
+    both = {name: (then.get(name), now.get(name)) for name in {**then, **now}}
+    return {name: pair for name, pair in both.items() if not same(*pair)}
 
 
 def evaluate_again(run: Run) -> tuple[dict[str, Any], bool]:

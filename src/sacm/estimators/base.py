@@ -132,12 +132,17 @@ class Estimator(BaseEstimator):
             raise ArgumentError(
                 f"{path} holds a {saved.kind}: load it with sacm.{saved.kind}.load."
             )
-        estimator = cls(**saved.parameters)
-        with _own_randomness():
-            estimator._adopt(Predictor.open(path))
-            estimator._restore(saved.values, saved.tensors)
-        estimator.history_ = saved.values["history"]
-        estimator.notes_ = tuple(saved.values["notes"])
+        try:
+            estimator = cls(**saved.parameters)
+            with _own_randomness():
+                estimator._adopt(Predictor.open(path))
+                estimator._restore(saved.values, saved.tensors)
+            estimator.history_ = saved.values["history"]
+            estimator.notes_ = tuple(saved.values["notes"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise ArgumentError(
+                f"{path} is damaged or lacks a file: save the estimator again."
+            ) from None
         return estimator
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,13 @@ from typing import Any
 from sacm.data.datasets import AnyData
 from sacm.data.fingerprint import fingerprint
 from sacm.errors import ArgumentError
-from sacm.files import read_json
+from sacm.files import read_json, write_json
 from sacm.training.hardware import Hardware, thread_count
 from sacm.training.run import Run
 from sacm.training.trainer import train
 
 REPLAYS = Path("replays")
+_MARK = "replay.json"  # tells a replay from a run that somebody needs
 _NEEDED = {"fingerprint", "threads", "packages"}  # of a run's environment
 
 
@@ -36,7 +38,23 @@ class Replay:
 def replay(
     run: Run, data: AnyData, *, folder: str | Path = REPLAYS, hardware: Hardware | None = None
 ) -> Replay:
-    """Train a run's settings again on its data, into another folder, with the threads it had."""
+    """Train a run's settings again on its data, into another folder, with the threads it had.
+
+    A replay always trains: what an earlier one left is not compared with, only a killed one is
+    continued.
+
+    Args:
+        run: A finished run.
+        data: The data it was trained on.
+        folder: Where the new run goes.
+        hardware: Where to train.
+
+    Returns:
+        Both results, and what is different about the two environments.
+
+    Raises:
+        ArgumentError: The data have changed, or the folder holds the run itself.
+    """
     if Path(folder).resolve() == run.folder.resolve().parent:
         raise ArgumentError(f"{folder} holds the run itself: replay it into another folder.")
     path = run.folder / "environment.json"
@@ -47,13 +65,31 @@ def replay(
         raise ArgumentError(
             f"{run.settings.data} has changed since the run was trained: it cannot be replayed."
         )
+    settings = run.task.resolve(run.settings, data)
+    make_room(Run(Path(folder) / settings.run_id(record["fingerprint"])), run)
     with thread_count(record["threads"]):
-        again = train(run.settings, folder=folder, hardware=hardware, data=data)
+        again = train(settings, folder=folder, hardware=hardware, data=data)
     return Replay(
         run=again,
         results=_beside(_results(run), _results(again)),
         changes=_changes(record, read_json(again.folder / "environment.json")),
     )
+
+
+def make_room(again: Run, run: Run) -> None:
+    """Remove the finished replay of another time, so that this one trains; keep a killed one.
+
+    Raises:
+        ArgumentError: The place is taken by a run that is not a replay.
+    """
+    mark = again.folder / _MARK
+    if again.finished and not mark.exists():
+        raise ArgumentError(
+            f"{again.folder} is a finished run but not a replay: replay into another folder."
+        )
+    if again.finished:
+        shutil.rmtree(again.folder)
+    write_json(mark, {"of": str(run.folder)})
 
 
 def _results(run: Run) -> dict[str, Any]:

@@ -59,8 +59,9 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether its test results are there."""
-        return (self.folder / "metrics.json").exists()
+        """Whether its test results and its weights are there."""
+        names = ("metrics.json", "best.safetensors")
+        return all((self.folder / name).exists() for name in names)
 
     @cached_property
     def settings(self) -> ResolvedSettings:

@@ -282,15 +282,22 @@ class Training:
         )
 
     def _resume(self) -> None:
-        state = read_state(self.folder / "last.pt")
+        path = self.folder / "last.pt"
+        state = read_state(path)
         if state is None:
             return
-        self.progress = _Progress(**state["progress"])
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.strategy_run.load_state_dict(state["strategy"])
-        if state.get("precision"):  # the scale of the losses, in half precision
-            self.fabric.strategy.precision.load_state_dict(state["precision"])
+        try:
+            self.progress = _Progress(**state["progress"])
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.strategy_run.load_state_dict(state["strategy"])
+            if state.get("precision"):  # the scale of the losses, in half precision
+                self.fabric.strategy.precision.load_state_dict(state["precision"])
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError):
+            raise SACMError(
+                f"{path} was written by another version or is damaged, so the run cannot be "
+                "resumed: delete it to start afresh."
+            ) from None
 
     def _finish(self) -> None:
         """Test the chosen weights once."""
