@@ -10,6 +10,7 @@ import numpy as np
 from sacm.data.datasets import ForecastingData
 from sacm.data.own.panel import panel_data
 from sacm.data.splits import DEFAULT_RATIOS, split_by_ratio
+from sacm.data.tables.csv_file import Decimal
 from sacm.data.tables.date_text import DateOrder
 from sacm.data.tables.gaps import Policy
 from sacm.data.tables.panel import Panel, is_long
@@ -36,6 +37,7 @@ def forecasting_data(
     frequency: str | None = None,
     layout: Layout = "auto",
     date_order: DateOrder | None = None,
+    decimal: Decimal | None = None,
 ) -> ForecastingData:
     """Read a series to forecast, and split it.
 
@@ -59,6 +61,8 @@ def forecasting_data(
             each, or "auto": channels if they share all timestamps.
         date_order: How to read dates such as 01/02/03: "day first", "month first" or "year first".
             Default: as needs the least sorting and filling.
+        decimal: "," or ".", the sign before the fraction of numbers in text; the other sign then
+            separates thousands. Default: a point, and no thousands.
 
     Returns:
         The data; `notes` says what was guessed and repaired.
@@ -76,6 +80,7 @@ def forecasting_data(
         irregular=irregular,
         frequency=frequency,
         date_order=date_order,
+        decimal=decimal,
     )
     return series_data(found, ratios=ratios, missing=missing, layout=layout)
 
@@ -90,6 +95,7 @@ def read_series(
     irregular: Irregular = "error",
     frequency: str | None = None,
     date_order: DateOrder | None = None,
+    decimal: Decimal | None = None,
 ) -> Table | Panel:
     """Read what `forecasting_data` reads, but do not split it or fill gaps; see there.
 
@@ -97,7 +103,7 @@ def read_series(
         A table, or a panel if the source is a long table of several series. `understood()` of both
         says how the source was read, `form` how to give results back.
     """
-    loaded = load_source(source, name)
+    loaded = load_source(source, name, decimal)
     if is_long(loaded):
         return Panel.read(loaded, irregular=irregular, frequency=frequency, date_order=date_order)
     return Table.read(

@@ -10,6 +10,7 @@ import numpy as np
 
 from sacm.data.datasets import AnomalyData
 from sacm.data.splits import hold_out_tail
+from sacm.data.tables.csv_file import Decimal
 from sacm.data.tables.date_text import DateOrder
 from sacm.data.tables.gaps import Policy as Missing
 from sacm.data.tables.table import Table
@@ -29,6 +30,7 @@ def anomaly_data(
     columns: str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
     date_order: DateOrder | None = None,
+    decimal: Decimal | None = None,
 ) -> AnomalyData:
     """Read telemetry: files, frames or arrays as for forecasting.
 
@@ -45,6 +47,7 @@ def anomaly_data(
         columns: The channels. Default: all columns that are nothing else.
         ignore: Columns to leave out.
         date_order: How to read dates such as 01/02/03. Default: as needs the least sorting.
+        decimal: "," or ".", the sign before the fraction of numbers in text.
 
     Returns:
         The data; `notes` says what was guessed and repaired.
@@ -64,6 +67,7 @@ def anomaly_data(
         "labelled": True,
         "grid": False,  # rows that a grid lacks would have no label
         "date_order": date_order,
+        "decimal": decimal,
     }
     first = Table.read(train, columns=columns, **options)
     if test is None:

@@ -2,33 +2,62 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
+import importlib.util
 import io
 import re
 import warnings
+import zipfile
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sacm.data.tables.date_text import looks_dated
 from sacm.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Decimal = Literal[",", "."]
 DELIMITERS = ",;\t|"
 DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}")
 MISSING_WORDS = ["?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "none", ""]
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """A CSV (also `.txt`, `.tsv`, gzipped) or Parquet file."""
+def read_table(path: Path, decimal: Decimal | None = None) -> pd.DataFrame:
+    """A CSV (also `.txt`, `.tsv`, gzipped or zipped), Excel or Parquet file.
+
+    `decimal` is what numbers in text have before their fraction; the other sign then separates
+    thousands. Default: a point, and no thousands.
+    """
     check_file(path)
-    if path.suffix.lower() in (".parquet", ".pq"):
+    kind = path.suffix.lower()
+    if kind in (".parquet", ".pq"):
         return read_parquet(path)
-    return read_csv(path)
+    if kind in (".xlsx", ".xlsm"):
+        return read_excel(path)
+    frame = read_csv(path, as_text=decimal is not None)
+    return frame if decimal is None else convert_numbers(frame, decimal)
+
+
+def read_excel(path: Path) -> pd.DataFrame:
+    """The first sheet of an Excel file, if the library for it is installed."""
+    import pandas as pd
+
+    if importlib.util.find_spec("openpyxl") is None:
+        raise DataError(
+            f"{path} is an Excel file, which needs openpyxl: install it, or save the sheet as CSV."
+        )
+    try:
+        frame = pd.read_excel(path, engine="openpyxl")
+    except Exception as error:  # whatever a damaged file makes the library stumble on
+        raise DataError(f"{path} is not a readable Excel file.") from error
+    frame.columns = [str(name).strip() for name in frame.columns]
+    return frame
 
 
 def check_file(path: Path) -> None:
@@ -52,17 +81,56 @@ def read_parquet(path: Path) -> pd.DataFrame:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file, unpacked if it is gzipped."""
+    """The content of a file, unpacked if it is gzipped or zipped, as UTF-8 if it is UTF-16."""
     try:
         content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
+        content = gzip.decompress(content) if path.suffix == ".gz" else content
+        content = unzip(path) if path.suffix == ".zip" else content
     except PermissionError as error:
         raise DataError(f"{path} cannot be read: permission denied.") from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} is a damaged gzip file: fetch it again.") from error
+    if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return content.decode("utf-16", errors="replace").encode()
+    return content
 
 
-def read_csv(path: Path) -> pd.DataFrame:
+def unzip(path: Path) -> bytes:
+    """The only file in a zip archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            files = [item for item in archive.infolist() if not item.is_dir()]
+            files = [item for item in files if not item.filename.startswith("__MACOSX")]
+            if len(files) != 1:
+                raise DataError(f"{path} holds {len(files)} files: unpack it and name one of them.")
+            return archive.read(files[0])
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, zlib.error) as error:
+        raise DataError(f"{path} is a damaged or locked zip file.") from error
+
+
+def convert_numbers(frame: pd.DataFrame, decimal: Decimal) -> pd.DataFrame:
+    """Columns of text as numbers, if every cell is one with this decimal sign."""
+    import pandas as pd
+
+    thousands = "." if decimal == "," else ","
+    whole = rf"(?:\d{{1,3}}(?:\{thousands}\d{{3}})+|\d+)"
+    number = rf"\s*[-+]?(?:{whole}(?:\{decimal}\d*)?|\{decimal}\d+)(?:[eE][-+]?\d+)?\s*"
+    result = frame.copy(deep=False)
+    for name in frame.columns:
+        column = frame[name]
+        known = column.dropna()
+        if (
+            pd.api.types.is_numeric_dtype(column)
+            or not known.map(lambda cell: isinstance(cell, str)).all()
+        ):
+            continue
+        if len(known) and known.str.fullmatch(number).all():
+            plain = column.str.replace(thousands, "", regex=False)
+            result[name] = pd.to_numeric(plain.str.replace(decimal, ".", regex=False))
+    return result
+
+
+def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
     """Delimited text with or without a header line.
 
     Columns of a file without one are called "0", "1", … Lines with more or fewer fields than the
@@ -91,6 +159,7 @@ def read_csv(path: Path) -> pd.DataFrame:
         "keep_default_na": False,
         "low_memory": False,
         "encoding": encoding_of(content),
+        "dtype": str if as_text else None,
     }
     try:
         with warnings.catch_warnings():
@@ -123,7 +192,11 @@ def is_header(names: list[str]) -> bool:
     # Frames made from arrays number their columns.
     if len(names) > 1 and [name.strip() for name in names] == [str(i) for i in range(len(names))]:
         return True
-    return not all(is_number(name) or DATE.match(name) for name in names)
+    if all(is_number(name) or DATE.match(name) for name in names):
+        return False
+    # A first row such as 31/01/2024,5.2
+    row = any(map(is_number, names)) and all(is_number(name) or looks_dated(name) for name in names)
+    return not row
 
 
 def is_number(text: str) -> bool:

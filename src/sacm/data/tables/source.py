@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from sacm.data.tables.csv_file import check_file, read_table
+from sacm.data.tables.csv_file import Decimal, check_file, convert_numbers, read_table
 from sacm.data.tables.form import Kind
 from sacm.data.tables.tensors import as_numpy
-from sacm.errors import DataError
+from sacm.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,28 +26,37 @@ class Source(NamedTuple):
     kind: Kind
 
 
-def load_source(source: Any, name: str | None = None) -> Source:
+def load_source(source: Any, name: str | None = None, decimal: Decimal | None = None) -> Source:
     """Load a file, array, tensor or data frame, each of them once.
 
     Args:
         source: A CSV, Parquet, `.npy` or `.npz` file; a pandas or polars frame or series; an array
             or tensor `[T]` or `[T, C]`; nested lists. A `Source` is returned as it is.
         name: A short name. Default: that of the file without its ending, or "data".
+        decimal: "," or ".", the sign before the fraction of numbers in text; the other sign then
+            separates thousands. Default: a point, and no thousands.
 
     Returns:
         The content as an array or as a pandas frame with text column names.
 
     Raises:
         DataError: The file cannot be read, or the object is none of these.
+        ArgumentError: `decimal` is another sign.
     """
+    if decimal not in (None, ",", "."):
+        raise ArgumentError(f"decimal must be ',' or '.', got {decimal!r}.")
     if isinstance(source, Source):
         return source
     if isinstance(source, str | Path):
         path = Path(source)
-        content = read_array(path) if path.suffix in (".npy", ".npz") else read_table(path)
+        arrays = path.suffix in (".npy", ".npz")
+        content = read_array(path) if arrays else read_table(path, decimal)
         return Source(content, name or path.stem, str(source), "pandas")
     where = name or "the data"
-    return Source(load_object(source, where), name or "data", where, kind_of(source))
+    held = load_object(source, where)
+    if decimal is not None and not isinstance(held, np.ndarray):
+        held = convert_numbers(held, decimal)
+    return Source(held, name or "data", where, kind_of(source))
 
 
 def load_object(source: Any, where: str) -> np.ndarray | pd.DataFrame:

@@ -15,6 +15,7 @@ from sacm.data.tables.columns import (
     from_array,
     matrix,
 )
+from sacm.data.tables.csv_file import Decimal
 from sacm.data.tables.date_text import DateOrder
 from sacm.data.tables.dates import Times, read_times
 from sacm.data.tables.form import Form
@@ -81,6 +82,7 @@ class Table:
         irregular: Irregular = "error",
         frequency: str | None = None,
         date_order: DateOrder | None = None,
+        decimal: Decimal | None = None,
     ) -> Self:
         """Read a table.
 
@@ -100,6 +102,8 @@ class Table:
             frequency: The time step as a pandas alias. Default: found from the times.
             date_order: How to read dates such as 01/02/03: "day first", "month first" or
                 "year first". Default: as needs the least sorting and filling.
+            decimal: "," or ".", the sign before the fraction of numbers in text; the other sign
+                then separates thousands. Default: a point, and no thousands.
 
         Returns:
             The table, in order of time.
@@ -112,7 +116,7 @@ class Table:
             >>> Table.read(np.zeros((5, 2))).values.shape
             (5, 2)
         """
-        loaded = load_source(source, name)
+        loaded = load_source(source, name, decimal)
         if isinstance(loaded.content, np.ndarray):
             return cls._from_array(loaded, loaded.content, frequency)
         where = loaded.where
