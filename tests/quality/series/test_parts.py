@@ -7,6 +7,7 @@ import pytest
 
 from sacm.quality.kinds import KINDS, MISSING, SPIKE, STUCK
 from sacm.quality.series import Event, events, reliability
+from sacm.quality.series.angles import is_angle
 from sacm.quality.series.arrays import fill_forward, find_stretches
 from sacm.quality.series.bridge import Persistence, bridge_gaps, fit_persistence
 from sacm.quality.series.causal import backward_residual
@@ -199,3 +200,14 @@ def test_reliability_falls_with_uncertainty() -> None:
     trust = reliability(flags, np.array([[0.0, 1.0], [0.5, np.inf]]), np.array([1.0, 2.0]))
     np.testing.assert_allclose(trust, [[1, np.exp(-1)], [np.exp(-1), 0]])
     assert reliability([[1]], [[0.3]], [0.0])[0, 0] == 0
+
+
+def test_an_angle_wraps_and_a_series_with_large_outliers_does_not() -> None:
+    generator = np.random.default_rng(0)
+    angle = (15 * generator.standard_normal(3000).cumsum()) % 360
+    assert is_angle([angle])
+    assert is_angle([angle - 180])
+    values = 9 * generator.standard_normal(3000)
+    hit = generator.random(3000) < 0.1
+    values[hit] += generator.choice([-1, 1], hit.sum()) * generator.uniform(110, 360, hit.sum())
+    assert not is_angle([values])

@@ -8,6 +8,8 @@ from sacm.quality.series.arrays import Floats
 
 _HALF_TURN = 180.0
 _WRAPS = 0.003
+_SMALL = 130.0
+_OUTSIDE = 0.01
 
 
 def is_angle(parts: list[Floats]) -> bool:
@@ -22,10 +24,13 @@ def is_angle(parts: list[Floats]) -> bool:
     if not len(steps):
         return False
     low, high = np.quantile(finite, [0.02, 0.98])
+    turns = steps[steps > _HALF_TURN]
+    # A wrap is a small step the other way round; large steps of any size are something else.
+    if len(turns) <= _WRAPS * len(steps) or np.median(2 * _HALF_TURN - turns) > _SMALL:
+        return False
     return any(
         bottom <= low < bottom + 60
         and bottom + 300 < high <= bottom + 360
-        and np.mean(np.abs(finite - bottom - _HALF_TURN) > _HALF_TURN) < 0.15
-        and np.mean(steps > _HALF_TURN) > _WRAPS
+        and np.mean(np.abs(finite - bottom - _HALF_TURN) > _HALF_TURN) < _OUTSIDE
         for bottom in (0.0, -_HALF_TURN)
     )
