@@ -9,11 +9,13 @@ SINGLE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 # What needs nothing that is newer than the oldest versions.
 OLD_TESTS := $(addprefix tests/,core inject data strategies tasks training estimators reports cli)
 
-.PHONY: help demo test oldest lint bench clean
+.PHONY: help demo quick test docs oldest lint bench clean
 
 help:
 	@echo "make demo   train a network with and without SACM on a noisy signal, write sacm-demo/report.html"
+	@echo "make quick  the tests of daily work: without slow ones, the compiler and Ray"
 	@echo "make test   run every test"
+	@echo "make docs   build the documentation in site/, with warnings as errors"
 	@echo "make oldest run most tests with the oldest versions of everything but torch"
 	@echo "make lint   ruff and mypy"
 	@echo "make bench  speed and memory, as ratios"
@@ -21,8 +23,14 @@ help:
 demo: $(VENV)/.ready-to-train
 	$(BIN)/sacm demo
 
+quick: $(VENV)/.ready-to-develop
+	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow and not compile and not ray"
+
 test: $(VENV)/.ready-to-develop
 	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+docs: $(VENV)/.ready-to-develop
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 oldest:
 	@$(PYTHON) -m venv .venv-oldest
@@ -51,8 +59,8 @@ $(VENV)/.ready-to-train: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.ready-to-develop: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Installing sacm with everything the tests need (the first time takes a few minutes)"
-	@$(PIP) --editable '.[train,ray,integrations,dev]'
+	@$(PIP) --editable '.[train,ray,integrations,dev,docs]'
 	@touch $@ $(VENV)/.ready-to-train
 
 clean:
-	rm -rf $(VENV) .venv-oldest .pytest_cache .mypy_cache .ruff_cache
+	rm -rf site $(VENV) .venv-oldest .pytest_cache .mypy_cache .ruff_cache

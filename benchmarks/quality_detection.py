@@ -97,13 +97,14 @@ def score(
     flags = detector.detect(broken, pieces) > 0
     bad = (truth > 0) & np.isfinite(values)
     hits = int((flags & bad).sum())
-    fresh = int((flags & ~(natural & ~bad)).sum())
+    counted = flags & (truth >= 0)
+    fresh = int((counted & ~(natural & ~bad)).sum())
     row: dict[str, object] = {
         "kind": kind,
         "share": share,
         "precision": round(hits / max(1, fresh), 3),
         "recall": round(hits / max(1, int(bad.sum())), 3),
-        "precision_raw": round(hits / max(1, int(flags.sum())), 3),
+        "precision_raw": round(hits / max(1, int(counted.sum())), 3),
         "season": detector.season,
     }
     if len(names) > 1:

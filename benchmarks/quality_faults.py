@@ -34,7 +34,8 @@ def inject(
         seed: Number of the random draw.
 
     Returns:
-        Values `[T, C]`, truth `[T, C]` (0 for healthy, else 1 + position in the names), names.
+        Values `[T, C]`, truth `[T, C]` (0 for healthy, 1 + position in the names where a fault
+        changed the value, -1 where it left the value as it was, such as zeros in rain), names.
     """
     generator = np.random.default_rng(seed)
     broken = values.astype(float)
@@ -53,6 +54,8 @@ def inject(
             else:
                 slack = 0.2 if len(names) > 1 else 0.0
                 _hit_stretches(column, mark, name, number, part, size, slack, generator)
+    same = (truth > 0) & (broken == values)
+    truth[same] = -1
     return broken, truth, names
 
 

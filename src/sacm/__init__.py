@@ -14,6 +14,9 @@ from sacm.errors import ArgumentError, DataError, LayoutError, SACMError, SACMWa
 if TYPE_CHECKING:
     from sacm import backbones as backbones
     from sacm import data as data
+    from sacm import metrics as metrics
+    from sacm import strategies as strategies
+    from sacm import testing as testing
     from sacm import theory as theory
     from sacm.core.config import SACMConfig as SACMConfig
     from sacm.core.mapper import RateMapper as RateMapper
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
     from sacm.inject.layout import SiteLayout as SiteLayout
     from sacm.inject.modulator import CapacityModulator as CapacityModulator
     from sacm.inject.sites import Site as Site
+    from sacm.quality.guard import Guard as Guard
+    from sacm.quality.inspect import inspect as inspect
     from sacm.quality.protect import protect as protect
     from sacm.quality.protect import unprotect as unprotect
 
@@ -54,6 +59,7 @@ _LAZY = {
     "CapacityModulator": "sacm.inject.modulator",
     "Classifier": "sacm.estimators",
     "Forecaster": "sacm.estimators",
+    "Guard": "sacm.quality.guard",
     "Predictor": "sacm.inference",
     "RateMapper": "sacm.core.mapper",
     "SACMConfig": "sacm.core.config",
@@ -66,9 +72,13 @@ _LAZY = {
     "backbones": "sacm.backbones",
     "data": "sacm.data",
     "detach": "sacm.inject.attach",
+    "inspect": "sacm.quality.inspect",
+    "metrics": "sacm.metrics",
     "protect": "sacm.quality.protect",
     "score_windows": "sacm.core.score_windows",
+    "strategies": "sacm.strategies",
     "strip_state_dict": "sacm.inject.attach",
+    "testing": "sacm.testing",
     "theory": "sacm.theory",
     "unprotect": "sacm.quality.protect",
 }

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
@@ -62,10 +63,18 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     write_atomically(path, lambda file: file.write_text(text.getvalue(), encoding="utf-8"))
 
 
-def write_weights(path: Path, weights: Mapping[str, Tensor]) -> None:
-    """A state_dict as safetensors."""
+def write_weights(
+    path: Path, weights: Mapping[str, Tensor], *, metadata: dict[str, str] | None = None
+) -> None:
+    """Write a state_dict as safetensors, with text beside the tensors if there is any."""
     plain = {key: value.detach().cpu().contiguous() for key, value in weights.items()}
-    write_atomically(path, lambda file: save_file(plain, file))
+    write_atomically(path, lambda file: save_file(plain, file, metadata))
+
+
+def read_metadata(path: Path) -> dict[str, str]:
+    """The text beside the tensors of a safetensors file; empty if there is none."""
+    with safe_open(path, framework="pt") as file:
+        return dict(file.metadata() or {})
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:

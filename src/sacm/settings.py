@@ -85,6 +85,13 @@ class RunSettings(BaseModel):
     weight_decay: float = setting(
         5e-4, "Not applied to SACM's own scalars.", ge=0, allow_inf_nan=False
     )
+    gradient_clip: float = setting(
+        0.0,
+        "Largest norm of the gradients of a step; 0 leaves them as they are.",
+        absent=0.0,
+        ge=0,
+        allow_inf_nan=False,
+    )
     stride: int = setting(
         1,
         "Rows between two training windows; for anomaly between all windows, though every row is "

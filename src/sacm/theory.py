@@ -16,7 +16,21 @@ Numbers = float | npt.ArrayLike
 
 
 def regularization_strength(p: Numbers) -> Array:
-    """`lambda(p) = p / (1 - p)`: the variance of the inverted-dropout multiplier."""
+    """Return `lambda(p) = p / (1 - p)`, the variance of the inverted-dropout multiplier.
+
+    Args:
+        p: Dropout rates in [0, 1), any shape.
+
+    Returns:
+        Strengths of the same shape.
+
+    Raises:
+        ArgumentError: A rate lies outside [0, 1).
+
+    Example:
+        >>> float(regularization_strength(0.5))
+        1.0
+    """
     rate = np.asarray(p, dtype=float)
     if np.any((rate < 0) | (rate >= 1)):
         raise ArgumentError(f"a dropout rate must lie in [0, 1), got {p!r}.")
@@ -24,19 +38,73 @@ def regularization_strength(p: Numbers) -> Array:
 
 
 def active_width(p: Numbers, width: Numbers) -> Array:
-    """Expected number `(1 - p) d` of the `d` coordinates that stay active."""
+    """Return the expected number `(1 - p) d` of coordinates that stay active.
+
+    Args:
+        p: Dropout rates in [0, 1), any shape.
+        width: Number of coordinates `d`; broadcasts with `p`.
+
+    Returns:
+        Expected widths of the broadcast shape.
+
+    Raises:
+        ArgumentError: A rate lies outside [0, 1).
+
+    Example:
+        >>> float(active_width(0.25, 64))
+        48.0
+    """
     return np.asarray(width, dtype=float) / (1 + regularization_strength(p))
 
 
 def surrogate_risk(strength: Numbers, sigma: Numbers, c1: float, c2: float) -> Array:
-    """`E(lambda, sigma) = c1 lambda² + c2 sigma² / (1 + lambda)²`."""
+    """Return `E(lambda, sigma) = c1 lambda² + c2 sigma² / (1 + lambda)²`.
+
+    Args:
+        strength: Regularisation strengths `lambda`, any shape.
+        sigma: Residual magnitudes; broadcasts with `strength`.
+        c1: Weight of the bias, positive.
+        c2: Weight of the variance, positive.
+
+    Returns:
+        Risks of the broadcast shape.
+
+    Raises:
+        ArgumentError: `c1` or `c2` is not positive.
+
+    Example:
+        >>> float(surrogate_risk(1.0, 2.0, c1=1.0, c2=1.0))
+        2.0
+    """
     _check_weights(c1, c2)
     lam, sig = np.asarray(strength, dtype=float), np.asarray(sigma, dtype=float)
     return np.asarray(c1 * lam**2 + c2 * sig**2 / (1 + lam) ** 2)
 
 
 def oracle_strength(sigma: Numbers, c1: float, c2: float, p_min: float, p_max: float) -> Array:
-    """`g(sigma)`: the root of `c1 lambda (1 + lambda)³ = c2 sigma²`, clipped to the bounds."""
+    """Return the strength of least surrogate risk, `g(sigma)`, within the bounds.
+
+    It is the root of `c1 lambda (1 + lambda)³ = c2 sigma²`, clipped to the strengths of `p_min`
+    and `p_max`.
+
+    Args:
+        sigma: Residual magnitudes, any shape.
+        c1: Weight of the bias, positive.
+        c2: Weight of the variance, positive.
+        p_min: Lowest dropout rate.
+        p_max: Highest dropout rate; ``0 <= p_min < p_max < 1``.
+
+    Returns:
+        Strengths of the shape of `sigma`.
+
+    Raises:
+        ArgumentError: The weights or the bounds are wrong.
+
+    Example:
+        >>> g = oracle_strength([0.0, 1.0, 100.0], c1=1.0, c2=1.0, p_min=0.05, p_max=0.5)
+        >>> g.round(3).tolist()
+        [0.053, 0.38, 1.0]
+    """
     _check_weights(c1, c2)
     if not 0 <= p_min < p_max < 1:
         raise ArgumentError(f"0 <= p_min < p_max < 1 must hold, got {p_min} and {p_max}.")
@@ -57,7 +125,27 @@ def oracle_strength(sigma: Numbers, c1: float, c2: float, p_min: float, p_max: f
 def excess_risk(
     fixed_strength: float, sigmas: npt.ArrayLike, c1: float, c2: float, p_min: float, p_max: float
 ) -> tuple[float, float]:
-    """Mean excess surrogate risk of one strength for all windows, and its bound `c1 Var[g]`."""
+    """Return the mean excess risk of one strength for all windows, and its bound `c1 Var[g]`.
+
+    Args:
+        fixed_strength: The one strength `lambda`.
+        sigmas: Residual magnitudes `[N]` of the windows.
+        c1: Weight of the bias, positive.
+        c2: Weight of the variance, positive.
+        p_min: Lowest dropout rate of the oracle.
+        p_max: Highest dropout rate of the oracle.
+
+    Returns:
+        Mean surrogate risk above the oracle's, and the lower bound of it.
+
+    Raises:
+        ArgumentError: `sigmas` is not a non-empty vector, or weights or bounds are wrong.
+
+    Example:
+        >>> excess, bound = excess_risk(0.2, [0.1, 0.5, 2.0], c1=1.0, c2=1.0, p_min=0.0, p_max=0.5)
+        >>> excess >= bound > 0
+        True
+    """
     sig = np.asarray(sigmas, dtype=float)
     if sig.ndim != 1 or sig.size == 0:
         raise ArgumentError(f"sigmas must be a non-empty vector, got shape {sig.shape}.")
@@ -67,5 +155,6 @@ def excess_risk(
 
 
 def _check_weights(c1: float, c2: float) -> None:
+    """Refuse weights that are not positive."""
     if c1 <= 0 or c2 <= 0:
         raise ArgumentError(f"c1 and c2 must be positive, got {c1} and {c2}.")

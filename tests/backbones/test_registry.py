@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -7,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from sacm import backbones
-from sacm.backbones import registry
 from sacm.errors import ArgumentError
+from sacm.registry import temporary_entries
 
 FORECASTING = [
     "Informer",
@@ -45,9 +46,9 @@ class Linear(backbones.ForecastNetwork):
 
 
 @pytest.fixture
-def own(monkeypatch: pytest.MonkeyPatch) -> type[Linear]:
-    monkeypatch.setattr(registry, "_ENTRIES", dict(registry._ENTRIES))
-    return backbones.register("Linear", paper=LinearConfig(), small=LinearConfig(0.1))(Linear)
+def own() -> Iterator[type[Linear]]:
+    with temporary_entries():
+        yield backbones.register("Linear", paper=LinearConfig(), small=LinearConfig(0.1))(Linear)
 
 
 def test_names_in_order_and_by_task() -> None:

@@ -283,7 +283,7 @@ def test_an_empty_activation_passes() -> None:
     assert adaptive_dropout(torch.zeros(3, 0), torch.full((3,), 0.5)).shape == (3, 0)
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.compile)])
 def test_a_rate_of_one_gives_zeros_and_finite_gradients(compiled: bool) -> None:
     torch.manual_seed(20)
     drop = torch.compile(adaptive_dropout, backend="eager") if compiled else adaptive_dropout

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from sacm.core.random_words import random_words
+from sacm.core.random_words import draw_random_words
 
 CPU = torch.device("cpu")
 # Below and above the size from which another generator takes over.
@@ -18,7 +18,7 @@ SIZES = pytest.mark.parametrize("count", [4_000, 40_000], ids=["small", "large"]
 @pytest.mark.parametrize("stream", [0, 1, 5])
 def test_every_bit_is_fair(count: int, stream: int) -> None:
     torch.manual_seed(0)
-    words = random_words(count, CPU, stream=stream).numpy().view(np.uint64)
+    words = draw_random_words(count, CPU, stream=stream).numpy().view(np.uint64)
     for bit in range(64):
         share = float(((words >> np.uint64(bit)) & np.uint64(1)).mean())
         assert abs(share - 0.5) <= 4.5 * 0.5 / math.sqrt(count), bit
@@ -29,7 +29,7 @@ def test_torchs_seed_decides(count: int) -> None:
     drawn = []
     for seed in (3, 3, 4):
         torch.manual_seed(seed)
-        drawn.append(random_words(count, CPU))
+        drawn.append(draw_random_words(count, CPU))
     assert torch.equal(drawn[0], drawn[1])
     assert not torch.equal(drawn[0], drawn[2])
 
@@ -37,7 +37,7 @@ def test_torchs_seed_decides(count: int) -> None:
 @SIZES
 def test_the_generators_state_moves_on(count: int) -> None:
     torch.manual_seed(0)
-    assert not torch.equal(random_words(count, CPU), random_words(count, CPU))
+    assert not torch.equal(draw_random_words(count, CPU), draw_random_words(count, CPU))
 
 
 @SIZES
@@ -46,7 +46,7 @@ def test_streams_that_share_a_seed_are_independent(count: int) -> None:
     uniforms = []
     for stream in range(8):
         torch.manual_seed(0)
-        words = random_words(count, CPU, stream=stream)
+        words = draw_random_words(count, CPU, stream=stream)
         uniforms.append(words.view(torch.int16).double() / 65536 + 0.5)
     for first, second in itertools.combinations(uniforms, 2):
         for keep in (0.5, 0.95):

@@ -17,12 +17,17 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 
-from sacm.backbones import registry
 from sacm.cli.main import app, main
+from sacm.registry import temporary_entries
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def name_of(page: Path) -> str:
+    """The page's path in the repository."""
+    return str(page.relative_to(ROOT))
 
 
 class Block(NamedTuple):
@@ -65,11 +70,15 @@ def run(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert not left.value.code, f"sacm {' '.join(words)}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_page_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SACM_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(registry, "_ENTRIES", dict(registry._ENTRIES))  # a page may register
+    with temporary_entries():  # a page may register things
+        work_through(page, monkeypatch)
+
+
+def work_through(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page):
         if block.kind == "python":
@@ -84,9 +93,19 @@ def test_page_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
                 parse(words)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_page_marks_its_blocks(page: Path) -> None:
-    known = {"python", "python no-run", "console", "console run", "toml", "text", ""}
+    known = {
+        "python",
+        "python no-run",
+        "console",
+        "console run",
+        "toml",
+        "text",
+        "bibtex",
+        "{.python}",
+        "",
+    }
     assert {block.kind for block in blocks(page)} <= known
 
 

@@ -17,7 +17,7 @@ from . import models
 from .models import CHANNELS, windows
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.compile,
     # The compiler's own: complex numbers fall back to eager, TF32 and the like.
     pytest.mark.filterwarnings("ignore::UserWarning:torch"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),

@@ -36,7 +36,8 @@ class Zoo(nn.Module):
         self.head = nn.Sequential(nn.Linear(8, 2), nn.Dropout(0.0))
 
     def forward(self, x: Tensor) -> Tensor:
-        h = self.frozen(self.shared(self.embed(x)))
+        h = self.shared(self.embed(x))
+        h = h + self.frozen(h.detach())
         h = self.alpha(self.alias(self.recurrent(h)[0]))
         return self.head(self.inner["sampler"](h))
 

@@ -4,7 +4,8 @@ import pytest
 
 from sacm.errors import ArgumentError
 from sacm.metrics.anomaly import evaluate_scores
-from sacm.metrics.catalogue import leading, metric, order_metrics
+from sacm.metrics.catalogue import metric, order_metrics
+from sacm.tasks import get_task
 
 
 def test_every_number_of_an_anomaly_report_is_known():
@@ -27,10 +28,10 @@ def test_an_unknown_metric_has_no_direction():
 
 @pytest.mark.parametrize("task", ["forecasting", "classification", "anomaly"])
 def test_leading_metrics_are_known(task):
-    assert all(metric(name) for name in leading(task))
+    assert all(metric(name) for name in get_task(task).leading_metrics)
 
 
 def test_a_point_adjusted_score_never_leads_alone():
-    adjusted = [name for name in leading("anomaly") if "_pa" in name]
-    assert len(adjusted) < len(leading("anomaly"))
+    adjusted = [name for name in get_task("anomaly").leading_metrics if "_pa" in name]
+    assert len(adjusted) < len(get_task("anomaly").leading_metrics)
     assert all(metric(name).random for name in adjusted)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import torch
-from torch import nn
+from collections.abc import Iterator
 
-from sacm.strategies import parse
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sacm.core.config import SACMConfig
+from sacm.errors import ArgumentError
+from sacm.registry import temporary_entries
+from sacm.strategies import canonical, mappers, parse, scorers
 
 from .cases import Net, context
 
@@ -33,3 +39,71 @@ def test_learned_global_is_one_rate_for_all_that_learns() -> None:
         logit.fill_(100.0)
     model(torch.randn(8, 16, 2))
     assert torch.allclose(run.rates(), torch.full((8,), 0.5))
+
+
+class Level(nn.Module):
+    """Scores a window by its mean."""
+
+    def __init__(self, channels: int, config: SACMConfig) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x.mean(dim=1) * self.weight).sum(dim=1)
+
+
+class TwoRates(nn.Module):
+    """The lowest rate for negative scores, the highest for the others."""
+
+    def __init__(self, config: SACMConfig) -> None:
+        super().__init__()
+        self.low, self.high = config.p_min, config.p_max
+
+    def forward(self, scores: Tensor, reliable: Tensor | None = None) -> Tensor:
+        return torch.where(scores < 0, self.low, self.high)
+
+
+@pytest.fixture
+def registered() -> Iterator[None]:
+    with temporary_entries():
+        scorers.register("level")(Level)
+        mappers.register("two_rates")(TwoRates)
+        yield
+
+
+def test_a_registered_scorer_and_mapper_are_options_of_sacm(registered: None) -> None:
+    text = "sacm(scorer=Level, mapper=TWO_RATES, p_max=0.4)"
+    assert canonical(text) == "sacm(p_max=0.4,scorer=level,mapper=two_rates)"
+    model = Net()
+    run = parse(text).begin(model, context())
+    x = torch.randn(8, 16, 2, generator=torch.Generator().manual_seed(0))
+    model(x)
+    rates = run.rates()
+    assert rates is not None
+    assert torch.equal(rates, torch.where(x.mean(dim=1).sum(dim=1) < 0, 0.05, 0.4))
+    assert sum(p.numel() for p in run.scalars()) == 2
+
+
+def test_a_registered_scorer_feeds_the_methods_own_mapper(registered: None) -> None:
+    model = Net()
+    run = parse("sacm(scorer=level)").begin(model, context())
+    x = torch.randn(8, 16, 2, generator=torch.Generator().manual_seed(0))
+    model(x).square().mean().backward()
+    rates = run.rates()
+    assert rates is not None
+    assert torch.equal(rates.argsort(), x.mean(dim=1).sum(dim=1).argsort())
+    weight = run.scalars()[0]
+    assert weight.grad is not None
+    assert float(weight.grad.abs().max()) > 0
+
+
+def test_the_methods_own_parts_are_not_spelled_out() -> None:
+    assert canonical("sacm(scorer=spectral, mapper=tanh)") == "sacm"
+    assert scorers.names()[0] == "spectral"
+    assert mappers.names()[0] == "tanh"
+
+
+@pytest.mark.parametrize("part", ["scorer", "mapper"])
+def test_an_unknown_part_is_named_with_the_known_ones(part: str) -> None:
+    with pytest.raises(ArgumentError, match=rf"there is no {part} 'spectrl'\..* Known: "):
+        parse(f"sacm({part}=spectrl)")

@@ -18,6 +18,7 @@ from sacm.strategies import canonical, parse
         ("sacm(detrend=none, log_norm=false)", "sacm(detrend=none,log_norm=false)"),
         ("selective + sacm", "selective+sacm"),
         ("hard_denoise(keep=0.1)", "hard_denoise"),
+        ("SACM(gamma=5)", "sacm(gamma=5.0)"),
     ],
 )
 def test_one_spelling_for_one_meaning(text: str, spelling: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import get_args
+from typing import ClassVar, Literal, get_args
 
 import torch
 from torch import Tensor, nn
@@ -17,8 +17,12 @@ class Backbone(nn.Module):
     """A network over windows `[B, L, C]`.
 
     `sacm_layouts` states, for every dropout site, which rows belong to which window; `sacm.attach`
-    falls back on it for the sites whose input does not depend on the window.
+    falls back on it for the sites whose input does not depend on the window. `output_size` names
+    the size of what comes out, if the task has one; `example_sizes` are those of `describe`.
     """
+
+    output_size: ClassVar[Literal["horizon", "classes"] | None] = None
+    example_sizes: ClassVar[dict[str, int]]
 
     def __init__(self, *, input_len: int, channels: int) -> None:
         super().__init__()
@@ -75,6 +79,8 @@ class ForecastNetwork(Backbone):
     """`[B, L, C]` (and calendar `[B, L + H, 4]`) to `[B, H, C]`."""
 
     task: TaskName = "forecasting"
+    output_size = "horizon"
+    example_sizes: ClassVar[dict[str, int]] = {"input_len": 96, "horizon": 96}
 
     def __init__(self, *, input_len: int, horizon: int, channels: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
@@ -114,6 +120,8 @@ class ClassifierNetwork(Backbone):
     """`[B, L, C]` to logits `[B, K]`."""
 
     task: TaskName = "classification"
+    output_size = "classes"
+    example_sizes: ClassVar[dict[str, int]] = {"input_len": 96, "classes": 5}
 
     def __init__(self, *, input_len: int, channels: int, classes: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
@@ -132,6 +140,7 @@ class DetectorNetwork(Backbone):
     """An anomaly detector: its own loss, its own score, each calling `forward` exactly once."""
 
     task: TaskName = "anomaly"
+    example_sizes: ClassVar[dict[str, int]] = {"input_len": 100}
 
     def check_score(self, score: str) -> None:
         """Refuse an unknown kind of score."""

@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from sacm.backbones.base import Backbone
-from sacm.errors import ArgumentError, did_you_mean
+from sacm.errors import ArgumentError
+from sacm.registry import Registry
 from sacm.types import TaskName
 
 Size = Literal["paper", "small"]
@@ -33,7 +34,10 @@ class BackboneEntry:
     reference: str
 
 
-_ENTRIES: dict[tuple[str, TaskName], BackboneEntry] = {}
+# One name may stand for a network of each task.
+BACKBONES: dict[TaskName, Registry[BackboneEntry]] = {
+    task: Registry("backbone", scope=task, missing="no") for task in get_args(TaskName)
+}
 
 
 def register(
@@ -44,28 +48,38 @@ def register(
     cost: Cost = "light",
     reference: str = "",
 ) -> Callable[[BackboneType], BackboneType]:
-    """Class decorator: make a backbone buildable by `name` for its class's `task`.
+    """Give a class decorator that makes a backbone buildable by name for its class's `task`.
 
-    `paper` and `small` are instances of one frozen dataclass; the class takes it as its first
-    argument, followed by keyword-only sizes (`input_len`, `channels`, `horizon` or `classes`).
+    Args:
+        name: The name to build it by, in any letter case; one for each task.
+        paper: Its settings at full size: an instance of a frozen dataclass, which the class
+            takes as its first argument, followed by keyword-only sizes (`input_len`, `channels`,
+            and `horizon` or `classes` where the task has them).
+        small: Another instance of that dataclass, for trying things out.
+        cost: What a training step at full size takes, as listed by `sacm backbones`.
+        reference: The publication it follows.
+
+    Raises:
+        ArgumentError: If another backbone of the task has the name.
+
+    Example:
+        See docs/extending.md for a whole backbone; `sacm.testing.check_backbone` checks one.
     """
 
     def add(model: BackboneType) -> BackboneType:
         task: TaskName = model.task  # type: ignore[attr-defined]  # set by the network base classes
-        key = (name.lower(), task)
-        if key in _ENTRIES and _ENTRIES[key].model.__qualname__ != model.__qualname__:
-            raise ArgumentError(f"a backbone named {name!r} is already registered for {task}.")
-        _ENTRIES[key] = BackboneEntry(name, task, model, paper, small, cost, reference)
+        found = BackboneEntry(name, task, model, paper, small, cost, reference)
+        BACKBONES[task].register(name, origin=model)(found)
         return model
 
     return add
 
 
 def names(task: TaskName | None = None) -> list[str]:
-    """The registered names, in registration order, for one task or for all."""
+    """List the registered names, plug-ins included, for one task or for all."""
     if task is not None:
         check_task(task)
-    found = [entry.name for entry in _ENTRIES.values() if task in (None, entry.task)]
+    found = [name for each in BACKBONES if task in (None, each) for name in BACKBONES[each]]
     return list(dict.fromkeys(found))
 
 
@@ -80,14 +94,15 @@ def check_task(task: str) -> None:
 def entry(name: str, task: TaskName) -> BackboneEntry:
     """Look a backbone up, in any letter case; suggest the nearest name when there is none."""
     check_task(task)
-    found = _ENTRIES.get((name.lower(), task))
+    found = BACKBONES[task].find(name)
     if found is not None:
         return found
-    known = names(task)
-    hint = did_you_mean(name, known)
-    if name.lower() in (n.lower() for n in names()):
-        hint = f" {name} serves another task."
-    raise ArgumentError(f"no backbone {name!r} for {task}.{hint} Known: {', '.join(known)}.")
+    if any(name in others for others in BACKBONES.values()):
+        known = ", ".join(names(task))
+        raise ArgumentError(
+            f"no backbone {name!r} for {task}. {name} serves another task. Known: {known}."
+        )
+    raise BACKBONES[task].unknown(name)
 
 
 def configure(found: BackboneEntry, *, size: str, overrides: dict[str, Any]) -> Any:
@@ -126,9 +141,9 @@ def build(
     found = entry(name, task)
     config = configure(found, size=size, overrides=overrides)
     sizes: dict[str, Any] = {"input_len": input_len, "channels": channels}
-    needed = {"forecasting": ("horizon", horizon), "classification": ("classes", classes)}
-    if task in needed:
-        key, value = needed[task]
+    key = found.model.output_size
+    if key is not None:
+        value = {"horizon": horizon, "classes": classes}[key]
         if value is None:
             raise ArgumentError(f"{found.name} for {task} needs {key}=…")
         sizes[key] = value
@@ -167,11 +182,7 @@ class Description:
 def describe(name: str, task: TaskName, *, size: Size = "paper") -> Description:
     """Describe a backbone at L = 96 (100 for anomaly), C = 7, H = 96, 5 classes."""
     found = entry(name, task)
-    shape: dict[str, Any] = {
-        "forecasting": {"input_len": 96, "horizon": 96},
-        "classification": {"input_len": 96, "classes": 5},
-        "anomaly": {"input_len": 100},
-    }[task]
+    shape: dict[str, Any] = found.model.example_sizes
     with torch.random.fork_rng(devices=[]):  # asking changes nobody's random numbers
         model = build(name, task, channels=7, size=size, **shape)
     return Description(

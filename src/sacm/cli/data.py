@@ -11,7 +11,7 @@ from sacm.cli.options import AsJson
 from sacm.cli.output import show_json
 
 if TYPE_CHECKING:
-    from sacm.data.benchmarks.catalogue import DatasetEntry
+    from sacm.data.benchmarks.catalogue import CatalogueEntry
     from sacm.data.benchmarks.load import Presence
 
 HELP = """List, describe and fetch the public data sets.
@@ -49,10 +49,10 @@ def list_command(
         for heading, width in (("name", 25), ("shape", 24), ("here", 20)):
             table.add_column(heading, no_wrap=True, min_width=width)
         for place in group:
-            state = "absent" if place.found is None else f"present ({place.place})"
+            state = f"present ({place.place})" if place.present else "absent"
             table.add_row(place.entry.name, shape(place.entry), state)
         console.print(table)
-    present = sum(place.found is not None for place in found)
+    present = sum(place.present for place in found)
     console.print(
         f"{present} of {len(found)} present. Synth-12 is generated and needs no file "
         "(Synth-12@0.3 for another noise level)."
@@ -80,14 +80,15 @@ def info(
         show_json(record)
         return
     facts = record.pop("facts")
-    files = record.pop("files")
+    files = record.pop("files", [])
     table = Table(title=place.entry.name, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column()
     for key, value in record.items():
         table.add_row(key.replace("_", " "), format_value(value))
     shown = files[:3]
-    table.add_row("download", "\n".join(file["url"] for file in shown))
+    if shown:
+        table.add_row("download", "\n".join(file["url"] for file in shown))
     if len(files) > len(shown):
         table.add_row("", f"and {len(files) - len(shown)} more files")
     console = Console()
@@ -107,12 +108,15 @@ def get(
 
     Example: sacm data get ETTh1 BasicMotions
     """
-    from sacm.data.benchmarks.catalogue import find_entry
+    from sacm.data.benchmarks.catalogue import DatasetEntry, find_entry
     from sacm.data.benchmarks.fetch import fetch
     from sacm.data.benchmarks.load import presence
+    from sacm.errors import ArgumentError
 
     results = []
     for entry in [find_entry(name) for name in names]:
+        if not isinstance(entry, DatasetEntry):
+            raise ArgumentError(f"{entry.name} is made by its plug-in: there is nothing to fetch.")
         place = presence(entry)
         path = fetch(entry) if place.found is None else place.found.path
         results.append({"name": entry.name, "path": str(path), "fetched": place.found is None})
@@ -126,7 +130,17 @@ def get(
 
 def describe_presence(place: Presence) -> dict[str, Any]:
     """An entry and where it was found, as plain values."""
+    from sacm.data.benchmarks.catalogue import DatasetEntry
+
     entry = place.entry
+    if not isinstance(entry, DatasetEntry):
+        return {
+            "name": entry.name,
+            "task": entry.task,
+            "source": place.place,
+            "present": place.present,
+            "facts": list(entry.facts),
+        }
     return {
         "name": entry.name,
         "task": entry.task,
@@ -144,7 +158,7 @@ def describe_presence(place: Presence) -> dict[str, Any]:
     }
 
 
-def sizes(entry: DatasetEntry) -> dict[str, Any]:
+def sizes(entry: CatalogueEntry) -> dict[str, Any]:
     """What is particular to the task of an entry."""
     from sacm.data.benchmarks.catalogue import AnomalyEntry, ClassificationEntry, ForecastingEntry
 
@@ -173,8 +187,12 @@ def sizes(entry: DatasetEntry) -> dict[str, Any]:
     }
 
 
-def shape(entry: DatasetEntry) -> str:
-    """Sizes in a few characters."""
+def shape(entry: CatalogueEntry) -> str:
+    """Sizes in a few characters; empty where they are not known before loading."""
+    from sacm.data.benchmarks.catalogue import DatasetEntry
+
+    if not isinstance(entry, DatasetEntry):
+        return ""
     record = sizes(entry)
     if entry.task == "forecasting":
         return f"{record['rows']:,} x {entry.channels}"

@@ -6,13 +6,14 @@ import ast
 import importlib
 import importlib.util
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from sacm.errors import ArgumentError, SACMError, did_you_mean
+from sacm.errors import ArgumentError, SACMError, SACMWarning, did_you_mean
 
 # Typer has click inside, under a private name; the root of its errors is found by one of them.
 ClickException: type[Exception] = typer.BadParameter.__mro__[2]
@@ -33,8 +34,10 @@ COMMANDS = {
     "predict": CommandPlace("sacm.cli.predict", "predict"),
     "compare": CommandPlace("sacm.cli.compare", "compare"),
     "score": CommandPlace("sacm.cli.score", "score"),
+    "quality": CommandPlace("sacm.cli.quality", "quality"),
     "data": CommandPlace("sacm.cli.data", "app"),
     "backbones": CommandPlace("sacm.cli.backbones", "backbones"),
+    "strategies": CommandPlace("sacm.cli.strategies", "strategies"),
     "paper": CommandPlace("sacm.paper.commands", "app"),
 }
 
@@ -117,6 +120,21 @@ def sacm(
 
 def main() -> None:
     """Run the command line: exit code 2 for what the user can mend, 1 for a failed run."""
+    with warnings.catch_warnings():
+        show_other = warnings.showwarning
+
+        def show(message: Any, category: type[Warning], *place: Any, **options: Any) -> None:
+            if issubclass(category, SACMWarning):  # a sentence for users, without file and line
+                typer.echo(f"Warning: {message}", err=True)
+            else:
+                show_other(message, category, *place, **options)
+
+        warnings.showwarning = show
+        run_command()
+
+
+def run_command() -> NoReturn:
+    """Run the command of the command line and leave with its exit code."""
     try:
         code = app(prog_name="sacm", standalone_mode=False)
     except SACMError as error:

@@ -11,17 +11,8 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-DIGITS = "%.7g"  # what float32 holds
 
-ANOMALY_ROWS = (
-    ("plain", "precision", "recall", "f1"),
-    ("point-adjusted", "precision_pa", "recall_pa", "f1_pa"),
-    ("point-adjusted, random scores", None, None, "f1_pa_random"),
-    ("range-based", None, None, "f1_range"),
-    ("affiliation", None, None, "f1_affiliation"),
-    ("best threshold (an upper bound)", None, None, "f1_best"),
-)
-RANKINGS = (("AUC-PR", "auc_pr"), ("AUC-ROC", "auc_roc"), ("VUS-PR", "vus_pr"))
+DIGITS = "%.7g"  # what float32 holds
 
 
 def note(text: str) -> None:
@@ -44,6 +35,8 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
     """The test results of a run as a table."""
     from rich.console import Console
 
+    from sacm.tasks import get_task
+
     if "test" not in metrics:
         note("Note: there are no test cases, so there is nothing to report.")
         return
@@ -53,40 +46,9 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
             f"Nothing to measure by: {report['alarms']:,} alarms in {report['points']:,} test rows."
         )
         return
-    tables = {
-        "forecasting": forecasting_table,
-        "classification": classification_table,
-        "anomaly": anomaly_table,
-    }
-    table = tables[task](metrics)
+    table = make_table(*get_task(task).tabulate(metrics))
     table.title = f"test results over {metrics['evaluated_windows']:,} windows"
     Console().print(table)
-
-
-def forecasting_table(metrics: Mapping[str, Any]) -> Table:
-    """Errors in both units."""
-    report = metrics["report"]
-    rows = [
-        (name.upper(), report["scaled"][name], report["raw"][name])
-        for name in ("mae", "mse", "rmse")
-    ]
-    return make_table(("error", "z-scored", "raw units"), rows)
-
-
-def classification_table(metrics: Mapping[str, Any]) -> Table:
-    """One row a measure."""
-    rows = [(name.replace("_", " "), value) for name, value in metrics["test"].items()]
-    return make_table(("measure", "value"), rows)
-
-
-def anomaly_table(metrics: Mapping[str, Any]) -> Table:
-    """Every F1 beside what random scores reach, then what needs no threshold."""
-    row = metrics["test"]
-    rows: list[tuple[Any, ...]] = [
-        (name, *(None if key is None else row[key] for key in keys)) for name, *keys in ANOMALY_ROWS
-    ]
-    rows += [(f"{name}, no threshold", None, None, row[key]) for name, key in RANKINGS]
-    return make_table(("measure", "precision", "recall", "F1 or area"), rows)
 
 
 def make_table(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sacm.data import ForecastingData
+    from sacm.data.tables.form import Form
 
 
 def score(
@@ -39,10 +40,10 @@ def score(
     Example: sacm score my.csv --window 96 --plot windows.png
     """
     step = window if stride is None else stride
-    data = read_values(file)
+    data, form = read_values(file)
     show_notes(data.notes)
     scored = score_series(data, window=window, stride=step)
-    ranked = ranking(scored, data, window=window, stride=step)
+    ranked = ranking(scored, data, form, window=window, stride=step)
     if out is not None:
         write_ranking(ranked, out)
         note(f"{len(ranked):,} windows written to {out}.")
@@ -64,21 +65,22 @@ class Scored(NamedTuple):
     scores: np.ndarray  # [N]
 
 
-def read_values(file: str) -> ForecastingData:
-    """The series in a file, or in a data set of the catalogue."""
+def read_values(file: str) -> tuple[ForecastingData, Form]:
+    """The series in a file, or in a data set of the catalogue, and how it writes times."""
     from sacm.data import load
     from sacm.data.benchmarks.load import names_file
-    from sacm.data.own.series import ALL_ROWS, forecasting_data
+    from sacm.data.own.series import ALL_ROWS, read_series, series_data
+    from sacm.data.tables.form import Form
 
-    data: Any = (
-        load(file)
-        if not names_file(file)
-        else forecasting_data(Path(file), name=file, ratios=ALL_ROWS)
-    )
+    if names_file(file):
+        found = read_series(Path(file), name=file)
+        for line in found.understood():
+            note(line)
+        return series_data(found, ratios=ALL_ROWS), found.form
+    data: Any = load(file)
     if not hasattr(data, "values"):
         raise ArgumentError(f"{file} is not a data set for forecasting: it has no one series.")
-    found: ForecastingData = data
-    return found
+    return data, Form("pandas")
 
 
 def score_series(data: ForecastingData, *, window: int, stride: int) -> list[Scored]:
@@ -99,7 +101,7 @@ def score_series(data: ForecastingData, *, window: int, stride: int) -> list[Sco
 
 
 def ranking(
-    scored: list[Scored], data: ForecastingData, *, window: int, stride: int
+    scored: list[Scored], data: ForecastingData, form: Form, *, window: int, stride: int
 ) -> pd.DataFrame:
     """One row a window, the least reliable first; rows are counted from 1."""
     import numpy as np
@@ -113,7 +115,8 @@ def ranking(
         part |= {"first_row": first + 1, "last_row": first + window}
         if data.timestamps is not None:
             stamps = data.timestamps[positions[one.name]]
-            part |= {"from": stamps[first], "to": stamps[first + window - 1]}
+            ends = (stamps[first], stamps[first + window - 1])
+            part |= dict(zip(("from", "to"), map(form.write_times, ends), strict=True))
         parts.append(pd.DataFrame({**part, "score": one.scores.astype(np.float64)}))
     table = pd.concat(parts).sort_values("score", ascending=False, kind="stable")
     table.insert(0, "rank", range(1, len(table) + 1))

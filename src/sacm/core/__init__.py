@@ -1,1 +1,1 @@
-"""The method itself, one stage a file, on torch and NumPy alone."""
+"""The method itself, one stage per file, on torch and NumPy alone."""

@@ -1,4 +1,4 @@
-"""Arithmetic that autocast leaves alone."""
+"""Switch autocast off for arithmetic that needs full precision."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import torch
 
 
 def without_autocast(device_type: str) -> AbstractContextManager[object]:
-    """Autocast switched off; nothing at all where it is off, for switching costs microseconds."""
+    """Return a context in which autocast is off.
+
+    Where autocast is off already, the context does nothing, because switching costs microseconds.
+    """
     if torch.is_autocast_enabled(device_type):
         return torch.autocast(device_type, enabled=False)
     return nullcontext()

@@ -1,4 +1,4 @@
-"""Every setting of the method, in one frozen place."""
+"""All settings of the scorer and the mapper."""
 
 from __future__ import annotations
 
@@ -15,15 +15,36 @@ NonFinite = Literal["propagate", "max_rate"]
 
 @dataclass(frozen=True)
 class SACMConfig:
-    """Settings of scorer and mapper; the defaults are the paper's.
+    """Settings of the scorer and the mapper; the defaults are the paper's.
 
-    p_min, p_max: bounds of the dropout rates. alpha, gamma, sfm_weight, sfm_bias: starting values
-    of the 2C + 2 learnable scalars. detrend, log_norm, sfm_anchor: the ablations of the scorer.
-    score_range: normalise scores by the batch's own minimum and maximum (the paper), or by running
-    averages of them, for very small or very uneven batches. global_batch: under torch.distributed
-    the batch is that of all processes. nonfinite: a window with NaN makes all rates NaN, as it
-    makes the loss, and one with infinity counts as very large; or both get p_max and leave the
-    others' rates alone.
+    Args:
+        p_min: Lowest dropout rate, given to the most reliable window of a batch.
+        p_max: Upper bound of the dropout rates; ``0 <= p_min < p_max < 1``.
+        alpha: Starting value of the learnable sharpness of the spectral mask.
+        gamma: Starting value of the learnable slope from scores to rates.
+        sfm_weight: Starting value of the learnable weights of the flatness, one per channel.
+        sfm_bias: Starting value of the learnable biases of the threshold, one per channel.
+        detrend: Line taken away before the spectrum: ``"ols"`` (least squares), ``"endpoint"``
+            (through the first and the last value) or ``"none"``.
+        log_norm: Scale the log amplitudes of each series to [0, 1].
+        sfm_anchor: Let the threshold depend on the spectral flatness of the series.
+        eps: Small positive number that keeps divisions and logarithms finite.
+        score_range: Normalise scores by the minimum and maximum of the ``"batch"`` (the paper), or
+            by ``"running"`` averages of them, for very small or very uneven batches.
+        global_batch: Under torch.distributed, take the minimum and maximum over all processes.
+        nonfinite: ``"propagate"``: a window with NaN makes all rates NaN, as it makes the loss,
+            and infinity counts as a very large value. ``"max_rate"``: such windows get `p_max` and
+            do not change the rates of the others.
+
+    Raises:
+        ArgumentError: A value is of the wrong kind or outside its bounds.
+
+    Example:
+        >>> SACMConfig(p_max=0.3).p_max
+        0.3
+        >>> SACMConfig(detrend="cubic")
+        Traceback (most recent call last):
+        sacm.errors.ArgumentError: detrend must be one of 'ols', 'endpoint', 'none', got 'cubic'.
     """
 
     p_min: float = 0.05

@@ -1,4 +1,4 @@
-"""The batch of all processes: extremes of the scores, and a number that tells the ranks apart."""
+"""Minimum and maximum over the batches of all processes, and the number of this process."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from torch.autograd.function import once_differentiable
 
 
 def world_size() -> int:
-    """Number of processes in data-parallel training; 1 when there is none."""
+    """Return the number of processes; 1 without torch.distributed."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def rank() -> int:
-    """This process among `world_size()`."""
+    """Return the number of this process, from 0 to `world_size() - 1`."""
     return dist.get_rank() if world_size() > 1 else 0
 
 
-def global_extremes(low_of: Tensor, high_of: Tensor) -> tuple[Tensor, Tensor]:
-    """Minimum of `low_of` and maximum of `high_of` `[B]` over every process, differentiably."""
+def reduce_extremes(low_of: Tensor, high_of: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the minimum of `low_of` and the maximum of `high_of` `[B]` over all processes.
+
+    Both are differentiable scalars.
+    """
     low, high = _GlobalExtremes.apply(low_of, high_of)
     return low, high
 
 
 class _GlobalExtremes(torch.autograd.Function):
-    """The gradient of an extreme goes to the ranks that hold it, from every rank that used it."""
+    """Leads the gradient of an extreme, summed over all ranks, to the ranks that hold it."""
 
     @staticmethod
     def forward(ctx: Any, low_of: Tensor, high_of: Tensor) -> tuple[Tensor, Tensor]:

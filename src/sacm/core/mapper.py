@@ -7,32 +7,40 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sacm.core.config import SACMConfig
-from sacm.core.distributed import global_extremes, world_size
-from sacm.core.validation import require_tensor, settings_of
+from sacm.core.distributed import reduce_extremes, world_size
+from sacm.core.validation import check_config, check_tensor
 from sacm.errors import ArgumentError
 
 _MOMENTUM = 0.1  # weight of a new batch in the running range, as in batch normalisation
 
 
 def normalise_scores(scores: Tensor, low: Tensor, high: Tensor, eps: float) -> Tensor:
-    """`ŝ = (s - min) / (max - min)`, or 0.5 for all when `max - min <= eps`; `[B]`."""
+    """Return `ŝ = (s - min) / (max - min)` `[B]`, or 0.5 for all when `max - min <= eps`."""
     span = high - low
     flat = span <= eps
     return torch.where(flat, 0.5, (scores - low) / torch.where(flat, 1.0, span))
 
 
 def map_rates(relative: Tensor, gamma: Tensor, p_min: float, p_max: float) -> Tensor:
-    """`p = p_min + (p_max - p_min) tanh(ŝ softplus(gamma))`; `[B]`."""
+    """Return `p = p_min + (p_max - p_min) tanh(ŝ softplus(gamma))` `[B]`."""
     rates = p_min + (p_max - p_min) * torch.tanh(relative * F.softplus(gamma))
     # Rounding may step over the bounds by one unit in the last place.
     return rates.clamp(p_min, p_max)
 
 
 class RateMapper(nn.Module):
-    """Scores `[B]` to rates `[B]` inside `[p_min, p_max]`; one learnable scalar, gamma.
+    """Map unreliability scores `[B]` to dropout rates `[B]` inside `[p_min, p_max]`.
 
-    `reliable` `[B]` (bool) marks the windows that count: the others get p_max and do not shift the
-    range of the batch. `None` counts all.
+    It has one learnable scalar, gamma. Scores count relative to the other windows of the batch.
+
+    Args:
+        config: Settings; the paper's for None.
+
+    Example:
+        >>> mapper = RateMapper()
+        >>> rates = mapper(torch.tensor([0.1, 0.2, 0.3]))
+        >>> [round(rate, 3) for rate in rates.tolist()]
+        [0.05, 0.309, 0.439]
     """
 
     low: Tensor
@@ -40,42 +48,65 @@ class RateMapper(nn.Module):
 
     def __init__(self, config: SACMConfig | None = None) -> None:
         super().__init__()
-        self.config = settings_of(config)
+        self.config = check_config(config)
         self.gamma = nn.Parameter(torch.tensor(float(self.config.gamma)))
         if self.config.score_range == "running":
             self.register_buffer("low", torch.tensor(float("nan")))
             self.register_buffer("high", torch.tensor(float("nan")))
 
     def forward(self, scores: Tensor, reliable: Tensor | None = None) -> Tensor:
-        """Rates for the scores of one batch."""
-        require_tensor("scores", scores)
+        """Return the dropout rates for the scores of one batch.
+
+        Args:
+            scores: `[B]`, higher is less reliable.
+            reliable: Boolean `[B]`; windows marked False get `p_max` and do not shift the range of
+                the batch. None counts all windows.
+
+        Returns:
+            Rates `[B]`.
+
+        Raises:
+            ArgumentError: `scores` is not a non-empty `[B]` tensor.
+        """
+        check_tensor("scores", scores)
         if scores.dim() != 1 or scores.shape[0] == 0:
             raise ArgumentError(f"scores must be a non-empty [B] tensor, got {list(scores.shape)}.")
         config = self.config
-        low, high = self._range(scores, reliable)
+        if config.global_batch and world_size() > 1:
+            low, high = reduce_extremes(*_mask_scores(scores, reliable))
+        else:
+            low, high = find_extremes(scores, reliable)
+        if config.score_range == "running":
+            low, high = self._update_running_range(low, high)
         relative = normalise_scores(scores, low, high, config.eps)
         if config.score_range == "running":
             relative = relative.clamp(0, 1)
         rates = map_rates(relative, self.gamma.to(scores.dtype), config.p_min, config.p_max)
         return rates if reliable is None else torch.where(reliable, rates, config.p_max)
 
-    def _range(self, scores: Tensor, reliable: Tensor | None) -> tuple[Tensor, Tensor]:
-        low_of = high_of = scores
-        if reliable is not None:
-            low_of = torch.where(reliable, scores, torch.inf)
-            high_of = torch.where(reliable, scores, -torch.inf)
-        if self.config.global_batch and world_size() > 1:
-            low, high = global_extremes(low_of, high_of)
-        elif reliable is None:
-            low, high = scores.aminmax()  # one operation, and one in the backward pass
-        else:
-            low, high = low_of.amin(), high_of.amax()
-        if self.config.score_range == "batch":
-            return low, high
-        with torch.no_grad():
-            counts = low <= high  # not so when no window of the batch is reliable
-            for running, extreme in ((self.low, low), (self.high, high)):
-                batch = extreme.to(running.dtype)
-                known = torch.where(running.isnan(), batch, running)
-                running.copy_(torch.where(counts, known.lerp(batch, _MOMENTUM), running))
-        return self.low.to(scores.dtype, copy=True), self.high.to(scores.dtype, copy=True)
+    @torch.no_grad()
+    def _update_running_range(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        """Mix the range of a batch into the running one; returns copies of the running range."""
+        usable = low <= high  # False when no window of the batch is reliable
+        for running, extreme in ((self.low, low), (self.high, high)):
+            batch = extreme.to(running.dtype)
+            known = torch.where(running.isnan(), batch, running)
+            running.copy_(torch.where(usable, known.lerp(batch, _MOMENTUM), running))
+        return self.low.to(low.dtype, copy=True), self.high.to(high.dtype, copy=True)
+
+
+def find_extremes(scores: Tensor, reliable: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return the lowest and the highest score of the reliable windows of this process."""
+    if reliable is None:
+        low, high = scores.aminmax()  # one operation, and one in the backward pass
+        return low, high
+    low_of, high_of = _mask_scores(scores, reliable)
+    return low_of.amin(), high_of.amax()
+
+
+def _mask_scores(scores: Tensor, reliable: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Scores for a minimum and for a maximum, in which unreliable windows never win."""
+    if reliable is None:
+        return scores, scores
+    low_of = torch.where(reliable, scores, torch.inf)
+    return low_of, torch.where(reliable, scores, -torch.inf)

@@ -1,4 +1,4 @@
-"""Code that a compiled model calls as it is."""
+"""Exclude a function from torch.compile without importing the compiler."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def not_compiled(function: Function) -> Function:
-    """`torch.compiler.disable`, also of all that `function` calls, without importing the compiler.
+    """Decorate a function so that torch.compile runs it, and all it calls, without tracing.
 
-    A compiler that nobody has loaded cannot be at work, and loading it takes seconds.
+    The same as `torch.compiler.disable`, but the compiler is not imported unless somebody else has
+    done so: a compiler that is not loaded cannot be running, and loading it takes seconds.
     """
     untraced: list[Callable[..., Any]] = []
 

@@ -1,4 +1,4 @@
-"""Random 64-bit words, many and cheap, that follow torch's own seed."""
+"""Fast random 64-bit words that follow torch's own seed."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-_LARGE = 1 << 14  # words from which NumPy's generator repays the microseconds of seeding it
+_LARGE = 1 << 14  # from this many words on, NumPy's generator is faster despite its seeding
 
 
-def random_words(count: int, device: torch.device, *, stream: int = 0) -> Tensor:
-    """`[count]` int64 words, every bit random, drawn with torch's default generators.
+def draw_random_words(count: int, device: torch.device, *, stream: int = 0) -> Tensor:
+    """Draw `[count]` int64 words in which every bit is random.
 
-    Because those are the only source, `torch.manual_seed` and activation checkpointing hold.
-    `stream` (the rank) gives processes that share a seed independent words.
+    All randomness comes from torch's default generators, so that `torch.manual_seed` and
+    activation checkpointing work as usual. Another `stream` (the rank of the process) gives
+    independent words from the same seed.
     """
     if not stream and (device.type != "cpu" or count < _LARGE):
         return torch.empty(count, dtype=torch.int64, device=device).random_(-(2**63), None)

@@ -1,4 +1,4 @@
-"""Score every window of a long series, with the untrained scorer."""
+"""Score every window of a long series with the untrained scorer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sacm.core.config import SACMConfig
 from sacm.core.scorer import SpectralScorer
-from sacm.core.validation import whole_number
+from sacm.core.validation import check_whole_number
 from sacm.errors import ArgumentError
 
 Values = TypeVar("Values", Tensor, npt.NDArray[np.floating])
@@ -28,15 +28,33 @@ def score_windows(
     config: SACMConfig | None = None,
     check_finite: bool = True,
 ) -> Values:
-    """Unreliability of every window of a series `[T]` or `[T, C]`; higher is less reliable.
+    """Return the unreliability of every window of a series; higher is less reliable.
 
-    Returns one score per window, NumPy for NumPy and tensor for tensor; window i covers the rows
-    `i * stride … i * stride + window - 1`.
+    Args:
+        values: Series `[T]` or `[T, C]`, a NumPy array or a tensor.
+        window: Rows per window.
+        stride: Rows from the start of one window to the start of the next.
+        config: Settings; the paper's for None.
+        check_finite: Refuse NaN and infinity.
+
+    Returns:
+        Scores `[N]`, an array for an array and a tensor for a tensor; window i covers the rows
+        ``i * stride`` to ``i * stride + window - 1``.
+
+    Raises:
+        ArgumentError: The series is too short, of another shape, or holds NaN or infinity.
+
+    Example:
+        >>> wave = np.sin(np.arange(200) / 3)
+        >>> noise = np.random.default_rng(0).normal(size=200)
+        >>> scores = score_windows(np.concatenate([wave, noise]), window=100, stride=100)
+        >>> bool(scores[:2].max() < scores[2:].min())
+        True
     """
     series = _as_tensor(values)
     if series.dim() == 1:
         series = series.unsqueeze(-1)
-    window, stride = whole_number("window", window), whole_number("stride", stride)
+    window, stride = check_whole_number("window", window), check_whole_number("stride", stride)
     _check(series, window, stride, check_finite=check_finite)
     views = series.unfold(0, window, stride).transpose(1, 2)  # [N, window, C], no copy
     scorer = SpectralScorer(series.shape[1], config).to(series.device)
@@ -46,7 +64,7 @@ def score_windows(
 
 
 def _as_tensor(values: Values) -> Tensor:
-    """Floating point, whatever real numbers came in."""
+    """Turn any array of real numbers into a floating-point tensor."""
     if isinstance(values, Tensor):
         series = values
     else:
@@ -55,12 +73,13 @@ def _as_tensor(values: Values) -> Tensor:
             raise ArgumentError(f"a series must hold real numbers, got an array of {array.dtype}.")
         native = array.astype(array.dtype.newbyteorder("="), copy=False)
         # Torch takes no negative strides, and warns about arrays that it may not write to.
-        strange = min(native.strides, default=0) < 0 or not native.flags.writeable
-        series = torch.from_numpy(native.copy() if strange else native)
+        needs_copy = min(native.strides, default=0) < 0 or not native.flags.writeable
+        series = torch.from_numpy(native.copy() if needs_copy else native)
     return series if series.is_floating_point() or series.is_complex() else series.float()
 
 
 def _check(series: Tensor, window: int, stride: int, *, check_finite: bool) -> None:
+    """Refuse a series that cannot be scored."""
     if series.dim() != 2 or series.shape[1] == 0:
         raise ArgumentError(f"a series must be [T] or [T, C], got shape {list(series.shape)}.")
     if series.shape[0] < window:

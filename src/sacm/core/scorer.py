@@ -1,4 +1,4 @@
-"""The spectral residual scorer: how much of a window its dominant frequencies fail to explain."""
+"""The spectral residual scorer: the part of a window that its dominant frequencies leave over."""
 
 from __future__ import annotations
 
@@ -11,40 +11,58 @@ from sacm.core.autocast import without_autocast
 from sacm.core.config import SACMConfig
 from sacm.core.detrend import detrend
 from sacm.core.spectrum import (
-    anchored_threshold,
+    compute_threshold,
     log_amplitude,
     normalise_amplitude,
     soft_mask,
     spectral_flatness,
 )
-from sacm.core.validation import require_tensor, settings_of, whole_number
+from sacm.core.validation import check_config, check_tensor, check_whole_number
 from sacm.errors import ArgumentError
 
 
 class ScorerOutput(NamedTuple):
-    """Every stage of the scorer, for a batch of windows."""
+    """Results of all stages of the scorer for `B` windows of length `L` with `C` channels.
 
-    scores: Tensor  # s [B]
-    channel_scores: Tensor  # s_c [B, C]
-    sfm: Tensor  # [B, C]
-    threshold: Tensor  # tau [B, C]
-    mask: Tensor  # M [B, K, C]
-    reconstruction: Tensor  # x' [B, L, C]
-    trend: Tensor  # [B, L, C]
+    Attributes:
+        scores: Unreliability `s` `[B]`; higher is less reliable.
+        channel_scores: The same by channel, `s_c` `[B, C]`.
+        sfm: Spectral flatness `[B, C]`.
+        threshold: Threshold `tau` of the mask `[B, C]`.
+        mask: Soft mask `M` over the frequencies `[B, K, C]`, ``K = L // 2 + 1``.
+        reconstruction: Window after masking, `x'` `[B, L, C]`.
+        trend: Line taken away before the spectrum `[B, L, C]`.
+    """
+
+    scores: Tensor
+    channel_scores: Tensor
+    sfm: Tensor
+    threshold: Tensor
+    mask: Tensor
+    reconstruction: Tensor
+    trend: Tensor
 
 
 class SpectralScorer(nn.Module):
-    """Windows `[B, L, C]` to unreliability scores `[B]`; 2C + 1 learnable scalars.
+    """Score windows `[B, L, C]` by their spectral residual; 2C + 1 learnable scalars.
 
-    Always computes in float32 or better, also under autocast. `check_finite=True` raises a
-    `ValueError` that names the first window and channel holding NaN or infinity; it waits for the
-    device, so training leaves it off.
+    Always computes in float32 or better, also under autocast.
+
+    Args:
+        channels: Number of channels `C`.
+        config: Settings; the paper's for None.
+
+    Example:
+        >>> scorer = SpectralScorer(channels=2)
+        >>> result = scorer(torch.randn(4, 96, 2))
+        >>> result.scores.shape, result.mask.shape
+        (torch.Size([4]), torch.Size([4, 49, 2]))
     """
 
     def __init__(self, channels: int, config: SACMConfig | None = None) -> None:
         super().__init__()
-        self.channels = channels = whole_number("channels", channels)
-        self.config = settings_of(config)
+        self.channels = channels = check_whole_number("channels", channels)
+        self.config = check_config(config)
         self.weight = nn.Parameter(torch.full((channels,), float(self.config.sfm_weight)))
         # Unused without the anchor, and data-parallel training insists on a gradient otherwise.
         self.weight.requires_grad_(self.config.sfm_anchor)
@@ -56,30 +74,42 @@ class SpectralScorer(nn.Module):
         return f"channels={self.channels}"
 
     def forward(self, x: Tensor, *, check_finite: bool = False) -> ScorerOutput:
-        """Score windows `[B, L, C]`."""
+        """Score a batch of windows.
+
+        Args:
+            x: Windows `[B, L, C]`.
+            check_finite: Refuse NaN and infinity; waits for the device, so training leaves it off.
+
+        Returns:
+            Scores `[B]` and the results of all stages.
+
+        Raises:
+            ArgumentError: The windows have another shape or type, or are not finite.
+        """
         self._check(x)
         if check_finite:
-            require_finite(x)
+            check_finite_windows(x)
         with without_autocast(x.device.type):
             return self._score(x)
 
     def _score(self, x: Tensor) -> ScorerOutput:
+        """Run all stages in float32 or better."""
         dtype = torch.promote_types(x.dtype, torch.float32)
-        # Beyond this bound sums over a window would overflow; such a spike tops every batch anyway.
+        # Beyond this bound sums over a window would overflow; the score stays the highest anyway.
         bound = torch.finfo(dtype).max ** 0.75
         series = x.to(dtype).transpose(1, 2).contiguous().clamp(-bound, bound)  # [B, C, L]
         config = self.config
         residual = detrend(series, config.detrend)
         spectrum = torch.fft.rfft(residual)  # Z [B, C, K]
         if config.detrend == "ols":
-            # Least squares leaves no mean: what is there is rounding, which the log would magnify.
+            # Least squares leaves no mean; what is there is rounding, which the log would enlarge.
             spectrum[..., 0] = 0
         log_amp = log_amplitude(spectrum)
         amplitude = normalise_amplitude(log_amp, config.eps) if config.log_norm else log_amp
         flatness = spectral_flatness(log_amp, config.eps)
         weight, bias, alpha = (p.to(dtype) for p in (self.weight, self.bias, self.alpha))
         anchor = flatness if config.sfm_anchor else None
-        threshold = anchored_threshold(anchor, weight, bias).expand_as(flatness)
+        threshold = compute_threshold(anchor, weight, bias).expand_as(flatness)
         mask = soft_mask(amplitude, threshold, alpha)
         # x' - x, in which the trend cancels. In this order, because the first operand's gradient
         # needs no change of sign.
@@ -96,7 +126,8 @@ class SpectralScorer(nn.Module):
         )
 
     def _check(self, x: Tensor) -> None:
-        require_tensor("windows", x)
+        """Refuse windows of another shape or type."""
+        check_tensor("windows", x)
         if x.dim() != 3 or 0 in x.shape:
             raise ArgumentError(
                 f"windows must be a non-empty [B, L, C] tensor (batch, time, channel), got "
@@ -111,8 +142,8 @@ class SpectralScorer(nn.Module):
             raise ArgumentError(f"windows must be real numbers, got {x.dtype}.")
 
 
-def require_finite(x: Tensor) -> None:
-    """Raise a `ValueError` naming the first window, step and channel that is NaN or infinite."""
+def check_finite_windows(x: Tensor) -> None:
+    """Raise an ArgumentError naming the first window, step and channel that is not finite."""
     finite = torch.isfinite(x)
     if bool(finite.all()):
         return

@@ -1,6 +1,6 @@
 """Stages 2 to 5: from a detrended series to the soft mask over its frequencies.
 
-Everything works along the last axis: time `[..., L]` or frequency `[..., K]`, K = L // 2 + 1.
+All functions work along the last axis: time `[..., L]` or frequency `[..., K]`, K = L // 2 + 1.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 def log_amplitude(spectrum: Tensor) -> Tensor:
-    """`L = log(1 + |Z|)` of a complex spectrum."""
+    """Return `L = log(1 + |Z|)` `[..., K]` of a complex spectrum `[..., K]`."""
     if spectrum.requires_grad:
         # The gradient of |Z| divides by it, which overflows for denormal numbers.
         silent = spectrum.detach().abs() < torch.finfo(spectrum.dtype).tiny
@@ -20,22 +20,22 @@ def log_amplitude(spectrum: Tensor) -> Tensor:
 
 
 def normalise_amplitude(log_amp: Tensor, eps: float) -> Tensor:
-    """`Â = (L - min_k L) / max(max_k L - min_k L, eps)`, in [0, 1]."""
+    """Return `Â = (L - min_k L) / max(max_k L - min_k L, eps)` `[..., K]`, in [0, 1]."""
     low, high = log_amp.aminmax(dim=-1, keepdim=True)
     return (log_amp - low) / (high - low).clamp_min(eps)
 
 
 def spectral_flatness(log_amp: Tensor, eps: float) -> Tensor:
-    """`SFM`: geometric over arithmetic mean of `P = L² + eps`; in (0, 1], `[...]`."""
+    """Return the geometric over the arithmetic mean of `P = L² + eps`: `[...]`, in (0, 1]."""
     power = log_amp.square().add_(eps)
     return power.log().mean(dim=-1).exp() / (power.mean(dim=-1) + eps)
 
 
-def anchored_threshold(flatness: Tensor | None, weight: Tensor, bias: Tensor) -> Tensor:
-    """`tau_c = sigmoid(w_c SFM_c + b_c)`; without the anchor (`None`), `sigmoid(b_c)`."""
+def compute_threshold(flatness: Tensor | None, weight: Tensor, bias: Tensor) -> Tensor:
+    """Return `tau_c = sigmoid(w_c SFM_c + b_c)` `[..., C]`, or `sigmoid(b_c)` without flatness."""
     return torch.sigmoid(bias if flatness is None else torch.addcmul(bias, weight, flatness))
 
 
 def soft_mask(amplitude: Tensor, threshold: Tensor, alpha: Tensor) -> Tensor:
-    """`M = sigmoid(softplus(alpha) (Â - tau))`; threshold is `[...]`, one per series."""
+    """Return `M = sigmoid(softplus(alpha) (Â - tau))` `[..., K]`; one threshold per series."""
     return torch.sigmoid(F.softplus(alpha) * (amplitude - threshold.unsqueeze(-1)))

@@ -8,7 +8,7 @@ for batch in sacm.data.WindowBatches(windows.train, 32, shuffle=True, drop_last=
 
 from __future__ import annotations
 
-from sacm.data.benchmarks.catalogue import find_entry, names
+from sacm.data.benchmarks.catalogue import find_entry, names, register
 from sacm.data.benchmarks.load import inventory, load, resolve
 from sacm.data.calendar import calendar_sizes, future_timestamps, stamp_features
 from sacm.data.datasets import (
@@ -70,6 +70,7 @@ __all__ = [
     "inventory",
     "load",
     "names",
+    "register",
     "resolve",
     "signal",
     "stamp_features",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from sacm.data.splits import Splits, segment_ranges, split_by_class, split_by_subject
 from sacm.errors import ArgumentError, DataError
+from sacm.types import TaskName
 
 
 class Segment(NamedTuple):
@@ -36,6 +37,9 @@ class ForecastingData:
     missing and has been filled in. With several series the rows are ordered split by split, series
     by series, and `segments` holds the borders; one series has a single segment.
     """
+
+    task: ClassVar[TaskName] = "forecasting"
+    required_arrays: ClassVar[tuple[str, ...]] = ("values", "columns")
 
     name: str
     values: np.ndarray
@@ -114,6 +118,9 @@ class ClassificationData:
     they came; `classes` are the sorted labels of the training cases.
     """
 
+    task: ClassVar[TaskName] = "classification"
+    required_arrays: ClassVar[tuple[str, ...]] = ("X_train", "X_test", "y_train", "y_test")
+
     name: str
     X_train: np.ndarray
     y_train: np.ndarray
@@ -161,6 +168,9 @@ class ClassificationData:
 class AnomalyData:
     """Training rows `[T, C]` without labels, test rows with 0/1 labels, and the borders in both."""
 
+    task: ClassVar[TaskName] = "anomaly"
+    required_arrays: ClassVar[tuple[str, ...]] = ("train", "test", "labels")
+
     name: str
     train: np.ndarray
     test: np.ndarray
@@ -192,3 +202,7 @@ class AnomalyData:
 
 
 AnyData = ForecastingData | ClassificationData | AnomalyData
+
+DATASETS: dict[TaskName, type[AnyData]] = {
+    kind.task: kind for kind in (ForecastingData, ClassificationData, AnomalyData)
+}

@@ -20,10 +20,19 @@ CHUNK_ROWS = 65_536
 
 @dataclass(frozen=True)
 class ChannelScaler:
-    """Per-channel mean and population standard deviation (1 where a channel is constant), `[C]`."""
+    """Per-channel mean and population standard deviation (1 where a channel is constant), `[C]`.
+
+    Attributes:
+        mean: What becomes 0.
+        std: What becomes 1.
+        reference: Deviations in which errors are stated, where they are not `std`: a network that
+            learnt from repaired rows is judged in the units of the rows as they came, so that it
+            can be compared with others.
+    """
 
     mean: np.ndarray
     std: np.ndarray
+    reference: np.ndarray | None = None
 
     @classmethod
     def fit(cls, parts: Iterable[np.ndarray]) -> ChannelScaler:
@@ -73,12 +82,16 @@ class ChannelScaler:
 
     def to_dict(self) -> dict[str, list[float]]:
         """Plain numbers, for a run's record."""
-        return {"mean": self.mean.tolist(), "std": self.std.tolist()}
+        record = {"mean": self.mean.tolist(), "std": self.std.tolist()}
+        return (
+            record if self.reference is None else {**record, "reference": self.reference.tolist()}
+        )
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> ChannelScaler:
         """The scaler that `to_dict` described."""
-        return cls(np.array(record["mean"], np.float32), np.array(record["std"], np.float32))
+        names = [name for name in ("mean", "std", "reference") if name in record]
+        return cls(**{name: np.array(record[name], np.float32) for name in names})
 
 
 def chunks(values: np.ndarray) -> Iterable[np.ndarray]:

@@ -83,6 +83,18 @@ class TextTable:
         lines = [self.headings, rules, *(row.cells for row in self.rows)]
         return "\n".join("| " + " | ".join(map(_in_pipes, cells)) + " |" for cells in lines)
 
+    def plain(self) -> str:
+        """Text in columns that line up, for any place."""
+        lines = [self.headings, *(row.cells for row in self.rows)]
+        widths = [max(len(cells[i]) for cells in lines) for i in range(len(self.headings))]
+
+        def aligned(cells: Sequence[str]) -> str:
+            pairs = enumerate(zip(cells, widths, strict=True))
+            shown = (c.ljust(w) if i < self.text_columns else c.rjust(w) for i, (c, w) in pairs)
+            return "  ".join(shown).rstrip()
+
+        return "\n".join(map(aligned, lines))
+
     def latex(self) -> str:
         """A `table` environment that needs the package booktabs; quiet rows are slanted."""
         lines = []

@@ -37,7 +37,7 @@ def absolute_residuals(trained: TrainedNetwork, windows: ForecastWindows) -> np.
         inputs = (batch.x,) if batch.stamps is None else (batch.x, batch.stamps)
         residuals = (batch.y - trained.answer(trained.network, *inputs)).abs().numpy()
         if batch.observed is not None:
-            residuals[~batch.observed.numpy()] = np.nan
+            residuals[batch.observed.numpy() < 1] = np.nan
         parts.append(residuals)
     return np.concatenate(parts)
 

@@ -76,4 +76,4 @@ class Grid:
 
 
 def _is_here(name: str) -> bool:
-    return name.startswith("Synth-12") or presence(find_entry(name)).found is not None
+    return name.startswith("Synth-12") or presence(find_entry(name)).present

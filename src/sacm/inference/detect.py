@@ -108,7 +108,7 @@ def read_rows(
     """
     name = str(source) if isinstance(source, str | Path) else "data"
     # Rows that a grid lacks have no place in the answer, so none are inserted.
-    table = Table.read(source, name=name, columns=columns, grid=False)
+    table = Table.read(source, name=name, columns=columns, labelled=True, grid=False)
     return table.fill(hold_out_tail(len(table.values), held_out), missing)
 
 

@@ -10,14 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sacm.data.datasets import ForecastingData, Segment
-from sacm.data.own.panel import panel_data
-from sacm.data.own.series import ALL_ROWS, Layout, table_data
+from sacm.data.own.series import ALL_ROWS, Layout, series_data
+from sacm.data.own.series import read_series as read_user_series
 from sacm.data.splits import Splits
 from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy
-from sacm.data.tables.panel import Panel, is_long
-from sacm.data.tables.source import load_source
-from sacm.data.tables.table import Table
 from sacm.data.tables.timeline import Irregular
 from sacm.errors import DataError
 from sacm.tasks.shape import check_columns
@@ -49,12 +46,15 @@ def read_series(
     if isinstance(source, ForecastingData):
         time = None if source.timestamps is None else "date"
         return Reading(source, Form("pandas", long=len(source.last_rows(1)) > 1, time=time))
-    loaded = load_source(source, str(source) if isinstance(source, str | Path) else "data")
-    if is_long(loaded):
-        panel = Panel.read(loaded, irregular=irregular)
-        return Reading(panel_data(panel, ratios=ratios, missing=missing, layout=layout), panel.form)
-    table = Table.read(loaded, time=timestamp, columns=columns, irregular=irregular)
-    return Reading(table_data(table, ratios=ratios, missing=missing), table.form)
+    found = read_user_series(
+        source,
+        name=str(source) if isinstance(source, str | Path) else "data",
+        timestamp=timestamp,
+        columns=columns,
+        irregular=irregular,
+    )
+    data = series_data(found, ratios=ratios, missing=missing, layout=layout)
+    return Reading(data, found.form)
 
 
 def read_history(

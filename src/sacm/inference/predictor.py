@@ -37,8 +37,7 @@ class Predictor(TrainedNetwork):
     Several threads may share one predictor. Arrays and tensors need no pandas.
 
     Example:
-        >>> predictor = sacm.Predictor.open("runs/my_PatchTST_sacm_seed42_0123456789")
-        ... # doctest: +SKIP
+        >>> predictor = sacm.Predictor.open("runs/NAME")  # doctest: +SKIP
         >>> predictor.predict(frame)  # doctest: +SKIP
     """
 
@@ -113,7 +112,7 @@ class Predictor(TrainedNetwork):
         """
         self.shape.check_columns(data.name, getattr(data, "columns", ()))
         task = get_task(self.settings.task)
-        windows = task.windows(self.settings, data, scaler=self.scaler)
+        windows = task.windows(self.settings, self.strategy.apply(data), scaler=self.scaler)
         if not len(windows.test):
             raise DataError(f"{self.settings.data} has no test part to evaluate on.")
         return task.evaluate(self.network, windows, data, self.settings, self.strategy)

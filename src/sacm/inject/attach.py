@@ -1,4 +1,22 @@
-"""Attach the method to a model, and take it off again."""
+"""Attach the method to a model, and take it off again.
+
+Attaching does not replace modules. Every `nn.Dropout` object of the model stays where it is and
+changes its class: `host.__class__ = ADAPTIVE[type(host)]`. Python looks methods up in the class of
+an object, so from then on `AdaptiveDropout.forward` runs, while the object itself is the same. The
+adaptive class is a subclass of the torch class with the same attributes and no parameters, which
+is what makes the assignment safe. Therefore:
+
+- names and `state_dict` keys stay, because parents hold the same children under the same names;
+- hooks, `p`, `inplace` and the training flag stay, because they are attributes of the object;
+- ties stay: an object registered twice, or kept in a list of the user's, is adaptive everywhere;
+- `detach` assigns the old class back, and the model is what it was.
+
+What an adaptive object needs beyond that, its `Site`, is one entry of its `__dict__`. Dropout that
+has no module of its own is intercepted (`inject.functional`), and modules named in `insert_after`
+get a forward hook. The modulator with the 2C + 2 scalars becomes a child of the model, and two
+hooks of the model call it: rates are computed before each training forward. In evaluation the
+adaptive classes call torch's own forward.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +29,15 @@ from torch.nn.parallel import DataParallel, DistributedDataParallel
 from torch.nn.parameter import is_lazy
 
 from sacm.core.config import SACMConfig
-from sacm.core.validation import mapping_of, names_in, settings_of, whole_number
+from sacm.core.validation import check_config, check_mapping, check_names, check_whole_number
 from sacm.errors import ArgumentError, SACMWarning
-from sacm.inject.discover import discover, match_modules, names_of, state_layouts
-from sacm.inject.functional import FunctionalCoverage
+from sacm.inject.discover import FROZEN, assign_layouts, collect_names, discover, match_modules
+from sacm.inject.functional.coverage import FunctionalCoverage
+from sacm.inject.functional.shared import Interception
 from sacm.inject.layout import SiteLayout
+from sacm.inject.modulated_forward import ModulatedForward
 from sacm.inject.modulator import CapacityModulator
-from sacm.inject.sites import ADAPTIVE, ORIGINAL, InsertedSite, Site
+from sacm.inject.sites import ADAPTIVE, ORIGINAL, InsertedSite, Site, restore_class, swap_class
 from sacm.inject.state import MODULATOR, Call
 from sacm.inject.window_argument import InputArg, WindowArgument, WindowLayout
 
@@ -34,6 +54,7 @@ def attach(
     window_layout: WindowLayout = "BLC",
     coverage: Literal["modules", "all"] = "modules",
     scorer: nn.Module | None = None,
+    mapper: nn.Module | None = None,
     insert_after: Sequence[str] = (),
     skip: Sequence[str] = (),
     site_layouts: Mapping[str, SiteLayout] | None = None,
@@ -42,20 +63,52 @@ def attach(
 
     Do this before the optimizer is made: `model.parameters()` gains the 2C + 2 scalars.
 
-    example_inputs: a window tensor, or the tuple or dict of arguments of `model.forward`; without
-    it the layout probe waits for the first training batch. input_arg: the window among forward's
-    arguments, by position, by name, or as a function `(args, kwargs) -> tensor`. coverage: "all"
-    covers functional and attention dropout too. scorer: a module `[B, L, C] -> [B]` in place of the
-    spectral one. insert_after: globs of modules whose output is to drop. skip: globs of dropouts
-    to leave ordinary. site_layouts: where the windows sit at a site, when the probe cannot tell.
+    Args:
+        model: Any module whose forward takes windows.
+        channels: Number of channels `C` of a window.
+        config: Settings of the method; the paper's for None.
+        example_inputs: A batch to probe at once: the windows `[B, L, C]`, or the tuple or dict of
+            arguments of ``model.forward``. Without it the first training batch is probed.
+        input_arg: The window among the arguments of forward: position, name, or a function
+            ``(args, kwargs) -> tensor``.
+        window_layout: Order of the dimensions of the window tensor, ``"BLC"`` or ``"BCL"``.
+        coverage: ``"modules"`` covers dropout modules, ``"all"`` functional and attention dropout
+            too.
+        scorer: Module from windows `[B, L, C]` to scores `[B]`, in place of `SpectralScorer`.
+        mapper: Module from scores `[B]` to rates `[B]`, each in [0, 1), in place of `RateMapper`.
+        insert_after: Names or globs of modules whose output shall drop too.
+        skip: Names or globs of dropout sites to leave ordinary.
+        site_layouts: Layout by site name or glob, for sites that the probe cannot resolve, e.g.
+            ``{"encoder.drop": SiteLayout(dim=0, fold=7)}``.
+
+    Returns:
+        The modulator, also registered as ``model.sacm_modulator``.
+
+    Raises:
+        LayoutError: The layout of some sites is unknown; the message lists all of them.
+        ArgumentError: An argument is wrong, or the window does not fit it.
+
+    Example:
+        >>> import torch
+        >>> model = nn.Sequential(nn.Linear(7, 16), nn.Dropout(0.1), nn.Linear(16, 7))
+        >>> modulator = attach(model, channels=7)
+        >>> out = model(torch.randn(4, 96, 7))  # the layouts are found on this first batch
+        >>> modulator.rates.shape
+        torch.Size([4])
     """
-    _check_model(model, coverage, scorer)
-    window = WindowArgument(model, input_arg, window_layout, whole_number("channels", channels))
-    modulator = CapacityModulator(window=window, config=settings_of(config), scorer=scorer)
-    skipped, hosts = names_in("skip", skip), names_in("insert_after", insert_after)
-    stated = mapping_of("site_layouts", site_layouts, SiteLayout)
+    _check_model(model, coverage)
+    _check_module("scorer", scorer)
+    _check_module("mapper", mapper)
+    window = WindowArgument(
+        model, input_arg, window_layout, check_whole_number("channels", channels)
+    )
+    modulator = CapacityModulator(
+        window=window, config=check_config(config), scorer=scorer, mapper=mapper
+    )
+    skipped, hosts = check_names("skip", skip), check_names("insert_after", insert_after)
+    stated = check_mapping("site_layouts", site_layouts, SiteLayout)
     _find_sites(model, modulator, coverage, skip=skipped, insert_after=hosts, stated=stated)
-    if not modulator.adaptive and modulator.coverage is None:
+    if not modulator.adaptive and not modulator.frozen and modulator.coverage is None:
         warnings.warn(
             f"{type(model).__name__} has no dropout to make adaptive and is left unchanged; add "
             "sites with insert_after=[…], or cover functional dropout with coverage='all'.",
@@ -73,7 +126,20 @@ def attach(
 
 
 def detach(model: Model) -> Model:
-    """Give the model back as it was before `attach`; a model without it is returned as it is."""
+    """Take the method off a model again, in place.
+
+    Args:
+        model: An attached model; any other is returned as it is.
+
+    Returns:
+        The same model, as it was before `attach`, with its trained weights.
+
+    Example:
+        >>> model = nn.Sequential(nn.Linear(7, 16), nn.Dropout(0.1))
+        >>> modulator = attach(model, channels=7)
+        >>> list(detach(model).state_dict())
+        ['0.weight', '0.bias']
+    """
     modulator = getattr(model, MODULATOR, None)
     if not isinstance(modulator, CapacityModulator):
         return model
@@ -81,8 +147,10 @@ def detach(model: Model) -> Model:
         if isinstance(host, InsertedSite):
             _remove_hook(host.host, host)
         else:
-            host.__class__ = ORIGINAL[type(host)]
-            del host.__dict__["sacm_site"]
+            restore_class(host)
+    stand_in = model.__dict__.get("forward")
+    if isinstance(stand_in, ModulatedForward):
+        stand_in.unwrap()
     if modulator.coverage is not None:
         modulator.coverage.unwrap()
     _remove_hook(model, modulator.before_forward)
@@ -92,7 +160,20 @@ def detach(model: Model) -> Model:
 
 
 def strip_state_dict(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The raw model's part of an attached model's checkpoint, under the raw model's keys."""
+    """Return the raw model's part of an attached model's checkpoint.
+
+    Args:
+        state_dict: ``state_dict()`` of an attached model, compiled or not.
+
+    Returns:
+        The entries of the raw model, under the raw model's keys.
+
+    Example:
+        >>> model = nn.Sequential(nn.Linear(7, 16), nn.Dropout(0.1))
+        >>> modulator = attach(model, channels=7)
+        >>> len(model.state_dict()), list(strip_state_dict(model.state_dict()))
+        (6, ['0.weight', '0.bias'])
+    """
     return {
         key.replace("_orig_mod.", ""): value
         for key, value in state_dict.items()
@@ -109,24 +190,31 @@ def _find_sites(
     insert_after: list[str],
     stated: dict[str, SiteLayout],
 ) -> None:
-    """Give the modulator its sites; the model is only looked at."""
+    """Give the modulator its sites; the model is not changed."""
     # Sites of functional calls carry a colon in their name and show themselves to the probe only.
-    by_call = {*_functional(skip, "skip", coverage), *_functional(stated, "site_layouts", coverage)}
+    by_call = {
+        *_find_functional(skip, "skip", coverage),
+        *_find_functional(stated, "site_layouts", coverage),
+    }
     found = discover(model, [glob for glob in skip if glob not in by_call])
-    names = names_of(model)
+    names = collect_names(model)
     hosts = match_modules(names, insert_after, "insert_after")
-    _adopt(modulator, found, [_inserted(host, names[host][0]) for host in hosts])
-    state_layouts(modulator.sites, {k: v for k, v in stated.items() if k not in by_call})
-    if coverage == "all":
-        modulator.coverage = FunctionalCoverage(
+    _adopt(modulator, found, [_insert_site(host, names[host][0]) for host in hosts])
+    assign_layouts(modulator.sites, {k: v for k, v in stated.items() if k not in by_call})
+    subclasses = {module: site for module, site in found.items() if _is_subclass(module)}
+    if coverage == "all" or any(site.adaptive for site in subclasses.values()):
+        shared = Interception(
             modulator.state,
             skip=[glob for glob in skip if glob in by_call],
             site_layouts={k: v for k, v in stated.items() if k in by_call},
         )
+        modulator.coverage = FunctionalCoverage(
+            shared, subclasses=subclasses, everywhere=coverage == "all"
+        )
 
 
 def _probe_or_detach(model: nn.Module, modulator: CapacityModulator, call: Call) -> None:
-    """Find the layouts; a model that cannot be probed, or has nothing to adapt, is given back."""
+    """Find the layouts; detach a model that cannot be probed or has nothing to adapt."""
     try:
         modulator.probe(call)
     except BaseException:
@@ -138,41 +226,54 @@ def _probe_or_detach(model: nn.Module, modulator: CapacityModulator, call: Call)
 
 
 def _install(model: nn.Module, modulator: CapacityModulator) -> None:
+    """Change the model: classes of its dropouts, stand-ins, the modulator and its hooks."""
     for host, site in modulator.adaptive:
         if isinstance(host, InsertedSite):
             host.host.register_forward_hook(host)
         else:
-            host.__class__ = ADAPTIVE[type(host)]
-            host.__dict__["sacm_site"] = site
+            swap_class(host, site)
     if modulator.coverage is not None:
         modulator.coverage.wrap(model)
     reference = next(p for p in model.parameters() if p.requires_grad)
     modulator.to(reference.device).train(model.training)
     model.add_module(MODULATOR, modulator)
-    model.register_forward_pre_hook(modulator.before_forward, with_kwargs=True)
-    model.register_forward_hook(modulator.after_forward, always_call=True)
+    if type(model).__call__ is nn.Module.__call__:
+        model.register_forward_pre_hook(modulator.before_forward, with_kwargs=True)
+        model.register_forward_hook(modulator.after_forward, always_call=True)
+    else:  # a `__call__` of the model's own need not run hooks
+        model.__dict__["forward"] = ModulatedForward(model, modulator)
 
 
 def _adopt(
     modulator: CapacityModulator, found: dict[nn.Module, Site], inserted: Sequence[InsertedSite]
 ) -> None:
+    """Hand the sites to the modulator."""
     for module, site in found.items():
         site.state = modulator.state
-        if site.adaptive:
-            modulator.adaptive.append((module, site))
-        else:
+        if not site.adaptive:
             modulator.left_alone.append(site)
+        elif not _is_subclass(module):  # subclasses belong to the functional coverage
+            modulator.adaptive.append((module, site))
+        if site.reason == FROZEN:
+            modulator.frozen[module] = site
     for host in inserted:
         host.sacm_site.state = modulator.state
         modulator.adaptive.append((host, host.sacm_site))
 
 
-def _inserted(host: nn.Module, name: str) -> InsertedSite:
+def _is_subclass(module: nn.Module) -> bool:
+    """True for dropout classes of the user's own that derive from one of torch's."""
+    kinds = tuple(ADAPTIVE)
+    return isinstance(module, kinds) and type(module) not in (*kinds, *ORIGINAL)
+
+
+def _insert_site(host: nn.Module, name: str) -> InsertedSite:
+    """Make a site after a module that has no dropout of its own."""
     return InsertedSite(Site(name or "(root)", f"inserted after {type(host).__name__}"), host)
 
 
 def _remove_hook(module: nn.Module, hook: Any) -> None:
-    """Found by value: the handle that registering returned does not survive a copy."""
+    """Remove a hook, found by value: the handle of its registration does not survive a copy."""
     for table, flags in (
         (module._forward_pre_hooks, module._forward_pre_hooks_with_kwargs),
         (module._forward_hooks, module._forward_hooks_always_called),
@@ -183,6 +284,7 @@ def _remove_hook(module: nn.Module, hook: Any) -> None:
 
 
 def _as_call(model: nn.Module, example: Any) -> Call:
+    """Turn example inputs into a call of the model."""
     if isinstance(example, Tensor):
         return Call(model, (example,), {})
     if isinstance(example, Mapping):
@@ -195,7 +297,8 @@ def _as_call(model: nn.Module, example: Any) -> Call:
     )
 
 
-def _check_model(model: nn.Module, coverage: str, scorer: nn.Module | None) -> None:
+def _check_model(model: nn.Module, coverage: str) -> None:
+    """Refuse models that cannot be attached to."""
     name = type(model).__name__
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"attach needs an nn.Module, got {name}.")
@@ -209,12 +312,16 @@ def _check_model(model: nn.Module, coverage: str, scorer: nn.Module | None) -> N
         raise ArgumentError(f"{name} has lazy parameters without a shape: run a batch through it.")
     if coverage not in ("modules", "all"):
         raise ArgumentError(f"coverage must be 'modules' or 'all', got {coverage!r}.")
-    if not isinstance(scorer, nn.Module | None):
-        raise ArgumentError(f"scorer must be an nn.Module, got {scorer!r}.")
 
 
-def _functional(globs: Iterable[str], argument: str, coverage: str) -> list[str]:
-    """Those of the names and globs that mean functional dropout, such as `encoder:dropout`."""
+def _check_module(argument: str, module: Any) -> None:
+    """Refuse a scorer or mapper that is not a module."""
+    if not isinstance(module, nn.Module | None):
+        raise ArgumentError(f"{argument} must be an nn.Module, got {module!r}.")
+
+
+def _find_functional(globs: Iterable[str], argument: str, coverage: str) -> list[str]:
+    """Return the names and globs that mean functional dropout, such as `encoder:dropout`."""
     found = [glob for glob in globs if ":" in glob]
     if found and coverage != "all":
         raise ArgumentError(

@@ -1,23 +1,25 @@
-"""Find the dropout of a model: what becomes adaptive, what is left alone and why."""
+"""Find the dropout modules of a model: which become adaptive, which stay ordinary and why."""
 
 from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 
+import torch
 from torch import nn
 
 from sacm.errors import ArgumentError
 from sacm.inject.layout import SiteLayout
-from sacm.inject.sites import ADAPTIVE, ORIGINAL, Site
+from sacm.inject.sites import ADAPTIVE, ORIGINAL, SKIPPED, Site
 
 _RECURRENT = (nn.LSTM, nn.GRU, nn.RNN)
 _ALPHA = (nn.AlphaDropout, nn.FeatureAlphaDropout)
+FROZEN = "frozen: nothing around it is trained"
 
 
 def discover(model: nn.Module, skip: Sequence[str]) -> dict[nn.Module, Site]:
-    """Every dropout of a model, adaptive or with the reason why not, in definition order."""
-    names = names_of(model)
+    """Return every dropout module with its site, adaptive or with the reason why not."""
+    names = collect_names(model)
     skipped = set(match_modules(names, skip, "skip"))
     found: dict[nn.Module, Site] = {}
     for module, aliases in names.items():
@@ -27,15 +29,15 @@ def discover(model: nn.Module, skip: Sequence[str]) -> dict[nn.Module, Site]:
         if site.adaptive and len(aliases) > 1:
             site.reason = f"tied: also {', '.join(aliases[1:])}"
         if site.adaptive and module in skipped:
-            site.adaptive, site.reason = False, "skipped on request: ordinary dropout"
+            site.leave_ordinary(SKIPPED)
         elif site.adaptive and all(_is_frozen(model, alias) for alias in aliases):
-            site.adaptive, site.reason = False, "frozen: nothing around it is trained"
+            site.leave_ordinary(FROZEN)
         found[module] = site
     return found
 
 
-def names_of(model: nn.Module) -> dict[nn.Module, list[str]]:
-    """All the names of every module; several for a tied one."""
+def collect_names(model: nn.Module) -> dict[nn.Module, list[str]]:
+    """Return all names of every module; a tied module has several."""
     names: dict[nn.Module, list[str]] = {}
     for name, module in model.named_modules(remove_duplicate=False):
         names.setdefault(module, []).append(name)
@@ -45,7 +47,7 @@ def names_of(model: nn.Module) -> dict[nn.Module, list[str]]:
 def match_modules(
     names: Mapping[nn.Module, list[str]], globs: Iterable[str], argument: str
 ) -> list[nn.Module]:
-    """The modules whose name matches one of the globs; a glob that matches none is an error."""
+    """Return the modules whose name matches one of the globs; each glob must match some."""
     matched: dict[nn.Module, None] = {}
     for glob in globs:
         hits = [m for m, aliases in names.items() if any(matches(a, glob) for a in aliases)]
@@ -55,8 +57,8 @@ def match_modules(
     return list(matched)
 
 
-def state_layouts(sites: Sequence[Site], stated: Mapping[str, SiteLayout]) -> None:
-    """Give the layouts a user stated, by name or glob, to their sites."""
+def assign_layouts(sites: Sequence[Site], stated: Mapping[str, SiteLayout]) -> None:
+    """Give the layouts that a user stated, by name or glob, to their sites."""
     check_matches(sites, stated, "site_layouts")
     for glob, layout in stated.items():
         for site in sites:
@@ -65,7 +67,7 @@ def state_layouts(sites: Sequence[Site], stated: Mapping[str, SiteLayout]) -> No
 
 
 def check_matches(sites: Sequence[Site], globs: Iterable[str], argument: str) -> None:
-    """Every name or glob must mean at least one site."""
+    """Raise an ArgumentError if a name or glob matches no site."""
     for glob in globs:
         if not any(matches(site.name, glob) for site in sites):
             known = ", ".join(site.name for site in sites) or "none"
@@ -73,11 +75,12 @@ def check_matches(sites: Sequence[Site], globs: Iterable[str], argument: str) ->
 
 
 def matches(name: str, glob: str) -> bool:
-    """Whether a name is meant; the brackets of `attention:dropout[1]` may stand for themselves."""
+    """Return whether a glob matches; the brackets of `attention:dropout[1]` may be literal."""
     return name == glob or fnmatch.fnmatchcase(name, glob)
 
 
 def _classify(module: nn.Module, name: str) -> Site | None:
+    """Return the site of a module that drops; None for all other modules."""
     kind = type(module).__name__
     if type(module) in ADAPTIVE:
         return Site(name, kind)
@@ -89,7 +92,11 @@ def _classify(module: nn.Module, name: str) -> Site | None:
         reason = "drops inside a fused recurrent kernel, which cannot be reached"
     elif isinstance(module, _ALPHA):
         reason = "alpha dropout keeps mean and variance by its own formula"
-    elif isinstance(module, nn.modules.dropout._DropoutNd) or _drops_by_name(module):
+    elif isinstance(module, tuple(ADAPTIVE)):  # a subclass: its dropping calls are intercepted
+        return Site(name, kind)
+    elif isinstance(module, torch.jit.ScriptModule) and "Dropout" in module.original_name:
+        reason = "compiled by torch.jit.script"
+    elif _drops_by_name(module):
         reason = "a dropout class of its own"
     else:
         return None
@@ -97,12 +104,12 @@ def _classify(module: nn.Module, name: str) -> Site | None:
 
 
 def _drops_by_name(module: nn.Module) -> bool:
-    """Third-party layers (DropPath, VariationalDropout …) are known by their class name only."""
+    """True for third-party layers (DropPath, VariationalDropout …), known by their class name."""
     return "drop" in type(module).__name__.lower() and not any(module.children())
 
 
 def _is_frozen(model: nn.Module, name: str) -> bool:
-    """Whether the nearest ancestor that owns parameters has none that is trained."""
+    """Return whether the nearest ancestor that owns parameters has none that is trained."""
     while name:
         name = name.rpartition(".")[0]
         parameters = list(model.get_submodule(name).parameters())

@@ -1,4 +1,4 @@
-"""Which rows of an activation belong to which window."""
+"""Layouts: which rows of an activation belong to which window."""
 
 from __future__ import annotations
 
@@ -16,8 +16,19 @@ from sacm.errors import ArgumentError
 class SiteLayout:
     """Where the batch of `B` windows sits in an activation.
 
-    Dimension `dim` has size `B * fold`. Batch-major: entry `b * fold + f` belongs to window `b`
-    (`[B*C, …]`, and with fold 1 plain `[B, …]`). Batch-minor: entry `f * B + b` (`[C*B, …]`).
+    Args:
+        dim: Dimension that holds the windows; its size is ``B * fold``.
+        fold: Entries of this dimension per window: 1 for `[B, …]`, `C` for `[B*C, …]`.
+        batch_major: True: entry ``b * fold + f`` belongs to window ``b`` (`[B*C, …]`). False: entry
+            ``f * B + b`` does (`[C*B, …]`).
+
+    Raises:
+        ArgumentError: `dim` is negative or `fold` below 1.
+
+    Example:
+        >>> layout = SiteLayout(dim=0, fold=3)
+        >>> print(layout, layout.owners(batch=2).tolist())
+        dim 0 = B*3 [0, 0, 0, 1, 1, 1]
     """
 
     dim: int
@@ -37,16 +48,16 @@ class SiteLayout:
         return f"dim {self.dim} = {order}"
 
     def fits(self, shape: Sequence[int], batch: int) -> bool:
-        """Whether an activation of this shape can hold `batch` windows in this way."""
+        """Return whether an activation of this shape can hold `batch` windows in this way."""
         return self.dim < len(shape) and shape[self.dim] == batch * self.fold
 
     def owners(self, batch: int) -> Tensor:
-        """The window that owns each entry of dimension `dim`, `[batch * fold]`."""
+        """Return the window that owns each entry of dimension `dim`, `[batch * fold]`."""
         entries = torch.arange(batch * self.fold)
         return entries // self.fold if self.batch_major else entries % batch
 
     def unfold(self, shape: Sequence[int], batch: int) -> tuple[list[int], int]:
-        """The shape with `dim` split into batch and fold, and the position of the batch in it."""
+        """Return the shape with `dim` split into batch and fold, and the position of the batch."""
         if self.fold == 1:
             return [*shape], self.dim
         pair = (batch, self.fold) if self.batch_major else (self.fold, batch)
@@ -54,11 +65,11 @@ class SiteLayout:
         return split, self.dim if self.batch_major else self.dim + 1
 
     def drop(self, h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Tensor:
-        """Adaptive dropout of `h` `[…, B*fold, …]` at the keep probabilities of its windows.
+        """Drop `h` `[…, B*fold, …]` at the keep probabilities of its windows.
 
         `mask_shape` broadcasts over `h`: entries that share a mask entry drop together.
         """
-        batch = keep.share.shape[0]
+        batch = keep.probability.shape[0]
         split, position = self.unfold(h.shape, batch)
         if mask_shape is not None:
             mask_shape = self._unfold_mask(mask_shape, h.shape, batch)
@@ -68,6 +79,7 @@ class SiteLayout:
         return drop_entries(h.view(split), keep, mask_shape).reshape(h.shape)
 
     def _unfold_mask(self, mask: Sequence[int], shape: Sequence[int], batch: int) -> list[int]:
+        """Split a mask shape as `unfold` splits the activation."""
         split, position = self.unfold(mask, batch)
         if mask[self.dim] != shape[self.dim]:  # a feature map that spans windows
             split = [*mask[: self.dim], *[1] * (len(split) - len(mask)), *mask[self.dim :]]

@@ -1,4 +1,4 @@
-"""The modulator: the only part of the method that a model carries, registered as its child."""
+"""The modulator: the module that `attach` adds to a model."""
 
 from __future__ import annotations
 
@@ -16,19 +16,42 @@ from sacm.core.mapper import RateMapper
 from sacm.core.no_compile import not_compiled
 from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError, SACMWarning
-from sacm.inject.functional import FunctionalCoverage
+from sacm.inject.functional.coverage import FunctionalCoverage
+from sacm.inject.probe.gradients import find_differentiable
+from sacm.inject.probe.passes import PassRunner
 from sacm.inject.probe.probe import Probe
-from sacm.inject.sites import InsertedSite, Site, Tap
+from sacm.inject.probe.random_operations import find_random_operations
+from sacm.inject.probe.verify import LayoutCheck, Verification
+from sacm.inject.sites import ADAPTIVE, InsertedSite, Site, Tap, restore_class, swap_class
 from sacm.inject.state import Call, ModulationState
 from sacm.inject.summary import format_summary
+from sacm.inject.unresolved import Unresolved, layout_error
 from sacm.inject.window_argument import WindowArgument
 
 
 class CapacityModulator(nn.Module):
-    """Scores the windows of every training forward and hands their rates to the dropout sites.
+    """Scores the windows of every training forward and gives their rates to the dropout sites.
 
-    Made by `sacm.attach`. Its 2C + 2 scalars are trained with the model; in evaluation it does
-    nothing.
+    Made by `sacm.attach` and registered as ``model.sacm_modulator``. Its 2C + 2 scalars are trained
+    with the model; in evaluation it does nothing.
+
+    Attributes:
+        config: The settings.
+        scorer: Module from windows `[B, L, C]` to scores `[B]`.
+        mapper: Module from scores `[B]` to rates `[B]`.
+
+    Example:
+        >>> import sacm
+        >>> model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.1), nn.Linear(8, 1))
+        >>> modulator = sacm.attach(model, channels=3, example_inputs=torch.randn(4, 24, 3))
+        >>> print(modulator.summary())
+        site  kind     adaptive  layout     note
+        ----  -------  --------  ---------  ----
+        1     Dropout  yes       dim 0 = B  live
+        1 of 1 dropout sites adaptive, 8 scalars added.
+        >>> out = model(torch.randn(5, 24, 3))
+        >>> modulator.scores.shape, modulator.rates.shape
+        (torch.Size([5]), torch.Size([5]))
     """
 
     def __init__(
@@ -37,23 +60,26 @@ class CapacityModulator(nn.Module):
         window: WindowArgument,
         config: SACMConfig,
         scorer: nn.Module | None,
+        mapper: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.config = config
         self.window = window
         self.scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
-        self.mapper: nn.Module = RateMapper(config)
+        self.mapper = RateMapper(config) if mapper is None else mapper
         self.state = ModulationState()
         self.adaptive: list[tuple[nn.Module | InsertedSite, Site]] = []
         self.left_alone: list[Site] = []
+        self.frozen: dict[nn.Module, Site] = {}  # adaptive if the probe sees gradients there
         self.coverage: FunctionalCoverage | None = None
         self.probed = False
+        self.verification = Verification()
         self.random_evaluation: list[str] = []  # paths of what is random in evaluation
         self.register_load_state_dict_pre_hook(_keep_own_values)
 
     @property
     def sites(self) -> list[Site]:
-        """Every dropout of the model: adaptive, or with the reason why not."""
+        """Every dropout site of the model: adaptive, or with the reason why not."""
         functional = [] if self.coverage is None else self.coverage.sites
         return [*(site for _, site in self.adaptive), *functional, *self.left_alone]
 
@@ -68,14 +94,41 @@ class CapacityModulator(nn.Module):
         return self.state.scores
 
     def summary(self) -> str:
-        """A table of the sites and the number of parameters added."""
+        """Return a table of the sites and the number of parameters added.
+
+        Returns:
+            One line per site (name, kind, adaptive or not, layout, note) and a closing line, then
+            what else is random in the model.
+        """
         unchanged = not self.adaptive and self.coverage is None
         added = 0 if unchanged else sum(p.numel() for p in self.parameters())
-        return format_summary(self.sites, added, random_evaluation=self.random_evaluation)
+        return format_summary(
+            self.sites,
+            added,
+            random_evaluation=self.random_evaluation,
+            random_training=self.verification.random_training,
+            everywhere=self.coverage is not None and self.coverage.everywhere,
+        )
 
     @contextmanager
     def forced_rates(self, rates: Tensor) -> Iterator[None]:
-        """Use these rates `[B]`, each in [0, 1), instead of the mapper's."""
+        """Use given rates instead of the mapper's within a `with` block.
+
+        Args:
+            rates: Rates `[B]`, each in [0, 1); training batches must hold `B` windows.
+
+        Raises:
+            ArgumentError: The rates have another shape or type, or lie outside [0, 1).
+
+        Example:
+            >>> import sacm
+            >>> model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.1))
+            >>> modulator = sacm.attach(model, channels=3)
+            >>> with modulator.forced_rates(torch.tensor([0.0, 0.5])):
+            ...     out = model(torch.ones(2, 4, 3))
+            >>> bool((out[0] == model[0](torch.ones(4, 3))).all())
+            True
+        """
         rates = torch.as_tensor(rates)
         if rates.dim() != 1 or not rates.is_floating_point():
             raise ArgumentError(
@@ -91,11 +144,11 @@ class CapacityModulator(nn.Module):
             self.state.forced = before
 
     def forward(self, value: Any, *_: Any) -> Any:
-        """Pass a value through: `nn.Sequential` calls this child like every other."""
+        """Return the value: `nn.Sequential` calls this child like every other."""
         return value
 
-    def rates_of(self, window: Tensor) -> Tensor:
-        """Windows `[B, L, C]` to rates `[B]`; leaves the scores in `state`."""
+    def compute_rates(self, window: Tensor) -> Tensor:
+        """Return rates `[B]` for windows `[B, L, C]`; leaves the scores in `state`."""
         reliable = None
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
@@ -107,17 +160,36 @@ class CapacityModulator(nn.Module):
             raise ArgumentError(
                 f"the scorer must give one score per window, [{window.shape[0]}], but gave {found}."
             )
-        with without_autocast(window.device.type):
-            rates: Tensor = self.mapper(scores.float() if scores.itemsize < 4 else scores, reliable)
+        rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
         self.state.scores = scores.detach()
         if reliable is not None:
             self.state.scores = torch.where(reliable, self.state.scores, torch.inf)
         return rates
 
+    def _map(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
+        """Map scores `[B]` to rates `[B]`; what a user's own mapper gives is checked."""
+        with without_autocast(scores.device.type):
+            if isinstance(self.mapper, RateMapper):
+                rates: Tensor = self.mapper(scores, reliable)
+                return rates
+            rates = self.mapper(scores)
+        if not isinstance(rates, Tensor) or rates.shape != scores.shape:
+            found = list(rates.shape) if isinstance(rates, Tensor) else type(rates).__name__
+            raise ArgumentError(
+                f"the mapper must give one rate per window, {list(scores.shape)}, but gave {found}."
+            )
+        # Elsewhere this would wait for the device in every step.
+        if rates.device.type == "cpu" and not torch.compiler.is_compiling():
+            outside = (rates < 0) | (rates >= 1)
+            if bool(outside.any()):
+                value = rates[outside][0].item()
+                raise ArgumentError(f"rates of the mapper must lie in [0, 1), got {value:g}.")
+        return rates if reliable is None else torch.where(reliable, rates, self.config.p_max)
+
     def before_forward(
         self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        """Forward pre-hook of the attached model: rates for the sites, in training only."""
+        """Compute the rates; forward pre-hook of the attached model, in training only."""
         if not model.training or self.state.probing:
             return
         if getattr(model, "_is_replica", False):
@@ -126,11 +198,13 @@ class CapacityModulator(nn.Module):
             )
         self.state.begin(Call(model, args, kwargs))
         window = self.window(args, kwargs)
+        forced = self.state.forced
         if not self.probed:
             self.probe(Call(model, args, kwargs))
-        forced = self.state.forced
+        elif forced is None and not torch.compiler.is_compiling():
+            self._verify_now_and_then(Call(model, args, kwargs), window)
         if forced is None:
-            self.state.rates, sources = self.rates_of(window), [window, *self.parameters()]
+            self.state.rates, sources = self.compute_rates(window), [window, *self.parameters()]
         elif forced.shape[0] != window.shape[0]:
             raise ArgumentError(
                 f"{forced.shape[0]} forced rates were given for a batch of {window.shape[0]}."
@@ -139,37 +213,102 @@ class CapacityModulator(nn.Module):
             self.state.rates, sources = forced.to(window.device), [forced]
         self.state.sources = [source for source in sources if source.requires_grad]
 
+    def _verify_now_and_then(self, call: Call, window: Tensor) -> None:
+        """Check the layouts in some of the training forwards; rarer as training goes on."""
+        if torch.is_grad_enabled() and self.verification.is_due(window):
+            self.verify(call)
+
     def after_forward(self, model: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        """Forward hook of the attached model, called even if it raised."""
+        """End the forward; forward hook of the attached model, called even if it raised."""
         if not self.state.probing:
             self.state.end()
 
     @not_compiled
     def probe(self, call: Call, *, wanted: Site | None = None) -> None:
-        """Find the layout of every site, or of one that surprised; see `inject.probe`."""
-        # Functional dropout, and what surprised in training, show themselves in training only.
+        """Find the layout of every site, or of one `wanted` site; see `inject.probe`."""
+        # Functional dropout, and calls made in training only, do not show in evaluation mode.
         training = wanted is not None or self.coverage is not None
+        runner = PassRunner(call.model, self._install_taps)
         stated = getattr(call.model, "sacm_layouts", {})
-        probe = Probe(call.model, self.window, self._taps, stated, training=training)
+        probe = Probe(runner, self.window, stated, training=training)
+        with self._paused(call.model):
+            if wanted is not None:
+                self._probe_again(probe, call, wanted)
+                return
+            if self.frozen:
+                self._thaw(probe, call)
+            random_evaluation = probe.run(call)
+        self._finish_probe(call.model, random_evaluation)
+        self.verify(call, splits=2)
+
+    @not_compiled
+    def verify(self, call: Call, *, splits: int = 1) -> None:
+        """Check the layouts on this batch, in training mode and at its size.
+
+        Raises:
+            LayoutError: Rows belong to other windows than the layouts say.
+        """
+        runner = PassRunner(call.model, self._install_taps)
+        check = LayoutCheck(runner, self.window, getattr(call.model, "sacm_layouts", {}))
+        problems: list[Unresolved] = []
+        with self._paused(call.model):
+            try:
+                if not self.verification.done:
+                    few = Probe(runner, self.window, {}).choose_batch(call).call
+                    self.verification.random_training = find_random_operations(runner, few)
+                for split in range(splits):
+                    problems += check.find_contradictions(call, self.verification.done + split)
+            except Exception:  # example inputs need not be enough for training mode
+                return
+        self.verification.done += splits
+        if self.state.call is None:  # example inputs, not a training batch
+            self.verification.example = self.window(call.args, call.kwargs).detach().clone()
+        if problems:
+            raise layout_error(type(call.model).__name__, problems)
+
+    def _probe_again(self, probe: Probe, call: Call, wanted: Site) -> None:
+        """Find the layout of a site in mid-forward: with few windows, or else with all of them."""
+        shapes = len(wanted.layouts)
+        try:
+            probe.run(call, wanted=wanted)
+        finally:
+            LayoutCheck(probe.runner, self.window).resolve(call, wanted)
+        assert shapes <= len(wanted.layouts)
+
+    def _thaw(self, probe: Probe, call: Call) -> None:
+        """Make sites adaptive that have frozen neighbours but an activation with gradients."""
+        few = probe.choose_batch(call).call
+        for module in find_differentiable(probe.runner, few, self.frozen):
+            site = self.frozen[module]
+            site.adaptive, site.reason = True, ""
+            if type(module) in ADAPTIVE:
+                self.left_alone.remove(site)
+                self.adaptive.append((module, site))
+                swap_class(module, site)
+        self.frozen = {}
+
+    @contextmanager
+    def _paused(self, model: nn.Module) -> Iterator[None]:
+        """Pause this modulator and those of attached models inside the model."""
         with ExitStack() as stack:
-            for module in call.model.modules():  # attached models inside this one keep still too
+            for module in model.modules():
                 if isinstance(module, CapacityModulator):
                     stack.enter_context(module.state.passive())
-            random_evaluation = probe.run(call, wanted=wanted)
-        if not self.probed:
-            self._finish_probe(call.model, random_evaluation)
+            yield
 
-    def _taps(self, tap: Tap) -> Iterator[Any]:
+    def _install_taps(self, tap: Tap) -> Iterator[Any]:
         """Install a tap at every site; yields what removes it."""
         for host, site in self.adaptive:
             module = host.host if isinstance(host, InsertedSite) else host
             yield module.register_forward_hook(_Tap(tap, site))
         if self.coverage is not None:
-            yield self.coverage.tapped(tap)
+            yield self.coverage.install_tap(tap)
 
     def _finish_probe(self, model: nn.Module, random_evaluation: list[str]) -> None:
+        """Keep the results of the first probe, and warn about what the user should know."""
         if self.coverage is not None:
             self.coverage.finish_probe()
+        self._release_ordinary()
         self.probed = True
         self.random_evaluation = random_evaluation
         for site in self.sites:
@@ -190,6 +329,14 @@ class CapacityModulator(nn.Module):
                 stacklevel=2,
             )
 
+    def _release_ordinary(self) -> None:
+        """Give modules whose site the probe left ordinary their own class back."""
+        for host, site in [*self.adaptive]:
+            if not site.adaptive and not isinstance(host, InsertedSite):
+                self.adaptive.remove((host, site))
+                self.left_alone.append(site)
+                restore_class(host)
+
 
 class _Tap:
     """A forward hook that shows a site's activation to the probe and may replace it."""
@@ -206,6 +353,6 @@ class _Tap:
 
 
 def _keep_own_values(module: nn.Module, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
-    """A checkpoint of the raw model loads too: what it does not hold stays as it is."""
+    """Let a checkpoint of the raw model load: scalars that it does not hold stay as they are."""
     if not any(key.startswith(prefix) for key in state_dict):
         state_dict.update({prefix + key: value for key, value in module.state_dict().items()})

@@ -1,4 +1,4 @@
-"""Rates whose backward may run more than once."""
+"""Make rates whose backward pass may run more than once."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 
-def repeatable(rates: Tensor, sources: Sequence[Tensor]) -> Tensor:
-    """The same rates `[B]`, for parts of a model that are differentiated one by one.
+def retain_rates(rates: Tensor, sources: Sequence[Tensor]) -> Tensor:
+    """Return the same rates `[B]` with a graph that survives several backward passes.
 
-    Reentrant activation checkpointing runs a backward of its own for every part, and the first one
-    would free the graph that leads from the rates to their `sources`, which all parts share.
+    Reentrant activation checkpointing runs a backward of its own for every part of a model. The
+    first one would free the graph from the rates to their `sources`, which all parts share.
     """
     with torch.enable_grad():
-        again: Tensor = _Repeatable.apply([rates], *sources)
+        again: Tensor = _RetainedRates.apply([rates], *sources)
     return again
 
 
-class _Repeatable(torch.autograd.Function):
-    """Keeps the rates as an attribute, out of autograd's sight, and their graph with them."""
+class _RetainedRates(torch.autograd.Function):
+    """Keeps the rates with their graph as an attribute, where autograd does not free it."""
 
     @staticmethod
     def forward(ctx: Any, hidden: list[Tensor], *sources: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Dropout sites: what one is, and the adaptive modules that take the place of torch's own."""
+"""Dropout sites, and the adaptive classes that take the place of torch's dropout classes."""
 
 from __future__ import annotations
 
@@ -8,19 +8,35 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from sacm.errors import ArgumentError, LayoutError
+from sacm.errors import ArgumentError
 from sacm.inject.layout import SiteLayout
 from sacm.inject.state import ModulationState
+from sacm.inject.unresolved import Unresolved
+
+SKIPPED = "skipped on request: ordinary dropout"
 
 
 @dataclass(eq=False)
 class Site:
     """One place where activations drop, and what is known about it.
 
-    `layouts` holds the shapes the probe saw, at its own small batch, with where the windows sit in
-    each. `stated` is a layout given by the user; it ends all doubt. `reached` is None before the
-    probe. `overwritten`: the model changes the activation in place after the call, while the
-    gradient of the rates needs it as it was.
+    Attributes:
+        name: Path of the module; for functional dropout its owner and function, such as
+            ``encoder.attention:dropout[1]``.
+        kind: Class of the module, or the function.
+        adaptive: Whether it drops at the windows' own rates.
+        reason: Why it is not adaptive, or a remark.
+        stated: Layout given by the user; it is neither probed nor verified.
+        layouts: Shapes seen by the probe at its small batch, each with its layout.
+        reached: Whether the probe saw a call; None before the probe.
+        overwritten: The model changes the activation in place after the call, so it is copied for
+            the gradient of the rates.
+        state: Rates of the running forward, shared by all sites of the model.
+
+    Example:
+        >>> site = Site("encoder.drop", "Dropout", stated=SiteLayout(dim=0))
+        >>> print(site.name, site.adaptive, site.layout)
+        encoder.drop True dim 0 = B
     """
 
     name: str
@@ -35,19 +51,23 @@ class Site:
 
     @property
     def layout(self) -> SiteLayout | tuple[SiteLayout, ...] | None:
-        """Where the windows sit: one layout, several for a site called in several ways, or None."""
+        """The layout; a tuple for a site that is called in several ways, None before the probe."""
         if self.stated is not None:
             return self.stated
         distinct = tuple(dict.fromkeys(layout for _, layout in self.layouts))
         return distinct[0] if len(distinct) == 1 else distinct or None
 
     def learn(self, shape: Sequence[int], layout: SiteLayout) -> None:
-        """Remember where the probe found the windows in an activation of this shape."""
+        """Remember the layout that the probe found in an activation of this shape."""
         if (tuple(shape), layout) not in self.layouts:
             self.layouts.append((tuple(shape), layout))
 
+    def leave_ordinary(self, reason: str) -> None:
+        """Make this a site that drops at its own fixed rate."""
+        self.adaptive, self.reason = False, reason
+
     def drop(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
-        """Adaptive dropout of an activation, at the rates of the current training forward."""
+        """Drop an activation at the rates of the current training forward."""
         keep = self.state.keep(h)
         if keep is None:
             if self.state.probing:
@@ -56,35 +76,38 @@ class Site:
                 f"{self.name} ({self.kind}): called outside a training forward of the attached "
                 "model, so there are no rates; call the model itself, or attach to this part of it."
             )
-        layout = self.layout_for(h.shape, keep.share.shape[0])
+        if 0 in h.shape:
+            return h.clone()
+        layout = self.layout_for(h.shape, keep.probability.shape[0])
         return layout.drop(h.clone() if self.overwritten else h, keep, mask_shape)
 
     def drop_into(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
-        """The same in place, as `inplace=True` asks for: a model may not look at what is returned.
+        """Drop in place, as `inplace=True` asks for; a model may not use what is returned.
 
         The gradient of the rates needs the activation as it was, so it is copied first.
         """
         return h.copy_(self.drop(h.clone(), mask_shape))
 
     def layout_for(self, shape: Sequence[int], batch: int) -> SiteLayout:
-        """The layout of an activation of this shape that holds `batch` windows."""
+        """Return the layout of an activation of this shape that holds `batch` windows."""
         if self.stated is None and len(self.layouts) == 1:  # the usual case, without building sets
             seen, layout = self.layouts[0]
             if len(seen) == len(shape) and layout.fits(shape, batch):
                 return layout
-        found = self._known(shape, batch)
+        found = self.known_layouts(shape, batch)
         if not found and self.stated is None and self.state.call is not None:
             self.state.call.probe_again(self)
-            found = self._known(shape, batch)
+            found = self.known_layouts(shape, batch)
         if not found:
-            raise self.unresolved(shape, f"does not hold {batch} windows in any known way")
+            raise self.unresolved(shape, f"does not hold {batch} windows in any known way").error()
         if len(found) > 1 and batch > 1:  # a single window owns everything, in whatever way
             ways = " and as ".join(sorted(map(str, found)))
-            raise self.unresolved(shape, f"is called in several ways of this shape, as {ways}")
+            why = f"is called in several ways of this shape, as {ways}"
+            raise self.unresolved(shape, why).error()
         return found.pop()
 
-    def _known(self, shape: Sequence[int], batch: int) -> set[SiteLayout]:
-        """The layouts that explain an activation of this shape."""
+    def known_layouts(self, shape: Sequence[int], batch: int) -> set[SiteLayout]:
+        """Return the known layouts that fit an activation of this shape."""
         if self.stated is not None:
             return {self.stated} if self.stated.fits(shape, batch) else set()
         fitting = [
@@ -101,13 +124,9 @@ class Site:
             }
         return distinct
 
-    def unresolved(self, shape: Sequence[int], why: str) -> LayoutError:
-        """The error that names this site and the ways out."""
-        return LayoutError(
-            f"{self.name} ({self.kind}): an activation {list(shape)} {why}; state it with "
-            f"site_layouts={{{self.name!r}: SiteLayout(dim=…, fold=…)}}, or leave this site as "
-            f"ordinary dropout with skip=[{self.name!r}]."
-        )
+    def unresolved(self, shape: Sequence[int], why: str) -> Unresolved:
+        """Describe why the layout of an activation at this site is not known."""
+        return Unresolved(self.name, self.kind, tuple(shape), why)
 
 
 Tap = Callable[[Site, Tensor], Tensor | None]  # sees a site's activation, and may replace it
@@ -119,14 +138,17 @@ class AdaptiveDropout(nn.Dropout):
     sacm_site: Site
 
     def forward(self, input: Tensor) -> Tensor:
-        """Same shape in and out."""
+        """Drop an activation of any shape."""
         if not self.training:
             return super().forward(input)
         return self.sacm_site.drop_into(input) if self.inplace else self.sacm_site.drop(input)
 
 
-def feature_shape(h: Tensor, spatial: int) -> tuple[int, ...]:
-    """One mask entry per row and feature map, as torch's own; Dropout1d takes `[C, L]` too."""
+def feature_mask_shape(h: Tensor, spatial: int) -> tuple[int, ...]:
+    """Return the shape of a mask with one entry per row and feature map, as torch draws it.
+
+    `Dropout1d` takes `[C, L]` too.
+    """
     lead = h.shape[:1] if spatial == 1 and h.dim() == 2 else h.shape[:2]
     return (*lead, *(1,) * (h.dim() - len(lead)))
 
@@ -139,10 +161,10 @@ class _AdaptiveFeatureDropout(nn.Module):
     inplace: bool
 
     def forward(self, input: Tensor) -> Tensor:
-        """Same shape in and out."""
+        """Drop whole feature maps of an activation `[B, C, …]`."""
         if not self.training:
             return super().forward(input)  # type: ignore[no-any-return]  # the torch class beside this one
-        shape = feature_shape(input, self.spatial)
+        shape = feature_mask_shape(input, self.spatial)
         site = self.sacm_site
         return site.drop_into(input, shape) if self.inplace else site.drop(input, shape)
 
@@ -174,6 +196,18 @@ ADAPTIVE: dict[type[nn.Module], type[nn.Module]] = {
 ORIGINAL: dict[type[nn.Module], type[nn.Module]] = {new: old for old, new in ADAPTIVE.items()}
 
 
+def swap_class(module: nn.Module, site: Site) -> None:
+    """Make a torch dropout module adaptive by changing its class; see `inject.attach`."""
+    module.__class__ = ADAPTIVE[type(module)]
+    module.__dict__["sacm_site"] = site
+
+
+def restore_class(module: nn.Module) -> None:
+    """Make an adaptive module a torch dropout module again."""
+    module.__class__ = ORIGINAL[type(module)]
+    del module.__dict__["sacm_site"]
+
+
 class InsertedSite:
     """A forward hook that drops the output of a module which has no dropout of its own."""
 
@@ -181,8 +215,8 @@ class InsertedSite:
         self.sacm_site, self.host = site, host
 
     def __call__(self, module: nn.Module, args: Any, output: Any) -> Any:
-        """Replace the module's output in training; its first tensor if it returns a tuple."""
-        if not module.training:
+        """Drop the module's output in training; the first tensor if it returns a tuple."""
+        if not module.training or not self.sacm_site.adaptive:
             return None
         if isinstance(output, tuple):
             return (self.sacm_site.drop(output[0]), *output[1:])

@@ -1,4 +1,4 @@
-"""What one training forward leaves for its dropout sites: it belongs to one attached model."""
+"""Rates of the running training forward, private to one attached model."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ import torch
 from torch import Tensor, nn
 
 from sacm.core.masking import Keep
-from sacm.inject.retained_rates import repeatable
+from sacm.inject.retained_rates import retain_rates
 
 MODULATOR = "sacm_modulator"  # its name among the model's children, and in the model's state_dict
 
 
 @dataclass
 class Call:
-    """A forward call in progress, kept so that a surprised site can probe again."""
+    """A forward call in progress: what a probe needs to run it again."""
 
     model: nn.Module
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 
     def probe_again(self, site: Any) -> None:
-        """Probe this call, with training paths on, for a site that met a tensor it cannot place.
+        """Probe this call in training mode for a site that met a tensor of unknown layout.
 
-        The modulator is found by its name among the model's children: sites know their state only.
+        The modulator is found by its name among the model's children, because sites know only
+        their state.
         """
         modulator: Any = self.model.get_submodule(MODULATOR)
         modulator.probe(self, wanted=site)
@@ -37,8 +38,8 @@ class Call:
 class ModulationState:
     """Rates and scores of the current training forward; never copied or saved with the model.
 
-    `call` is None between two forwards. The rates stay, for activation checkpointing re-runs parts
-    of the model during the backward pass.
+    `call` is None between two forwards. The rates stay after a forward, because activation
+    checkpointing re-runs parts of the model during the backward pass.
     """
 
     rates: Tensor | None = None  # [B], with its graph
@@ -58,17 +59,17 @@ class ModulationState:
         self.call = call
 
     def end(self) -> None:
-        """The forward returned, or raised."""
+        """Note that the forward returned, or raised."""
         self.call = None
 
     def keep(self, like: Tensor) -> Keep | None:
-        """Keep probabilities `q = 1 - p` `[B]`; None outside of a training forward or backward."""
+        """Return keep probabilities `q = 1 - p` `[B]`; None outside of training steps."""
         if self.rates is None or (self.call is None and not _in_backward()):
             return None
         place = like.device, torch.is_grad_enabled()
         if self.rates.requires_grad and not torch.is_grad_enabled() and not self.repeated:
             # Reentrant checkpointing runs a part without gradients now, and with them in backward.
-            self.rates, self.repeated = repeatable(self.rates, self.sources), True
+            self.rates, self.repeated = retain_rates(self.rates, self.sources), True
             self.keep_by_place = {}
         found = self.keep_by_place.get(place)
         if found is None:
@@ -77,7 +78,7 @@ class ModulationState:
 
     @contextmanager
     def passive(self) -> Iterator[None]:
-        """While a probe runs, sites hand on what they get."""
+        """Let sites pass activations on unchanged while a probe runs."""
         before = self.rates, self.probing
         self.rates, self.probing = None, True
         try:
@@ -86,9 +87,10 @@ class ModulationState:
             self.rates, self.probing = before
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies and checkpoints start between two forwards."""
+        """Save nothing: copies and checkpoints start between two forwards."""
         return ModulationState().__dict__
 
 
 def _in_backward() -> bool:
+    """True while autograd runs a backward pass."""
     return torch._C._current_graph_task_id() != -1

@@ -17,7 +17,14 @@ _EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 class WindowArgument:
-    """Picks the window out of `(args, kwargs)` and turns it into `[B, L, C]`."""
+    """Picks the window out of `(args, kwargs)` and turns it into `[B, L, C]`.
+
+    Args:
+        model: The model whose forward takes the window.
+        input_arg: Position or name of the argument, or a function `(args, kwargs) -> tensor`.
+        layout: Order of the dimensions of the window: ``"BLC"`` or ``"BCL"``.
+        channels: Number of channels.
+    """
 
     def __init__(
         self, model: nn.Module, input_arg: InputArg, layout: WindowLayout, channels: int
@@ -34,6 +41,7 @@ class WindowArgument:
             self._resolve(model, input_arg)
 
     def _resolve(self, model: nn.Module, input_arg: int | str) -> None:
+        """Look the argument up in the signature of forward."""
         parameters = inspect.signature(model.forward).parameters.values()
         taken = {p.kind for p in parameters}
         positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, _EITHER)]
@@ -55,7 +63,7 @@ class WindowArgument:
             )
 
     def raw(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-        """The tensor as the model receives it, batch first."""
+        """Return the tensor as the model receives it, batch first."""
         window: Any = None
         if self.pick is not None:
             window = self.pick(args, kwargs)
@@ -73,7 +81,7 @@ class WindowArgument:
         return window
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-        """The window `[B, L, C]`."""
+        """Return the window `[B, L, C]`."""
         window = self.raw(args, kwargs)
         if window.dim() == 2 and self.channels == 1:
             return window.unsqueeze(-1)

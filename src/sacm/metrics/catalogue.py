@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar, get_args
 
 from sacm.errors import ArgumentError
+from sacm.registry import Registry
+from sacm.types import TaskName
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -14,6 +20,7 @@ class Metric:
     `label` stands in tables, `phrase` in sentences. `share` marks values between 0 and 1, whose
     differences are percentage points. `random` names the entry of the row that holds what random
     scores reach; it is shown wherever the metric is. `descriptive`: neither good nor bad.
+    `task` and `function` belong to a registered metric: where and from what it is computed.
     """
 
     name: str
@@ -23,6 +30,75 @@ class Metric:
     share: bool = False
     random: str | None = None
     descriptive: bool = False
+    task: TaskName | None = None
+    function: Callable[..., Any] | None = None
+
+
+METRICS: Registry[Metric] = Registry("metric", missing="unknown")
+
+
+def register(
+    name: str, *, task: TaskName, label: str, higher_is_better: bool, share: bool = False
+) -> Callable[[Function], Function]:
+    """Give a decorator that adds a metric to the row of every run of a task.
+
+    Args:
+        name: The name in rows and files.
+        task: The task whose runs it is computed for.
+        label: What it is called in tables and sentences.
+        higher_is_better: The direction.
+        share: Whether values lie between 0 and 1; differences are then percentage points.
+
+    Returns:
+        A decorator for a function, which is called with what the task's test gives, all on the
+        CPU.
+
+        forecasting: `(prediction, target, observed)`, tensors `[N, H, C]` of one batch of test
+        windows in z-scored units, `observed` False where a target was filled in. It returns one
+        value a window, `[N]`; the metric is the mean over all test windows, so it does not depend
+        on the batch size.
+
+        classification: `(probabilities, labels)`, tensors `[N, K]` and `[N]` of the whole test
+        set. It returns one number.
+
+        anomaly: `(scores, labels, threshold)`, arrays `[T]` and `[T]` of the whole test set and
+        the threshold from the validation scores. It returns one number.
+
+        A result that is not finite, or an exception, becomes None in the row, with a
+        `SACMWarning`.
+
+    Raises:
+        ArgumentError: If the name is taken or the task unknown.
+
+    Example:
+        >>> from sacm.metrics import catalogue
+        >>> from sacm.registry import temporary_entries
+        >>> with temporary_entries():
+        ...     @catalogue.register(
+        ...         "bias", task="forecasting", label="bias", higher_is_better=False
+        ...     )
+        ...     def bias(prediction, target, observed):
+        ...         return ((prediction - target) * observed).mean(dim=(1, 2)).abs()
+        ...     catalogue.order_metrics({"bias", "mae"})
+        ['mae', 'bias']
+    """
+    if task not in get_args(TaskName):
+        raise ArgumentError(
+            f"unknown task {task!r}: choose one of {', '.join(get_args(TaskName))}."
+        )
+
+    def add(function: Function) -> Function:
+        METRICS.register(name, origin=function)(
+            Metric(name, label, label, higher_is_better, share, task=task, function=function)
+        )
+        return function
+
+    return add
+
+
+def registered_metrics(task: TaskName) -> list[Metric]:
+    """List the metrics that were registered for a task, plug-ins included."""
+    return [each for each in METRICS.values() if each.task == task]
 
 
 def _error(name: str, label: str, phrase: str = "") -> Metric:
@@ -33,71 +109,62 @@ def _score(name: str, label: str, phrase: str = "", *, random: str | None = None
     return Metric(name, label, phrase or label, higher_is_better=True, share=True, random=random)
 
 
-_METRICS = {
-    metric.name: metric
-    for metric in (
-        _error("mse", "MSE"),
-        _error("mae", "MAE"),
-        _error("mse_raw", "MSE, raw units", "MSE in raw units"),
-        _error("mae_raw", "MAE, raw units", "MAE in raw units"),
-        _score("accuracy", "accuracy"),
-        _score("balanced_accuracy", "balanced accuracy"),
-        _score("macro_f1", "macro F1"),
-        _error("nll", "log loss"),
-        _score("f1_pa", "F1 (PA)", "point-adjusted F1", random="f1_pa_random"),
-        _score("precision_pa", "precision (PA)", "point-adjusted precision"),
-        _score("recall_pa", "recall (PA)", "point-adjusted recall"),
-        _score(
-            "f1_pa_best",
-            "best F1 (PA)",
-            "point-adjusted F1 at its best threshold",
-            random="f1_pa_best_random",
-        ),
-        _score("f1", "F1"),
-        _score("precision", "precision"),
-        _score("recall", "recall"),
-        _score("f1_best", "best F1", "F1 at its best threshold"),
-        _score("f1_pak_area", "PA%K area", "area under F1 of PA%K"),
-        _score("auc_pr", "AUC-PR"),
-        _score("auc_roc", "AUC-ROC"),
-        _score("vus_pr", "VUS-PR"),
-        _score("f1_affiliation", "affiliation F1"),
-        _score("f1_range", "range-based F1"),
-        _error("epochs", "epochs"),
-        _error("seconds_per_epoch", "seconds an epoch"),
-        _error("train_seconds", "seconds of training"),
-        Metric("rate_mean", "mean rate", "mean dropout rate", False, descriptive=True),
-        Metric(
-            "rate_std", "spread of rates", "spread of the dropout rates", False, descriptive=True
-        ),
-    )
-}
+_OWN = (
+    _error("mse", "MSE"),
+    _error("mae", "MAE"),
+    _error("mse_raw", "MSE, raw units", "MSE in raw units"),
+    _error("mae_raw", "MAE, raw units", "MAE in raw units"),
+    _score("accuracy", "accuracy"),
+    _score("balanced_accuracy", "balanced accuracy"),
+    _score("macro_f1", "macro F1"),
+    _error("nll", "log loss"),
+    _score("f1_pa", "F1 (PA)", "point-adjusted F1", random="f1_pa_random"),
+    _score("precision_pa", "precision (PA)", "point-adjusted precision"),
+    _score("recall_pa", "recall (PA)", "point-adjusted recall"),
+    _score(
+        "f1_pa_best",
+        "best F1 (PA)",
+        "point-adjusted F1 at its best threshold",
+        random="f1_pa_best_random",
+    ),
+    _score("f1", "F1"),
+    _score("precision", "precision"),
+    _score("recall", "recall"),
+    _score("f1_best", "best F1", "F1 at its best threshold"),
+    _score("f1_pak_area", "PA%K area", "area under F1 of PA%K"),
+    _score("auc_pr", "AUC-PR"),
+    _score("auc_roc", "AUC-ROC"),
+    _score("vus_pr", "VUS-PR"),
+    _score("f1_affiliation", "affiliation F1"),
+    _score("f1_range", "range-based F1"),
+    _error("epochs", "epochs"),
+    _error("seconds_per_epoch", "seconds an epoch"),
+    _error("train_seconds", "seconds of training"),
+    Metric("rate_mean", "mean rate", "mean dropout rate", False, descriptive=True),
+    Metric("rate_std", "spread of rates", "spread of the dropout rates", False, descriptive=True),
+)
+for _metric in _OWN:
+    METRICS.register(_metric.name)(_metric)
 
 # What describes the random scores and not the model.
-_REFERENCES = frozenset(m.random for m in _METRICS.values() if m.random) | {"f1_pa_random_std"}
-
-# What a sentence or a small figure shows; a point-adjusted number is never among them alone.
-_LEADING = {
-    "forecasting": ("mse", "mae"),
-    "classification": ("accuracy", "macro_f1"),
-    "anomaly": ("f1_pa", "f1", "vus_pr", "f1_affiliation"),
-}
+_REFERENCES = frozenset(m.random for m in _OWN if m.random) | {"f1_pa_random_std"}
 
 
 def metric(name: str) -> Metric:
-    """What is known about one entry of a run's row."""
-    if name not in _METRICS:
-        raise ArgumentError(f"unknown metric {name!r}: known are {', '.join(_METRICS)}.")
-    return _METRICS[name]
+    """Give what is known about one entry of a run's row.
+
+    Raises:
+        ArgumentError: If no metric of that name is registered.
+    """
+    return METRICS.get(name)
 
 
 def order_metrics(names: set[str]) -> list[str]:
-    """Metrics in the order they are shown in; random references are left out."""
+    """Put metrics in the order they are shown in; random references are left out.
+
+    Raises:
+        ArgumentError: If one of them is not registered.
+    """
     for name in sorted(names - _REFERENCES):
         metric(name)
-    return [name for name in _METRICS if name in names]
-
-
-def leading(task: str) -> tuple[str, ...]:
-    """The metrics that speak for a task, the most important first."""
-    return _LEADING[task]
+    return [name for name in METRICS.names() if name in names]

@@ -82,8 +82,12 @@ def protect(
             are refused when the model is called.
 
     Example:
-        >>> protect(model, fit_window_guard(train_rows, length=96))
-        >>> forecast = model(windows)
+        >>> import torch
+        >>> from sacm.quality.windows.fit import fit_window_guard
+        >>> rows = torch.randn(2000, 2, generator=torch.Generator().manual_seed(0))
+        >>> model = protect(nn.Linear(2, 1), fit_window_guard(rows.numpy(), length=96))
+        >>> model(torch.full((1, 96, 2), torch.nan)).isfinite().all()
+        tensor(True)
     """
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"protect needs an nn.Module, got {type(model).__name__}.")

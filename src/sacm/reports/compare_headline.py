@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sacm.experiments.compare import Comparison, MetricPair
 from sacm.experiments.statistics import PairedComparison
-from sacm.metrics.catalogue import leading, metric
+from sacm.metrics.catalogue import metric
 from sacm.reports.number_format import count, format_difference, number, p_equals, percent
+from sacm.tasks import get_task
 
 SIGNIFICANT = 0.05
 FEW = 5  # pairs, below which a t-test rests on hardly any spread
@@ -17,7 +18,9 @@ def compare_headline(comparison: Comparison) -> list[str]:
 
     A point-adjusted score comes with what random scores reach and with unadjusted measures.
     """
-    shown = [name for name in leading(comparison.task) if name in comparison.metrics]
+    shown = [
+        name for name in get_task(comparison.task).leading_metrics if name in comparison.metrics
+    ]
     sentences = []
     for strategy in comparison.strategies[1:]:
         first, *others = [comparison.pair(strategy, name) for name in shown]

@@ -11,7 +11,7 @@ from sacm.display.html_page import figures as grid
 from sacm.display.palette import colours
 from sacm.experiments.compare import Comparison
 from sacm.files import write_atomically
-from sacm.metrics.catalogue import leading, metric
+from sacm.metrics.catalogue import metric
 from sacm.reports import figure_data, figures
 from sacm.reports.compare_headline import compare_headline
 from sacm.reports.compare_tables import (
@@ -23,6 +23,7 @@ from sacm.reports.compare_tables import (
     settings_table,
 )
 from sacm.reports.repeat_command import repeat_command
+from sacm.tasks import get_task
 from sacm.training.run import Run
 
 
@@ -88,7 +89,9 @@ def _results(comparison: Comparison) -> Section:
 
 
 def _pairs(comparison: Comparison) -> Section:
-    names = [name for name in leading(comparison.task) if name in comparison.metrics]
+    names = [
+        name for name in get_task(comparison.task).leading_metrics if name in comparison.metrics
+    ]
     caption = "One line a seed; the bar is the mean."
     drawn = [
         figure(figures.paired_dots(comparison, name), caption, name=f"pairs-{name}")

@@ -213,7 +213,7 @@ def _forecasts(run: Run, data: Any, windows: Any, chosen: np.ndarray) -> torch.T
     with evaluating(model) as device:
         for indices in np.array_split(chosen, max(1, len(chosen) // 256)):
             batch = to_device(windows.batch(indices), device)
-            parts.append(forecast(model, batch, strategy).float().cpu())
+            parts.append(forecast(model, batch, strategy.inputs(batch.x)).float().cpu())
     return torch.cat(parts).clone()  # out of inference mode
 
 

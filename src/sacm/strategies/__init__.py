@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from sacm.strategies import (  # noqa: F401  (importing a file registers its strategies)
+from sacm.strategies import (  # noqa: F401  (importing a file registers what is in it)
     adaptive,
+    expose,
     fixed,
+    guard,
     hard_denoise,
+    mappers,
     raw,
+    scorers,
     selective,
+    weight,
 )
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
-from sacm.strategies.registry import canonical, parse, strategy
+from sacm.strategies.describe import describe
+from sacm.strategies.registry import canonical, names, parse, register
 
 __all__ = [
     "Strategy",
     "StrategyRun",
     "TrainingContext",
     "canonical",
+    "describe",
+    "mappers",
+    "names",
     "parse",
-    "strategy",
+    "register",
+    "scorers",
 ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from torch import Tensor, nn
 
@@ -56,9 +57,44 @@ class Strategy:
         """Change the model, before its optimizer exists, and return what acts during the run."""
         return StrategyRun()
 
+    def prepare(self, data: Any, *, window: int) -> Prepared:
+        """Change a data set before windows are cut from it, and learn from its training part.
+
+        Args:
+            data: One of the three data sets.
+            window: Steps of an input window.
+
+        Returns:
+            The data to train on, and the strategy with what it learnt.
+        """
+        return Prepared(data, self)
+
+    def apply(self, data: Any) -> Any:
+        """Change a data set to evaluate on or predict from, by what `prepare` has learnt."""
+        return data
+
     def inputs(self, x: Tensor) -> Tensor:
-        """What the model sees instead of the windows `[B, L, C]`, in training and evaluation."""
+        """What the model sees instead of windows `[B, L, C]`, in evaluation and prediction."""
         return x
+
+    def training_inputs(self, x: Tensor) -> Tensor:
+        """What the model sees instead of windows `[B, L, C]` in training; default `inputs`."""
+        return self.inputs(x)
+
+    def save(self, folder: Path) -> None:
+        """Write what `prepare` learnt into the folder of a run."""
+
+    def load(self, folder: Path) -> Strategy:
+        """The strategy with what a run's `prepare` learnt."""
+        return self
+
+
+class Prepared(NamedTuple):
+    """Data to train on, the strategy with what it learnt, and notes for the user."""
+
+    data: Any
+    strategy: Strategy
+    notes: tuple[str, ...] = ()
 
 
 class StrategyRun:
@@ -68,7 +104,10 @@ class StrategyRun:
         """Called before epoch 1, 2, …"""
 
     def keep(self, batch: ForecastBatchLike, prediction: Tensor) -> Tensor | None:
-        """Which targets `[B, H, C]` (bool) count in the training loss; None for all of them."""
+        """What each target `[B, H, C]` counts in the training loss: True or a weight in [0, 1].
+
+        None if all of them count in full.
+        """
         return None
 
     def scalars(self) -> list[nn.Parameter]:
@@ -102,7 +141,7 @@ class CombinedRun(StrategyRun):
         for part in self.parts:
             mask = part.keep(batch, prediction)
             if mask is not None:
-                kept = mask if kept is None else kept & mask
+                kept = mask if kept is None else kept * mask
         return kept
 
     def scalars(self) -> list[nn.Parameter]:

@@ -8,15 +8,18 @@ from torch import nn
 
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
-from sacm.strategies.registry import strategy
+from sacm.strategies.registry import register
 
 _DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
 
 
-@strategy("fixed")
+@register("fixed")
 @dataclass(frozen=True)
 class Fixed(Strategy):
-    """Every dropout module of the model at rate `p`, whatever its own rate was."""
+    """Set every dropout module of the model to one rate, whatever its own rate was.
+
+    p: The rate, in [0, 1).
+    """
 
     p: float
 

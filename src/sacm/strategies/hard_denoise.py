@@ -10,15 +10,16 @@ from torch import Tensor
 
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Strategy
-from sacm.strategies.registry import strategy
+from sacm.strategies.registry import register
 
 
-@strategy("hard_denoise")
+@register("hard_denoise")
 @dataclass(frozen=True)
 class HardDenoise(Strategy):
     """Keep a share of the Fourier coefficients of every window and channel, in all phases.
 
-    kind: "largest" keeps the largest amplitudes, "lowpass" the lowest frequencies.
+    keep: The share of coefficients that stay, in (0, 1].
+    kind: Which ones stay: those of the largest amplitudes, or of the lowest frequencies.
     """
 
     keep: float = 0.1

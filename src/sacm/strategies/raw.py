@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sacm.strategies.base import Strategy
-from sacm.strategies.registry import strategy
+from sacm.strategies.registry import register
 
 
-@strategy("raw")
+@register("raw")
 @dataclass(frozen=True)
 class Raw(Strategy):
-    """Nothing is changed."""
+    """Leave the backbone as it is, with its own dropout rates."""

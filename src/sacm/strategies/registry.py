@@ -5,26 +5,62 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from torch import Tensor, nn
 
-from sacm.errors import ArgumentError, did_you_mean
-from sacm.strategies.base import CombinedRun, Strategy, StrategyRun, TrainingContext
+from sacm.errors import ArgumentError
+from sacm.registry import Registry
+from sacm.strategies.base import CombinedRun, Prepared, Strategy, StrategyRun, TrainingContext
 
-_STRATEGIES: dict[str, type[Strategy]] = {}
+STRATEGIES: Registry[type[Strategy]] = Registry("strategy", missing="unknown")
+_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 StrategyType = TypeVar("StrategyType", bound=type[Strategy])
 
 
-def strategy(name: str) -> Callable[[StrategyType], StrategyType]:
-    """Class decorator: make a dataclass of options available under `name`."""
+def register(name: str) -> Callable[[StrategyType], StrategyType]:
+    """Give a class decorator that makes a strategy available by name.
+
+    Args:
+        name: Letters, digits and underscores. What comes in brackets behind it, as in
+            `fixed(p=0.2)`, are the fields of the class, which is a frozen dataclass of numbers,
+            texts and booleans; the first paragraph of its docstring is what
+            `sacm strategies` shows.
+
+    Raises:
+        ArgumentError: If the name is taken or has other characters in it.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> from sacm.registry import temporary_entries
+        >>> from sacm.strategies import Strategy, canonical, register
+        >>> with temporary_entries():
+        ...     @register("clip")
+        ...     @dataclass(frozen=True)
+        ...     class Clip(Strategy):
+        ...         limit: float = 3.0
+        ...         def inputs(self, x):
+        ...             return x.clamp(-self.limit, self.limit)
+        ...     canonical("clip(2)+sacm")
+        'clip(limit=2.0)+sacm'
+    """
+    if re.fullmatch(_NAME, name) is None:
+        raise ArgumentError(
+            f"a strategy's name consists of letters, digits and underscores, got {name!r}."
+        )
 
     def add(kind: StrategyType) -> StrategyType:
+        STRATEGIES.register(name)(kind)
         kind.name = name
-        _STRATEGIES[name] = kind
         return kind
 
     return add
+
+
+def names() -> list[str]:
+    """List the registered strategies, plug-ins included."""
+    return STRATEGIES.names()
 
 
 class Combined(Strategy):
@@ -37,11 +73,42 @@ class Combined(Strategy):
         """Begin each."""
         return CombinedRun([part.begin(model, context) for part in self.parts])
 
+    def prepare(self, data: Any, *, window: int) -> Prepared:
+        """Prepare with each in turn."""
+        parts: list[Strategy] = []
+        notes: list[str] = []
+        for part in self.parts:
+            data, fitted, said = part.prepare(data, window=window)
+            parts.append(fitted)
+            notes += said
+        return Prepared(data, Combined(parts), tuple(notes))
+
+    def apply(self, data: Any) -> Any:
+        """Apply each in turn."""
+        for part in self.parts:
+            data = part.apply(data)
+        return data
+
     def inputs(self, x: Tensor) -> Tensor:
         """Apply each in turn."""
         for part in self.parts:
             x = part.inputs(x)
         return x
+
+    def training_inputs(self, x: Tensor) -> Tensor:
+        """Apply each in turn."""
+        for part in self.parts:
+            x = part.training_inputs(x)
+        return x
+
+    def save(self, folder: Path) -> None:
+        """Write what each learnt."""
+        for part in self.parts:
+            part.save(folder)
+
+    def load(self, folder: Path) -> Strategy:
+        """Read what each learnt."""
+        return Combined([part.load(folder) for part in self.parts])
 
 
 def parse(text: str) -> Strategy:
@@ -62,24 +129,23 @@ def canonical(text: str) -> str:
 
 def _spell(part: Strategy) -> str:
     changed = [
-        f"{field.name}={_spell_value(getattr(part, field.name))}"
+        f"{field.name}={spell_value(getattr(part, field.name))}"
         for field in dataclasses.fields(part)  # type: ignore[arg-type]  # all strategies are dataclasses
         if getattr(part, field.name) != field.default
     ]
     return part.name + (f"({','.join(changed)})" if changed else "")
 
 
-def _spell_value(value: Any) -> str:
+def spell_value(value: Any) -> str:
+    """Spell an option's value as strategies are written."""
     return str(value).lower() if isinstance(value, bool) else f"{value}"
 
 
 def _parse_one(text: str) -> Strategy:
-    match = re.fullmatch(r"([a-z_]+)(?:\((.*)\))?", text)
-    if match is None or match[1] not in _STRATEGIES:
-        name = match[1] if match else text
-        hint = did_you_mean(name, _STRATEGIES)
-        raise ArgumentError(f"unknown strategy {text!r}.{hint} Known: {', '.join(_STRATEGIES)}.")
-    kind = _STRATEGIES[match[1]]
+    match = re.fullmatch(rf"({_NAME})(?:\((.*)\))?", text)
+    if match is None:
+        raise STRATEGIES.unknown(text)
+    kind = STRATEGIES.get(match[1])
     return kind(**_options(kind, match[2] or "", text))
 
 

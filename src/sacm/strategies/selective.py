@@ -16,13 +16,18 @@ from torch import Tensor, nn
 from sacm.errors import ArgumentError
 from sacm.strategies.base import ForecastBatchLike, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.linear_estimator import LinearEstimator, pretrain
-from sacm.strategies.registry import strategy
+from sacm.strategies.registry import register
 
 
-@strategy("selective")
+@register("selective")
 @dataclass(frozen=True)
 class Selective(Strategy):
-    """Leave out the `share` of targets that each mask finds unreliable."""
+    """Leave the targets that look unreliable out of the training loss; for forecasting.
+
+    masks: Which masks choose them: residuals that vary most (uncertainty), steps where the model
+        beats a small linear one by most (anomaly), or both.
+    share: The share of targets that each mask leaves out, in (0, 1).
+    """
 
     masks: Literal["both", "uncertainty", "anomaly"] = "both"
     share: float = 0.1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,24 @@ from sacm.data.windows.windows import TelemetryWindows
 from sacm.errors import SACMError
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.pointwise import quantile_threshold
+from sacm.metrics.registered import compute_anomaly_metrics
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
-from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, to_device
+from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, registered_values, to_device
 from sacm.tasks.shape import NetworkShape, column_names
 
 _WINDOW, _BATCH, _QUANTILE = 100, 32, 0.95
+# Rows of the table of results: every F1 beside what random scores reach, then what needs no
+# threshold.
+_ROWS = (
+    ("plain", "precision", "recall", "f1"),
+    ("point-adjusted", "precision_pa", "recall_pa", "f1_pa"),
+    ("point-adjusted, random scores", None, None, "f1_pa_random"),
+    ("range-based", None, None, "f1_range"),
+    ("affiliation", None, None, "f1_affiliation"),
+    ("best threshold (an upper bound)", None, None, "f1_best"),
+)
+_RANKINGS = (("AUC-PR", "auc_pr"), ("AUC-ROC", "auc_roc"), ("VUS-PR", "vus_pr"))
 
 
 class Anomaly(Task[AnomalyData]):
@@ -38,7 +51,7 @@ class Anomaly(Task[AnomalyData]):
     default_backbone = "TranAD"
     selections = ("loss",)
     unused = ("horizon", "train_fraction")
-    leading_metrics = ()
+    leading_metrics = ("f1_pa", "f1", "vus_pr", "f1_affiliation")
 
     def preset(self, settings: RunSettings, data: AnomalyData) -> dict[str, Any]:
         # Short telemetry gets windows of which validation holds a few.
@@ -74,7 +87,7 @@ class Anomaly(Task[AnomalyData]):
         )
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        loss: Tensor = model.training_loss(strategy.inputs(batch.x))
+        loss: Tensor = model.training_loss(strategy.training_inputs(batch.x))
         return loss
 
     def validate(
@@ -107,7 +120,18 @@ class Anomaly(Task[AnomalyData]):
         report = evaluate_scores(
             scores, data.labels, threshold, segments=segments, seed=settings.seed
         )
-        return Result(report.row(), report.to_dict(), len(windows.test))
+        row = {**report.row(), **compute_anomaly_metrics(scores, data.labels, threshold)}
+        return Result(row, report.to_dict(), len(windows.test))
+
+    def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
+        row = metrics["test"]
+        rows: list[Sequence[Any]] = [
+            (name, *(None if key is None else row[key] for key in keys)) for name, *keys in _ROWS
+        ]
+        rows += [(f"{name}, no threshold", None, None, row[key]) for name, key in _RANKINGS]
+        extra = registered_values(metrics, self.name)
+        rows += [(label, None, None, value) for label, value in extra]
+        return ("measure", "precision", "recall", "F1 or area"), rows
 
 
 def fit_threshold(

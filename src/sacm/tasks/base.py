@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
@@ -17,6 +17,7 @@ from sacm.data.scaling import ChannelScaler
 from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows
 from sacm.errors import ArgumentError
+from sacm.metrics.catalogue import registered_metrics
 from sacm.settings import ResolvedSettings, RunSettings, Selection
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.strategies.registry import canonical
@@ -44,7 +45,8 @@ class Task(ABC, Generic[DataKind]):
         default_backbone: The network of a user who names none.
         selections: What may choose the epoch; the first is the paper's.
         unused: Settings without effect. Accepted, they would tell two equal runs apart.
-        leading_metrics: The measures that tables and headlines begin with.
+        leading_metrics: The measures that speak for the task in sentences and small figures, the
+            most important first; a point-adjusted one is never among them alone.
         minimum_steps: Optimizer steps an epoch must have: small data sets take several passes.
     """
 
@@ -121,6 +123,10 @@ class Task(ABC, Generic[DataKind]):
     ) -> Result:
         """Test once, with the chosen checkpoint."""
 
+    @abstractmethod
+    def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
+        """The test results of a run for people: headings, and rows that begin with a name."""
+
     def better(self, value: float, best: float | None, select: str) -> bool:
         """Whether a validation result beats the best so far."""
         if best is None:
@@ -158,3 +164,11 @@ def scaler_of(windows: SplitWindows[Any]) -> ChannelScaler:
     """The scaler that was fitted on the training part."""
     scaler: ChannelScaler = windows.train.scaler
     return scaler
+
+
+def registered_values(metrics: Mapping[str, Any], task: TaskName) -> list[tuple[str, Any]]:
+    """Label and value of the metrics that plug-ins have added to a run's row."""
+    row = metrics["test"]
+    return [
+        (known.label, row[known.name]) for known in registered_metrics(task) if known.name in row
+    ]

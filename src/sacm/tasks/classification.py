@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows, classification_windows
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
+from sacm.metrics.registered import RegisteredClassMetrics
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, to_device
@@ -75,7 +77,7 @@ class Classification(Task[ClassificationData]):
         )
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        logits: Tensor = model(strategy.inputs(batch.x))
+        logits: Tensor = model(strategy.training_inputs(batch.x))
         return F.cross_entropy(logits, batch.y)
 
     def validate(
@@ -94,22 +96,34 @@ class Classification(Task[ClassificationData]):
         *,
         batch_size: int = EVALUATION_BATCH,
     ) -> Result:
-        report = _quality(model, WindowBatches(windows.test, batch_size), strategy)
+        registered = RegisteredClassMetrics()
+        report = _quality(model, WindowBatches(windows.test, batch_size), strategy, registered)
         row: dict[str, float | None] = {
             "accuracy": report.accuracy,
             "balanced_accuracy": report.balanced_accuracy,
             "macro_f1": report.macro_f1,
             "nll": report.nll,
+            **registered.compute(),
         }
         return Result(row, report.to_dict(), report.samples)
 
+    def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
+        rows = [(name.replace("_", " "), value) for name, value in metrics["test"].items()]
+        return ("measure", "value"), list(rows)
+
 
 def _quality(
-    model: Backbone, batches: WindowBatches[Any], strategy: Strategy
+    model: Backbone,
+    batches: WindowBatches[Any],
+    strategy: Strategy,
+    registered: RegisteredClassMetrics | None = None,
 ) -> ClassificationReport:
     accumulator = ClassificationAccumulator()
     with evaluating(model) as device:
         for batch in batches:
             batch = to_device(batch, device)
-            accumulator.update(model(strategy.inputs(batch.x)), batch.y)
+            logits = model(strategy.inputs(batch.x))
+            accumulator.update(logits, batch.y)
+            if registered is not None:
+                registered.update(logits, batch.y)
     return accumulator.compute()

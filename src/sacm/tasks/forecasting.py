@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from sacm.backbones.base import Backbone
 from sacm.backbones.registry import build, takes_calendar
-from sacm.data.benchmarks.catalogue import names
+from sacm.data.benchmarks.catalogue import PAPER_FORECASTING
 from sacm.data.calendar import calendar_sizes
 from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows, forecasting_windows
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
+from sacm.metrics.registered import RegisteredForecastMetrics
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (
@@ -22,6 +25,7 @@ from sacm.tasks.base import (
     Result,
     Task,
     evaluating,
+    registered_values,
     scaler_of,
     to_device,
 )
@@ -106,10 +110,10 @@ class Forecasting(Task[ForecastingData]):
         )
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        prediction = forecast(model, batch, strategy)
+        prediction = forecast(model, batch, strategy.training_inputs(batch.x))
         kept = run.keep(batch, prediction.detach())
-        if batch.observed is not None:
-            kept = batch.observed if kept is None else kept & batch.observed
+        if batch.observed is not None:  # False or a weight below 1 where a target is in doubt
+            kept = batch.observed if kept is None else kept * batch.observed
         error = (prediction - batch.y).abs()
         return error.mean() if kept is None else (error * kept).sum() / kept.sum().clamp_min(1)
 
@@ -129,26 +133,40 @@ class Forecasting(Task[ForecastingData]):
         *,
         batch_size: int = EVALUATION_BATCH,
     ) -> Result:
-        accumulator = ForecastAccumulator(scale=scaler_of(windows).std)
-        report = _errors(model, WindowBatches(windows.test, batch_size), strategy, accumulator)
+        scaler = scaler_of(windows)
+        reference = scaler.std if scaler.reference is None else scaler.reference
+        accumulator = ForecastAccumulator(scale=reference)
+        registered = RegisteredForecastMetrics()
+        batches = WindowBatches(windows.test, batch_size)
+        units = None if scaler.reference is None else torch.from_numpy(scaler.std / reference)
+        report = _errors(model, batches, strategy, accumulator, registered, units=units)
         assert report.raw is not None
         row: dict[str, float | None] = {
             "mae": report.scaled.mae,
             "mse": report.scaled.mse,
             "mae_raw": report.raw.mae,
             "mse_raw": report.raw.mse,
+            **registered.compute(),
         }
         return Result(row, report.to_dict(), report.windows)
+
+    def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
+        report = metrics["report"]
+        rows: list[Sequence[Any]] = [
+            (name.upper(), report["scaled"][name], report["raw"][name])
+            for name in ("mae", "mse", "rmse")
+        ]
+        extra = [(label, value, None) for label, value in registered_values(metrics, self.name)]
+        return ("error", "z-scored", "raw units"), [*rows, *extra]
 
 
 def is_benchmark(name: str) -> bool:
     """Whether a data set is one of the paper's."""
-    return name in names("forecasting") or name.startswith("Synth-12")
+    return name in PAPER_FORECASTING or name.startswith("Synth-12")
 
 
-def forecast(model: Any, batch: Any, strategy: Strategy) -> Tensor:
-    """`[B, H, C]`, with the calendar where the batch has one."""
-    x = strategy.inputs(batch.x)
+def forecast(model: Any, batch: Any, x: Tensor) -> Tensor:
+    """`[B, H, C]` from windows `x` `[B, L, C]`, with the calendar where the batch has one."""
     prediction: Tensor = model(x) if batch.stamps is None else model(x, batch.stamps)
     return prediction
 
@@ -158,13 +176,21 @@ def _errors(
     batches: WindowBatches[Any],
     strategy: Strategy,
     accumulator: ForecastAccumulator,
+    registered: RegisteredForecastMetrics | None = None,
+    *,
+    units: Tensor | None = None,
 ) -> ForecastReport:
+    """Errors of all batches, multiplied by `units` `[C]` if they are to be stated in others."""
     with evaluating(model) as device:
         for batch in batches:
             batch = to_device(batch, device)
-            accumulator.update(
-                forecast(model, batch, strategy).float(), batch.y, observed=batch.observed
-            )
+            prediction = forecast(model, batch, strategy.inputs(batch.x)).float()
+            target = batch.y
+            if units is not None:
+                prediction, target = prediction * units.to(device), target * units.to(device)
+            accumulator.update(prediction, target, observed=batch.observed)
+            if registered is not None:
+                registered.update(prediction, target, observed=batch.observed)
     return accumulator.compute()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.data.benchmarks.load import resolve
-from sacm.data.datasets import AnyData
+from sacm.data.datasets import AnyData, ForecastingData
 from sacm.data.fingerprint import fingerprint
+from sacm.data.scaling import ChannelScaler
 from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows
 from sacm.errors import DataError, SACMError
@@ -102,13 +103,17 @@ class Training:
     ) -> None:
         self.folder, self.settings, self.task, self.data = run.folder, settings, task, data
         self.fabric, self.show = fabric, show
+        started = time.perf_counter()
+        prepared = parse(settings.strategy).prepare(data, window=settings.input_len)
+        self.strategy: Strategy = prepared.strategy
+        self.notes = prepared.notes
+        self.preparing = time.perf_counter() - started
+        self.windows: SplitWindows[Any] = cut_windows(task, settings, data, prepared.data)
         self.shape = task.shape(settings, data)
-        self.windows: SplitWindows[Any] = task.windows(settings, data)
         self.train_batches = self._train_batches(settings.batch_size)
         self.val_batches = WindowBatches(self.windows.val, EVALUATION_BATCH)
         # A small data set is passed over several times in what counts as one epoch.
         self.passes = math.ceil(task.minimum_steps / len(self.train_batches))
-        self.strategy: Strategy = parse(settings.strategy)
         self.progress = _Progress()
         self._build()
 
@@ -149,7 +154,7 @@ class Training:
         started = time.perf_counter()
         self.strategy_run: StrategyRun = self.strategy.begin(model, context)
         # What a strategy trains beforehand is part of its price; a resumed run has paid it already.
-        self.progress.seconds = time.perf_counter() - started
+        self.progress.seconds = self.preparing + time.perf_counter() - started
         self.model = model
         self.optimizer = make_optimizer(model, self.strategy_run, self.settings)
         compiled: Any = torch.compile(model) if self.settings.compile else model
@@ -224,6 +229,10 @@ class Training:
         if type(self.model).auxiliary_loss is not Backbone.auxiliary_loss:
             loss = loss + self.model.auxiliary_loss()
         self.fabric.backward(loss)
+        if self.settings.gradient_clip:
+            self.fabric.clip_gradients(
+                self.wrapped, self.wrapped_optimizer, max_norm=self.settings.gradient_clip
+            )
         self.wrapped_optimizer.step()
         return loss.detach()
 
@@ -309,6 +318,7 @@ class Training:
                 "evaluated_windows": result.evaluated,
                 "test_windows": len(self.windows.test),
             }
+        self.strategy.save(self.folder)
         write_json(self.folder / "scaler.json", scaler_of(self.windows).to_dict())
         write_json(
             self.folder / "metrics.json",
@@ -324,3 +334,19 @@ class Training:
         )
         for name in ("last.pt", "failure.json", "failed_batch.pt"):
             (self.folder / name).unlink(missing_ok=True)
+
+
+def cut_windows(
+    task: Task[Any], settings: ResolvedSettings, data: AnyData, prepared: AnyData
+) -> SplitWindows[Any]:
+    """Windows of the data that a strategy prepared, scaled by their training rows.
+
+    Forecasting errors are still stated in deviations of the data as they came: strategies that
+    repair differently would otherwise be measured with different yardsticks.
+    """
+    windows = task.windows(settings, prepared)
+    if prepared is data or not isinstance(data, ForecastingData):
+        return windows
+    rows = (data.values[rows.start : rows.stop] for rows in data.ranges("train"))
+    scaler = replace(scaler_of(windows), reference=ChannelScaler.fit(rows).std)
+    return task.windows(settings, prepared, scaler=scaler)

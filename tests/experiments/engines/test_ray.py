@@ -35,7 +35,7 @@ WILD = ili(4, strategies=("raw",), learning_rate=1e30, stride=5)
 WORKERS = max(2, os.cpu_count() or 1)  # one thread each, as here
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.ray,
     # Ray's own: a forked raylet, sockets it closes late, an announcement about accelerators.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore:.*accelerator visible devices:FutureWarning"),

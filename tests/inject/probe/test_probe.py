@@ -199,8 +199,8 @@ def test_another_length_is_probed_when_it_comes(functional: bool) -> None:
         check_every_site(model, modulator, model, windows(5, length=length))
     assert not torch.equal(torch.get_rng_state(), state), "forwards draw, probes do not"
     if modulator.coverage is not None:
-        assert modulator.coverage.stack == []
-        assert modulator.coverage.tap is None
+        assert modulator.coverage.shared.stack == []
+        assert modulator.coverage.shared.tap is None
 
 
 class Shared(nn.Module):

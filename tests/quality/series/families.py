@@ -118,6 +118,14 @@ def two_states(generator: np.random.Generator, rows: int) -> np.ndarray:
     return np.repeat(levels, lengths)[:rows] + 0.2 * generator.standard_normal(rows)
 
 
+def wind_direction(generator: np.random.Generator, rows: int) -> np.ndarray:
+    return (generator.standard_normal(rows).cumsum() * 15 + 180) % 360
+
+
+def bounded(generator: np.random.Generator, rows: int) -> np.ndarray:
+    return np.clip(autoregression(generator, rows) * 200, 0, 600)
+
+
 FAMILIES: dict[str, Maker] = {
     make.__name__: make
     for make in (
@@ -142,5 +150,7 @@ FAMILIES: dict[str, Maker] = {
         rare_peaks,
         smooth,
         two_states,
+        wind_direction,
+        bounded,
     )
 }

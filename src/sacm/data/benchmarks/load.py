@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from sacm.data.benchmarks.cache import cache_folder, data_folder, is_folder
-from sacm.data.benchmarks.catalogue import DatasetEntry, find_entry
+from sacm.data.benchmarks.catalogue import (
+    CatalogueEntry,
+    DatasetEntry,
+    LoaderEntry,
+    find_entry,
+)
 from sacm.data.benchmarks.catalogue import entries as all_entries
 from sacm.data.benchmarks.fetch import fetch
 from sacm.data.benchmarks.from_arrays import build_dataset
 from sacm.data.benchmarks.sources import Found, locate, read_compact
-from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, ForecastingData
+from sacm.data.datasets import DATASETS, AnyData, ForecastingData
 from sacm.data.own.cases import classification_data
 from sacm.data.own.series import forecasting_data
 from sacm.data.own.telemetry import anomaly_data
@@ -20,11 +26,6 @@ from sacm.data.synthetic.synth12 import NAME, synth12
 from sacm.errors import ArgumentError, DataError
 from sacm.types import TaskName
 
-KINDS: dict[TaskName, type[AnyData]] = {
-    "forecasting": ForecastingData,
-    "classification": ClassificationData,
-    "anomaly": AnomalyData,
-}
 READERS: dict[TaskName, Callable[[Path], AnyData]] = {
     "forecasting": forecasting_data,
     "classification": classification_data,
@@ -33,11 +34,16 @@ READERS: dict[TaskName, Callable[[Path], AnyData]] = {
 
 
 class Presence(NamedTuple):
-    """Where a data set was found; both None if it was not."""
+    """Where a data set was found; both None if it was not, or if its plug-in makes it."""
 
-    entry: DatasetEntry
+    entry: CatalogueEntry
     place: str | None
     found: Found | None
+
+    @property
+    def present(self) -> bool:
+        """Whether it can be loaded without a download."""
+        return self.found is not None or isinstance(self.entry, LoaderEntry)
 
 
 def load(
@@ -48,16 +54,20 @@ def load(
     mask_faults: bool = False,
     progress: bool = True,
 ) -> AnyData:
-    """A public data set, by its name.
+    """Load a data set by its name.
 
     Looks in `folder` alone if it is given; otherwise in the folder named by SACM_DATA, then in the
     user's cache, then downloads. `mask_faults` treats Weather's -9999 codes as missing. "Synth-12"
-    is generated; "Synth-12@0.3" sets its noise level.
+    is generated; "Synth-12@0.3" sets its noise level. A data set that a plug-in registered comes
+    from the function it registered, whatever the other arguments.
     """
     generated = synthetic(name)
     if generated is not None:
         return generated
     entry = find_entry(name)
+    if isinstance(entry, LoaderEntry):
+        return load_registered(entry)
+    assert isinstance(entry, DatasetEntry)
     place = presence(entry, folder)
     if place.found is not None:
         layout, path = place.found
@@ -69,8 +79,21 @@ def load(
     return build_dataset(entry, read_compact(archive, entry), mask_faults=mask_faults)
 
 
-def presence(entry: DatasetEntry, folder: str | Path | None = None) -> Presence:
+def load_registered(entry: LoaderEntry) -> AnyData:
+    """Call the function of a registered data set and check what it gives."""
+    data = entry.loader()
+    wanted = DATASETS[entry.task]
+    if not isinstance(data, wanted):
+        raise DataError(
+            f"the loader of {entry.name} must return {wanted.__name__}, got {type(data).__name__}."
+        )
+    return replace(data, name=entry.name)
+
+
+def presence(entry: CatalogueEntry, folder: str | Path | None = None) -> Presence:
     """Where `entry` is on this machine."""
+    if not isinstance(entry, DatasetEntry):
+        return Presence(entry, "plug-in", None)
     if folder is not None:
         if not is_folder(Path(folder)):
             raise DataError(f"{folder} is not a folder.")
@@ -121,7 +144,6 @@ def resolve(source: str | Path, *, task: TaskName) -> AnyData:
     if names_file(source):
         return READERS[task](Path(source))
     data = load(str(source))
-    own = next(name for name, kind in KINDS.items() if isinstance(data, kind))
-    if own != task:
-        raise ArgumentError(f"{data.name} is a data set for {own}, not for {task}.")
+    if data.task != task:
+        raise ArgumentError(f"{data.name} is a data set for {data.task}, not for {task}.")
     return data

@@ -10,6 +10,7 @@ import numpy as np
 from sacm.data.datasets import ForecastingData
 from sacm.data.own.panel import panel_data
 from sacm.data.splits import DEFAULT_RATIOS, split_by_ratio
+from sacm.data.tables.date_text import DateOrder
 from sacm.data.tables.gaps import Policy
 from sacm.data.tables.panel import Panel, is_long
 from sacm.data.tables.source import load_source
@@ -26,13 +27,15 @@ def forecasting_data(
     source: Any,
     *,
     name: str | None = None,
-    timestamp: str | None = None,
-    columns: Sequence[str] | None = None,
+    timestamp: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] = (),
     ratios: tuple[float, float, float] = DEFAULT_RATIOS,
     missing: Policy = "interpolate",
     irregular: Irregular = "error",
     frequency: str | None = None,
     layout: Layout = "auto",
+    date_order: DateOrder | None = None,
 ) -> ForecastingData:
     """Read a series to forecast, and split it.
 
@@ -43,14 +46,19 @@ def forecasting_data(
         source: A CSV, Parquet, `.npy` or `.npz` file; a pandas or polars frame, wide (timestamp and
             channels) or long (`unique_id, ds, y`); an array or tensor `[T]` or `[T, C]`.
         name: A short name. Default: that of the file, or "data".
-        timestamp: The time column of a wide table. Default: found by name or content.
-        columns: The channels of a wide table. Default: all of them.
+        timestamp: The time column of a wide table, or several that make the time together.
+            Default: found by name or content.
+        columns: The channels of a wide table. Default: all columns but the time, labels, counters
+            and parts of the calendar.
+        ignore: Columns to leave out.
         ratios: Shares of the rows for training, validation and test.
         missing: "interpolate", "mask" (the same, and marked in `observed`) or "error".
         irregular: "error" refuses timestamps on no grid, "keep" takes rows as evenly spaced.
         frequency: The time step as a pandas alias. Default: found from the timestamps.
         layout: What the series of a long table become: "channels" of one, "series" of one channel
             each, or "auto": channels if they share all timestamps.
+        date_order: How to read dates such as 01/02/03: "day first", "month first" or "year first".
+            Default: as needs the least sorting and filling.
 
     Returns:
         The data; `notes` says what was guessed and repaired.
@@ -59,14 +67,61 @@ def forecasting_data(
         DataError: The data cannot be read; the sentence says where and what to do.
         ArgumentError: An option is wrong.
     """
+    found = read_series(
+        source,
+        name=name,
+        timestamp=timestamp,
+        columns=columns,
+        ignore=ignore,
+        irregular=irregular,
+        frequency=frequency,
+        date_order=date_order,
+    )
+    return series_data(found, ratios=ratios, missing=missing, layout=layout)
+
+
+def read_series(
+    source: Any,
+    *,
+    name: str | None = None,
+    timestamp: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] = (),
+    irregular: Irregular = "error",
+    frequency: str | None = None,
+    date_order: DateOrder | None = None,
+) -> Table | Panel:
+    """Read what `forecasting_data` reads, but do not split it or fill gaps; see there.
+
+    Returns:
+        A table, or a panel if the source is a long table of several series. `understood()` of both
+        says how the source was read, `form` how to give results back.
+    """
     loaded = load_source(source, name)
     if is_long(loaded):
-        panel = Panel.read(loaded, irregular=irregular, frequency=frequency)
-        return panel_data(panel, ratios=ratios, missing=missing, layout=layout)
-    table = Table.read(
-        loaded, time=timestamp, columns=columns, irregular=irregular, frequency=frequency
+        return Panel.read(loaded, irregular=irregular, frequency=frequency, date_order=date_order)
+    return Table.read(
+        loaded,
+        time=timestamp,
+        columns=columns,
+        ignore=ignore,
+        irregular=irregular,
+        frequency=frequency,
+        date_order=date_order,
     )
-    return table_data(table, ratios=ratios, missing=missing)
+
+
+def series_data(
+    found: Table | Panel,
+    *,
+    ratios: tuple[float, float, float] = DEFAULT_RATIOS,
+    missing: Policy = "interpolate",
+    layout: Layout = "auto",
+) -> ForecastingData:
+    """Split what `read_series` has read, and fill the gaps inside each split."""
+    if isinstance(found, Panel):
+        return panel_data(found, ratios=ratios, missing=missing, layout=layout)
+    return table_data(found, ratios=ratios, missing=missing)
 
 
 def table_data(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from sacm.data.datasets import AnomalyData
 from sacm.data.splits import hold_out_tail
+from sacm.data.tables.date_text import DateOrder
 from sacm.data.tables.gaps import Policy as Missing
 from sacm.data.tables.table import Table
 from sacm.errors import ArgumentError, DataError
@@ -23,23 +25,52 @@ def anomaly_data(
     train_share: float = 0.5,
     missing: Missing = "interpolate",
     name: str | None = None,
+    timestamp: str | Sequence[str] | None = None,
+    columns: str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] = (),
+    date_order: DateOrder | None = None,
 ) -> AnomalyData:
     """Read telemetry: files, frames or arrays as for forecasting.
 
-    Without `test`, the first `train_share` of the rows trains and the rest is tested. Labels (0/1
-    for each test row, in the order of the table) come from `labels`, from `label_column`, or from a
-    column called label, anomaly or the like; without any, all are 0 and `notes` says so.
+    Args:
+        train: Rows to train on, `[T, C]`; also those to test if there is no `test`.
+        test: Rows to test, with the columns of `train`. Default: the later rows of `train`.
+        labels: 0 or 1 for each test row, in the order of the table.
+        label_column: The column of labels. Default: one called label, anomaly or the like; without
+            any, all labels are 0 and `notes` says so.
+        train_share: Without `test`, the share of the rows that trains.
+        missing: "interpolate", "mask" or "error".
+        name: A short name. Default: that of the file, or "data".
+        timestamp: The time column, or several that make the time together. Default: found.
+        columns: The channels. Default: all columns that are nothing else.
+        ignore: Columns to leave out.
+        date_order: How to read dates such as 01/02/03. Default: as needs the least sorting.
+
+    Returns:
+        The data; `notes` says what was guessed and repaired.
+
+    Raises:
+        DataError: The data cannot be read; the sentence says where and what to do.
+        ArgumentError: `train_share` is not between 0 and 1.
     """
     label = name or (Path(train).stem if isinstance(train, str | Path) else "data")
     if not 0 < train_share < 1:
         raise ArgumentError(f"train_share must be between 0 and 1, got {train_share}.")
-    # Rows that a grid lacks would have no label, so none are inserted.
-    first = Table.read(train, name=label, label=label_column, grid=False)
+    options: dict[str, Any] = {
+        "name": label,
+        "time": timestamp,
+        "ignore": ignore,
+        "label": label_column,
+        "labelled": True,
+        "grid": False,  # rows that a grid lacks would have no label
+        "date_order": date_order,
+    }
+    first = Table.read(train, columns=columns, **options)
     if test is None:
         trained, tested, notes = split_rows(first, train_share, missing)
     else:
         trained = first.fill(hold_out_tail(len(first.values)), missing)
-        second = Table.read(test, name=label, label=label_column, grid=False)
+        second = Table.read(test, columns=first.columns, **options)
         tested = second.fill([range(len(second.values))], missing)
         notes = (*trained.notes, *tested.notes)
     if not len(trained.values) or not len(tested.values):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -13,17 +14,69 @@ from sacm.data.datasets import ForecastingData
 from sacm.data.synthetic.synth12 import SEED_STEP, add_layered_noise
 from sacm.data.tables.tensors import as_numpy
 from sacm.errors import ArgumentError
+from sacm.registry import Registry
 
-Corruption = Literal["gaussian", "student_t", "missing", "layered"]
-KINDS: tuple[Corruption, ...] = ("gaussian", "student_t", "missing", "layered")
+Corruption = Literal["gaussian", "student_t", "missing", "layered"]  # those of this package
 DEGREES_OF_FREEDOM = 2.5
 SHORTEST_LAYERED = 6
 
 Corruptible = TypeVar("Corruptible", np.ndarray, Tensor, ForecastingData)
+CorruptFunction = Callable[[np.ndarray, float, int], np.ndarray]
+Function = TypeVar("Function", bound=CorruptFunction)
+
+
+class CorruptionEntry(NamedTuple):
+    """A function `(x, level, seed) -> worse x` and the largest level it takes."""
+
+    apply: CorruptFunction
+    largest: float
+
+
+CORRUPTIONS: Registry[CorruptionEntry] = Registry("corruption", missing="There is no")
+
+
+def register(name: str, *, largest: float = np.inf) -> Callable[[Function], Function]:
+    """Give a decorator that makes a corruption available to `sacm.data.corrupt`.
+
+    Args:
+        name: The kind to ask for.
+        largest: The largest level it takes; the smallest is 0, which changes nothing.
+
+    Returns:
+        A decorator for a function `(x, level, seed)`: a float64 array `[..., C]`, the level and
+        the seed of its random numbers, to an array of the same shape. It must not change `x`.
+
+    Raises:
+        ArgumentError: If the name is taken.
+
+    Example:
+        >>> import numpy as np
+        >>> import sacm
+        >>> from sacm.data.synthetic import corruptions
+        >>> from sacm.registry import temporary_entries
+        >>> with temporary_entries():
+        ...     @corruptions.register("clip", largest=1.0)
+        ...     def clip(x, level, seed):
+        ...         limit = (1 - level) * np.abs(x).max()
+        ...         return x.clip(-limit, limit)
+        ...     sacm.data.corrupt(np.array([1.0, -4.0]), "clip", 0.5)
+        array([ 1., -2.])
+    """
+
+    def add(function: Function) -> Function:
+        CORRUPTIONS.register(name, origin=function)(CorruptionEntry(function, largest))
+        return function
+
+    return add
+
+
+def names() -> list[str]:
+    """List the registered corruptions, plug-ins included."""
+    return CORRUPTIONS.names()
 
 
 def corrupt(
-    x: Corruptible, kind: Corruption = "gaussian", level: float = 0.3, *, seed: int = 0
+    x: Corruptible, kind: str = "gaussian", level: float = 0.3, *, seed: int = 0
 ) -> Corruptible:
     """`x` with a corruption of the given level; shape and kind of `x` stay.
 
@@ -33,11 +86,9 @@ def corrupt(
     Channels are the last axis, or there is one if `x` is `[T]`. A data set keeps its clean values
     as targets.
     """
-    if kind not in KINDS:
-        raise ArgumentError(f"There is no corruption {kind!r}: use {', '.join(KINDS)}.")
-    largest = 1.0 if kind == "missing" else np.inf
-    if not 0 <= level <= largest:
-        raise ArgumentError(f"The level of {kind} must be in 0 … {largest:g}, got {level}.")
+    found = CORRUPTIONS.get(kind)
+    if not 0 <= level <= found.largest:
+        raise ArgumentError(f"The level of {kind} must be in 0 … {found.largest:g}, got {level}.")
     if isinstance(x, ForecastingData):
         worse = corrupt(x.values, kind, level, seed=seed)
         return replace(x, values=worse, targets=x.clean)
@@ -47,7 +98,7 @@ def corrupt(
     check_array(x)
     array = np.asarray(x, dtype=np.float64)
     channels = array if array.ndim > 1 else array[:, None]
-    result = corrupt_channels(channels, kind, level, seed=seed).reshape(array.shape)
+    result = np.asarray(found.apply(channels, level, seed)).reshape(array.shape)
     return result.astype(x.dtype if np.issubdtype(x.dtype, np.floating) else np.float64)
 
 
@@ -63,20 +114,37 @@ def check_array(x: object) -> None:
         )
 
 
-def corrupt_channels(x: np.ndarray, kind: Corruption, level: float, *, seed: int) -> np.ndarray:
-    """The same for a float64 array `[..., C]`."""
-    random = np.random.default_rng(seed)
-    if kind == "missing":
-        return np.asarray(np.where(random.random(x.shape) < level, 0.0, x))
-    spread = x.std(axis=tuple(range(x.ndim - 1)))  # [C]
-    spread = np.where(spread > 0, spread, 1.0)
-    if kind == "layered":
-        return np.asarray(layered_channels(x / spread, level, seed=seed) * spread)
-    if kind == "gaussian":
-        noise = random.standard_normal(x.shape)
-    else:
-        noise = random.standard_t(DEGREES_OF_FREEDOM, x.shape)
-    return np.asarray(x + level * spread * noise)
+@register("gaussian")
+def add_gaussian(x: np.ndarray, level: float, seed: int) -> np.ndarray:
+    """Add normal noise of `level` times the spread of each channel."""
+    noise = np.random.default_rng(seed).standard_normal(x.shape)
+    return np.asarray(x + level * spread_of(x) * noise)
+
+
+@register("student_t")
+def add_student_t(x: np.ndarray, level: float, seed: int) -> np.ndarray:
+    """Add noise with heavy tails, of `level` times the spread of each channel."""
+    noise = np.random.default_rng(seed).standard_t(DEGREES_OF_FREEDOM, x.shape)
+    return np.asarray(x + level * spread_of(x) * noise)
+
+
+@register("missing", largest=1.0)
+def drop_entries(x: np.ndarray, level: float, seed: int) -> np.ndarray:
+    """Set a share `level` of the entries to 0."""
+    return np.asarray(np.where(np.random.default_rng(seed).random(x.shape) < level, 0.0, x))
+
+
+@register("layered")
+def add_layers(x: np.ndarray, level: float, seed: int) -> np.ndarray:
+    """Add the mixture of Synth-12, scaled by the spread of each channel."""
+    spread = spread_of(x)
+    return np.asarray(layered_channels(x / spread, level, seed=seed) * spread)
+
+
+def spread_of(x: np.ndarray) -> np.ndarray:
+    """Standard deviation `[C]` of each channel of `[..., C]`; 1 where a channel is constant."""
+    spread = x.std(axis=tuple(range(x.ndim - 1)))
+    return np.where(spread > 0, spread, 1.0)
 
 
 def layered_channels(x: np.ndarray, level: float, *, seed: int) -> np.ndarray:

@@ -22,19 +22,22 @@ def matrix(frame: pd.DataFrame, where: str) -> np.ndarray:
     """The columns of `frame` as float32 `[T, C]`; missing entries are NaN."""
     if frame.shape[1] == 0:
         raise DataError(f"{where} has no column of values.")
-    if not frame.columns.is_unique:
-        name = frame.columns[frame.columns.duplicated()][0]
-        raise DataError(f"{where}: two columns are called {name!r}: rename one.")
+    check_unique_names(frame, where)
     values = np.empty(frame.shape, dtype=np.float32)
     for position, name in enumerate(frame.columns):
         values[:, position] = numbers(frame[name], where)
     return values
 
 
+def check_unique_names(frame: pd.DataFrame, where: str) -> None:
+    """Refuse a table that uses a name twice."""
+    if not frame.columns.is_unique:
+        name = frame.columns[frame.columns.duplicated()][0]
+        raise DataError(f"{where}: two columns are called {name!r}: rename one.")
+
+
 def choose_columns(frame: pd.DataFrame, columns: Sequence[str], where: str) -> pd.DataFrame:
     """The columns asked for, in that order."""
-    if isinstance(columns, str):
-        columns = [columns]
     check_present(frame, columns, where)
     return frame[list(columns)]
 

@@ -1,31 +1,43 @@
-"""Dates as users write them, as plain timestamps."""
+"""Read a time column: dates as text, numbers or timestamps, durations, or a plain counter."""
 
 from __future__ import annotations
 
-import re
-import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sacm.data.tables.time_grid import is_even
+from sacm.data.tables.clock import (
+    ZONE_NAME,
+    local_times,
+    prefers_local_clock,
+    spell_offsets,
+    utc_times,
+    zone_of,
+)
+from sacm.data.tables.date_numbers import decode, find_style
+from sacm.data.tables.date_text import YEAR, DateOrder, quiet_dates, read_text
 from sacm.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-EITHER_FIRST = re.compile(r"\s*\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}")  # the day or the month
-OFFSET = r"\s*(?:Z|[+-]\d{2}:?\d{2})$"
+YEAR_NAMES = ("year", "years", "yr", "jahr", "date", "ds")
+SPAN = (np.datetime64("1678-01-01", "s"), np.datetime64("2262-01-01", "s"))  # of nanoseconds
 
 
 class Times(NamedTuple):
-    """A time column as it was understood: dates, or a counter that only gives the order of rows."""
+    """A time column as it was understood: dates, or a counter that only gives the order of rows.
+
+    `style` says how numbers or durations write the time, `written` the same in words.
+    """
 
     name: str
     stamps: np.ndarray | None  # [T] datetime64, in UTC or by the local clock
     counter: np.ndarray | None = None  # [T] float64
     zone: str | None = None
     local: bool = False
+    style: str | None = None
+    written: str = ""
     notes: tuple[str, ...] = ()
 
     def take(self, rows: np.ndarray) -> Times:
@@ -35,13 +47,19 @@ class Times(NamedTuple):
         return self._replace(stamps=stamps, counter=counter, notes=())
 
 
-def read_times(column: pd.Series, where: str, groups: pd.Series | None = None) -> Times:
+def read_times(
+    column: pd.Series,
+    where: str,
+    groups: pd.Series | None = None,
+    order: DateOrder | None = None,
+) -> Times:
     """Read a time column, once.
 
     Args:
         column: The column `[T]`, as the user has it.
         where: What errors call the table.
         groups: Which series each row belongs to, where there are several.
+        order: How to read dates such as 01/02/03. Default: as needs the least sorting and filling.
 
     Returns:
         The times of all rows, in the order of the table.
@@ -51,89 +69,108 @@ def read_times(column: pd.Series, where: str, groups: pd.Series | None = None) -
     """
     import pandas as pd
 
-    name = str(column.name)
+    if pd.api.types.is_bool_dtype(column):
+        raise DataError(f"{where}: the time column {column.name!r} holds true and false.")
     if pd.api.types.is_numeric_dtype(column):
-        counter = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return read_numbers(column, where)
+    if not pd.api.types.is_datetime64_any_dtype(column):
+        durations = as_durations(column)
+        if durations is not None:
+            return durations
+        as_numbers = pd.to_numeric(column.astype(object), errors="coerce")
+        if as_numbers.notna().all():
+            return read_numbers(as_numbers, where)
+    return read_dates(column, where, groups, order)
+
+
+def read_numbers(column: pd.Series, where: str) -> Times:
+    """A time column of numbers: dates if they look like some, otherwise a counter."""
+    name = str(column.name)
+    exact = column.dtype.kind in "iu"
+    values = column.to_numpy() if exact else column.to_numpy(dtype=np.float64, na_value=np.nan)
+    style = find_style(values, years=name.strip().lower() in YEAR_NAMES)
+    if style is None:
         note = f"The time column {name!r} is numeric: it is used for the order of rows only."
-        return Times(name, None, counter, notes=(note,))
-    dates, notes = read_dates(column, groups)
-    wrong = np.flatnonzero(dates.isna().to_numpy())
-    if len(wrong):
-        raise DataError(
-            f"{where}: row {wrong[0] + 1} of the time column {name!r} holds "
-            f"{str(column.iloc[wrong[0]])!r}, not a date like the first one: write all dates as "
-            "YYYY-MM-DD HH:MM:SS."
-        )
-    local = False
+        return Times(name, None, values.astype(np.float64), written="a counter", notes=(note,))
+    stamps = decode(values, style)
+    check_dates(column, np.isnat(stamps), where)
+    note = f"The numbers in the time column {name!r} were read as dates ({style})."
+    return Times(name, in_seconds(stamps), style=style, written=style, notes=(note,))
+
+
+def as_durations(column: pd.Series) -> Times | None:
+    """A time column of durations such as 00:00:01 as a counter of seconds; None if it has dates."""
+    import pandas as pd
+
+    name, style = str(column.name), "timedelta"
+    if column.dtype.kind != "m":
+        style = "durations"
+        text = column.astype(str).str.strip()
+        if not len(text) or not text.str.fullmatch(r"-?\d+:\d\d(?::\d\d(?:[.,]\d+)?)?").all():
+            return None
+        # Two fields are hours and minutes, as on a clock.
+        short = text.str.fullmatch(r"-?\d+:\d\d")
+        column = pd.to_timedelta((text + ":00").where(short, text).str.replace(",", "."))
+    seconds = column.dt.total_seconds().to_numpy(dtype=np.float64)
+    note = (
+        f"The time column {name!r} holds durations, not dates: it is used for the "
+        "order of rows only, in seconds."
+    )
+    return Times(name, None, seconds, style=style, written="durations", notes=(note,))
+
+
+def read_dates(
+    column: pd.Series, where: str, groups: pd.Series | None, order: DateOrder | None
+) -> Times:
+    """A time column of timestamps or of dates written as text."""
+    import pandas as pd
+
+    notes: tuple[str, ...] = ()
+    if pd.api.types.is_datetime64_any_dtype(column):
+        dates, written = column, "timestamps"
+    elif isinstance(column.dtype, pd.PeriodDtype):
+        dates, written = column.dt.to_timestamp(), "periods"
+    elif column.map(lambda cell: isinstance(cell, str)).any():
+        column = spell_offsets(column)
+        dates, notes = read_text(column, groups, order)
+        written = f"dates like {column.iloc[0]}"
+    else:  # date and datetime objects
+        dates, written = quiet_dates(column), "dates"
+    check_dates(column, dates.isna().to_numpy(), where)
+    zone, local = None, False
     if getattr(dates.dtype, "tz", None) is not None:
-        local = by_local_clock(column, dates, groups)
+        zone = zone_of(column, dates)
+        local = prefers_local_clock(column, dates, groups)
         dates = local_times(column, dates) if local else utc_times(dates)
-        notes += (
-            "Timestamps are taken by the local clock."
-            if local
-            else "Timestamps were converted to UTC.",
+        clock = "are taken by the local clock" if local else "were converted to UTC"
+        notes += (f"Timestamps {clock}.",)
+    stamps = in_seconds(dates.to_numpy())
+    return Times(str(column.name), stamps, zone=zone, local=local, written=written, notes=notes)
+
+
+def check_dates(column: pd.Series, wrong: np.ndarray, where: str) -> None:
+    """Refuse cells that are no dates; `wrong` `[T]` marks them."""
+    if not wrong.any():
+        return
+    row = int(np.flatnonzero(wrong)[0])
+    cell = str(column.iloc[row])
+    place = f"{where}: row {row + 1} of the time column {column.name!r}"
+    if column.isna().iloc[row]:
+        raise DataError(f"{place} is empty: every row needs its time.")
+    if ZONE_NAME.search(cell):
+        raise DataError(
+            f"{place} holds {cell!r}: write its time zone as an offset, such as +01:00."
         )
-    exact = dates.to_numpy().astype("datetime64[ns]")
-    whole = exact.astype("datetime64[s]")
-    stamps = whole if (whole == exact).all() else exact
-    return Times(name, stamps, zone=zone_of(column), local=local, notes=notes)
+    why = "not a date like the first one"
+    if wrong.all():
+        why = "not a date" if YEAR.search(cell) else "not a date with a year from 1000 to 2999"
+    raise DataError(f"{place} holds {cell!r}, {why}: write all dates as YYYY-MM-DD HH:MM:SS.")
 
 
-def zone_of(column: pd.Series) -> str | None:
-    """The time zone of a column of timestamps."""
-    zone = getattr(column.dtype, "tz", None)
-    return None if zone is None else str(zone)
-
-
-def read_dates(column: pd.Series, groups: pd.Series | None) -> tuple[pd.Series, tuple[str, ...]]:
-    """Dates, NaT where a value is none; day first where month first makes no sense."""
-    stamps = quiet_dates(column)
-    if not len(column) or not EITHER_FIRST.match(str(column.iloc[0])):
-        return stamps, ()
-    if stamps.notna().all() and is_even(stamps, groups):
-        return stamps, ()
-    other = quiet_dates(column, day_first=True)
-    if other.isna().any() or (stamps.notna().all() and not is_even(other, groups)):
-        return stamps, ()
-    if other.equals(stamps):
-        return stamps, ()
-    return other, (f"Dates were read with the day first ({column.iloc[0]} as {other.iloc[0]}).",)
-
-
-def by_local_clock(column: pd.Series, stamps: pd.Series, groups: pd.Series | None) -> bool:
-    """Whether dates that name a time zone are even by the local clock, and no shorter than days.
-
-    Midnights are 23 or 25 hours apart when the clock is put forward or back. Steps below a day
-    are taken by the local clock only if they are uneven in UTC.
-    """
-    import pandas as pd
-
-    local, utc = local_times(column, stamps), utc_times(stamps)
-    if not is_even(local, groups):
-        return False
-    usual = pd.Timedelta(utc.drop_duplicates().sort_values().diff().median())
-    return usual >= pd.Timedelta(days=1) or not is_even(utc, groups)
-
-
-def utc_times(stamps: pd.Series) -> pd.Series:
-    """Plain dates in UTC."""
-    return stamps.dt.tz_convert("UTC").dt.tz_localize(None)
-
-
-def local_times(column: pd.Series, stamps: pd.Series) -> pd.Series:
-    """Plain dates as a local clock showed them; offsets in text may differ from row to row."""
-    if getattr(column.dtype, "tz", None) is not None:
-        return stamps.dt.tz_localize(None)
-    return quiet_dates(column.astype(str).str.replace(OFFSET, "", regex=True))
-
-
-def quiet_dates(column: pd.Series, *, day_first: bool = False) -> pd.Series:
-    """Dates, NaT where a value is none; pandas' advice on formats is for others."""
-    import pandas as pd
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            return pd.to_datetime(column, errors="coerce", dayfirst=day_first)
-        except ValueError:  # mixed time zones
-            return pd.to_datetime(column, errors="coerce", dayfirst=day_first, utc=True)
+def in_seconds(stamps: np.ndarray) -> np.ndarray:
+    """Dates `[T]` in seconds, or in the coarsest finer unit that holds them all exactly."""
+    whole = stamps.astype("datetime64[s]")
+    if (whole == stamps).all():
+        return whole
+    inside = (whole >= SPAN[0]).all() and (whole < SPAN[1]).all()
+    return stamps.astype("datetime64[ns]" if inside else "datetime64[us]")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 import torch
 
+from sacm.data.tables.date_numbers import encode
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -22,7 +24,7 @@ class Form:
 
     `time` names the time column, or the index if `indexed`; `counters` holds, for each series, last
     value and step of a time column of numbers. `zone` is the time zone of the timestamps, which
-    were read by the `local` clock or in UTC.
+    were read by the `local` clock or in UTC. `style` says how numbers write dates, or "durations".
     """
 
     kind: Kind
@@ -34,6 +36,7 @@ class Form:
     local: bool = False
     counters: dict[str, tuple[float, float]] = field(default_factory=dict)
     id_type: str | None = None
+    style: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -76,7 +79,12 @@ class Form:
             import polars as pl
             from polars import selectors
 
-            stamps = selectors.datetime().cast(pl.Datetime("us", self.zone))
+            zone = polars_zone(self.zone)
+            for name in frame.columns[
+                [getattr(kind, "tz", None) is not None for kind in frame.dtypes]
+            ]:
+                frame[name] = frame[name].dt.tz_convert(zone)
+            stamps = selectors.datetime().cast(pl.Datetime("us", zone))
             return pl.from_pandas(frame).with_columns(stamps)
         return frame.iloc[:, 0] if self.kind == "series" else frame
 
@@ -90,7 +98,7 @@ class Form:
         if stamps is None:
             return frame.set_index(pd.RangeIndex(rows, rows + len(frame)))
         if self.indexed:
-            return frame.set_index(pd.DatetimeIndex(stamps, name=self.time))
+            return frame.set_index(pd.Index(stamps, name=self.time))
         frame.insert(0, self.time, stamps)
         return frame
 
@@ -117,21 +125,58 @@ class Form:
 
     def _stamps(self, series: str, times: np.ndarray | None, count: int) -> Any:
         """Future times `[count]` of one series; None if its rows have none."""
-        import pandas as pd
-
         if times is not None:
-            stamps = pd.Series(times)
-            if self.zone is None:
-                return stamps
-            if self.local:  # an hour that the clock shows twice is taken the first time
-                twice = np.ones(count, dtype=bool)
-                return stamps.dt.tz_localize(
-                    self.zone, ambiguous=twice, nonexistent="shift_forward"
-                )
-            return stamps.dt.tz_localize("UTC").dt.tz_convert(self.zone)
+            return self.write_times(times)
         if series not in self.counters:
             return None
         last, step = self.counters[series]
         ahead = last + step * np.arange(1, count + 1)
+        if self.style in ("durations", "timedelta"):
+            return write_durations(ahead, as_text=self.style == "durations")
         whole = float(last).is_integer() and float(step).is_integer()
         return ahead.astype(np.int64) if whole else ahead
+
+    def write_times(self, times: np.ndarray) -> pd.Series:
+        """Write timestamps as the user's data did.
+
+        Args:
+            times: `[T]` datetime64 as they were read, in UTC or by the local clock.
+
+        Returns:
+            Numbers if the dates came as numbers, otherwise dates, with their zone or offset.
+        """
+        import pandas as pd
+
+        if self.style is not None:
+            numbers = encode(times, self.style)
+            return pd.Series(times if numbers is None else numbers)
+        stamps = pd.Series(times)
+        if self.zone is None:
+            return stamps
+        if self.local:  # an hour that the clock shows twice is taken the first time
+            twice = np.ones(len(times), dtype=bool)
+            return stamps.dt.tz_localize(self.zone, ambiguous=twice, nonexistent="shift_forward")
+        return stamps.dt.tz_localize("UTC").dt.tz_convert(self.zone)
+
+
+def write_durations(seconds: np.ndarray, *, as_text: bool) -> Any:
+    """Seconds `[T]` as timedeltas, or as text such as 00:01:30."""
+    import pandas as pd
+
+    spans = pd.Series(pd.to_timedelta(np.round(seconds, 9), unit="s"))
+    if not as_text:
+        return spans
+    parts = [divmod(int(second), 60) for second in np.floor(seconds)]
+    texts = [f"{minute // 60:02d}:{minute % 60:02d}:{second:02d}" for minute, second in parts]
+    left = np.round(seconds - np.floor(seconds), 6)
+    return pd.Series(
+        [text + (f"{more:.6f}"[1:] if more else "") for text, more in zip(texts, left, strict=True)]
+    )
+
+
+def polars_zone(zone: str | None) -> str | None:
+    """A zone as polars knows it: by name, so that of an offset only whole hours have one."""
+    if zone is None or not zone.startswith("UTC") or zone == "UTC":
+        return zone
+    sign, hours, minutes = zone[3], int(zone[4:6]), zone[7:]
+    return f"Etc/GMT{'-' if sign == '+' else '+'}{hours}" if minutes == "00" else "UTC"

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sacm.data.tables.columns import coarse_note, numbers
+from sacm.data.tables.date_text import DateOrder
 from sacm.data.tables.dates import Times, read_times
 from sacm.data.tables.form import ID_COLUMN, Form
+from sacm.data.tables.roles import LeftOut
 from sacm.data.tables.source import Source, load_source
 from sacm.data.tables.table import Table, counters_of, reindex_rows
 from sacm.data.tables.timeline import Irregular, timeline
+from sacm.data.tables.understood import describe_left_out, describe_time, shorten
 from sacm.errors import DataError
 
 if TYPE_CHECKING:
@@ -38,6 +41,8 @@ class Panel:
         series: The tables, in the order in which their ids occur.
         form: How the data came in.
         notes: What was found or guessed for the table as a whole; each series has its own.
+        left_out: Columns that are not used, and why.
+        written: How the times were written, in words.
     """
 
     name: str
@@ -45,6 +50,8 @@ class Panel:
     series: tuple[Table, ...]
     form: Form
     notes: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    written: str = ""
 
     @classmethod
     def read(
@@ -54,6 +61,7 @@ class Panel:
         name: str | None = None,
         irregular: Irregular = "error",
         frequency: str | None = None,
+        date_order: DateOrder | None = None,
     ) -> Self:
         """Read a long table `unique_id, ds, y`.
 
@@ -62,6 +70,7 @@ class Panel:
             name: A short name. Default: that of the file, or "data".
             irregular: "error" refuses times on no grid, "keep" takes them as they are.
             frequency: The time step as a pandas alias. Default: found for each series.
+            date_order: How to read dates such as 01/02/03. Default: as needs the least sorting.
 
         Returns:
             The series in order of time, each on its own grid.
@@ -76,7 +85,7 @@ class Panel:
         if ids.isna().any():
             row = int(np.flatnonzero(ids.isna())[0])
             raise DataError(f"{where}: row {row + 1} has no {ID_COLUMN}.")
-        times = read_times(frame[TIME_COLUMN], where, ids)
+        times = read_times(frame[TIME_COLUMN], where, ids, date_order)
         groups = rows_of_series(ids)
         series = tuple(
             one_series(
@@ -92,7 +101,22 @@ class Panel:
         ignored = [str(column) for column in frame.columns if column not in LONG_COLUMNS]
         unused = (f"Columns not used: {', '.join(ignored)}.",) if ignored else ()
         form = panel_form(loaded, ids, times, groups)
-        return cls(loaded.name, where, series, form, (*unused, *times.notes))
+        left_out = tuple(LeftOut(column, "not id, time or value") for column in ignored)
+        notes = (*unused, *times.notes)
+        return cls(loaded.name, where, series, form, notes, left_out, times.written)
+
+    def understood(self) -> list[str]:
+        """Say in short lines how the table was read: time, series, columns left out."""
+        stamps = [one.times for one in self.series if one.times is not None]
+        ends = np.sort([place for own in stamps for place in (own.min(), own.max())])
+        span = ends if len(stamps) == len(self.series) else None
+        lengths = [len(one.values) for one in self.series]
+        return [
+            describe_time(self.form, self.written, self.series[0].frequency, span),
+            f"series ({len(self.series)}): {shorten([one.name for one in self.series])}",
+            f"rows: {sum(lengths):,}, {min(lengths):,} to {max(lengths):,} a series",
+            *describe_left_out(self.left_out),
+        ]
 
 
 def rows_of_series(ids: pd.Series) -> list[tuple[str, np.ndarray]]:
@@ -123,7 +147,9 @@ def one_series(
         times=line.timestamps,
         frequency=line.frequency,
         order=line.rows,
-        form=Form(source.kind, time=TIME_COLUMN, zone=times.zone, local=times.local),
+        form=Form(
+            source.kind, time=TIME_COLUMN, zone=times.zone, local=times.local, style=times.style
+        ),
         notes=tuple(note for note in notes if note),
     )
 
@@ -140,6 +166,7 @@ def panel_form(
         time=TIME_COLUMN,
         zone=times.zone,
         local=times.local,
+        style=times.style,
         counters=counters_of({name: times.take(rows) for name, rows in groups}),
         id_type=str(ids.dtype) if pd.api.types.is_numeric_dtype(ids) else None,
     )

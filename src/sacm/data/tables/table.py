@@ -10,19 +10,20 @@ import numpy as np
 
 from sacm.data.tables.columns import (
     check_present,
-    choose_columns,
+    check_unique_names,
     coarse_note,
     from_array,
     matrix,
-    numbers,
 )
+from sacm.data.tables.date_text import DateOrder
 from sacm.data.tables.dates import Times, read_times
 from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy, fill
-from sacm.data.tables.labels import find_labels
+from sacm.data.tables.roles import LeftOut, pick_channels
 from sacm.data.tables.source import Source, load_source
 from sacm.data.tables.time_column import TimedFrame, split_time
 from sacm.data.tables.timeline import Irregular, timeline
+from sacm.data.tables.understood import describe_left_out, describe_time, shorten
 from sacm.errors import DataError
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Table:
         notes: What was found, guessed or repaired, a sentence each.
         labels: `[T]` float64, the column of labels, None if there is none.
         label: The name of that column.
+        left_out: Columns that are no channels, and why.
+        written: How the times were written, in words.
         observed: `[T, C]` False where a gap was filled; None if that was not asked for.
     """
 
@@ -59,6 +62,8 @@ class Table:
     notes: tuple[str, ...] = ()
     labels: np.ndarray | None = None
     label: str | None = None
+    left_out: tuple[LeftOut, ...] = ()
+    written: str = ""
     observed: np.ndarray | None = None
 
     @classmethod
@@ -67,13 +72,15 @@ class Table:
         source: Any,
         *,
         name: str | None = None,
-        time: str | None = None,
-        columns: Sequence[str] | None = None,
-        ignore: Sequence[str] = (),
+        time: str | Sequence[str] | None = None,
+        columns: str | Sequence[str] | None = None,
+        ignore: str | Sequence[str] = (),
         label: str | None = None,
+        labelled: bool = False,
         grid: bool = True,
         irregular: Irregular = "error",
         frequency: str | None = None,
+        date_order: DateOrder | None = None,
     ) -> Self:
         """Read a table.
 
@@ -81,13 +88,18 @@ class Table:
             source: A CSV, Parquet, `.npy` or `.npz` file, an array or tensor `[T]` or `[T, C]`, a
                 pandas or polars frame, or a `Source` that was loaded before.
             name: A short name. Default: that of the file, or "data".
-            time: The time column. Default: found by name or content.
-            columns: The channels, in this order. Default: all columns that are not something else.
+            time: The time column, or several that make the time together, such as date and time.
+                Default: found by name or content.
+            columns: The channels, in this order. Default: all columns but the time, labels,
+                counters and parts of the calendar.
             ignore: Columns to leave out.
             label: The column of labels. Default: found by name.
+            labelled: Whether labels are usual, so that no note names a column called label.
             grid: Whether to insert the rows that a regular grid lacks.
             irregular: "error" refuses times on no grid, "keep" takes them as they are.
             frequency: The time step as a pandas alias. Default: found from the times.
+            date_order: How to read dates such as 01/02/03: "day first", "month first" or
+                "year first". Default: as needs the least sorting and filling.
 
         Returns:
             The table, in order of time.
@@ -104,35 +116,32 @@ class Table:
         if isinstance(loaded.content, np.ndarray):
             return cls._from_array(loaded, loaded.content, frequency)
         where = loaded.where
+        check_unique_names(loaded.content, where)
+        chosen = [columns] if isinstance(columns, str) else columns
         frame = drop_columns(loaded.content, ignore, where)
-        timed = split_time(frame, time, where)
-        times = None if timed.time is None else read_times(timed.time, where)
+        timed = split_time(frame, time, where, chosen or ())
+        times = None if timed.time is None else read_times(timed.time, where, order=date_order)
         line = timeline(
             times, len(frame), where=where, grid=grid, frequency=frequency, irregular=irregular
         )
-        rest = timed.rest
-        found = find_labels(rest, label, where)
-        if columns is not None:
-            channels = choose_columns(rest, columns, where)
-        else:
-            channels = rest.drop(columns=[c for c in (found.column, *found.others) if c])
-        labels = None
-        if found.column is not None:
-            labels = reindex_rows(numbers(rest[found.column], where), line.rows)
-        values = matrix(channels, where)
-        notes = (*line.notes, *timed.notes, coarse_note(channels))
+        stamps = None if times is None else times.stamps
+        picked = pick_channels(timed.rest, stamps, chosen, label, where, labelled=labelled)
+        values = matrix(picked.channels, where)
+        notes = (*line.notes, *timed.notes, *picked.notes, coarse_note(picked.channels))
         return cls(
             name=loaded.name,
             where=where,
             values=reindex_rows(values, line.rows),
-            columns=tuple(str(column) for column in channels.columns),
+            columns=tuple(str(column) for column in picked.channels.columns),
             times=line.timestamps,
             frequency=line.frequency,
             order=line.rows,
             form=form_of(loaded, timed, times),
             notes=tuple(note for note in notes if note),
-            labels=labels,
-            label=found.column,
+            labels=None if picked.labels is None else reindex_rows(picked.labels, line.rows),
+            label=picked.label,
+            left_out=(*(LeftOut(name, "not wanted") for name in as_list(ignore)), *picked.left_out),
+            written="" if times is None else times.written,
         )
 
     @classmethod
@@ -156,6 +165,20 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """Names of the C channels; their positions where they have none."""
         return self.columns or tuple(str(place) for place in range(self.values.shape[1]))
+
+    def understood(self) -> list[str]:
+        """Say in short lines how the table was read: time, channels, labels, columns left out."""
+        rows = f"rows: {len(self.values):,}"
+        inserted = int((self.order < 0).sum())
+        if inserted:
+            rows += f", {inserted:,} of them inserted because their times were missing"
+        return [
+            describe_time(self.form, self.written, self.frequency, self.times),
+            rows,
+            f"channels ({len(self.names)}): {shorten(self.names)}",
+            *([f"labels: column {self.label!r}"] if self.label is not None else []),
+            *describe_left_out(self.left_out),
+        ]
 
     def fill(self, pieces: Iterable[range], policy: Policy) -> Self:
         """Treat missing values by `policy`, each piece of rows by itself.
@@ -187,11 +210,15 @@ class Table:
         return replace(self, **parts)
 
 
-def drop_columns(frame: pd.DataFrame, ignore: Sequence[str], where: str) -> pd.DataFrame:
+def as_list(names: str | Sequence[str]) -> list[str]:
+    """One name or several, as a list."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def drop_columns(frame: pd.DataFrame, ignore: str | Sequence[str], where: str) -> pd.DataFrame:
     """The frame without the columns to ignore."""
-    ignore = [ignore] if isinstance(ignore, str) else list(ignore)
-    check_present(frame, ignore, where)
-    return frame.drop(columns=ignore) if ignore else frame
+    check_present(frame, as_list(ignore), where)
+    return frame.drop(columns=as_list(ignore)) if ignore else frame
 
 
 def reindex_rows(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -213,6 +240,7 @@ def form_of(loaded: Source, timed: TimedFrame, times: Times | None) -> Form:
         indexed=timed.indexed,
         zone=times.zone,
         local=times.local,
+        style=times.style,
         counters=counters_of({"": times}),
     )
 

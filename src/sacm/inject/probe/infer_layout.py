@@ -1,4 +1,4 @@
-"""From what moved to where the windows sit: the arithmetic of the layout probe."""
+"""Infer layouts from movements: which rows of an activation moved when windows were disturbed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FAINT = 0.1  # a row still belongs to a window if no other moves it by more than
 
 
 def movement(base: Tensor, other: Tensor) -> Tensor:
-    """How far each entry of an activation moved, same shape; rounding counts as 0."""
+    """Return how far each entry of an activation moved, same shape; rounding counts as 0."""
     base, other = base.cpu(), other.cpu()  # not every accelerator has float64
     if not base.is_floating_point() and not base.is_complex():
         return (base != other).double()
@@ -22,29 +22,35 @@ def movement(base: Tensor, other: Tensor) -> Tensor:
     return change.where(change > _NOISE * change.max(), 0.0) if change.numel() else change
 
 
-def rows_moved(change: Tensor, dim: int) -> Tensor:
-    """The largest movement in each row of one dimension, `[rows]`."""
+def measure_rows(change: Tensor, dim: int) -> Tensor:
+    """Return the largest movement in each row of one dimension, `[rows]`."""
     others = [d for d in range(change.dim()) if d != dim]
     return change.amax(dim=others) if others else change
 
 
 def find_layout(changes: Sequence[Tensor], *, cross_talk: float = 0.0) -> SiteLayout | None:
-    """The layout that explains what moved when each of the windows was disturbed in turn.
+    """Return the layout that explains what moved when each of the windows was disturbed in turn.
 
-    `changes[i]` is the movement under window i. None when no layout explains it: the activation
-    mixes windows, by more than the share `cross_talk`. The caller has made sure that something
-    moved.
+    Args:
+        changes: Movement of the activation under window i, one tensor for each window; some entry
+            has moved.
+        cross_talk: Share of its owner's movement by which other windows may move a row.
+
+    Returns:
+        The layout, or None if the activation mixes windows.
     """
+    windows = len(changes)
     best: tuple[float, SiteLayout] | None = None
-    for layout in candidates(changes[0].shape, len(changes)):
-        share = _explained(changes, layout, cross_talk)
+    for layout in list_candidates(changes[0].shape, windows):
+        moved = torch.stack([measure_rows(change, layout.dim) for change in changes])
+        share = share_explained(moved, layout.owners(windows), cross_talk)
         if share > 0 and (best is None or share > best[0]):
             best = share, layout
     return None if best is None else best[1]
 
 
-def candidates(shape: Sequence[int], windows: int) -> Iterator[SiteLayout]:
-    """Every layout that could hold `windows` windows in this shape; the usual ones first."""
+def list_candidates(shape: Sequence[int], windows: int) -> Iterator[SiteLayout]:
+    """Return every layout that could hold `windows` windows in this shape; the usual ones first."""
     for dim, size in enumerate(shape):
         if size and size % windows == 0:
             fold = size // windows
@@ -53,12 +59,17 @@ def candidates(shape: Sequence[int], windows: int) -> Iterator[SiteLayout]:
                 yield SiteLayout(dim, fold, batch_major=False)
 
 
-def _explained(changes: Sequence[Tensor], layout: SiteLayout, cross_talk: float) -> float:
-    """Share of the rows that their owner moved, or 0 if another window moves one too far."""
-    moved = torch.stack([rows_moved(change, layout.dim) for change in changes])  # [windows, rows]
-    owners = layout.owners(len(changes)).unsqueeze(0)
-    by_owner = moved.gather(0, owners)  # [1, rows]
-    by_others = moved.scatter(0, owners, 0.0)
+def share_explained(moved: Tensor, owners: Tensor, cross_talk: float) -> float:
+    """Return the share of rows that their owner moved, or 0 if another moves one too far.
+
+    Args:
+        moved: Movement of each row in each pass, `[passes, rows]`.
+        owners: The pass in which the owner of each row was disturbed, `[rows]`.
+        cross_talk: Share of the owner's movement by which other passes may move a row.
+    """
+    index = owners.unsqueeze(0)
+    by_owner = moved.gather(0, index)  # [1, rows]
+    by_others = moved.scatter(0, index, 0.0)
     if bool((by_others > cross_talk * by_owner).any()):
         return 0.0
     return float((by_owner > 0).double().mean())

@@ -1,8 +1,7 @@
-"""Which parts of a model are random although it is in evaluation mode."""
+"""Find the parts of a model that are random although it is in evaluation mode."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -10,11 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from sacm.inject.probe.tree import collect_tensors
 
-def random_parts(model: nn.Module, run: Callable[[int], Any]) -> list[str]:
-    """Paths of the modules whose output changes with the seed of `run` though their input does not.
 
-    The innermost ones; the model's class name when it is its own forward that is random.
+def find_random_parts(model: nn.Module, run: Callable[[int], Any]) -> list[str]:
+    """Return the paths of modules whose output changes with the seed of `run` at the same input.
+
+    Only the innermost ones; the model's class name when its own forward is random.
     """
     first, second = _record(model, run, seed=0), _record(model, run, seed=1)
     found = {
@@ -22,42 +23,29 @@ def random_parts(model: nn.Module, run: Callable[[int], Any]) -> list[str]:
         for (name, input, output), (_, other_input, other_output) in zip(
             first, second, strict=False
         )
-        if same_tensors(input, other_input) and not same_tensors(output, other_output)
+        if tensors_equal(input, other_input) and not tensors_equal(output, other_output)
     }
     inner = [name for name in found if not any(o.startswith(f"{name}.") for o in found)]
     return inner or [type(model).__name__]
-
-
-def tensors_in(result: Any) -> list[Tensor]:
-    """All tensors in what a module takes or returns, whatever the container."""
-    if isinstance(result, Tensor):
-        return [result]
-    if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        result = [getattr(result, field.name) for field in dataclasses.fields(result)]
-    if isinstance(result, dict):
-        result = list(result.values())
-    if isinstance(result, list | tuple):
-        return [tensor for item in result for tensor in tensors_in(item)]
-    return []
 
 
 Record = tuple[str, list[Tensor], list[Tensor]]  # a call: name of the module, input, output
 
 
 def _record(model: nn.Module, run: Callable[[int], Any], *, seed: int) -> list[Record]:
-    """Every call of every module below the model, in the order in which they return."""
+    """Record every call of every module below the model, in the order in which they return."""
     records: list[Record] = []
     inputs: list[list[Tensor]] = []
 
     def before(module: nn.Module, args: Any, kwargs: Any) -> None:
-        inputs.append([t.detach().clone() for t in tensors_in((args, kwargs))])
+        inputs.append([t.detach().clone() for t in collect_tensors((args, kwargs))])
 
     with ExitStack() as stack:
         for name, module in model.named_modules():
-            if module is not model:
+            if module is not model and not isinstance(module, torch.jit.ScriptModule):
 
                 def after(_module: nn.Module, _args: Any, output: Any, name: str = name) -> None:
-                    outputs = [t.detach().clone() for t in tensors_in(output)]
+                    outputs = [t.detach().clone() for t in collect_tensors(output)]
                     records.append((name, inputs.pop(), outputs))
 
                 stack.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
@@ -66,8 +54,8 @@ def _record(model: nn.Module, run: Callable[[int], Any], *, seed: int) -> list[R
     return records
 
 
-def same_tensors(first: list[Tensor], second: list[Tensor]) -> bool:
-    """Equal one by one, with NaN equal to NaN."""
+def tensors_equal(first: list[Tensor], second: list[Tensor]) -> bool:
+    """Return whether tensors are equal one by one, with NaN equal to NaN."""
     return len(first) == len(second) and all(
         a.shape == b.shape and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
         for a, b in zip(first, second, strict=True)

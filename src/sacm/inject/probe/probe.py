@@ -1,109 +1,103 @@
 """The layout probe: disturb single windows and watch which rows of every site move.
 
-One pass with the windows as they are, one with another seed (is the evaluation itself random?),
-one for each disturbed window. Sites whose input does not depend on the window are resolved from
-the other side: disturb rows of their output and watch whose result moves.
+One pass with the windows as they are, one with another seed (is the evaluation itself random?), one
+for each disturbed window. Sites whose input does not depend on the window are resolved from the
+other side: disturb rows of their output and watch whose result moves (`output_side.py`).
 """
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import torch
-from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _NormBase
-from torch.utils._pytree import tree_map
+from torch import Tensor
 
 from sacm.inject.layout import SiteLayout
-from sacm.inject.probe.batch import WINDOWS, few_windows, window_tensors
-from sacm.inject.probe.infer_layout import FAINT, candidates, find_layout, movement, rows_moved
-from sacm.inject.probe.nondeterminism import random_parts, same_tensors, tensors_in
-from sacm.inject.probe.restore import restored_afterwards, seed_all_generators
-from sacm.inject.sites import Site, Tap
+from sacm.inject.probe.batch import WINDOWS, ProbeBatch, cut_batch
+from sacm.inject.probe.infer_layout import FAINT, find_layout, movement
+from sacm.inject.probe.nondeterminism import find_random_parts, tensors_equal
+from sacm.inject.probe.output_side import OutputSide, find_readable_outputs
+from sacm.inject.probe.passes import Pass, PassRunner
+from sacm.inject.probe.restore import restored_afterwards
+from sacm.inject.sites import Site
 from sacm.inject.state import Call
+from sacm.inject.unresolved import Unresolved, layout_error
 from sacm.inject.window_argument import WindowArgument
 
-# How strong a disturbance is, and how much cross-talk between windows counts as none. A choice made
+# Strength of a disturbance, and the cross-talk between windows that counts as none. A choice made
 # for the whole batch at once (the lags with the highest mean correlation) may flip under a strong
-# disturbance of one window and move them all; a weak one leaves it alone.
-_ATTEMPTS = ((1.0, 0.0), (1e-3, FAINT))
+# disturbance of one window and move all of them; a weak one does not flip it.
+ATTEMPTS = ((1.0, 0.0), (1e-3, FAINT))
 _FEW_SEEDS, _MANY_SEEDS = 3, 32  # tried to reach all sites, and to reach one that is wanted
-
-Tapper = Callable[[Tap], Iterable[Any]]  # installs a tap at every site, yields removable handles
-Alter = Callable[[Site, int, Tensor], Tensor | None]  # may replace a call's activation
+_EMPTY = "empty: its activation has no entries"
 
 
-@dataclasses.dataclass
-class Pass:
-    """What one forward pass showed: each site's calls in order, and the tensors returned."""
-
-    calls: dict[Site, list[Tensor]]
-    outputs: list[Tensor]
-
-
-@dataclasses.dataclass
-class OutputSide:
-    """A pass, and the returned tensors (index, layout) in which every window's part is known."""
-
-    inputs: Call
-    seed: int
-    base: Pass
-    readable: Sequence[tuple[int, SiteLayout]]
-
-
-@dataclasses.dataclass
+@dataclass
 class Probe:
-    """A model, its window argument and a way to watch its sites."""
+    """Finds layouts with few windows.
 
-    model: nn.Module
+    Args:
+        runner: Runs the model with a tap at every site.
+        window: Finds the window among the arguments.
+        stated: Layouts that the model itself states for its sites.
+        training: Probe in training mode, where functional dropout shows.
+    """
+
+    runner: PassRunner
     window: WindowArgument
-    install: Tapper
-    stated: Mapping[str, SiteLayout]  # what the model itself says of its sites
+    stated: Mapping[str, SiteLayout]
     training: bool = False
+    problems: list[Unresolved] = field(default_factory=list)
 
     def run(self, call: Call, *, wanted: Site | None = None) -> list[str]:
         """Fill in `layouts` and `reached` of the sites; returns what is random in evaluation.
 
-        `wanted` is a site that must be reached, however rarely the model gets there.
+        Args:
+            call: A call of the model with a batch of any size.
+            wanted: A site that must be reached, even if the model seldom calls it.
+
+        Raises:
+            LayoutError: Layouts could not be found; the message lists every such site.
         """
-        with restored_afterwards(self.model):
-            self._set_flags(training=False)
-            inputs = self._few_windows(call)
-            random = self._random_evaluation(inputs) if wanted is None else []
-            self._set_flags(training=self.training)
-            for seed in self._telling_seeds(inputs, wanted):
-                self._resolve(inputs, seed)
+        with restored_afterwards(self.runner.model):
+            self.runner.set_flags(training=False)
+            batch = self.choose_batch(call)
+            random = self._random_evaluation(batch.call) if wanted is None else []
+            self.runner.set_flags(training=self.training)
+            for seed in self._telling_seeds(batch.call, wanted):
+                self._resolve(batch, seed, wanted)
+        if self.problems:
+            raise layout_error(type(self.runner.model).__name__, self.problems)
         return random
 
-    def _few_windows(self, call: Call) -> Call:
-        """A batch of few windows that the model takes."""
-        ways = few_windows(call, self.window)
+    def choose_batch(self, call: Call, count: int = WINDOWS) -> ProbeBatch:
+        """Return a batch of few windows that the model takes."""
+        ways = cut_batch(call, self.window, count)
         usual, other = next(ways), next(ways, None)
         if other is None:
             return usual
         refused: Exception | None = None
-        for inputs in itertools.chain((usual, other), ways):
+        for batch in itertools.chain((usual, other), ways):
             try:
-                self._pass(inputs)
+                self.runner.run(batch.call)
             except Exception as error:  # whatever a model raises at arguments that do not fit
                 refused = refused or error
             else:
-                return inputs
+                return batch
         assert refused is not None
         raise refused
 
-    def _random_evaluation(self, inputs: Call) -> list[str]:
-        first, second = self._pass(inputs, seed=0), self._pass(inputs, seed=1)
-        if same_tensors(first.outputs, second.outputs):
+    def _random_evaluation(self, call: Call) -> list[str]:
+        """Return the parts that differ between two seeds although the model evaluates."""
+        first, second = self.runner.run(call, seed=0), self.runner.run(call, seed=1)
+        if tensors_equal(first.outputs, second.outputs):
             return []
-        return random_parts(self.model, lambda seed: self._pass(inputs, seed=seed))
+        return find_random_parts(self.runner.model, lambda seed: self.runner.run(call, seed=seed))
 
-    def _telling_seeds(self, inputs: Call, wanted: Site | None) -> Iterator[int]:
-        """Seeds that show new sites; more than one where training leaves out layers at random."""
+    def _telling_seeds(self, call: Call, wanted: Site | None) -> Iterator[int]:
+        """Yield seeds that show new sites; several where training leaves out layers at random."""
         if not self.training:
             yield 0
             return
@@ -111,151 +105,99 @@ class Probe:
         for seed in range(_MANY_SEEDS):
             if seed >= _FEW_SEEDS and (wanted is None or wanted in seen):
                 return
-            calls = set(self._pass(inputs, seed=seed).calls)
+            calls = set(self.runner.run(call, seed=seed).calls)
             if calls - seen:
                 seen |= calls
                 yield seed
 
-    def _resolve(self, inputs: Call, seed: int) -> None:
+    def _resolve(self, batch: ProbeBatch, seed: int, wanted: Site | None) -> None:
         """Find the layout of every call that a pass with this seed makes."""
-        base = self._pass(inputs, seed=seed)
-        for strength, cross_talk in _ATTEMPTS:
+        base = self.runner.run(batch.call, seed=seed)
+        for strength, cross_talk in ATTEMPTS:
             disturbed = [
-                self._pass(_disturb(inputs, self.window, i, strength), seed=seed)
+                self.runner.run(
+                    batch.disturb(torch.arange(WINDOWS) == i, strength, i + 1), seed=seed
+                )
                 for i in range(WINDOWS)
             ]
             reading = _read(base, disturbed, cross_talk)
             if not reading.mixed and not reading.unlike:
                 break
         for site, index in reading.mixed:
-            self._trust_the_model(site, base.calls[site][index])
-        readable = _readable_outputs(base, disturbed)
+            self._use_statement(site, base.calls[site][index])
+        readable = find_readable_outputs(base, disturbed)
         for site, index in reading.unmoved:
-            self._from_the_output(OutputSide(inputs, seed, base, readable), site, index)
+            shape = base.calls[site][index].shape
+            known = site.stated is not None or any(seen == shape for seen, _ in site.layouts)
+            if not known and site.adaptive:
+                side = OutputSide(self.runner, batch, seed, base, readable)
+                self._resolve_from_output(side, site, index, may_leave=wanted is None)
 
-    def _set_flags(self, *, training: bool) -> None:
-        """Evaluation, or training with the statistics of normalisation layers held still."""
-        for module in self.model.modules():
-            module.training = training and not isinstance(module, _NormBase)
-
-    def _pass(self, inputs: Call, *, seed: int = 0, alter: Alter | None = None) -> Pass:
-        calls: dict[Site, list[Tensor]] = {}
-        given: list[tuple[Site, Tensor, int]] = []
-
-        def tap(site: Site, h: Tensor) -> Tensor:
-            seen = calls.setdefault(site, [])
-            seen.append(h.detach().clone())
-            given.append((site, h, h._version))
-            changed = None if alter is None else alter(site, len(seen) - 1, h)
-            # A copy, as dropout gives: what happens to it does not happen to the activation.
-            return h.clone() if changed is None else changed
-
-        with restored_afterwards(self.model), ExitStack() as stack:
-            seed_all_generators(seed)
-            for handle in self.install(tap):
-                stack.callback(handle.remove)
-            result = self.model.forward(*_copy(inputs.args), **_copy(inputs.kwargs))
-            for site, h, version in given:
-                site.overwritten |= h._version != version
-        return Pass(calls, [t.detach() for t in tensors_in(result) if t.dim()])
-
-    def _trust_the_model(self, site: Site, h: Tensor) -> None:
-        """The model's own statement decides about an activation that seems to mix windows."""
+    def _use_statement(self, site: Site, h: Tensor) -> None:
+        """Use the model's own statement about an activation that seems to mix windows."""
         stated = self.stated.get(site.name)
         if stated is not None and stated.fits(h.shape, WINDOWS):
             site.learn(h.shape, stated)
         elif site.adaptive and site.stated is None:
-            raise site.unresolved(h.shape, f"mixes the rows of the {WINDOWS} probed windows")
+            why = f"mixes the rows of the {WINDOWS} probed windows"
+            self.problems.append(site.unresolved(h.shape, why))
 
-    def _from_the_output(self, side: OutputSide, site: Site, index: int) -> None:
-        """Resolve a call whose input never moved by disturbing its output."""
+    def _resolve_from_output(
+        self, side: OutputSide, site: Site, index: int, *, may_leave: bool
+    ) -> None:
+        """Resolve a call whose input no window moves; it may have no layout for a good reason."""
         shape = side.base.calls[site][index].shape
-        if site.stated is not None or any(seen == shape for seen, _ in site.layouts):
+        layout = self.stated.get(site.name) or side.find_layout(site, index)
+        if layout is not None:
+            site.learn(shape, layout)
             return
-        stated = self.stated.get(site.name)
-        found = [stated] if stated is not None else candidates(shape, WINDOWS)
-        for layout in found:
-            if layout is stated or self._explains(side, site, index, layout):
-                site.learn(shape, layout)
-                return
-        raise site.unresolved(shape, "depends on no window, and moves no window's result")
+        if not side.has_effect(site, index):
+            reason = "no effect: depends on no window and changes nothing that the model returns"
+        elif self._keeps_shape(side, site, index):
+            reason = "shared by all windows: its activation does not depend on the batch"
+        elif not side.readable:
+            reason = "depends on no window, and no output shows the windows one by one"
+            may_leave = False
+        else:
+            reason = "depends on no window, and each of its rows changes the results of several"
+            may_leave = False
+        if may_leave:
+            site.leave_ordinary(reason)
+        else:
+            self.problems.append(site.unresolved(shape, reason))
 
-    def _explains(self, side: OutputSide, site: Site, index: int, layout: SiteLayout) -> bool:
-        """Whether disturbing what a layout says is window i moves window i's result alone."""
-        owners = layout.owners(WINDOWS)
-        for window in range(WINDOWS):
-            rows = (owners == window).nonzero()[:, 0]
-
-            def alter(at: Site, call: int, h: Tensor, rows: Tensor = rows) -> Tensor | None:
-                if at is not site or call != index:
-                    return None
-                noise = torch.randn(h.shape, generator=torch.Generator().manual_seed(7))
-                where = rows.to(h.device)
-                noise = noise.to(h.device, h.dtype).index_select(layout.dim, where)
-                return h.index_add(layout.dim, where, noise)
-
-            outputs = self._pass(side.inputs, seed=side.seed, alter=alter).outputs
-            changes = [movement(side.base.outputs[i], outputs[i]) for i, _ in side.readable]
-            if not any(bool(change.any()) for change in changes):
-                return False
-            for change, (_, where) in zip(changes, side.readable, strict=True):
-                touched = rows_moved(change, where.dim) > 0
-                if bool((touched & (where.owners(WINDOWS) != window)).any()):
-                    return False
-        return True
+    def _keeps_shape(self, side: OutputSide, site: Site, index: int) -> bool:
+        """True if the activation has the same shape with one window less."""
+        smaller = self.choose_batch(side.batch.call, WINDOWS - 1).call
+        calls = self.runner.run(smaller, seed=side.seed).calls.get(site, [])
+        return len(calls) > index and calls[index].shape == side.base.calls[site][index].shape
 
 
-def _disturb(call: Call, window: WindowArgument, index: int, strength: float) -> Call:
-    """The same windows with noise added to one of them."""
-    changed = Call(call.model, _copy(call.args), _copy(call.kwargs))
-    generator = torch.Generator().manual_seed(index + 1)
-    for tensor in window_tensors(changed, window):
-        noise = torch.randn(tensor[index].shape, generator=generator).to(tensor)
-        spread = tensor[index].abs().mean() + 1e-2
-        tensor[index] += noise * spread * strength
-    return changed
-
-
-def _copy(tree: Any) -> Any:
-    return tree_map(lambda leaf: leaf.clone() if isinstance(leaf, Tensor) else leaf, tree)
-
-
-@dataclasses.dataclass
+@dataclass
 class Reading:
     """The calls, as (site, index), that the inputs of the sites leave open."""
 
-    unmoved: list[tuple[Site, int]] = dataclasses.field(default_factory=list)
-    mixed: list[tuple[Site, int]] = dataclasses.field(default_factory=list)
-    unlike: list[tuple[Site, int]] = dataclasses.field(default_factory=list)  # in shape or number
+    unmoved: list[tuple[Site, int]] = field(default_factory=list)
+    mixed: list[tuple[Site, int]] = field(default_factory=list)
+    unlike: list[tuple[Site, int]] = field(default_factory=list)  # in shape or number
 
 
 def _read(base: Pass, disturbed: Sequence[Pass], cross_talk: float) -> Reading:
-    """Layouts from the inputs of the sites."""
+    """Find layouts from the inputs of the sites."""
     reading = Reading()
-    for site, calls in base.calls.items():
+    for site, index, h in base.indexed:
         site.reached = True
-        for index, h in enumerate(calls):
-            others = [p.calls[site][index] for p in disturbed if len(p.calls.get(site, ())) > index]
-            changes = [movement(h, other) for other in others if other.shape == h.shape]
-            if len(changes) < len(disturbed):
-                reading.unlike.append((site, index))
-            elif not any(bool(change.any()) for change in changes):
-                reading.unmoved.append((site, index))
-            elif (layout := find_layout(changes, cross_talk=cross_talk)) is not None:
-                site.learn(h.shape, layout)
-            else:
-                reading.mixed.append((site, index))
+        others = [p.calls[site][index] for p in disturbed if len(p.calls.get(site, ())) > index]
+        changes = [movement(h, other) for other in others if other.shape == h.shape]
+        if h.numel() == 0:
+            if all(call.numel() == 0 for call in base.calls[site]):
+                site.leave_ordinary(_EMPTY)
+        elif len(changes) < len(disturbed):
+            reading.unlike.append((site, index))
+        elif not any(bool(change.any()) for change in changes):
+            reading.unmoved.append((site, index))
+        elif (layout := find_layout(changes, cross_talk=cross_talk)) is not None:
+            site.learn(h.shape, layout)
+        else:
+            reading.mixed.append((site, index))
     return reading
-
-
-def _readable_outputs(base: Pass, disturbed: Sequence[Pass]) -> list[tuple[int, SiteLayout]]:
-    """The returned tensors in which every window's own part is known."""
-    readable = []
-    for index, output in enumerate(base.outputs):
-        others = [p.outputs[index] for p in disturbed if len(p.outputs) > index]
-        changes = [movement(output, other) for other in others if other.shape == output.shape]
-        if len(changes) == len(disturbed) and all(bool(change.any()) for change in changes):
-            layout = find_layout(changes)
-            if layout is not None:
-                readable.append((index, layout))
-    return readable

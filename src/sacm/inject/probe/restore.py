@@ -1,4 +1,4 @@
-"""Run a model without leaving a trace: attributes, tensors, flags and random states come back."""
+"""Put a model back after a run: attributes, tensors, flags and random states."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-# Random states and the fast-path switch belong to the process: one thread at a time borrows them.
+# Random states and the fast-path switch belong to the process: one thread at a time uses them.
 _BORROWED = threading.RLock()
 
 
@@ -41,13 +41,14 @@ def restored_afterwards(model: nn.Module) -> Iterator[None]:
 
 
 def seed_all_generators(seed: int) -> None:
-    """The same random numbers in every pass, wherever the model draws them from."""
+    """Seed the generators of torch, Python and NumPy."""
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed)
 
 
 def _tensors(model: nn.Module) -> Iterator[Tensor]:
+    """Yield parameters, buffers and tensors that modules keep as plain attributes."""
     yield from model.parameters()
     yield from model.buffers()
     for module in model.modules():
@@ -55,17 +56,19 @@ def _tensors(model: nn.Module) -> Iterator[Tensor]:
 
 
 def _containers(model: nn.Module) -> Iterator[Any]:
-    """What modules keep their attributes, parameters, buffers, children and notes in."""
+    """Yield the containers in which modules keep attributes, parameters, buffers and children."""
     for module in model.modules():
         yield from (v for v in module.__dict__.values() if isinstance(v, dict | list | set | deque))
         yield module.__dict__
 
 
 def _entries(held: Any) -> Any:
+    """Return a shallow copy of a container."""
     return dict(held) if isinstance(held, dict) else list(held)
 
 
 def _put_back(held: Any, entries: Any) -> None:
+    """Restore the entries of a container if they changed."""
     now = _entries(held)
     if isinstance(held, dict):
         same = now.keys() == entries.keys() and all(now[key] is entries[key] for key in entries)
@@ -78,14 +81,14 @@ def _put_back(held: Any, entries: Any) -> None:
 
 
 def _same(tensor: Tensor, saved: Tensor) -> bool:
-    """Equal, with NaN equal to NaN."""
+    """Return whether tensors are equal, with NaN equal to NaN."""
     return torch.equal(tensor, saved) or bool(
         torch.isclose(tensor, saved, rtol=0, atol=0, equal_nan=True).all()
     )
 
 
 def _random_states(model: nn.Module) -> Callable[[], None]:
-    """Remember every generator a forward pass may draw from; returns the way back."""
+    """Save the state of every generator that a forward may use; returns what restores them."""
     python, numpy, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
     devices = {p.device for p in [*model.parameters(), *model.buffers()]}
     if torch.cuda.is_initialized():  # torch.manual_seed reaches every device

@@ -19,7 +19,7 @@ def summary(
 ) -> None:
     """One line an experiment: coverage, gain, significance, and the paper's gain.
 
-    Example: sacm paper summary --results results --into README.md
+    Example: sacm paper summary --results results --into docs/results.md
     """
     from rich.console import Console
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from sacm.data.benchmarks.catalogue import names as data_names
-from sacm.errors import ArgumentError, did_you_mean
+from sacm.data.benchmarks.catalogue import (
+    PAPER_ANOMALY,
+    PAPER_CLASSIFICATION,
+    PAPER_FORECASTING,
+)
 from sacm.paper.experiments.experiment import BEST_FIXED, Experiment
+from sacm.registry import Registry
 
 _FORECASTERS = (
     "Informer",
@@ -58,7 +62,7 @@ _EXPERIMENTS = (
         title="Forecasting on nine real data sets",
         where="RQ2, table of real-world forecasting",
         task="forecasting",
-        datasets=tuple(data_names("forecasting")),
+        datasets=PAPER_FORECASTING,
         backbones=_FORECASTERS,
         metrics=_ERRORS,
         notes=("The paper prints the mean over four horizons only.", _ONE_SEED),
@@ -107,7 +111,7 @@ _EXPERIMENTS = (
         title="Classification",
         where="RQ4, table of classification",
         task="classification",
-        datasets=tuple(data_names("classification")),
+        datasets=PAPER_CLASSIFICATION,
         backbones=_CLASSIFIERS,
         metrics=("accuracy", "macro_f1"),
         notes=(_ONE_SEED,),
@@ -117,7 +121,7 @@ _EXPERIMENTS = (
         title="Anomaly detection",
         where="RQ4, table of anomaly detection",
         task="anomaly",
-        datasets=tuple(data_names("anomaly")),
+        datasets=PAPER_ANOMALY,
         backbones=_DETECTORS,
         metrics=("f1_pa", "precision_pa", "recall_pa", "f1", "vus_pr", "f1_affiliation"),
         notes=(
@@ -249,12 +253,24 @@ _EXPERIMENTS = (
         rows=("data", "horizon", "backbone"),
     ),
 )
-EXPERIMENTS = {experiment.name: experiment for experiment in _EXPERIMENTS}
+EXPERIMENTS: Registry[Experiment] = Registry("experiment", listing="Experiments")
+for _experiment in _EXPERIMENTS:
+    EXPERIMENTS.register(_experiment.name)(_experiment)
+
+
+def register(experiment: Experiment) -> Experiment:
+    """Add an experiment under its own name, for `sacm paper list`, `run` and `report`.
+
+    Raises:
+        ArgumentError: If the name is taken.
+    """
+    return EXPERIMENTS.register(experiment.name)(experiment)
 
 
 def find(name: str) -> Experiment:
-    """An experiment by name."""
-    if name not in EXPERIMENTS:
-        hint, known = did_you_mean(name, EXPERIMENTS), ", ".join(EXPERIMENTS)
-        raise ArgumentError(f"there is no experiment {name!r}.{hint} Experiments: {known}.")
-    return EXPERIMENTS[name]
+    """Find an experiment by name.
+
+    Raises:
+        ArgumentError: If there is none; the message suggests the nearest name.
+    """
+    return EXPERIMENTS.get(name)

@@ -59,8 +59,8 @@ class Experiment:
         own: tuple[int, ...] = LONG_HORIZONS  # those of Synth-12
         if not data.startswith("Synth-12"):
             entry = find_entry(data)
-            assert isinstance(entry, ForecastingEntry)
-            own = entry.horizons
+            # A data set of a plug-in states no horizons: the experiment may name any.
+            own = entry.horizons if isinstance(entry, ForecastingEntry) else self.horizons or own
         return tuple(horizon for horizon in own if horizon in (self.horizons or own))
 
 

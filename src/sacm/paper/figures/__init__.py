@@ -6,78 +6,117 @@ figures.save("gamma", Path("gamma.png"), runs=Path("runs"))
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from sacm.errors import ArgumentError, did_you_mean
+from sacm.registry import Registry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DOTS_PER_INCH = 150
+DrawFunction = TypeVar("DrawFunction", bound="Callable[..., Figure]")
 
 
-class FigurePlace(NamedTuple):
-    """Where the function of a figure is; those that need runs take the folder of the runs."""
+class FigureEntry(NamedTuple):
+    """How a figure is drawn; a function that needs runs takes the folder of the runs."""
 
-    module: str
-    function: str
+    draw: Callable[..., Figure]
     description: str
     needs_runs: bool = False
 
 
-FIGURES = {
-    "signals": FigurePlace("signals", "draw", "four families of clean signals, three corruptions"),
-    "sparsity_composite": FigurePlace(
-        "sparsity", "composite", "a composite signal rebuilt from 1 % of its spectrum"
-    ),
-    "sparsity_periodic": FigurePlace("sparsity", "periodic", "periodic signals in the spectrum"),
-    "sparsity_trend": FigurePlace(
-        "sparsity", "trend", "trend and season in the spectrum, detrended"
-    ),
-    "sparsity_chirp": FigurePlace("sparsity", "chirp", "a linear chirp in the spectrum"),
-    "sparsity_am": FigurePlace("sparsity", "am", "amplitude modulation in the spectrum"),
-    "proxy_snr": FigurePlace(
-        "proxy_snr", "draw", "spectral flatness against a proxy of the signal-to-noise ratio"
-    ),
-    "top10": FigurePlace("top10", "draw", "real series rebuilt from 10 % of their spectra"),
-    "detrending": FigurePlace("detrending", "draw", "three ways to detrend in four stress tests"),
-    "surrogate_risk": FigurePlace(
-        "surrogate_risk", "draw", "the surrogate risk, its oracle, and what a fixed rate costs"
-    ),
-    "error_against_noise": FigurePlace(
-        "error_against_noise", "draw", "error on Synth-12 against its noise level", needs_runs=True
-    ),
-    "gamma": FigurePlace(
-        "gamma", "draw", "error against the mapper's initial gamma", needs_runs=True
-    ),
-    "qualitative": FigurePlace("qualitative", "draw", "forecasts of raw and sacm", needs_runs=True),
-    "rates": FigurePlace("rates", "draw", "dropout rates of the training windows", needs_runs=True),
-}
+FIGURES: Registry[FigureEntry] = Registry("figure", listing="Figures")
+
+
+def register(
+    name: str, *, description: str, needs_runs: bool = False
+) -> Callable[[DrawFunction], DrawFunction]:
+    """Give a decorator that makes a figure available as `sacm paper figure NAME`.
+
+    Args:
+        name: The name of the figure.
+        description: One line on what it shows.
+        needs_runs: Whether it is drawn from finished runs.
+
+    Returns:
+        A decorator for a function that returns a matplotlib figure. It takes no argument, or the
+        folder of the runs if it needs runs.
+
+    Raises:
+        ArgumentError: If the name is taken.
+    """
+
+    def add(draw: DrawFunction) -> DrawFunction:
+        FIGURES.register(name, origin=draw)(FigureEntry(draw, description, needs_runs))
+        return draw
+
+    return add
+
+
+def _register_file(
+    name: str, file: str, function: str, description: str, *, needs_runs: bool = False
+) -> None:
+    """Register a figure of this folder; its file is imported when it is drawn."""
+
+    def draw(*arguments: Any) -> Figure:
+        figure: Figure = getattr(import_module(f"{__name__}.{file}"), function)(*arguments)
+        return figure
+
+    FIGURES.register(name)(FigureEntry(draw, description, needs_runs))
+
+
+_register_file("signals", "signals", "draw", "four families of clean signals, three corruptions")
+_register_file(
+    *("sparsity_composite", "sparsity", "composite"),
+    "a composite signal rebuilt from 1 % of its spectrum",
+)
+_register_file("sparsity_periodic", "sparsity", "periodic", "periodic signals in the spectrum")
+_register_file("sparsity_trend", "sparsity", "trend", "trend and season in the spectrum, detrended")
+_register_file("sparsity_chirp", "sparsity", "chirp", "a linear chirp in the spectrum")
+_register_file("sparsity_am", "sparsity", "am", "amplitude modulation in the spectrum")
+_register_file(
+    *("proxy_snr", "proxy_snr", "draw"),
+    "spectral flatness against a proxy of the signal-to-noise ratio",
+)
+_register_file("top10", "top10", "draw", "real series rebuilt from 10 % of their spectra")
+_register_file("detrending", "detrending", "draw", "three ways to detrend in four stress tests")
+_register_file(
+    *("surrogate_risk", "surrogate_risk", "draw"),
+    "the surrogate risk, its oracle, and what a fixed rate costs",
+)
+_register_file(
+    *("error_against_noise", "error_against_noise", "draw"),
+    "error on Synth-12 against its noise level",
+    needs_runs=True,
+)
+_register_file(
+    "gamma", "gamma", "draw", "error against the mapper's initial gamma", needs_runs=True
+)
+_register_file("qualitative", "qualitative", "draw", "forecasts of raw and sacm", needs_runs=True)
+_register_file("rates", "rates", "draw", "dropout rates of the training windows", needs_runs=True)
 
 
 def names() -> list[str]:
-    """Names of all figures, in the order of the paper."""
-    return list(FIGURES)
+    """List the names of all figures, in the order of the paper."""
+    return FIGURES.names()
 
 
 def describe(name: str) -> str:
     """One line on what a figure shows."""
-    return _place(name).description
+    return FIGURES.get(name).description
 
 
 def draw(name: str, *, runs: Path | None = None) -> Figure:
     """A figure; `runs` holds run folders, at any depth, for those that need them."""
-    place = _place(name)
-    function = getattr(import_module(f"{__name__}.{place.module}"), place.function)
-    arguments = []
-    if place.needs_runs:
-        from sacm.training.run import DEFAULT_FOLDER
+    entry = FIGURES.get(name)
+    if not entry.needs_runs:
+        return entry.draw()
+    from sacm.training.run import DEFAULT_FOLDER
 
-        arguments = [DEFAULT_FOLDER if runs is None else runs]
-    figure: Figure = function(*arguments)
-    return figure
+    return entry.draw(DEFAULT_FOLDER if runs is None else runs)
 
 
 def save(name: str, path: Path, *, runs: Path | None = None) -> None:
@@ -86,10 +125,3 @@ def save(name: str, path: Path, *, runs: Path | None = None) -> None:
 
     figure = draw(name, runs=runs)
     write_atomically(path, lambda file: figure.savefig(file, format="png", dpi=DOTS_PER_INCH))
-
-
-def _place(name: str) -> FigurePlace:
-    if name not in FIGURES:
-        hint, known = did_you_mean(name, FIGURES), ", ".join(FIGURES)
-        raise ArgumentError(f"there is no figure {name!r}.{hint} Figures: {known}.")
-    return FIGURES[name]

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from sacm.experiments.statistics import FEWEST_RESAMPLED
-from sacm.metrics.catalogue import leading, metric
+from sacm.metrics.catalogue import metric
 from sacm.paper.experiments.findings import Findings, Overall
 from sacm.paper.experiments.rows import in_both
 from sacm.paper.report import gains
 from sacm.reports import number_format
 from sacm.reports.compare_headline import SIGNIFICANT
+from sacm.tasks import get_task
 
 
 def experiment_headline(findings: Findings) -> list[str]:
@@ -128,7 +129,9 @@ def _short(overall: Overall, *, name: str) -> str:
 
 def _others(findings: Findings, strategy: str) -> str:
     """The task's other measures; a point-adjusted score never stands alone."""
-    names = [name for name in leading(findings.task) if name in findings.metrics[1:]]
+    names = [
+        name for name in get_task(findings.task).leading_metrics if name in findings.metrics[1:]
+    ]
     lines = [
         _short(one, name=metric(one.metric).phrase)
         for one in findings.overall

@@ -12,7 +12,7 @@ from sacm.errors import DataError
 from sacm.experiments.grid_points import Key
 from sacm.experiments.statistics import PairedComparison, bootstrap_mean, holm
 from sacm.files import write_atomically
-from sacm.metrics.catalogue import leading, metric
+from sacm.metrics.catalogue import metric
 from sacm.paper.experiments.experiment import BEST_FIXED
 from sacm.paper.experiments.findings import FindingRow as Found
 from sacm.paper.experiments.findings import Findings, Group
@@ -22,6 +22,7 @@ from sacm.paper.report import gains
 from sacm.paper.report.tables import key_text
 from sacm.reports import number_format
 from sacm.reports.number_format import UNDEFINED
+from sacm.tasks import get_task
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 HEADINGS = (
@@ -121,7 +122,9 @@ def _metrics(findings: Findings) -> list[str]:
     first = findings.metrics[0]
     if metric(first).random is None:
         return [first]
-    plain = [name for name in leading(findings.task) if metric(name).random is None]
+    plain = [
+        name for name in get_task(findings.task).leading_metrics if metric(name).random is None
+    ]
     return [first, *[name for name in plain if name in findings.metrics][:1]]
 
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sacm.quality.kinds import CLIPPED, CODE, MISSING, RANGE, STUCK
+from sacm.quality.series.angles import is_angle
 from sacm.quality.series.arrays import Bools, Flags, Floats, fill_linear
 from sacm.quality.series.causal import CausalModel, find_so_far, fit_causal
 from sacm.quality.series.clipping import find_clipping
 from sacm.quality.series.codes import find_codes, match_codes
 from sacm.quality.series.limits import find_limits, robust_scale
 from sacm.quality.series.local import LocalModel, find_local, fit_local
+from sacm.quality.series.lulls import LullModel, find_lulls, fit_lulls
 from sacm.quality.series.residuals import neighbour_residual
 from sacm.quality.series.runs import RunModel, find_stuck, find_stuck_so_far, fit_runs
 
@@ -30,6 +32,7 @@ class GrossModel:
         high: Highest value believed.
         floor: Value at which the channel is cut off below; minus infinity if it is not.
         ceiling: Value at which it is cut off above; infinity if it is not.
+        centre: Median of the channel.
         scale: Deviation of the channel.
         runs: Natural runs of equal values.
     """
@@ -39,6 +42,7 @@ class GrossModel:
     high: float
     floor: float
     ceiling: float
+    centre: float
     scale: float
     runs: RunModel
 
@@ -61,6 +65,7 @@ class ChannelModel:
     """What is learnt of one channel; None where there was too little to learn from."""
 
     gross: GrossModel | None = None
+    lulls: LullModel | None = None
     local: LocalModel | None = None
     causal: CausalModel | None = None
 
@@ -69,6 +74,8 @@ class ChannelModel:
         if self.gross is None:
             return np.where(np.isfinite(values), 0, MISSING).astype(np.uint8)
         flags = self.gross.find(values, causal=causal)
+        if self.lulls is not None and not causal:
+            flags[find_lulls(values, flags == 0, self.lulls)] = STUCK
         good = flags == 0
         if causal:
             if self.causal is not None:
@@ -82,6 +89,13 @@ class ChannelModel:
                 found = np.where(found > 0, found, again)
             flags = np.where(good, found, flags)
         return flags
+
+    def flatten(self, values: Floats, good: Bools, start: int) -> Floats:
+        """One piece without season, around 0 and in deviations; interpolated where not good."""
+        assert self.gross is not None
+        assert self.local is not None
+        plain = fill_linear(self.local.noise.remove_season(values, start), good)
+        return (plain - self.gross.centre) / self.gross.scale
 
     def measure(self, values: Floats, good: Bools, start: int) -> tuple[Floats, Floats]:
         """One piece without season in deviations, and its residuals over their typical size."""
@@ -120,7 +134,7 @@ def fit_gross(parts: list[Floats], sensitivity: float) -> GrossModel | str:
         known = [np.where((part <= floor) | (part >= ceiling), np.nan, part) for part in known]
         runs = fit_runs(known, scale, sensitivity)
     low, high = find_limits(values, sensitivity)
-    return GrossModel(codes, low, high, floor, ceiling, scale, runs)
+    return GrossModel(codes, low, high, floor, ceiling, float(np.median(values)), scale, runs)
 
 
 def fit_channel(
@@ -130,7 +144,7 @@ def fit_channel(
     gross: GrossModel,
     period: int,
     sensitivity: float,
-) -> ChannelModel | str:
+) -> tuple[ChannelModel, list[Bools]] | str:
     """Learn the rest of one channel, or say why it is impossible.
 
     Args:
@@ -140,9 +154,18 @@ def fit_channel(
         gross: What one look at the values tells.
         period: Rows of one cycle; 0 without a season.
         sensitivity: Above 1 flags more.
+
+    Returns:
+        The model and the healthy values of each piece, or the reason.
     """
     good = [one == 0 for one in flags]
-    local = fit_local(parts, good, starts, period, gross.scale, sensitivity)
+    if is_angle([np.where(ok, part, np.nan) for part, ok in zip(parts, good, strict=True)]):
+        return "an angle that wraps around at 360; only gaps, codes, runs and limits are judged"
+    lulls = None
+    if not gross.runs.rests and not gross.runs.stepwise:
+        lulls = fit_lulls(parts, good, sensitivity)
+        good = [ok & ~find_lulls(part, ok, lulls) for part, ok in zip(parts, good, strict=True)]
+    local = fit_local(parts, good, starts, period, gross.scale, sensitivity, flat=gross.runs.flat)
     if local is None:
         return "too few values that vary; only gaps, codes, runs and limits are judged"
     healthy = [
@@ -150,4 +173,4 @@ def fit_channel(
         for part, ok, start in zip(parts, good, starts, strict=True)
     ]
     causal = fit_causal(parts, healthy, starts, local.noise, local.floor, sensitivity)
-    return ChannelModel(gross, local, causal)
+    return ChannelModel(gross, lulls, local, causal), healthy

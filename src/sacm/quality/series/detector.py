@@ -10,13 +10,14 @@ import numpy as np
 from sacm.errors import ArgumentError
 from sacm.quality.kinds import BURST, SHIFT, SPIKE
 from sacm.quality.series.acquit import acquit, find_partners
-from sacm.quality.series.arrays import Flags, Floats
+from sacm.quality.series.arrays import Bools, Flags, Floats
 from sacm.quality.series.channel import ChannelModel, GrossModel, fit_channel, fit_gross
 from sacm.quality.series.pieces import check_pieces, check_table
+from sacm.quality.series.relative import RelativeModel, find_relative, fit_relatives
 from sacm.quality.series.season import find_season
 from sacm.quality.series.state import from_plain, to_plain
 
-_FIT_ROWS = 65_536
+_FIT_ROWS = 24_576
 _BLOCKS = 8
 _PARTNER_ROWS = 20_000
 _LOST = 0.6
@@ -35,8 +36,9 @@ class SeriesDetector:
             flagged all the same.
 
     Example:
-        >>> detector = SeriesDetector().fit(values[:8000])
-        >>> flags = detector.detect(values[8000:], start=8000, causal=True)
+        >>> values = np.random.default_rng(0).normal(size=(1000, 2))
+        >>> detector = SeriesDetector().fit(values[:800])
+        >>> flags = detector.detect(values[800:], start=800, causal=True)
     """
 
     def __init__(self, sensitivity: float = 1.0) -> None:
@@ -47,6 +49,7 @@ class SeriesDetector:
         self.unjudged: dict[int, str] = {}
         self._channels: list[ChannelModel] = []
         self._partners: list[list[tuple[int, int]]] = []
+        self._relatives: list[RelativeModel | None] = []
 
     def fit(
         self,
@@ -77,11 +80,12 @@ class SeriesDetector:
         self.season = season.period
         blocks = _choose_blocks(parts)
         self._channels = []
+        healthy = [np.zeros((rows.stop - rows.start, table.shape[1]), bool) for rows, _ in blocks]
         for channel, gross in enumerate(grosses):
             if gross is None:
                 self._channels.append(ChannelModel())
                 continue
-            fitted: ChannelModel | str = fit_channel(
+            fitted = fit_channel(
                 [table[rows, channel] for rows, _ in blocks],
                 [flags[rows, channel] for rows, _ in blocks],
                 [number for _, number in blocks],
@@ -91,8 +95,12 @@ class SeriesDetector:
             )
             if isinstance(fitted, str):
                 self.unjudged[channel] = fitted
-                fitted = ChannelModel(gross)
-            self._channels.append(fitted)
+                self._channels.append(ChannelModel(gross))
+                continue
+            self._channels.append(fitted[0])
+            for mask, own in zip(healthy, fitted[1], strict=True):
+                mask[:, channel] = own
+        self._relatives = self._fit_relatives(table, healthy, blocks)
         self._partners = self._fit_partners(table, flags, parts)
         return self
 
@@ -126,8 +134,8 @@ class SeriesDetector:
             piece = table[rows]
             for channel, model in enumerate(self._channels):
                 flags[rows, channel] = model.find(piece[:, channel], number, causal=causal)
-            if not causal and any(self._partners):
-                flags[rows] = self._acquit(piece, flags[rows], number)
+            if not causal:
+                flags[rows] = self._judge_together(piece, flags[rows], number)
         return flags
 
     def to_dict(self) -> dict[str, Any]:
@@ -138,6 +146,7 @@ class SeriesDetector:
             "unjudged": {str(channel): reason for channel, reason in self.unjudged.items()},
             "channels": to_plain(self._channels),
             "partners": to_plain(self._partners),
+            "relatives": to_plain(self._relatives),
         }
 
     @classmethod
@@ -148,6 +157,9 @@ class SeriesDetector:
         detector.unjudged = {int(c): reason for c, reason in state["unjudged"].items()}
         detector._channels = [from_plain(ChannelModel, each) for each in state["channels"]]
         detector._partners = [[(c, sign) for c, sign in each] for each in state["partners"]]
+        detector._relatives = [
+            from_plain(RelativeModel | None, each) for each in state["relatives"]
+        ]
         return detector
 
     def _check_fitted(self, table: Floats) -> None:
@@ -200,14 +212,54 @@ class SeriesDetector:
             residuals.append(model.measure(column, good, number)[1] if good.any() else None)
         return find_partners(residuals)
 
-    def _acquit(self, piece: Floats, flags: Flags, number: int) -> Flags:
-        """Take back flags of one piece that related channels explain."""
+    def _fit_relatives(
+        self, table: Floats, healthy: list[Bools], blocks: list[tuple[slice, int]]
+    ) -> list[RelativeModel | None]:
+        """Channels that can be judged beside the others."""
+        judged = [channel for channel in self._channels if channel.local is not None]
+        if len(judged) < 2:
+            return [None] * len(self._channels)
+        plain = [
+            self._flatten(table[rows], good, number)
+            for (rows, number), good in zip(blocks, healthy, strict=True)
+        ]
+        scales = np.array([1.0 if c.gross is None else c.gross.scale for c in self._channels])
+        models = [channel.local for channel in self._channels]
+        return fit_relatives(
+            plain,
+            healthy,
+            [number for _, number in blocks],
+            models,
+            scales,
+            self.sensitivity,
+        )
+
+    def _flatten(self, piece: Floats, good: Bools, number: int) -> Floats:
+        """A piece `[T, C]` without season, around 0 and in deviations; 0 where not judged."""
+        plain = np.zeros(piece.shape)
+        for channel, model in enumerate(self._channels):
+            if model.local is not None:
+                plain[:, channel] = model.flatten(piece[:, channel], good[:, channel], number)
+        return plain
+
+    def _judge_together(self, piece: Floats, flags: Flags, number: int) -> Flags:
+        """Take back what related channels explain, and add what shows only beside them."""
+        result = flags
 
         def measure(channel: int) -> tuple[Floats, Floats]:
             good = np.isin(flags[:, channel], (0, SPIKE, BURST, SHIFT))
             return self._channels[channel].measure(piece[:, channel], good, number)
 
-        return acquit(flags, self._partners, measure)
+        if any(self._partners):
+            result = acquit(flags, self._partners, measure)
+        if any(self._relatives):
+            plain = self._flatten(piece, flags == 0, number)
+            for channel, model in enumerate(self._relatives):
+                if model is not None:
+                    good = flags[:, channel] == 0
+                    found = find_relative(plain, good, number, channel, model)
+                    result[:, channel] = np.where(good, found, result[:, channel])
+        return result
 
 
 def _choose_blocks(parts: list[tuple[slice, int]]) -> list[tuple[slice, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -48,6 +48,8 @@ def fit_local(
     period: int,
     scale: float,
     sensitivity: float = 1.0,
+    *,
+    flat: bool = False,
 ) -> LocalModel | None:
     """Learn noise and cuts of one channel, three times, each time without what was flagged.
 
@@ -58,6 +60,7 @@ def fit_local(
         period: Rows of one cycle; 0 without a season.
         scale: Deviation of the channel.
         sensitivity: Above 1 lowers every cut.
+        flat: Whether levels come and go by nature, so that shifts are not judged.
 
     Returns:
         The model; None if there are too few residuals to judge.
@@ -73,6 +76,8 @@ def fit_local(
         if noise is None:
             return None
         model = _draw_cuts(parts, used, starts, noise, scale, sensitivity)
+        if flat:
+            model = replace(model, shifts=replace(model.shifts, edge=float("inf")))
         if turn < _FITS - 1:
             flagged = [find_local(*one, model) for one in zip(parts, good, starts, strict=True)]
             used = [ok & (flags == 0) for ok, flags in zip(good, flagged, strict=True)]

@@ -40,8 +40,12 @@ class SeriesRepairer:
         season: Rows of one cycle of the common season; 0 if there is none.
 
     Example:
-        >>> repairer = SeriesRepairer().fit(train, detector.detect(train))
-        >>> repaired, uncertainty = repairer.repair(values, detector.detect(values))
+        >>> from sacm.quality.series.detector import SeriesDetector
+        >>> values = np.random.default_rng(0).normal(size=(1000, 2))
+        >>> flags = SeriesDetector().fit(values).detect(values)
+        >>> repaired, uncertainty = SeriesRepairer().fit(values, flags).repair(values, flags)
+        >>> repaired.shape
+        (1000, 2)
     """
 
     def __init__(self) -> None:
@@ -58,6 +62,7 @@ class SeriesRepairer:
         flags: Any,
         pieces: Sequence[range] | None = None,
         start: int | Sequence[int] = 0,
+        period: int | None = None,
     ) -> SeriesRepairer:
         """Learn from training rows.
 
@@ -66,6 +71,8 @@ class SeriesRepairer:
             flags: Flags `[T, C]` of the training rows; what is flagged is not learnt from.
             pieces: Ranges of rows that are series of their own; together they cover all rows.
             start: Row number of the first row (of each piece), which sets the season's phase.
+            period: Rows of one cycle if it is known (a detector's `season`), 0 for no season;
+                searched for if it is not given.
 
         Returns:
             This repairer.
@@ -77,9 +84,10 @@ class SeriesRepairer:
         table = check_table(values)
         good = (check_flags(flags, table.shape) == 0) & np.isfinite(table)
         spans = check_pieces(pieces, start, len(table))
-        longest = max((rows for rows, _ in spans), key=lambda rows: rows.stop - rows.start)
-        season = find_season(table[longest], good[longest])
-        self.season = season.period
+        if period is None:
+            longest = max((rows for rows, _ in spans), key=lambda rows: rows.stop - rows.start)
+            period = find_season(table[longest], good[longest]).period
+        self.season = period
         known = [table[good[:, c], c] for c in range(table.shape[1])]
         self._empty = [not len(one) for one in known]
         self._scales = [robust_scale(one) if len(one) else 0.0 for one in known]

@@ -12,6 +12,8 @@ _SAME = 1e-9
 _PIECE = 3
 _PARTED = 2
 _SHORTEST = 5
+_LEVEL = 4
+_AT_BOUND = 8
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class RunModel:
         stepwise: Whether long runs are common, so that a stuck run must also begin or end in a
             jump.
         jump: Size from which such a jump counts.
+        flat: Whether runs are long by nature or most rows lie in runs of four and more, so
+            that levels that come and go are natural.
         same: Difference up to which two values are equal.
     """
 
@@ -31,6 +35,7 @@ class RunModel:
     longest: int
     stepwise: bool
     jump: float
+    flat: bool
     same: float
 
 
@@ -94,6 +99,7 @@ def fit_runs(parts: list[Floats], scale: float, sensitivity: float = 1.0) -> Run
         longest=max(_SHORTEST, round(2 * end / sensitivity)),
         stepwise=stepwise,
         jump=max(2 * float(large_step), 0.3 * scale) / sensitivity,
+        flat=bool(end > 6 or lengths[lengths >= _LEVEL].sum() > 0.5 * rows),
         same=same,
     )
 
@@ -175,6 +181,10 @@ def _find_rests(
         edges = jumps[runs][np.isfinite(jumps[runs])]
         if half >= 4 and len(runs) >= 5 and len(edges) and np.median(edges) <= gentle:
             found.append(float(distinct[index]))
+    for end, other in ((0, -1), (-1, 0)):
+        # What rests at one of its bounds also stays at the other one by nature.
+        if distinct[other] in found and counts[end] >= 2 and held_rows[end] >= _AT_BOUND:
+            found.append(float(distinct[end]))
     return tuple(found)
 
 
@@ -188,7 +198,7 @@ def _natural_end(lengths: Ints) -> int:
         return 2
     widen = 1.5 if np.sum(lengths >= 2) >= 50 else 2.5
     counts = np.concatenate(([0], np.cumsum(np.bincount(lengths))))
-    candidates = np.arange(2, len(counts) + 1)
+    candidates = np.arange(max(2, int(np.median(lengths))), len(counts) + 1)
     upper = np.minimum((widen * candidates + 2).astype(int), len(counts) - 1)
     within = counts[upper] - counts[np.minimum(candidates, len(counts) - 1)]
     return int(candidates[np.argmax(within <= max(1.0, 0.002 * len(lengths)))])

@@ -12,12 +12,13 @@ from sacm.quality.series.running import five_medians
 from sacm.quality.series.weibull_cut import weibull_cut
 
 _LENGTHS = (6, 16, 40, 100)
-_STRETCHES = 1500
+_STRETCHES = 600
 _SIDE = 12
 _FEWEST_ROWS = 2000
 _SHORTEST = 4
 _AHEAD = 4
 _SHARP = 0.5
+_SURE = 2.0
 _VISITS = 6
 _FEW_VISITS = 4
 _FEWEST_TO_JUDGE = 500
@@ -73,7 +74,7 @@ class ShiftCuts:
         outside = not self.low <= level <= self.high
         if not np.isfinite(bump):
             return outside or step > self.step
-        if difference > 1.5 * bump:
+        if difference > 1.5 * bump or step > _SURE * self.step:
             return True
         return difference > 0.5 * bump and (outside or step > self.step)
 
@@ -185,7 +186,7 @@ def list_shifts(plain: Floats, cuts: ShiftCuts) -> list[Shift]:
             last = edges[other]
             if last - first > longest:
                 break
-            shift = _judge(plain, first, last, jumps, cuts)
+            shift = _judge(plain, first, last, cuts)
             if shift is not None:
                 found.append(shift)
                 if shift.unusual:
@@ -213,23 +214,23 @@ def _opposite(first: float, last: float) -> bool:
     return first * last < 0 and 0.5 < abs(last / first) < 2
 
 
-def _judge(plain: Floats, first: int, last: int, jumps: Floats, cuts: ShiftCuts) -> Shift | None:
+def _judge(plain: Floats, first: int, last: int, cuts: ShiftCuts) -> Shift | None:
     """The rows from one edge to the other, if they lie at a level of their own."""
-    if not _opposite(jumps[first], jumps[last]) or last - first < _SHORTEST:
+    steps = plain[first] - plain[first - 1], plain[last] - plain[last - 1]
+    if not _opposite(*steps) or last - first < _SHORTEST:
         return None
     if first < 2 or last > len(plain) - 2:
         return None
-    smaller = min(abs(jumps[first]), abs(jumps[last]))
+    smaller = min(abs(steps[0]), abs(steps[1]))
     before = float(np.median(plain[max(0, first - _SIDE) : first]))
     after = float(np.median(plain[last : last + _SIDE]))
-    if abs(before - after) >= 0.6 * abs(jumps[first]):
+    if abs(before - after) >= 0.6 * abs(steps[0]):
         return None
     level = float(np.median(plain[first:last]))
     difference = level - (before + after) / 2
-    if abs(difference) <= 0.6 * smaller or difference * jumps[first] <= 0:
+    if abs(difference) <= 0.6 * smaller or difference * steps[0] <= 0:
         return None
-    step = min(abs(plain[first] - plain[first - 1]), abs(plain[last] - plain[last - 1]))
-    unusual = cuts.is_unusual(level, abs(difference), last - first, step)
+    unusual = cuts.is_unusual(level, abs(difference), last - first, smaller)
     return Shift(first, last, level, difference, unusual)
 
 

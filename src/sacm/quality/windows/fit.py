@@ -56,8 +56,11 @@ def fit_window_guard(
         DataError: If a channel has no value at all.
 
     Example:
-        >>> guard = fit_window_guard(rows[:8000], length=96)
-        >>> clean = guard(torch.from_numpy(rows[8000:8096]).unsqueeze(0))
+        >>> import torch
+        >>> rows = torch.randn(2000, 2, generator=torch.Generator().manual_seed(0))
+        >>> guard = fit_window_guard(rows.numpy(), length=96)
+        >>> guard(rows[:96].unsqueeze(0)).shape
+        torch.Size([1, 96, 2])
     """
     if not sensitivity > 0:
         raise ArgumentError(f"sensitivity must be above 0, got {sensitivity}.")

@@ -41,7 +41,8 @@ class FlatRuns(Part):
         """
         same = ((z[:, 1:] - z[:, :-1]).abs() <= EQUAL) & ~missing[:, 1:] & ~missing[:, :-1]
         same = torch.cat([torch.zeros_like(same[:, :1]), same], 1)
-        enough = (same.sum(1) >= self.least[precision]).any(1)
+        # Single precision adds faster than whole numbers and is exact for counts of steps.
+        enough = (same.float().sum(1) >= self.least[precision]).any(1)
         none = torch.zeros_like(same)
         return on_windows(enough, lambda _, s, v: self._flag(s, v, precision), none, same, z)
 

@@ -13,6 +13,8 @@ from sacm.quality.windows.window_model import ETA, WindowModel
 
 CHECK_WINDOWS = 400
 CHECK_LENGTHS = (2, 6, 12, 24, 48)
+MOST_BY_LINES = 0.5
+"""With more of a channel flagged, lines say nothing and the model fills, trusted or not."""
 
 
 class Gaps(Part):
@@ -43,7 +45,7 @@ class Gaps(Part):
             Repaired windows [B, L, C], and which channels were rough, bool [B, C].
         """
         rough = torch.zeros_like(bad[:, 0]) if noise is None else noise.suspect(lines)
-        dead = bad.all(1, keepdim=True)
+        dead = bad.float().mean(1, keepdim=True) > MOST_BY_LINES
         refill = bad & ~alone & (self.trust | dead)
         hit = any_in_window(refill) | rough.any(1)
 

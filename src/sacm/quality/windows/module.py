@@ -68,9 +68,10 @@ class WindowGuard(nn.Module):
     float32 when a model that holds the guard is cast, and move with it between devices.
 
     Example:
-        >>> guard = fit_window_guard(train_rows, length=96)
-        >>> repaired = guard(windows)
-        >>> guard.flags(windows).float().mean()  # share of repaired entries
+        >>> from sacm.quality.windows.fit import fit_window_guard  # doctest: +SKIP
+        >>> guard = fit_window_guard(train_rows, length=96)  # doctest: +SKIP
+        >>> repaired = guard(windows)  # doctest: +SKIP
+        >>> guard.flags(windows).float().mean()  # share of repaired entries, doctest: +SKIP
     """
 
     mean: Tensor

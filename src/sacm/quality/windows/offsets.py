@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sacm.quality.windows.folds import Fold
-from sacm.quality.windows.parts import Part
+from sacm.quality.windows.parts import Part, on_windows
 
 TAU = 0.4
 PRIOR = 0.02
@@ -46,9 +46,16 @@ class Offsets(Part):
 
     def forward(self, z: Tensor) -> Tensor:
         """Offsets [B, C] of windows [B, L, C]; exactly 0 where a level is left alone."""
-        offset, healthy = self.estimate(z.mean(1))
+        means = z.mean(1)
+        offset, healthy = self.estimate(means)
         wrong = (healthy < 0.5).unsqueeze(1) & (offset.abs() > SMALLEST)
-        return torch.where(wrong, offset, 0.0)
+        offset = torch.where(wrong, offset, 0.0)
+        return on_windows(wrong.any(1), self._confirm, offset, means)
+
+    def _confirm(self, offset: Tensor, means: Tensor) -> Tensor:
+        """Drop corrections that leave the levels at odds: they have blamed the wrong channels."""
+        explained = self.estimate(means - offset)[1] >= 0.5
+        return torch.where(explained.unsqueeze(1), offset, 0.0)
 
     def estimate(self, means: Tensor) -> tuple[Tensor, Tensor]:
         """Expected offsets [B, C] and the probability [B] that no channel of [B, C] has one."""

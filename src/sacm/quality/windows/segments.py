@@ -15,8 +15,8 @@ from sacm.quality.windows.parts import Part, any_in_window, on_windows
 from sacm.quality.windows.window_model import WindowModel
 
 BLOCK = 8
-ROUNDS = 4
-FALSE_SHARE = 5e-3
+ROUNDS = 2
+FALSE_SHARE = 5e-4
 FALSE_SHARE_UNSEEN = 1e-2
 DROP_BELOW = 0.5
 DOUBTED_BELOW = 0.1

@@ -8,7 +8,7 @@ from torch import Tensor
 from sacm.quality.windows.folds import steady_quantile
 from sacm.quality.windows.parts import Part, any_in_window, on_windows
 
-FALSE_SHARE = 5e-4
+FALSE_SHARE = 1e-4
 DEVIATIONS = 6.0
 TO_DEVIATION = 1.4826
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
+from sacm.data.datasets import AnyData
 from sacm.data.splits import Splits, split_by_ratio
 from sacm.types import TaskName
 
@@ -23,24 +24,36 @@ class RemoteFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DatasetEntry:
-    """What all data sets have.
-
-    `source` names the family of file layouts, `stem` the file name without extension (if it is not
-    the name), `facts` what a user should hear before trusting a number.
-    """
+class CatalogueEntry:
+    """What all data sets have; `facts` are what a user should hear before trusting a number."""
 
     name: str
+    task: TaskName
+    aliases: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoaderEntry(CatalogueEntry):
+    """A data set that a registered function returns."""
+
+    loader: Callable[[], AnyData]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetEntry(CatalogueEntry):
+    """A public data set in files.
+
+    `source` names the family of file layouts, `stem` the file name without extension (if it is not
+    the name).
+    """
+
     source: str
     channels: int
     licence: str
     home: str
     files: tuple[RemoteFile, ...]
     stem: str = ""
-    aliases: tuple[str, ...] = ()
-    facts: tuple[str, ...] = ()
-
-    task: ClassVar[TaskName]
 
     @property
     def file_stem(self) -> str:
@@ -71,7 +84,7 @@ class ForecastingEntry(DatasetEntry):
     columns: tuple[str, ...] = ()
     fault_code: float | None = None
 
-    task: ClassVar[TaskName] = "forecasting"
+    task: TaskName = "forecasting"
 
     @property
     def benchmark_rows(self) -> int:
@@ -94,7 +107,7 @@ class ClassificationEntry(DatasetEntry):
     lengths: tuple[int, int]
     classes: int
 
-    task: ClassVar[TaskName] = "classification"
+    task: TaskName = "classification"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,4 +117,4 @@ class AnomalyEntry(DatasetEntry):
     rows: tuple[int, int]
     anomaly_rate: float
 
-    task: ClassVar[TaskName] = "anomaly"
+    task: TaskName = "anomaly"

@@ -14,19 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from sacm.data.benchmarks.cache import writing
+from sacm.data.datasets import DATASETS
 from sacm.data.tables.csv_file import check_file
 from sacm.errors import DataError
+from sacm.types import TaskName
 
 Arrays = dict[str, np.ndarray]
 
-REQUIRED = {
-    "forecasting": ("values", "columns"),
-    "classification": ("X_train", "X_test", "y_train", "y_test"),
-    "anomaly": ("train", "test", "labels"),
-}
 
-
-def read_archive(path: Path, task: str) -> Arrays:
+def read_archive(path: Path, task: TaskName) -> Arrays:
     """The arrays in a compact `.npz` file."""
     check_file(path)
     try:
@@ -36,7 +32,7 @@ def read_archive(path: Path, task: str) -> Arrays:
         raise DataError(f"{path} cannot be read: permission denied.") from error
     except Exception as error:  # NumPy, zipfile and zlib each have their own for damaged files
         raise DataError(f"{path} is a damaged archive: remove it and fetch it again.") from error
-    absent = [key for key in REQUIRED[task] if key not in arrays]
+    absent = [key for key in DATASETS[task].required_arrays if key not in arrays]
     if absent:
         raise DataError(f"{path} is not a {task} archive: it has no array {absent[0]!r}.")
     return arrays

@@ -1,0 +1,88 @@
+"""Handlers for attention: the weights are computed openly, so that they can drop."""
+
+from __future__ import annotations
+
+import functools
+import math
+import types
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from sacm.inject.functional.calls import OwnerCalls
+from sacm.inject.functional.dropout import handle_dropout
+
+
+def handle_attention(
+    owner: OwnerCalls,
+    func: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """Stand in for `scaled_dot_product_attention`."""
+    plain = {"attn_mask": attn_mask, "is_causal": is_causal, "scale": scale}
+    site = owner.next_site("attention") if dropout_p > 0 else None
+    if site is None:
+        owner.list_undropped_attention()
+    if site is None or not site.adaptive:
+        return func(query, key, value, dropout_p=dropout_p, enable_gqa=enable_gqa, **plain)
+    if enable_gqa:
+        groups = query.shape[-3] // key.shape[-3]
+        key, value = (t.repeat_interleave(groups, dim=-3) for t in (key, value))
+    weights = attention_weights(query, key, attn_mask, is_causal=is_causal, scale=scale)
+    return owner.drop(site, weights) @ value
+
+
+def attention_weights(
+    query: Tensor,
+    key: Tensor,
+    attn_mask: Tensor | None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """Return `softmax(q k^T scale + mask)` `[..., Tq, Tk]`; rows that see no key are zero."""
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    logits = query @ key.transpose(-2, -1) * scale
+    if is_causal:
+        visible = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).tril()
+        logits = logits.masked_fill(~visible, -math.inf)
+    if attn_mask is not None:
+        if attn_mask.dtype == torch.bool:
+            logits = logits.masked_fill(~attn_mask, -math.inf)
+        else:
+            logits = logits + attn_mask
+    if not is_causal and attn_mask is None:
+        return logits.softmax(dim=-1)
+    blind = (logits == -math.inf).all(dim=-1, keepdim=True)
+    return logits.masked_fill(blind, 0).softmax(dim=-1).masked_fill(blind, 0)
+
+
+def handle_multi_head_attention(owner: OwnerCalls, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Stand in for `multi_head_attention_forward`, the function behind `nn.MultiheadAttention`.
+
+    Its several hundred lines call `dropout` and `scaled_dot_product_attention` by global names.
+    Torch's own code object is run with a copy of its globals in which these two names are our
+    handlers, so its code is neither copied nor changed for anybody else.
+    """
+    names = {
+        **func.__globals__,
+        # Other modes (an outer model's, a default device) must not take the call over.
+        "has_torch_function": lambda _: False,
+        "dropout": functools.partial(handle_dropout, owner, F.dropout),
+        "scaled_dot_product_attention": functools.partial(
+            handle_attention, owner, F.scaled_dot_product_attention
+        ),
+    }
+    redirected = types.FunctionType(func.__code__, names, func.__name__, func.__defaults__)
+    redirected.__kwdefaults__ = func.__kwdefaults__
+    return redirected(*args, **kwargs)

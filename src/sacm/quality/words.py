@@ -1,0 +1,108 @@
+"""What an inspection found, in words and as a text table."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from sacm.display.text_table import TableRow, TextTable
+from sacm.quality.record import QualityEvent, QualityRecord
+
+PHRASES = {
+    "missing": "missing",
+    "code": "a code for a gap",
+    "stuck": "stuck",
+    "spike": "spikes",
+    "burst": "in bursts of noise",
+    "shift": "in stretches of another level",
+    "range": "out of range",
+    "clipped": "clipped at a limit",
+}
+_WORST = 5
+
+
+def percent(share: float) -> str:
+    """A share as text, with as many digits as it needs."""
+    if share == 0:
+        return ""
+    return "< 0.01 %" if share < 1e-4 else f"{100 * share:.2g} %" if share < 0.1 else f"{share:.0%}"
+
+
+def describe(quality: QualityRecord) -> list[str]:
+    """The verdict, what could not be judged, and notes on the reading."""
+    rows, channels = quality.flags.shape
+    subject = quality.subject
+    size = f"{rows:,} rows of {channels} channel{'s' if channels > 1 else ''}"
+    if not quality.share:
+        found = [f"{subject.name}: nothing broken was found in {size}."]
+    else:
+        counts = Counter(quality.flags[quality.flags > 0].tolist())
+        shares = [(quality.kinds[code], n / quality.flags.size) for code, n in counts.most_common()]
+        parts = [f"{percent(share)} {PHRASES[kind]}" for kind, share in shares]
+        found = [
+            f"{subject.name}: {percent(quality.share)} of the values in {size} look broken: "
+            f"{', '.join(parts)}."
+        ]
+    for column, reason in quality.guard.unjudged_.items():
+        found.append(f"Channel {column!r} was not judged: {reason}.")
+    return [*found, *subject.notes]
+
+
+def share_table(quality: QualityRecord) -> TextTable:
+    """Shares by channel and kind; clean channels have one row together."""
+    shares = quality.shares()
+    kinds = list(next(iter(shares.values()), {}))
+    lines = []
+    for column, own in shares.items():
+        total = sum(own.values())
+        if total:
+            cells = (column, percent(total), *(percent(own[kind]) for kind in kinds))
+            lines.append(TableRow(cells))
+    clean = sum(not sum(own.values()) for own in shares.values())
+    if clean:
+        name = f"{clean} channel{'s' if clean > 1 else ''} without a finding"
+        lines.append(TableRow((name, *("" for _ in ("all", *kinds))), quiet=True))
+    return TextTable(("channel", "flagged", *kinds), tuple(lines))
+
+
+def worst_events(quality: QualityRecord, count: int = _WORST) -> list[QualityEvent]:
+    """The events that matter most: severe and long ones first, of different places."""
+
+    def weight(event: QualityEvent) -> float:
+        severity = event.severity if np.isfinite(event.severity) else 10.0
+        return min(severity, 10.0) * float(np.sqrt(event.rows))
+
+    return sorted(quality.events, key=weight, reverse=True)[:count]
+
+
+def event_table(quality: QualityRecord, count: int = _WORST) -> TextTable:
+    """The worst events, one row each."""
+    lines = []
+    for event in worst_events(quality, count):
+        severity = f"{event.severity:.1f}" if np.isfinite(event.severity) else "unknown"
+        first, last = str(event.first + 1), str(event.last + 1)
+        if event.first_time is not None:
+            first, last = _short(event.first_time), _short(event.last_time)
+        cells = (event.channel, event.kind, first, last, f"{event.rows:,}", severity)
+        lines.append(TableRow(cells))
+    headings = ("channel", "kind", "first", "last", "rows", "severity")
+    return TextTable(headings, tuple(lines), text_columns=4)
+
+
+def summary_text(quality: QualityRecord) -> str:
+    """Everything above as plain text, for a terminal of any width."""
+    blocks = ["\n".join(describe(quality))]
+    if quality.share:
+        blocks.append(share_table(quality).plain())
+        total = len(quality.events)
+        shown = min(total, _WORST)
+        title = f"{total:,} events" + (f", the {shown} worst:" if total > shown else ":")
+        blocks.append(f"{title}\n{event_table(quality).plain()}")
+    return "\n\n".join(blocks)
+
+
+def _short(time: np.datetime64) -> str:
+    """A time without the parts that are zero."""
+    text = str(time.astype("datetime64[s]")).replace("T", " ")
+    return text.removesuffix(" 00:00:00").removesuffix(":00")

@@ -1,0 +1,237 @@
+"""Things by name: one kind of registry for everything that this or another package can add.
+
+Backbones, strategies, scorers, mappers, metrics, corruptions, data sets, engines, figures and
+experiments are each kept in a `Registry`. Another package adds to them by declaring a module in
+the entry-point group `sacm.plugins`; importing that module registers what it offers. Plug-ins are
+imported once, and only when a name is unknown or all names are listed.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from sacm.errors import ArgumentError, SACMWarning, did_you_mean
+
+PLUGIN_GROUP = "sacm.plugins"
+
+T = TypeVar("T")
+_lock = threading.RLock()
+_plugins_loaded = threading.Event()
+_registries: list[Registry[Any]] = []
+
+
+class _Entry(NamedTuple):
+    """A registered thing, the name it is shown by, and the class or function it came from."""
+
+    name: str
+    value: Any
+    origin: Any
+
+
+class Registry(Generic[T]):
+    """Named things of one kind, in the order they were registered in.
+
+    Args:
+        kind: What one of them is called in messages, such as "backbone".
+        scope: What they serve, where there is one registry each, such as "forecasting".
+        missing: How the message about an unknown name begins.
+        listing: What stands before the list of all names in that message.
+        simplify: Maps names to one spelling; names of equal spelling are the same name.
+
+    Example:
+        >>> from sacm.registry import Registry
+        >>> greetings = Registry("greeting")
+        >>> @greetings.register("Hello")
+        ... def hello():
+        ...     return "hello"
+        >>> greetings.get("HELLO")()
+        'hello'
+        >>> greetings.names()
+        ['Hello']
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        *,
+        scope: str = "",
+        missing: str = "there is no",
+        listing: str = "Known",
+        simplify: Callable[[str], str] = str.lower,
+    ) -> None:
+        self.kind, self.missing, self.simplify = kind, missing, simplify
+        self.listing = listing
+        self._scope = f" for {scope}" if scope else ""
+        self._entries: dict[str, _Entry] = {}  # by simplified name, aliases included
+        _registries.append(self)
+
+    def register(
+        self, name: str, *, aliases: tuple[str, ...] = (), origin: object = None
+    ) -> Callable[[T], T]:
+        """Give a decorator that registers what it is applied to, and returns it unchanged.
+
+        Args:
+            name: The name it is listed by.
+            aliases: Other names it is found by.
+            origin: The class or function that the registered value was made from, if it is not
+                the value itself. Registering the same one again (a reloaded file) replaces it.
+
+        Raises:
+            ArgumentError: If the name is empty or taken by something else.
+        """
+
+        def add(value: T) -> T:
+            entry = _Entry(name, value, value if origin is None else origin)
+            for each in (name, *aliases):
+                self._check_free(each, entry)
+            for each in (name, *aliases):
+                self._entries[self.simplify(each)] = entry
+            return value
+
+        return add
+
+    def _check_free(self, name: str, entry: _Entry) -> None:
+        if not self.simplify(name):
+            raise ArgumentError(f"a {self.kind} needs a name, got {name!r}.")
+        known = self._entries.get(self.simplify(name))
+        if known is not None and not _is_same_code(known.origin, entry.origin):
+            raise ArgumentError(
+                f"a {self.kind} named {known.name!r} is already registered{self._scope}: choose "
+                "another name."
+            )
+
+    def find(self, name: str) -> T | None:
+        """Look a name up in any letter case, plug-ins included; None if there is none."""
+        entry = self._find(name)
+        return None if entry is None else entry.value
+
+    def get(self, name: str) -> T:
+        """Look a name up in any letter case, plug-ins included.
+
+        Raises:
+            ArgumentError: If there is none; the message suggests the nearest name and lists all.
+        """
+        value: T = self._require(name).value
+        return value
+
+    def spelling(self, name: str) -> str:
+        """Give the name as it was registered.
+
+        Raises:
+            ArgumentError: As `get`.
+        """
+        return self._require(name).name
+
+    def names(self) -> list[str]:
+        """List all names in order of registration, those of plug-ins last."""
+        load_plugins()
+        return [entry.name for entry in self._distinct()]
+
+    def items(self) -> list[tuple[str, T]]:
+        """List all names with what they stand for, in the order of `names`."""
+        load_plugins()
+        return [(entry.name, entry.value) for entry in self._distinct()]
+
+    def values(self) -> list[T]:
+        """List everything registered, in the order of `names`."""
+        return [value for _, value in self.items()]
+
+    def unknown(self, name: str) -> ArgumentError:
+        """Make the error about a name that is not registered."""
+        known = self.names()
+        hint = did_you_mean(name, known)
+        return ArgumentError(
+            f"{self.missing} {self.kind} {name!r}{self._scope}.{hint} "
+            f"{self.listing}: {', '.join(known) or 'none'}."
+        )
+
+    def __contains__(self, name: str) -> bool:
+        return self._find(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __len__(self) -> int:
+        return len(self.names())
+
+    def _find(self, name: str) -> _Entry | None:
+        key = self.simplify(name)
+        if key not in self._entries:
+            load_plugins()
+        return self._entries.get(key)
+
+    def _require(self, name: str) -> _Entry:
+        entry = self._find(name)
+        if entry is None:
+            raise self.unknown(name)
+        return entry
+
+    def _distinct(self) -> list[_Entry]:
+        """Every entry once, whatever its number of aliases."""
+        return [entry for key, entry in self._entries.items() if key == self.simplify(entry.name)]
+
+
+def load_plugins() -> None:
+    """Import the modules of the entry-point group `sacm.plugins`, once in a process.
+
+    A plug-in that cannot be imported is left out with one `SACMWarning`.
+    """
+    with _lock:
+        if _plugins_loaded.is_set():
+            return
+        _plugins_loaded.set()  # first, because a plug-in may list names while it is imported
+        for point in entry_points(group=PLUGIN_GROUP):
+            _load_plugin(point)
+
+
+def _load_plugin(point: EntryPoint) -> None:
+    try:
+        point.load()
+    except Exception as error:  # whatever is wrong with it, everything else goes on working
+        package = point.value if point.dist is None else point.dist.name
+        reason = " ".join(str(error).split()).rstrip(".") or "no reason given"
+        warnings.warn(
+            f"the plug-in {package} ({point.value}) could not be loaded and is left out: "
+            f"{type(error).__name__}: {reason}.",
+            SACMWarning,
+            stacklevel=2,
+        )
+
+
+@contextmanager
+def temporary_entries() -> Iterator[None]:
+    """Forget afterwards what is registered inside the block; for tests of plug-ins.
+
+    Example:
+        >>> import sacm
+        >>> from sacm.registry import temporary_entries
+        >>> with temporary_entries():
+        ...     _ = sacm.data.register("Mine", task="forecasting")(lambda: None)
+        ...     "Mine" in sacm.data.names()
+        True
+        >>> "Mine" in sacm.data.names()
+        False
+    """
+    load_plugins()  # before the snapshot: they are imported once, and must not be forgotten
+    before = [(registry, dict(registry._entries)) for registry in _registries]
+    try:
+        yield
+    finally:
+        for registry, entries in before:
+            registry._entries = entries
+
+
+def _is_same_code(one: Any, other: Any) -> bool:
+    """Tell whether two things are the same class or function, perhaps from a reloaded file."""
+    if one is other:
+        return True
+    names = [
+        (getattr(each, "__module__", None), getattr(each, "__qualname__", None))
+        for each in (one, other)
+    ]
+    return None not in names[0] and names[0] == names[1]

@@ -1,0 +1,129 @@
+"""Learn from repaired data, and repair what is predicted from."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from sacm.errors import ArgumentError
+from sacm.strategies.base import Prepared, Strategy
+from sacm.strategies.registry import register
+
+if TYPE_CHECKING:
+    from sacm.quality.guard import Guard
+    from sacm.quality.windows.module import WindowGuard
+
+_TARGETS = ("weigh", "drop", "keep")
+_GUARD, _WINDOWS = "guard.safetensors", "window_guard.safetensors"
+
+
+@register("guard")
+@dataclass(frozen=True)
+class GuardStrategy(Strategy):
+    """Find broken values and repair them before training; repair inputs at prediction as well.
+
+    sensitivity: 1 keeps false flags on healthy series below 1 %; larger values flag more.
+    targets: What a repaired target counts in the loss: its reliability (weigh), 0 (drop), 1 (keep).
+    """
+
+    sensitivity: float = 1.0
+    targets: str = "weigh"
+
+    def __post_init__(self) -> None:
+        if not self.sensitivity > 0:
+            raise ArgumentError(f"guard(sensitivity=…) must be positive, got {self.sensitivity}.")
+        if self.targets not in _TARGETS:
+            raise ArgumentError(
+                f"guard(targets=…) must be {', '.join(_TARGETS)}, got {self.targets!r}."
+            )
+
+    def prepare(self, data: Any, *, window: int) -> Prepared:
+        """Fit a guard on the training part and repair what is learnt from."""
+        from sacm.quality.guard import Guard
+        from sacm.quality.prepare import repair_for_training
+
+        guard = Guard(self.sensitivity, window=None).fit(data)
+        repaired = repair_for_training(data, guard, targets=self.targets)  # type: ignore[arg-type]  # checked above
+        module = _fit_windows(repaired.data, window, self.sensitivity)
+        note = f"{repaired.share:.2%} of the training values look broken and were repaired."
+        fitted = FittedGuard(self.sensitivity, self.targets, guard, module)
+        return Prepared(repaired.data, fitted, (note,) if repaired.share else ())
+
+    def load(self, folder: Path) -> Strategy:
+        """The strategy as a run has fitted it."""
+        from sacm.files import read_metadata, read_weights
+        from sacm.quality.guard import Guard
+        from sacm.quality.windows.module import WindowGuard
+
+        guard = Guard.load(folder / _GUARD)
+        path = folder / _WINDOWS
+        module = None
+        if path.exists():
+            config = json.loads(read_metadata(path)["config"])
+            module = WindowGuard.load(config, read_weights(path)).eval()
+        return FittedGuard(self.sensitivity, self.targets, guard, module)
+
+
+@dataclass(frozen=True)
+class FittedGuard(GuardStrategy):
+    """The strategy with what it learnt from training rows.
+
+    Attributes:
+        guard: For tables.
+        module: For z-scored windows of forecasting; None for other tasks and very short series.
+    """
+
+    guard: Guard | None = None
+    module: WindowGuard | None = None
+
+    def apply(self, data: Any) -> Any:
+        """Cases repaired one by one; series are repaired window by window, telemetry never."""
+        from sacm.data.datasets import ClassificationData
+        from sacm.quality.prepare import repair_for_training
+
+        if self.guard is None or not isinstance(data, ClassificationData):
+            return data
+        return repair_for_training(data, self.guard).data
+
+    def inputs(self, x: Tensor) -> Tensor:
+        """Windows `[B, L, C]` with what is broken in them repaired."""
+        if self.module is None:
+            return x
+        repaired: Tensor = self.module.to(x.device)(x)
+        return repaired
+
+    def training_inputs(self, x: Tensor) -> Tensor:
+        """Training windows are cut from repaired rows: they stay as they are."""
+        return x
+
+    def save(self, folder: Path) -> None:
+        """Write what was learnt into the folder of the run."""
+        from sacm.files import write_weights
+
+        if self.guard is not None:
+            self.guard.save(folder / _GUARD)
+        if self.module is not None:
+            text = json.dumps(self.module.config())
+            write_weights(folder / _WINDOWS, self.module.state_dict(), metadata={"config": text})
+
+
+def _fit_windows(data: Any, window: int, sensitivity: float) -> WindowGuard | None:
+    """A guard of z-scored windows, for the inputs of forecasts."""
+    from sacm.data.datasets import ForecastingData
+    from sacm.data.scaling import ChannelScaler
+    from sacm.quality.windows.fit import fit_window_guard
+
+    if not isinstance(data, ForecastingData):
+        return None
+    pieces = [rows for rows in data.ranges("train") if len(rows) >= window]
+    if not pieces or max(map(len, pieces)) < 2 * window:
+        return None
+    scaler = ChannelScaler.fit(data.values[rows.start : rows.stop] for rows in pieces)
+    stop = data.splits.train.stop
+    return fit_window_guard(
+        scaler.transform(data.values[:stop]), window, sensitivity=sensitivity, pieces=pieces
+    )

@@ -1,0 +1,15 @@
+"""Checks for backbones, strategies and scorers; the package's own are tested with the same ones.
+
+from sacm.testing import check_backbone
+
+def test_my_backbone():
+    check_backbone("MyBackbone")
+"""
+
+from __future__ import annotations
+
+from sacm.testing.backbones import check_backbone
+from sacm.testing.scorers import check_scorer
+from sacm.testing.strategies import check_strategy
+
+__all__ = ["check_backbone", "check_scorer", "check_strategy"]

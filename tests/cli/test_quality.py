@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sacm as package
+from tests.cli.conftest import Command
+from tests.quality import tables
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "plant.csv"
+    tables.wide().to_csv(path, index=False)
+    return path
+
+
+def test_a_file_is_described_in_words_and_tables(sacm: Command, file: Path) -> None:
+    outcome = sacm("quality", file)
+    assert outcome.code == 0
+    assert outcome.err == ""
+    assert outcome.out.rstrip("\n") == str(package.inspect(file))
+    assert "plant: " in outcome.out
+    assert "look broken" in outcome.out
+    assert "stuck" in outcome.out
+
+
+def test_every_output_is_written(sacm: Command, file: Path) -> None:
+    arguments = ("--out", "q.html", "--flags", "flags.csv", "--repaired", "new/clean.csv")
+    outcome = sacm("quality", file, *arguments)
+    assert outcome.code == 0, outcome.err
+    for line in ("report: q.html", "flags: flags.csv", "repaired: new/clean.csv"):
+        assert line in outcome.out
+    quality = package.inspect(file)
+    assert len(pd.read_csv("flags.csv")) == len(quality.events)
+    assert Path("q.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    raw, clean = pd.read_csv(file), pd.read_csv("new/clean.csv")
+    assert list(clean.columns) == ["date", "load", "heat"]
+    assert (clean["date"] == raw["date"]).all()
+    good = quality.flags == 0
+    channels = ["load", "heat"]
+    np.testing.assert_array_equal(clean[channels].to_numpy()[good], raw[channels].to_numpy()[good])
+    assert clean.notna().all(axis=None)
+
+
+def test_json_holds_what_was_found(sacm: Command, file: Path) -> None:
+    outcome = sacm("quality", file, "--json", "--out", "q.html")
+    assert outcome.code == 0
+    found = json.loads(outcome.out)
+    quality = package.inspect(file)
+    assert found["rows"] == tables.ROWS
+    assert found["share"] == pytest.approx(quality.share)
+    assert found["shares"] == quality.shares()
+    assert found["report"] == "q.html"
+    assert [each["kind"] for each in found["events"]] == [each.kind for each in quality.events]
+    gap = next(each for each in found["events"] if each["kind"] == "missing")
+    assert (gap["first"], gap["last"]) == (60, 65)
+    assert gap["first_time"].startswith("2024-01-03T12")
+
+
+def test_options_reach_the_inspection(sacm: Command, file: Path) -> None:
+    found = json.loads(sacm("quality", file, "--json", "--sensitivity", 3, "--train", 0.5).out)
+    assert found["share"] == pytest.approx(package.inspect(file, 0.5, 3.0).share)
+    table = tables.wide().rename(columns={"date": "seen"})[["load", "heat", "seen"]]
+    table.to_csv("late.csv", index=False)
+    assert sacm("quality", "late.csv", "--time", "seen").code == 0
+
+
+@pytest.mark.parametrize("ending", ["parquet", "npy"])
+def test_other_files_are_read(sacm: Command, ending: str) -> None:
+    path = Path(f"plant.{ending}")
+    if ending == "npy":
+        np.save(path, tables.broken())
+    else:
+        tables.wide().to_parquet(path)
+    assert sacm("quality", path, "--repaired", "clean.csv").code == 0
+    clean = pd.read_csv("clean.csv", float_precision="round_trip")
+    assert clean.shape == (tables.ROWS, 2 if ending == "npy" else 3)
+    good = package.inspect(path).flags == 0
+    np.testing.assert_array_equal(clean.iloc[:, -2:].to_numpy()[good], tables.broken()[good])
+
+
+def test_data_sets_have_a_name(sacm: Command) -> None:
+    outcome = sacm("quality", "Synth-12@0.3", "--repaired", "clean.csv")
+    assert outcome.code == 0, outcome.err
+    data = package.data.synth12(0.3)
+    assert len(pd.read_csv("clean.csv")) == len(data.values)
+
+
+def test_a_long_table_comes_back_long(sacm: Command) -> None:
+    tables.long().to_csv("long.csv", index=False)
+    outcome = sacm("quality", "long.csv", "--repaired", "clean.csv", "--flags", "flags.csv")
+    assert outcome.code == 0, outcome.err
+    clean = pd.read_csv("clean.csv")
+    assert list(clean.columns) == ["unique_id", "ds", "y"]
+    assert (clean["unique_id"].to_numpy() == tables.long()["unique_id"].to_numpy()).all()
+    assert set(pd.read_csv("flags.csv")["series"]) == {"a", "b"}
+
+
+def test_names_are_printed_as_they_are(sacm: Command) -> None:
+    names = {"load": "[red]load[/red] $x_1$", "heat": r"<b>heat</b> \frac"}
+    tables.wide().rename(columns=names).to_csv("odd.csv", index=False)
+    outcome = sacm("quality", "odd.csv", "--out", "q.html")
+    assert outcome.code == 0, outcome.err
+    assert all(name in outcome.out for name in names.values())
+    page = Path("q.html").read_text(encoding="utf-8")
+    assert "[red]load[/red] $x_1$" in page
+    assert "<b>heat" not in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("nothing.csv",), "no file nothing.csv"),
+        (("plant.csv", "--out", "."), "is a folder"),
+        (("plant.csv", "--flags", "."), "is a folder"),
+        (("plant.csv", "--repaired", "."), "is a folder"),
+        (("plant.csv", "--repaired", "plant.csv"), "holds the data"),
+        (("plant.csv", "--repaired", "a.csv", "--flags", "a.csv"), "named twice"),
+        (("plant.csv", "--out", "plant.csv/q.html"), "cannot be written to"),
+        (("plant.csv", "--sensitivity", "0"), "sensitivity must be a positive number"),
+        (("plant.csv", "--sensitivity", "nan"), "sensitivity must be a positive number"),
+        (("plant.csv", "--sensitivity", "much"), "valid number"),
+        (("plant.csv", "--train", "2"), "train = 2.0"),
+        (("plant.csv", "--time", "when"), "no column 'when'"),
+        (("plant.csv", "--colour", "red"), "No such option"),
+        ((), "Missing argument"),
+        (("notes.csv",), "not numeric"),
+    ],
+)
+def test_what_cannot_work_is_said_in_one_sentence(
+    sacm: Command, file: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    Path("notes.csv").write_text("a,b\nx,y\nz,w\n")
+    before = file.read_bytes()
+    outcome = sacm("quality", *arguments)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+    assert outcome.err.startswith("Error: ")
+    assert outcome.err.count("\n") == 1
+    assert outcome.out == ""
+    assert file.read_bytes() == before
+    assert {path.name for path in Path().iterdir()} <= {"plant.csv", "notes.csv", "cache"}
+
+
+def test_the_page_loads_nothing(sacm: Command, file: Path) -> None:
+    assert sacm("quality", file, "--out", "q.html").code == 0
+    page = Path("q.html").read_text(encoding="utf-8")
+    assert not re.findall(r"(?:src|href)\s*=\s*[\"'](?!#|data:)", page)
+    assert not re.findall(r"url\((?!#|['\"]?data:)|@import|https?://", page)
+
+
+def test_a_bar_is_drawn_on_a_terminal_only(file: Path) -> None:
+    code = (
+        "import sys; import sacm.cli.quality as quality; quality._PATIENCE = 0.0;"
+        f"sys.argv = ['sacm', 'quality', {str(file)!r}]; from sacm.cli.main import main; main()"
+    )
+    command = [sys.executable, "-c", code]
+    quiet = subprocess.run(command, capture_output=True, check=True)
+    assert quiet.stderr == b""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs) as process:
+        os.close(theirs)
+        drawn = b""
+        try:
+            while part := os.read(ours, 4096):
+                drawn += part
+        except OSError:  # Linux says so when the other side has closed
+            pass
+        shown = process.stdout.read() if process.stdout else b""
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"0/4" in drawn
+    assert shown == quiet.stdout

@@ -1,0 +1,40 @@
+"""Every network, strategy and scorer of this package passes the checks that plug-ins use."""
+
+from __future__ import annotations
+
+import pytest
+
+from sacm.strategies import names, scorers
+from sacm.testing import check_scorer, check_strategy
+from sacm.testing.backbones import BackboneCheck, backbone_checks
+
+from .cases import Case, cases
+
+BACKBONES = [
+    pytest.param(case, check, id=f"{case}-{check.__name__}")
+    for case in cases()
+    for check in backbone_checks(case.task)
+]
+NEEDED = {"fixed": "fixed(p=0.2)"}  # strategies that need an option
+OTHERS = [
+    "sacm(p_max=0.3,detrend=endpoint,skip=second)",
+    "sacm(score_range=running,nonfinite=max_rate)",
+    "hard_denoise(keep=0.2,kind=lowpass)",
+    "selective(masks=uncertainty)",
+    "selective+sacm",
+]
+
+
+@pytest.mark.parametrize(("case", "check"), BACKBONES)
+def test_backbones(case: Case, check: BackboneCheck) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("text", [*(NEEDED.get(name, name) for name in names()), *OTHERS])
+def test_strategies(text: str) -> None:
+    check_strategy(text)
+
+
+@pytest.mark.parametrize("name", scorers.names())
+def test_scorers(name: str) -> None:
+    check_scorer(name)

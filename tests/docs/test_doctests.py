@@ -1,0 +1,42 @@
+"""Examples in docstrings print what they say.
+
+Modules are found by their text: every module of the package with an example that is not skipped.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import sacm
+
+SOURCE = Path(sacm.__file__).parent
+RUNNABLE = re.compile(r"^\s*>>>(?!.*\+SKIP)", re.MULTILINE)
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def modules_with_examples() -> list[str]:
+    """Dotted names of the modules that hold an example to run."""
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        if RUNNABLE.search(path.read_text(encoding="utf-8")):
+            parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+            found.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    return found
+
+
+@pytest.mark.parametrize("name", modules_with_examples())
+def test_examples_of_a_module(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # an example may write files
+    result = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
+    assert result.failed == 0
+    assert result.attempted > 0
+
+
+def test_skipped_examples_are_told_from_runnable_ones() -> None:
+    assert RUNNABLE.search("    >>> 1 + 1")
+    assert not RUNNABLE.search("    >>> fit(frame)  # doctest: +SKIP")

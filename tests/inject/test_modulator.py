@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import sacm
+from sacm import SACMConfig
+
+from . import models
+from .models import CHANNELS, windows
+
+
+class HalfOfScore(nn.Module):
+    """A mapper of the user's own, with a parameter."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.share = nn.Parameter(torch.tensor(0.5))
+
+    def forward(self, scores: Tensor) -> Tensor:
+        return self.share * scores / scores.max()
+
+
+class Constant(nn.Module):
+    def __init__(self, value: object) -> None:
+        super().__init__()
+        self.value = value
+
+    def forward(self, scores: Tensor) -> object:
+        return self.value
+
+
+def test_a_mapper_of_ones_own_gives_the_rates_and_is_trained() -> None:
+    torch.manual_seed(0)
+    model = models.MLP()
+    modulator = sacm.attach(model, channels=CHANNELS, mapper=HalfOfScore())
+    model(windows()).sum().backward()
+    torch.testing.assert_close(modulator.rates, 0.5 * modulator.scores / modulator.scores.max())
+    assert modulator.mapper.share.grad != 0
+    assert "sacm_modulator.mapper.share" in model.state_dict()
+    assert sum(p.numel() for p in modulator.parameters()) == 2 * CHANNELS + 1 + 1
+
+
+def test_one_learned_rate_for_all_windows_needs_no_assignment_afterwards() -> None:
+    class OneRate(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.logit = nn.Parameter(torch.tensor(-1.0))
+
+        def forward(self, scores: Tensor) -> Tensor:
+            return torch.sigmoid(self.logit).expand_as(scores)
+
+    class NoScore(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.new_zeros(len(x))
+
+    model = models.MLP()
+    modulator = sacm.attach(model, channels=CHANNELS, scorer=NoScore(), mapper=OneRate())
+    model(windows()).sum().backward()
+    assert modulator.rates.tolist() == [pytest.approx(0.26894143)] * 6
+    assert [name for name, _ in modulator.named_parameters()] == ["mapper.logit"]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (torch.zeros(6, 1), r"one rate per window, \[6\], but gave \[6, 1\]"),
+        (torch.zeros(5), r"one rate per window, \[6\], but gave \[5\]"),
+        (0.5, "but gave float"),
+        (torch.full((6,), 1.0), r"must lie in \[0, 1\), got 1"),
+        (torch.tensor([0.1, 0.1, -0.25, 0.1, 0.1, 0.1]), r"must lie in \[0, 1\), got -0.25"),
+    ],
+)
+def test_a_mapper_that_gives_something_else_is_refused(value: object, message: str) -> None:
+    model = models.MLP()
+    sacm.attach(model, channels=CHANNELS, mapper=Constant(value))
+    with pytest.raises(sacm.ArgumentError, match=message):
+        model(windows())
+
+
+def test_a_mapper_must_be_a_module() -> None:
+    with pytest.raises(sacm.ArgumentError, match=r"mapper must be an nn\.Module"):
+        sacm.attach(models.MLP(), channels=CHANNELS, mapper=lambda scores: scores)
+
+
+def test_windows_that_are_not_finite_get_the_highest_rate_from_any_mapper() -> None:
+    x = windows()
+    x[2, 3, 1] = torch.nan
+    model = models.MLP()
+    config = SACMConfig(nonfinite="max_rate", p_max=0.4)
+    mapper = Constant(torch.full((6,), 0.1))
+    modulator = sacm.attach(model, channels=CHANNELS, config=config, mapper=mapper)
+    model(x)
+    assert modulator.rates.tolist() == pytest.approx([0.1, 0.1, 0.4, 0.1, 0.1, 0.1])
+    assert modulator.scores[2] == torch.inf
+
+
+def test_rates_and_scores_are_there_after_the_first_training_forward_and_not_before() -> None:
+    model = models.MLP()
+    modulator = sacm.attach(model, channels=CHANNELS, example_inputs=windows())
+    assert modulator.rates is None
+    assert modulator.scores is None
+    model.eval()(windows())
+    assert modulator.rates is None
+    model.train()(windows(4))
+    assert modulator.rates.shape == modulator.scores.shape == (4,)
+    assert not modulator.rates.requires_grad
+
+
+def test_forced_rates_end_with_their_block_also_after_an_error() -> None:
+    model = models.MLP()
+    modulator = sacm.attach(model, channels=CHANNELS, example_inputs=windows())
+    wrong = pytest.raises(sacm.ArgumentError, match="2 forced rates were given for a batch of 6")
+    with wrong, modulator.forced_rates(torch.zeros(2)):
+        model(windows())
+    with modulator.forced_rates(torch.full((6,), 0.25)):
+        with modulator.forced_rates(torch.zeros(6)):
+            model(windows())
+            assert modulator.rates.tolist() == [0.0] * 6
+        model(windows())
+        assert modulator.rates.tolist() == [0.25] * 6
+    model(windows())
+    assert modulator.rates.unique().numel() > 2

@@ -1,0 +1,67 @@
+"""guard, weight and expose: what they change, and what they leave alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from sacm.data import forecasting_data
+from sacm.errors import ArgumentError
+from sacm.strategies import canonical, parse
+from tests.quality.test_prepare import break_rows, make_rows
+
+
+def test_a_guard_is_saved_with_what_it_learnt(tmp_path: Path) -> None:
+    data = forecasting_data(break_rows(make_rows(), 200), name="x")
+    fitted = parse("guard").prepare(data, window=48).strategy
+    fitted.save(tmp_path)
+    loaded = parse("guard").load(tmp_path)
+    windows = torch.from_numpy(make_rows(48 * 8, 2).reshape(8, 48, 2).copy())
+    windows[0, 10:40, 0] = windows[0, 10, 0]
+    repaired = loaded.inputs(windows)
+    torch.testing.assert_close(repaired, fitted.inputs(windows), rtol=0, atol=0)
+    assert (repaired[0, 15:35, 0] != windows[0, 15:35, 0]).all()
+    torch.testing.assert_close(loaded.training_inputs(windows), windows, rtol=0, atol=0)
+
+
+def test_weight_leaves_values_alone() -> None:
+    data = forecasting_data(break_rows(make_rows(), 200), name="x")
+    prepared = parse("weight").prepare(data, window=48)
+    np.testing.assert_array_equal(prepared.data.values, data.values)
+    assert (prepared.data.observed[205:235, 0] == 0).all()
+    assert "do not count" in prepared.notes[0]
+
+
+def test_combinations_prepare_in_turn() -> None:
+    data = forecasting_data(break_rows(make_rows(), 200), name="x")
+    prepared = parse("guard+expose+sacm").prepare(data, window=48)
+    assert (prepared.data.values[205:235, 0] != data.values[205:235, 0]).all()
+    assert [part.name for part in prepared.strategy.parts] == ["guard", "expose", "sacm"]
+
+
+def test_expose_breaks_a_share_of_the_training_windows_only() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(400, 24, 3)
+    strategy = parse("expose(0.4)")
+    changed = (strategy.training_inputs(x) != x).flatten(1).any(1).float().mean()
+    assert 0.25 < changed < 0.45  # some faults are too weak to change anything
+    torch.testing.assert_close(strategy.inputs(x), x, rtol=0, atol=0)
+    torch.manual_seed(1)
+    first = strategy.training_inputs(x)
+    torch.manual_seed(1)
+    torch.testing.assert_close(strategy.training_inputs(x), first, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    "text", ["guard(sensitivity=0)", "guard(targets=luck)", "expose(0)", "expose(severity=2)"]
+)
+def test_wrong_options_are_one_sentence(text: str) -> None:
+    with pytest.raises(ArgumentError, match=text.partition("(")[0]):
+        parse(text)
+
+
+def test_defaults_are_left_out_of_the_spelling() -> None:
+    assert canonical("guard(sensitivity=1.0)+expose(0.5)+sacm") == "guard+expose+sacm"

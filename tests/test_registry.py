@@ -1,0 +1,306 @@
+"""Things by name, and those that other packages add."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import sacm
+from sacm.data.benchmarks.load import resolve
+from sacm.data.synthetic import corruptions
+from sacm.errors import ArgumentError, DataError, SACMWarning
+from sacm.experiments import engines
+from sacm.metrics import catalogue as metrics
+from sacm.metrics.registered import (
+    RegisteredClassMetrics,
+    RegisteredForecastMetrics,
+    compute_anomaly_metrics,
+)
+from sacm.paper import figures
+from sacm.paper.experiments import catalogue as experiments
+from sacm.paper.experiments.experiment import Experiment
+from sacm.registry import Registry, temporary_entries
+from sacm.tasks.forecasting import is_benchmark
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    with temporary_entries():
+        yield
+
+
+def colours() -> Registry[int]:
+    registry: Registry[int] = Registry("colour")
+    registry.register("Red", aliases=("crimson",))(1)
+    registry.register("Blue")(2)
+    return registry
+
+
+def test_names_are_found_in_any_letter_case_and_by_alias() -> None:
+    registry = colours()
+    assert registry.get("rED") == registry.get("Crimson") == 1
+    assert registry.spelling("CRIMSON") == "Red"
+    assert "blue" in registry
+    assert "green" not in registry
+    assert registry.find("green") is None
+
+
+def test_names_are_listed_once_and_in_order() -> None:
+    registry = colours()
+    assert registry.names() == list(registry) == ["Red", "Blue"]
+    assert registry.items() == [("Red", 1), ("Blue", 2)]
+    assert registry.values() == [1, 2]
+    assert len(registry) == 2
+
+
+def test_an_unknown_name_is_one_sentence_with_the_nearest_and_all_others() -> None:
+    with pytest.raises(ArgumentError) as error:
+        colours().get("blu")
+    assert str(error.value) == "there is no colour 'blu'. Did you mean 'Blue'? Known: Red, Blue."
+
+
+@pytest.mark.parametrize("name", ["red", "CRIMSON"])
+def test_a_taken_name_is_refused_and_nothing_is_registered(name: str) -> None:
+    registry = colours()
+    with pytest.raises(ArgumentError, match="a colour named 'Red' is already registered"):
+        registry.register("green", aliases=(name,))(3)
+    assert registry.names() == ["Red", "Blue"]
+
+
+def test_a_name_is_needed() -> None:
+    with pytest.raises(ArgumentError, match="a colour needs a name"):
+        colours().register("")(3)
+
+
+def test_a_reloaded_function_replaces_itself() -> None:
+    registry: Registry[object] = Registry("function")
+
+    def make() -> object:
+        def reloaded() -> None: ...
+
+        return reloaded
+
+    first, second = make(), make()
+    registry.register("one")(first)
+    registry.register("one")(second)
+    assert registry.get("one") is second
+
+
+def test_entries_of_a_block_are_forgotten_after_it() -> None:
+    registry = colours()
+    with temporary_entries():
+        registry.register("green")(3)
+        assert "green" in registry
+    assert registry.names() == ["Red", "Blue"]
+
+
+PLUGIN = """
+from sacm.registry import Registry
+from sacm.metrics import register
+
+@register("luck", task="forecasting", label="luck", higher_is_better=True)
+def luck(prediction, target, observed): ...
+"""
+ASK = """
+import warnings
+import sacm.metrics.catalogue as catalogue
+warnings.showwarning = lambda message, category, *_, **__: print(category.__name__, message)
+for _ in range(2):
+    print("luck" in catalogue.METRICS.names())
+    print(catalogue.metric("LUCK").label)
+"""
+
+
+def with_plugin(folder: Path, source: str) -> subprocess.CompletedProcess[str]:
+    """Ask for a plug-in's metric in a process that has a package with this source installed."""
+    (folder / "lucky_plugin.py").write_text(source)
+    record = folder / "lucky-1.0.dist-info"
+    record.mkdir()
+    (record / "METADATA").write_text("Metadata-Version: 2.1\nName: lucky\nVersion: 1.0\n")
+    (record / "entry_points.txt").write_text("[sacm.plugins]\nlucky = lucky_plugin\n")
+    code = f"import sys; sys.path.insert(0, {str(folder)!r})\n{ASK}"
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
+def test_an_unknown_name_is_looked_for_in_plugins(tmp_path: Path) -> None:
+    done = with_plugin(tmp_path, PLUGIN)
+    assert done.stdout.split() == ["True", "luck"] * 2, done.stderr
+
+
+def test_a_plugin_that_fails_is_one_warning_and_the_rest_works(tmp_path: Path) -> None:
+    done = with_plugin(tmp_path, "import nothing_of_that_name\n")
+    first, second, *rest = done.stdout.splitlines()
+    assert first == (
+        "SACMWarning the plug-in lucky (lucky_plugin) could not be loaded and is left out: "
+        "ModuleNotFoundError: No module named 'nothing_of_that_name'."
+    )
+    assert second == "False"
+    assert not rest
+    assert "unknown metric 'LUCK'" in done.stderr
+
+
+def waves() -> sacm.data.ForecastingData:
+    """Two sines."""
+    time = np.arange(400.0)
+    return sacm.data.forecasting_data(np.stack([np.sin(time / 5), np.cos(time / 9)], axis=1))
+
+
+def test_a_registered_data_set_is_loaded_listed_and_resolved() -> None:
+    sacm.data.register("Two Waves", task="forecasting", aliases=("doublewave",))(waves)
+    for spelling in ("Two Waves", "two-waves", "DoubleWave"):
+        data = sacm.data.load(spelling)
+        assert isinstance(data, sacm.data.ForecastingData)
+        assert (data.name, data.values.shape) == ("Two Waves", (400, 2))
+        assert resolve(spelling, task="forecasting").name == "Two Waves"
+    assert sacm.data.names("forecasting")[-1] == "Two Waves"
+    assert "Two Waves" not in sacm.data.names("anomaly")
+    place = sacm.data.inventory("forecasting")[-1]
+    assert (place.entry.name, place.place, place.present) == ("Two Waves", "plug-in", True)
+    assert place.entry.facts == ("Two sines.",)
+    with pytest.raises(ArgumentError, match="for forecasting, not for anomaly"):
+        resolve("Two Waves", task="anomaly")
+
+
+def test_a_loader_must_return_what_its_task_needs() -> None:
+    sacm.data.register("Wrong", task="anomaly")(waves)  # type: ignore[type-var]
+    with pytest.raises(DataError, match="loader of Wrong must return AnomalyData, got Forecast"):
+        sacm.data.load("Wrong")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("etth1", "'ETTh1' is already registered"),
+        ("synth 12", "'Synth-12' is already registered"),
+        ("waves.csv", "must not look like a file"),
+        ("a/b", "must not look like a file"),
+        ("--", "needs a name"),
+    ],
+)
+def test_names_that_data_sets_cannot_have(name: str, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        sacm.data.register(name, task="forecasting")(waves)
+
+
+def test_a_new_data_set_changes_no_experiment_and_no_preset() -> None:
+    before = [one.datasets for one in experiments.EXPERIMENTS.values()]
+    assert [len(experiments.find(name).datasets) for name in ("real_forecasting", "anomaly")] == [
+        9,
+        4,
+    ]
+    assert len(experiments.find("classification").datasets) == 32
+    for task in ("forecasting", "classification", "anomaly"):
+        sacm.data.register(f"New {task}", task=task)(waves)  # type: ignore[arg-type]
+    assert [one.datasets for one in experiments.EXPERIMENTS.values()] == before
+    assert not is_benchmark("New forecasting")
+    assert is_benchmark("ETTh1")
+    assert is_benchmark("Synth-12@0.3")
+
+
+def test_a_registered_forecasting_metric_is_the_mean_over_windows_for_any_batch_size() -> None:
+    @metrics.register("worst", task="forecasting", label="worst error", higher_is_better=False)
+    def worst(prediction: Tensor, target: Tensor, observed: Tensor) -> Tensor:
+        return ((prediction - target).abs() * observed).flatten(1).amax(dim=1)
+
+    generator = torch.Generator().manual_seed(0)
+    prediction, target = torch.randn(2, 7, 5, 3, generator=generator)
+    observed = torch.rand(7, 5, 3, generator=generator) < 0.7
+    expected = float(worst(prediction, target, observed).double().mean())
+    for size in (1, 3, 7):
+        found = RegisteredForecastMetrics()
+        parts = zip(prediction.split(size), target.split(size), observed.split(size), strict=True)
+        for one, other, seen in parts:
+            found.update(one, other, observed=seen)
+        assert found.compute() == {"worst": pytest.approx(expected, abs=1e-12)}
+    assert metrics.order_metrics({"worst", "mae", "f1_pa_random"}) == ["mae", "worst"]
+    assert metrics.metric("worst").label == "worst error"
+
+
+def test_registered_metrics_of_classes_and_of_anomaly_scores() -> None:
+    @metrics.register("sure", task="classification", label="sureness", higher_is_better=True)
+    def sure(probabilities: Tensor, labels: Tensor) -> Tensor:
+        return probabilities.gather(1, labels[:, None]).mean()
+
+    @metrics.register("alarms", task="anomaly", label="alarms", higher_is_better=False)
+    def alarms(scores: np.ndarray, labels: np.ndarray, threshold: float) -> float:
+        return float((scores >= threshold).mean())
+
+    classes = RegisteredClassMetrics()
+    classes.update(torch.tensor([[0.0, 0.0]]), torch.tensor([1]))
+    classes.update(torch.log(torch.tensor([[0.1, 0.9]])), torch.tensor([0]))
+    assert classes.compute() == {"sure": pytest.approx((0.5 + 0.1) / 2)}
+    assert compute_anomaly_metrics(np.arange(4), np.zeros(4), 3.0) == {"alarms": 0.25}
+
+
+@pytest.mark.parametrize("result", [float("nan"), None])
+def test_a_metric_that_fails_is_left_out_with_a_warning(result: float | None) -> None:
+    @metrics.register("bad", task="anomaly", label="bad", higher_is_better=False)
+    def bad(scores: np.ndarray, labels: np.ndarray, threshold: float) -> float | None:
+        return result
+
+    with pytest.warns(SACMWarning, match="the metric 'bad' is left out of this run"):
+        assert compute_anomaly_metrics(np.arange(4), np.zeros(4), 3.0) == {"bad": None}
+
+
+def test_a_forecasting_metric_must_give_one_value_a_window() -> None:
+    metrics.register("one", task="forecasting", label="one", higher_is_better=True)(
+        lambda prediction, target, observed: prediction.mean()
+    )
+    found = RegisteredForecastMetrics()
+    with pytest.warns(SACMWarning, match=r"one value a window, \[N\], and returned \[\]"):
+        found.update(torch.zeros(2, 3, 1), torch.zeros(2, 3, 1))
+    found.update(torch.zeros(2, 3, 1), torch.zeros(2, 3, 1))  # said once is enough
+    assert found.compute() == {"one": None}
+
+
+def test_a_registered_corruption_is_applied_and_its_level_checked() -> None:
+    @corruptions.register("shrink", largest=1.0)
+    def shrink(x: np.ndarray, level: float, seed: int) -> np.ndarray:
+        return x * (1 - level)
+
+    assert corruptions.names() == ["gaussian", "student_t", "missing", "layered", "shrink"]
+    series = torch.arange(3.0)
+    assert torch.equal(sacm.data.corrupt(series, "Shrink", 0.5), series / 2)
+    with pytest.raises(ArgumentError, match="level of shrink must be in 0 … 1"):
+        sacm.data.corrupt(series, "shrink", 2.0)
+
+
+def test_a_registered_engine_figure_and_experiment_are_found() -> None:
+    @engines.register("nowhere")
+    class Nowhere:
+        def __init__(self, workers: int) -> None:
+            self.workers = workers
+
+        def run(self, jobs: object, folder: Path) -> Iterator[engines.Outcome]:
+            yield from ()
+
+    assert engines.make_engine("Nowhere", workers=2).workers == 2  # type: ignore[attr-defined]
+
+    @figures.register("nothing", description="nothing at all")
+    def draw() -> str:
+        return "drawn"
+
+    assert (figures.names()[-1], figures.describe("nothing")) == ("nothing", "nothing at all")
+    assert figures.draw("nothing") == "drawn"
+
+    sacm.data.register("Waves", task="forecasting")(waves)
+    mine = Experiment(
+        name="mine",
+        title="Mine",
+        where="nowhere",
+        task="forecasting",
+        datasets=("Waves",),
+        backbones=("PatchTST",),
+        horizons=(12,),
+        metrics=("mse",),
+    )
+    experiments.register(mine)
+    assert experiments.find("MINE") is mine
+    assert mine.horizons_of("Waves") == (12,)
