@@ -58,10 +58,14 @@ class Run:
         return cls(path)
 
     @property
+    def tested(self) -> bool:
+        """Whether its test results are there."""
+        return (self.folder / "metrics.json").exists()
+
+    @property
     def finished(self) -> bool:
         """Whether its test results and its weights are there."""
-        names = ("metrics.json", "best.safetensors")
-        return all((self.folder / name).exists() for name in names)
+        return self.tested and (self.folder / "best.safetensors").exists()
 
     @cached_property
     def settings(self) -> ResolvedSettings:
@@ -84,7 +88,7 @@ class Run:
     @cached_property
     def metrics(self) -> dict[str, Any]:
         """Test results, timings, epochs."""
-        if not self.finished:
+        if not self.tested:
             raise SACMError(f"{self.folder} is not finished: run the same training again.")
         return self._read("metrics.json", dict)
 

@@ -32,7 +32,7 @@ def finished_runs(folder: Path, task: str) -> list[Run]:
     found = []
     for path in sorted(folder.rglob("config.json")):
         run = Run(path.parent)
-        if not run.finished:
+        if not run.tested:
             continue
         if is_damaged(run):
             text = f"{run.folder} is damaged and left out: delete it or train it again."
