@@ -1,8 +1,8 @@
 """Run folders and saved estimators of earlier versions go on loading, evaluating and predicting.
 
-The folders under tests/fixtures/finished_runs and tests/fixtures/estimators are never written again: a new
-version must read them. Those of a further format go beside them; `python -m tests.test_old_runs
-FOLDER` writes them.
+The folders under tests/fixtures/finished_runs and tests/fixtures/estimators are never written
+again: a new version must read them. Those of a further format go beside them; `python -m
+tests.test_old_runs FOLDER` writes them.
 """
 
 from __future__ import annotations
