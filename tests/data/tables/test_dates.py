@@ -66,3 +66,12 @@ def test_dates_that_make_sense_in_neither_way_are_refused():
     stamps = ["01/02/2024", "02/02/2024", "40/02/2024", "04/02/2024"]
     with pytest.raises(DataError, match="row 3 of the time column 'date' holds '40/02/2024'"):
         forecasting_data(values_at(stamps))
+
+
+def test_the_hour_of_a_clock_put_back_is_explained():
+    hours = pd.date_range("2024-10-26", periods=60, freq="h", tz="Europe/Berlin")
+    with pytest.raises(DataError, match="if the clock was put back there, write times in UTC"):
+        forecasting_data(values_at(hours.tz_localize(None)))
+    days = pd.date_range("2024-01-01", periods=30).repeat(2)
+    with pytest.raises(DataError, match=r"or give each series a unique_id\.$"):
+        forecasting_data(values_at(days))

@@ -71,7 +71,7 @@ def check_round_trip(data: st.DataObject, folder: Path) -> None:
     kept = np.ones(len(times), dtype=bool)
     kept[1:-1] = data.draw(
         st.lists(
-            st.booleans() if data.draw(st.booleans()) else st.just(True),
+            st.sampled_from((True,) * 5 + (False,)) if data.draw(st.booleans()) else st.just(True),
             min_size=len(times) - 2,
             max_size=len(times) - 2,
         )

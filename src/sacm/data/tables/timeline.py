@@ -105,10 +105,26 @@ def check_unique(stamps: np.ndarray, order: np.ndarray, where: str) -> None:
     twice = np.flatnonzero(ordered[1:] == ordered[:-1])
     if len(twice):
         rows = sorted((int(order[twice[0]]) + 1, int(order[twice[0] + 1]) + 1))
+        hint = ""
+        if is_put_back(ordered, twice):
+            hint = " (if the clock was put back there, write times in UTC or with their offset)"
         raise DataError(
             f"{where}: rows {rows[0]} and {rows[1]} have the same timestamp {ordered[twice[0]]}: "
-            "keep one of them, or give each series a unique_id."
+            f"keep one of them, or give each series a unique_id{hint}."
         )
+
+
+def is_put_back(stamps: np.ndarray, twice: np.ndarray) -> bool:
+    """Whether timestamps that occur twice may be an hour when the clock was put back.
+
+    `stamps` `[T]` are sorted, `twice` are positions of those equal to the next.
+    """
+    hours = stamps[twice].astype("datetime64[h]")
+    nights = np.unique(hours)
+    early = (nights - nights.astype("datetime64[D]")).astype(np.int64) <= 3
+    weeks_apart = np.diff(nights.astype("datetime64[D]")).astype(np.int64) >= 28
+    shorter_than_days = np.median(np.diff(stamps.astype("datetime64[s]")).astype(np.int64)) < 86_400
+    return bool(early.all() and weeks_apart.all() and shorter_than_days)
 
 
 def on_grid(line: Timeline, where: str, *, frequency: str | None, irregular: Irregular) -> Timeline:
