@@ -124,7 +124,8 @@ def is_put_back(stamps: np.ndarray, twice: np.ndarray) -> bool:
     early = (nights - nights.astype("datetime64[D]")).astype(np.int64) <= 3
     weeks_apart = np.diff(nights.astype("datetime64[D]")).astype(np.int64) >= 28
     shorter_than_days = np.median(np.diff(stamps.astype("datetime64[s]")).astype(np.int64)) < 86_400
-    return bool(early.all() and weeks_apart.all() and shorter_than_days)
+    rare = len(twice) <= len(stamps) / 10
+    return bool(rare and early.all() and weeks_apart.all() and shorter_than_days)
 
 
 def on_grid(line: Timeline, where: str, *, frequency: str | None, irregular: Irregular) -> Timeline:
