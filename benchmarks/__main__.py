@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("core", "loader", "backbones", "training", "grid")
+NAMES = ("core", "loader", "backbones", "training", "grid", "quality_speed")
 
 
 def main() -> None:
