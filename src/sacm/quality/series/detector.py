@@ -19,6 +19,7 @@ from sacm.quality.series.state import from_plain, to_plain
 
 _FIT_ROWS = 16_384
 _BLOCKS = 4
+_MOST_PIECES = 64
 _PARTNER_ROWS = 20_000
 _LOST = 0.6
 
@@ -265,7 +266,9 @@ class SeriesDetector:
 
 
 def _choose_blocks(parts: list[tuple[slice, int]]) -> list[tuple[slice, int]]:
-    """Pieces to fit on: long series are represented by four blocks spread over them."""
+    """Pieces to fit on: at most 64 of them, and of long series four blocks spread over each."""
+    if len(parts) > _MOST_PIECES:
+        parts = [parts[i * len(parts) // _MOST_PIECES] for i in range(_MOST_PIECES)]
     total = sum(rows.stop - rows.start for rows, _ in parts)
     if total <= _FIT_ROWS:
         return parts
