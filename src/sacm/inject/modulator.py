@@ -22,7 +22,7 @@ from sacm.inject.probe.passes import PassRunner
 from sacm.inject.probe.probe import Probe
 from sacm.inject.probe.random_operations import find_random_operations
 from sacm.inject.probe.verify import LayoutCheck, Verification
-from sacm.inject.sites import ADAPTIVE, InsertedSite, Site, Tap, restore_class, swap_class
+from sacm.inject.sites import ADAPTIVE, InsertedSite, Site, Tap, TapHook, restore_class, swap_class
 from sacm.inject.state import Call, ModulationState
 from sacm.inject.summary import format_summary
 from sacm.inject.unresolved import Unresolved, layout_error
@@ -268,12 +268,8 @@ class CapacityModulator(nn.Module):
 
     def _probe_again(self, probe: Probe, call: Call, wanted: Site) -> None:
         """Find the layout of a site in mid-forward: with few windows, or else with all of them."""
-        shapes = len(wanted.layouts)
-        try:
-            probe.run(call, wanted=wanted)
-        finally:
-            LayoutCheck(probe.runner, self.window).resolve(call, wanted)
-        assert shapes <= len(wanted.layouts)
+        probe.run(call, wanted=wanted)
+        LayoutCheck(probe.runner, self.window).resolve(call, wanted)
 
     def _thaw(self, probe: Probe, call: Call) -> None:
         """Make sites adaptive that have frozen neighbours but an activation with gradients."""
@@ -300,7 +296,7 @@ class CapacityModulator(nn.Module):
         """Install a tap at every site; yields what removes it."""
         for host, site in self.adaptive:
             module = host.host if isinstance(host, InsertedSite) else host
-            yield module.register_forward_hook(_Tap(tap, site))
+            yield module.register_forward_hook(TapHook(tap, site))
         if self.coverage is not None:
             yield self.coverage.install_tap(tap)
 
@@ -336,20 +332,6 @@ class CapacityModulator(nn.Module):
                 self.adaptive.remove((host, site))
                 self.left_alone.append(site)
                 restore_class(host)
-
-
-class _Tap:
-    """A forward hook that shows a site's activation to the probe and may replace it."""
-
-    def __init__(self, tap: Tap, site: Site) -> None:
-        self.tap, self.site = tap, site
-
-    def __call__(self, module: nn.Module, args: Any, output: Any) -> Any:
-        first = output[0] if isinstance(output, tuple) else output
-        changed = self.tap(self.site, first)
-        if changed is None:
-            return None
-        return (changed, *output[1:]) if isinstance(output, tuple) else changed
 
 
 def _keep_own_values(module: nn.Module, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:

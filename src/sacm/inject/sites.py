@@ -221,3 +221,17 @@ class InsertedSite:
         if isinstance(output, tuple):
             return (self.sacm_site.drop(output[0]), *output[1:])
         return self.sacm_site.drop(output)
+
+
+class TapHook:
+    """A forward hook that shows a site's activation to the probe and may replace it."""
+
+    def __init__(self, tap: Tap, site: Site) -> None:
+        self.tap, self.site = tap, site
+
+    def __call__(self, module: nn.Module, args: Any, output: Any) -> Any:
+        first = output[0] if isinstance(output, tuple) else output
+        changed = self.tap(self.site, first)
+        if changed is None:
+            return None
+        return (changed, *output[1:]) if isinstance(output, tuple) else changed
