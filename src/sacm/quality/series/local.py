@@ -9,6 +9,7 @@ import numpy as np
 from sacm.quality.kinds import BURST, SHIFT, SPIKE
 from sacm.quality.series.arrays import Bools, Flags, Floats, fill_linear, join_parts
 from sacm.quality.series.bursts import burst_cut, find_bursts, noise_ratio
+from sacm.quality.series.excursions import find_excursions
 from sacm.quality.series.residuals import Noise, fit_noise, neighbour_residual
 from sacm.quality.series.shifts import ShiftCuts, find_jumps, find_shifts, fit_shifts
 from sacm.quality.series.spikes import confirm_spikes, isolated, peel_spikes
@@ -105,6 +106,12 @@ def find_local(values: Floats, good: Bools, start: int, model: LocalModel) -> Fl
     plain = fill_linear(seasonless, good)
     sizes = np.abs(neighbour_residual(plain))
     limit = np.maximum(model.spike * noise.expect(sizes, good, start), model.floor)
+    excursions = find_excursions(plain, good, limit)
+    if excursions.any():
+        flags[excursions] = SPIKE
+        good = good & ~excursions
+        plain = fill_linear(seasonless, good)
+        sizes = np.abs(neighbour_residual(plain))
     spikes = peel_spikes(plain, sizes, good, limit)
     alone = isolated(spikes)
     calm = good & ~alone
