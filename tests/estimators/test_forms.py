@@ -10,18 +10,18 @@ import torch
 
 from sacm.data.tables.form import Form
 from sacm.inference.forecast import future_times
-from sacm.inference.history import Reading, read_series
+from sacm.inference.history import SeriesReading, read_as_came
 
 HORIZON = 3
 
 
 def answer(source: Any, **options: Any) -> Any:
     """What a forecast of 0, 1, 2 … would look like for this data."""
-    reading = read_series(source, **options)
+    reading = read_as_came(source, **options)
     return given(reading)
 
 
-def given(reading: Reading) -> Any:
+def given(reading: SeriesReading) -> Any:
     data = reading.data
     rows = np.stack(list(data.last_rows(2).values()))
     values = np.arange(len(rows) * HORIZON * data.channels, dtype=np.float32)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sacm
-from sacm.quality.words import event_table, percent, share_table, worst_events
+from sacm.quality.words import event_table, format_share, share_table, worst_events
 from tests.quality import tables
 
 
@@ -18,7 +18,7 @@ def quality() -> sacm.Quality:
     [(0.0, ""), (0.00001, "< 0.01 %"), (0.00123, "0.12 %"), (0.046, "4.6 %"), (0.37, "37%")],
 )
 def test_shares_have_the_digits_they_need(share: float, text: str) -> None:
-    assert percent(share).replace(" %", "%") == text.replace(" %", "%")
+    assert format_share(share).replace(" %", "%") == text.replace(" %", "%")
 
 
 def test_the_first_sentence_is_the_verdict(quality: sacm.Quality) -> None:

@@ -56,7 +56,7 @@ def score(
         show_ranking(ranked, file, count=count)
 
 
-class Scored(NamedTuple):
+class ScoredSeries(NamedTuple):
     """One series and the scores of its windows."""
 
     name: str
@@ -83,7 +83,7 @@ def read_values(file: str) -> tuple[ForecastingData, Form]:
     return data, Form("pandas")
 
 
-def score_series(data: ForecastingData, *, window: int, stride: int) -> list[Scored]:
+def score_series(data: ForecastingData, *, window: int, stride: int) -> list[ScoredSeries]:
     """The scores of every series that holds a window."""
     from sacm import score_windows
     from sacm.data import ChannelScaler
@@ -94,14 +94,14 @@ def score_series(data: ForecastingData, *, window: int, stride: int) -> list[Sco
         if len(data.segments) == 1 or len(rows) >= window:
             values = scaler.transform(data.values[rows])
             scores = score_windows(values, window, stride)
-            found.append(Scored(name, range(len(rows)), values, scores))
+            found.append(ScoredSeries(name, range(len(rows)), values, scores))
     if not found:
         raise DataError(f"No series of {data.name} has the {window} rows of a window.")
     return found
 
 
 def ranking(
-    scored: list[Scored], data: ForecastingData, form: Form, *, window: int, stride: int
+    scored: list[ScoredSeries], data: ForecastingData, form: Form, *, window: int, stride: int
 ) -> pd.DataFrame:
     """One row a window, the least reliable first; rows are counted from 1."""
     import numpy as np
@@ -131,7 +131,7 @@ def write_ranking(ranked: pd.DataFrame, path: Path) -> None:
 
 
 def draw(
-    scored: list[Scored],
+    scored: list[ScoredSeries],
     data: ForecastingData,
     path: Path,
     *,

@@ -17,7 +17,7 @@ from sacm.errors import DataError
 from sacm.estimators.base import Estimator, check_share
 from sacm.estimators.parameters import parameters_from_settings
 from sacm.inference.answer import warn_of
-from sacm.inference.detect import read_rows, row_scores
+from sacm.inference.detect import read_telemetry, row_scores
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.vus import vus_pr
 from sacm.tasks import get_task
@@ -58,7 +58,7 @@ class AnomalyDetector(Estimator):
     def fit(self, X: Any, y: None = None) -> Self:
         """Train on rows; `y` is there for scikit-learn and not used."""
         check_share("quantile", self.quantile)
-        rows = read_rows(X, missing=self.missing, held_out=HELD_OUT)
+        rows = read_telemetry(X, missing=self.missing, held_out=HELD_OUT)
         warn_of(rows.notes)
         settings = self._settings(rows.name, score=self.score_kind)
         if len(rows.values) < 5 * self.input_len:  # the last fifth must hold a window
@@ -92,7 +92,7 @@ class AnomalyDetector(Estimator):
     def decision_function(self, X: Any) -> np.ndarray:
         """A score for every row, `[T]`; higher is more anomalous."""
         self._check_fitted()
-        rows = read_rows(X, columns=self._columns, missing=self.missing)
+        rows = read_telemetry(X, columns=self._columns, missing=self.missing)
         warn_of(rows.notes)
         return row_scores(self.predictor_, rows)
 

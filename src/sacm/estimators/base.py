@@ -21,7 +21,7 @@ from sacm.backbones.base import Backbone
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import ArgumentError
 from sacm.estimators.parameters import settings_of
-from sacm.estimators.storage import Saved, read_saved, to_plain, write_saved
+from sacm.estimators.storage import Saved, read_saved, to_json_value, write_saved
 from sacm.inference.predictor import Predictor
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.tasks import make_settings
@@ -77,7 +77,7 @@ class Estimator(BaseEstimator):
             "overrides": self.overrides or {},
             **others,
         }
-        return make_settings(**{key: to_plain(value) for key, value in values.items()})
+        return make_settings(**{key: to_json_value(value) for key, value in values.items()})
 
     def _train(self, settings: RunSettings, data: Any) -> None:
         """Train on a data container and keep the outcome."""
@@ -118,7 +118,9 @@ class Estimator(BaseEstimator):
         values, tensors = self._kept()
         saved = Saved(
             kind=type(self).__name__,
-            parameters={key: to_plain(value) for key, value in self.get_params(deep=False).items()},
+            parameters={
+                key: to_json_value(value) for key, value in self.get_params(deep=False).items()
+            },
             values={**values, "history": self.history_, "notes": list(self.notes_)},
             tensors=tensors,
         )

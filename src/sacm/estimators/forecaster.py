@@ -22,7 +22,7 @@ from sacm.estimators.intervals import Interval, absolute_residuals, conformal_ra
 from sacm.estimators.parameters import parameters_from_settings
 from sacm.inference.answer import warn_of
 from sacm.inference.forecast import forecast_ahead, give
-from sacm.inference.history import Reading, keep_tail, read_history, read_series
+from sacm.inference.history import SeriesReading, keep_tail, read_as_came, read_history
 from sacm.tasks import get_task
 from sacm.tasks.forecasting import Forecasting
 from sacm.types import TaskName
@@ -69,7 +69,7 @@ class Forecaster(Estimator):
     def fit(self, data: Any, y: None = None) -> Self:
         """Train on a series; `y` is there for scikit-learn and not used."""
         check_share("validation", self.validation)
-        reading = read_series(
+        reading = read_as_came(
             data,
             ratios=(1 - self.validation, self.validation, 0.0),
             timestamp=self.timestamp,
@@ -83,7 +83,7 @@ class Forecaster(Estimator):
         self._train(settings, reading.data)
         self.feature_names_in_ = np.array(reading.data.columns, dtype=object)
         end = keep_tail(reading.data, self.settings_.input_len + self.settings_.horizon)
-        self._reading, self._rows = Reading(end, reading.form), len(reading.data.values)
+        self._reading, self._rows = SeriesReading(end, reading.form), len(reading.data.values)
         self._residuals: np.ndarray | None = None
         return self
 
@@ -136,7 +136,7 @@ class Forecaster(Estimator):
         assert error is not None
         return -error
 
-    def _history(self, source: Any) -> tuple[Reading, int]:
+    def _history(self, source: Any) -> tuple[SeriesReading, int]:
         """What to forecast from and how many rows it has."""
         self._check_fitted()
         if source is None:
@@ -194,7 +194,7 @@ class Forecaster(Estimator):
             segments=tuple(Segment(*segment) for segment in values["segments"]),
             **arrays,
         )
-        self._reading = Reading(data, Form.from_dict(values["form"]))
+        self._reading = SeriesReading(data, Form.from_dict(values["form"]))
         self._rows = values["rows"]
         self._residuals = None
         self.feature_names_in_ = np.array(data.columns, dtype=object)

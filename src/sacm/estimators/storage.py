@@ -84,10 +84,10 @@ def check_plain(parameters: Mapping[str, Any]) -> None:
             raise ArgumentError(f"the parameter {name}={value!r} cannot be saved.") from None
 
 
-def to_plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """A parameter as JSON can hold it."""
     if isinstance(value, Mapping):
-        return {key: to_plain(inner) for key, inner in value.items()}
+        return {key: to_json_value(inner) for key, inner in value.items()}
     if isinstance(value, Path):
         return str(value)
     return value.tolist() if hasattr(value, "tolist") else value  # NumPy, pandas

@@ -91,11 +91,11 @@ def score_source(trained: TrainedNetwork, data: Any) -> Scored:
         )
     if is_array(data):
         data = as_tensor(data).cpu().numpy()
-    rows = read_rows(data, columns=trained.shape.columns, missing="interpolate")
+    rows = read_telemetry(data, columns=trained.shape.columns, missing="interpolate")
     return Scored(row_scores(trained, rows), rows.notes)
 
 
-def read_rows(
+def read_telemetry(
     source: Any,
     *,
     columns: Sequence[str] | None = None,

@@ -13,7 +13,7 @@ from sacm.data.datasets import ForecastingData
 from sacm.data.tables.gaps import fill
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.answer import TableAnswer, warn_of
-from sacm.inference.history import Reading, read_history
+from sacm.inference.history import SeriesReading, read_history
 from sacm.inference.repairs import find_repairs
 from sacm.inference.trained import Array, TrainedNetwork, as_tensor, is_array, like
 
@@ -61,7 +61,7 @@ def tabulate_next(trained: TrainedNetwork, data: Any) -> TableAnswer:
     reading = _history(trained, data)
     form = replace(reading.form, kind="pandas", flat=False, indexed=False)
     forecast = forecast_ahead(trained, reading.data)
-    frame = give(Reading(reading.data, form), forecast)
+    frame = give(SeriesReading(reading.data, form), forecast)
     if form.time is None and not form.long:
         frame.insert(0, "row", frame.index + 1)
     notes = reading.data.notes
@@ -74,7 +74,7 @@ def tabulate_next(trained: TrainedNetwork, data: Any) -> TableAnswer:
     return TableAnswer(frame, notes)
 
 
-def _history(trained: TrainedNetwork, data: Any) -> Reading:
+def _history(trained: TrainedNetwork, data: Any) -> SeriesReading:
     shape = trained.shape
     return read_history(data, columns=shape.columns, frequency=shape.frequency)
 
@@ -105,7 +105,7 @@ def forecast_ahead(trained: TrainedNetwork, data: ForecastingData) -> Forecast:
     return Forecast(list(rows), values, times)
 
 
-def give(reading: Reading, forecast: Forecast, rows: int | None = None) -> Any:
+def give(reading: SeriesReading, forecast: Forecast, rows: int | None = None) -> Any:
     """Forecasts in the form that the data came in; they followed `rows` rows."""
     data = reading.data
     return reading.form.give(

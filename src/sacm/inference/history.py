@@ -17,10 +17,10 @@ from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy
 from sacm.data.tables.timeline import Irregular
 from sacm.errors import DataError
-from sacm.tasks.shape import check_columns
+from sacm.tasks.shape import check_trained_columns
 
 
-class Reading(NamedTuple):
+class SeriesReading(NamedTuple):
     """A series, and the form it came in."""
 
     data: ForecastingData
@@ -32,7 +32,7 @@ class Reading(NamedTuple):
         return None if self.form.kind in ("array", "tensor") else self.data.columns
 
 
-def read_series(
+def read_as_came(
     source: Any,
     *,
     ratios: tuple[float, float, float] = ALL_ROWS,
@@ -41,11 +41,11 @@ def read_series(
     missing: Policy = "interpolate",
     irregular: Irregular = "error",
     layout: Layout = "auto",
-) -> Reading:
+) -> SeriesReading:
     """Read what `sacm.data.forecasting_data` reads, or take a `ForecastingData` as it is."""
     if isinstance(source, ForecastingData):
         time = None if source.timestamps is None else "date"
-        return Reading(source, Form("pandas", long=len(source.last_rows(1)) > 1, time=time))
+        return SeriesReading(source, Form("pandas", long=len(source.last_rows(1)) > 1, time=time))
     found = read_user_series(
         source,
         name=str(source) if isinstance(source, str | Path) else "data",
@@ -54,7 +54,7 @@ def read_series(
         irregular=irregular,
     )
     data = series_data(found, ratios=ratios, missing=missing, layout=layout)
-    return Reading(data, found.form)
+    return SeriesReading(data, found.form)
 
 
 def read_history(
@@ -65,11 +65,11 @@ def read_history(
     timestamp: str | None = None,
     missing: Policy = "interpolate",
     irregular: Irregular = "error",
-) -> Reading:
+) -> SeriesReading:
     """Read data to forecast from.
 
     Args:
-        source: What `read_series` reads.
+        source: What `read_as_came` reads.
         columns: The columns that were trained on; None if they have no names.
         frequency: The time step that was trained on, if it is known.
         timestamp: The time column. Default: found by name or content.
@@ -82,7 +82,7 @@ def read_history(
     Raises:
         DataError: The data cannot be read, or have other columns or another time step.
     """
-    history = read_series(
+    history = read_as_came(
         source,
         timestamp=timestamp,
         columns=columns,
@@ -94,8 +94,8 @@ def read_history(
     if columns is not None and history.columns is not None:
         if history.form.long and set(data.columns) == set(columns):
             data = reorder_columns(data, columns)
-        check_columns(data.name, data.columns, columns)
-    return Reading(match_frequency(data, frequency), history.form)
+        check_trained_columns(data.name, data.columns, columns)
+    return SeriesReading(match_frequency(data, frequency), history.form)
 
 
 def reorder_columns(data: ForecastingData, columns: Sequence[str]) -> ForecastingData:

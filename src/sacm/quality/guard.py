@@ -30,7 +30,7 @@ def tell_nobody(step: str) -> None:
     """Take the name of the next step of the work, and do nothing with it."""
 
 
-class Findings(NamedTuple):
+class GuardFindings(NamedTuple):
     """Flags `[T, C]` (uint8), repaired values `[T, C]`, and the deviation to expect of them."""
 
     flags: np.ndarray
@@ -102,7 +102,7 @@ class Guard:
         self._learn(subject, tell_nobody)
         return self
 
-    def inspect(self, subject: Subject, tell: Tell = tell_nobody) -> Findings:
+    def inspect(self, subject: Subject, tell: Tell = tell_nobody) -> GuardFindings:
         """Learn from the training rows of a subject, then judge all its rows.
 
         Args:
@@ -140,7 +140,7 @@ class Guard:
         causal: bool = False,
         tell: Tell = tell_nobody,
         flags: np.ndarray | None = None,
-    ) -> Findings:
+    ) -> GuardFindings:
         """Flags, repaired values and uncertainty of rows.
 
         Args:
@@ -158,7 +158,7 @@ class Guard:
             flags = self.detector_.detect(subject.values, *parts, causal=causal)
         tell("repairing")
         repair = self.repairer_.repair(subject.values, flags, *parts, causal=causal)
-        return Findings(flags, repair.values, repair.uncertainty)
+        return GuardFindings(flags, repair.values, repair.uncertainty)
 
     def transform(self, data: Any, *, start: int | None = None) -> Any:
         """Repair rows; nothing after a row changes it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sacm.display.html_page import Section, code_block, figure, figures, page, paragraph
 from sacm.quality.figures import draw_event, draw_overview
 from sacm.quality.record import QualityEvent, QualityRecord
-from sacm.quality.words import describe, event_table, percent, share_table, worst_events
+from sacm.quality.words import describe, event_table, format_share, share_table, worst_events
 
 _ENLARGED = 8
 _LISTED = 40
@@ -58,7 +58,7 @@ def _effects(quality: QualityRecord) -> list[str]:
         return ["Nothing would change: no value is repaired, every value counts in full."]
     trusted = float(quality.weights[quality.flags > 0].mean())
     return [
-        f"{percent(quality.share)} of the values would be replaced by their repair before a "
+        f"{format_share(quality.share)} of the values would be replaced by their repair before a "
         f"network sees them. As targets they would count {trusted:.0%} on average: the more "
         "uncertain a repair, the less it counts.",
         "Every other value stays exactly as it is.",

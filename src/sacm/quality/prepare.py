@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 
 from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, ForecastingData
-from sacm.quality.guard import Findings, Guard
+from sacm.quality.guard import Guard, GuardFindings
 from sacm.quality.reading import read_subject
 from sacm.quality.record import QualityRecord
 from sacm.quality.subject import Subject
@@ -103,7 +103,7 @@ def _whole(data: Data, guard: Guard, subject: Subject, inputs: bool) -> Repaired
     return Repaired(subject.restore(found.values, found.flags > 0) if inputs else data, share)
 
 
-def _apply(found: Findings, subject: Subject) -> np.ndarray:
+def _apply(found: GuardFindings, subject: Subject) -> np.ndarray:
     """Repaired values where something was flagged; everything else bit by bit as it was."""
     return np.where(found.flags > 0, found.values, subject.values).astype(np.float32)
 

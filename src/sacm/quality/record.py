@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sacm.quality.guard import Findings, Guard
+from sacm.quality.guard import Guard, GuardFindings
 from sacm.quality.kinds import GOOD, KINDS
 from sacm.quality.series.events import events as list_events
 from sacm.quality.series.limits import robust_scale
@@ -67,7 +67,7 @@ class QualityRecord:
     kinds: tuple[str, ...] = KINDS
 
     @classmethod
-    def of(cls, subject: Subject, guard: Guard, found: Findings) -> Self:
+    def of(cls, subject: Subject, guard: Guard, found: GuardFindings) -> Self:
         """The result of an inspection."""
         return cls(subject, guard, found.flags, found.values, found.uncertainty)
 

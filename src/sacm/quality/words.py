@@ -23,7 +23,7 @@ _WORST = 5
 _NAMED = 6
 
 
-def percent(share: float) -> str:
+def format_share(share: float) -> str:
     """A share as text, with as many digits as it needs."""
     if share == 0:
         return ""
@@ -40,9 +40,9 @@ def describe(quality: QualityRecord) -> list[str]:
     else:
         counts = Counter(quality.flags[quality.flags > 0].tolist())
         shares = [(quality.kinds[code], n / quality.flags.size) for code, n in counts.most_common()]
-        parts = [f"{percent(share)} {PHRASES[kind]}" for kind, share in shares]
+        parts = [f"{format_share(share)} {PHRASES[kind]}" for kind, share in shares]
         found = [
-            f"{subject.name}: {percent(quality.share)} of the values in {size} look broken: "
+            f"{subject.name}: {format_share(quality.share)} of the values in {size} look broken: "
             f"{', '.join(parts)}."
         ]
     return [*found, *_unjudged(quality), *subject.notes]
@@ -72,7 +72,7 @@ def share_table(quality: QualityRecord) -> TextTable:
     for column, own in shares.items():
         total = sum(own.values())
         if total:
-            cells = (column, percent(total), *(percent(own[kind]) for kind in kinds))
+            cells = (column, format_share(total), *(format_share(own[kind]) for kind in kinds))
             lines.append(TableRow(cells))
     clean = sum(not sum(own.values()) for own in shares.values())
     if clean:

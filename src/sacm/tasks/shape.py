@@ -64,10 +64,10 @@ class NetworkShape:
         Raises:
             DataError: The columns are others. Never if the training data had no names.
         """
-        check_columns(name, found, self.columns)
+        check_trained_columns(name, found, self.columns)
 
 
-def check_columns(name: str, found: Sequence[str], trained: Sequence[str] | None) -> None:
+def check_trained_columns(name: str, found: Sequence[str], trained: Sequence[str] | None) -> None:
     """Refuse columns other than those that were trained on, if these have names."""
     if trained is not None and tuple(found) != tuple(trained):
         raise DataError(

@@ -106,7 +106,7 @@ def training_loss(model: Backbone, x: Tensor, stamps: Tensor | None = None) -> T
     return loss + model.auxiliary_loss()
 
 
-def evaluate(model: Backbone, x: Tensor, stamps: Tensor | None = None) -> list[Tensor]:
+def evaluate_network(model: Backbone, x: Tensor, stamps: Tensor | None = None) -> list[Tensor]:
     """Give everything the network says of `x` in evaluation mode, each `[B, ...]`."""
     model.eval()
     with torch.no_grad():

@@ -108,7 +108,7 @@ class Training:
         self.strategy: Strategy = prepared.strategy
         self.notes = prepared.notes
         self.preparing = time.perf_counter() - started
-        self.windows: SplitWindows[Any] = cut_windows(task, settings, data, prepared.data)
+        self.windows: SplitWindows[Any] = cut_prepared_windows(task, settings, data, prepared.data)
         self.shape = task.shape(settings, data)
         self.train_batches = self._train_batches(settings.batch_size)
         self.val_batches = WindowBatches(self.windows.val, EVALUATION_BATCH)
@@ -336,7 +336,7 @@ class Training:
             (self.folder / name).unlink(missing_ok=True)
 
 
-def cut_windows(
+def cut_prepared_windows(
     task: Task[Any], settings: ResolvedSettings, data: AnyData, prepared: AnyData
 ) -> SplitWindows[Any]:
     """Windows of the data that a strategy prepared, scaled by their training rows.

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sacm.quality.windows.flat_runs import NEVER, FlatRuns, find_runs, learn_flat_runs
+from sacm.quality.windows.flat_runs import NEVER, FlatRuns, learn_flat_runs, mark_runs
 from sacm.quality.windows.folds import cut_folds, steady_quantile
 from sacm.quality.windows.limits import mask_codes
 from sacm.quality.windows.neighbours import bridge, find_neighbours, interpolate, last_true
@@ -68,7 +68,7 @@ def test_the_median_of_five_is_numpys(values: np.ndarray) -> None:
 
 @given(column=arrays(np.int8, 30, elements=st.integers(0, 2)))
 def test_runs_are_those_of_a_plain_loop(column: np.ndarray) -> None:
-    starts, steps = find_runs(column.astype(np.float64))
+    starts, steps = mark_runs(column.astype(np.float64))
     expected, at = [], 0
     for _, group in itertools.groupby(column):
         size = len(list(group))
@@ -83,7 +83,7 @@ def test_flat_runs_flag_every_repeated_step_of_a_long_run(column: np.ndarray) ->
     runs = FlatRuns(least=torch.full((3, 1), 4), rest=torch.zeros(0, 1))
     z = torch.from_numpy(column.astype(np.float32)).view(1, 30, 1)
     expected = np.zeros(30, dtype=bool)
-    for start, steps in zip(*find_runs(column.astype(np.float64)), strict=True):
+    for start, steps in zip(*mark_runs(column.astype(np.float64)), strict=True):
         if steps >= 4:
             expected[start + 1 : start + steps + 1] = True
     found = runs(z, torch.zeros_like(z, dtype=torch.bool)).flatten().numpy()

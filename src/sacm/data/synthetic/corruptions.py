@@ -115,7 +115,7 @@ def check_array(x: object) -> None:
 
 
 @register("gaussian")
-def add_gaussian(x: np.ndarray, level: float, seed: int) -> np.ndarray:
+def add_gaussian_noise(x: np.ndarray, level: float, seed: int) -> np.ndarray:
     """Add normal noise of `level` times the spread of each channel."""
     noise = np.random.default_rng(seed).standard_normal(x.shape)
     return np.asarray(x + level * spread_of(x) * noise)
@@ -129,7 +129,7 @@ def add_student_t(x: np.ndarray, level: float, seed: int) -> np.ndarray:
 
 
 @register("missing", largest=1.0)
-def drop_entries(x: np.ndarray, level: float, seed: int) -> np.ndarray:
+def blank_entries(x: np.ndarray, level: float, seed: int) -> np.ndarray:
     """Set a share `level` of the entries to 0."""
     return np.asarray(np.where(np.random.default_rng(seed).random(x.shape) < level, 0.0, x))
 

@@ -150,7 +150,7 @@ def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
     check_fields(content, delimiter, len(names), path)
     header = is_header(names)
     if header:
-        check_names(names, path)
+        check_header_names(names, path)
     options: dict[str, Any] = {
         "sep": delimiter,
         "header": 0 if header else None,
@@ -208,7 +208,7 @@ def is_number(text: str) -> bool:
     return True
 
 
-def check_names(names: list[str], path: Path) -> None:
+def check_header_names(names: list[str], path: Path) -> None:
     """Refuse a header that uses a name twice."""
     seen: set[str] = set()
     for name in names:

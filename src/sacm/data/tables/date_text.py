@@ -29,7 +29,7 @@ MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", 
 CENTURY = 69  # two-digit years from here on are of the 20th century, as in POSIX
 
 
-class Reading(NamedTuple):
+class DateReading(NamedTuple):
     """One way to read a column: dates, NaT where it fails, and what comes first in them."""
 
     dates: pd.Series
@@ -76,7 +76,7 @@ def read_text(
     return best.dates, (*(notes if len(ways) > 1 else ()), *century_notes(column, best))
 
 
-def order_notes(column: pd.Series, best: Reading, rivals: list[str]) -> tuple[str, ...]:
+def order_notes(column: pd.Series, best: DateReading, rivals: list[str]) -> tuple[str, ...]:
     """What was guessed about the order of day, month and year."""
     first = f"({column.iloc[0]} as {best.dates.iloc[0]})"
     if rivals:
@@ -89,7 +89,7 @@ def order_notes(column: pd.Series, best: Reading, rivals: list[str]) -> tuple[st
     return (f"Dates were read with the {best.order} {first}.",)
 
 
-def century_notes(column: pd.Series, best: Reading) -> tuple[str, ...]:
+def century_notes(column: pd.Series, best: DateReading) -> tuple[str, ...]:
     """What was guessed about the century of years of two digits."""
     first = str(column.iloc[0])
     triple = TRIPLE.match(first)
@@ -102,22 +102,22 @@ def century_notes(column: pd.Series, best: Reading) -> tuple[str, ...]:
     )
 
 
-def cost_of(way: Reading, groups: pd.Series | None) -> tuple[float, ...]:
+def cost_of(way: DateReading, groups: pd.Series | None) -> tuple[float, ...]:
     """What a way to read dates costs: cells that fail, then rows to sort and to fill in."""
     missing = int(way.dates.isna().sum())
     return (missing,) if missing else (0, *grid_cost(way.dates, groups))
 
 
-def distinct(ways: list[Reading]) -> list[Reading]:
+def distinct(ways: list[DateReading]) -> list[DateReading]:
     """The ways that give different dates; of equal ones, the first."""
-    found: list[Reading] = []
+    found: list[DateReading] = []
     for way in ways:
         if not any(way.dates.equals(other.dates) for other in found):
             found.append(way)
     return found
 
 
-def candidates(column: pd.Series) -> list[Reading]:
+def candidates(column: pd.Series) -> list[DateReading]:
     """Every way to read a column, the most usual one first; dates without a year are refused."""
     first = str(column.iloc[0])
     triple = TRIPLE.match(first)
@@ -133,21 +133,21 @@ def candidates(column: pd.Series) -> list[Reading]:
         month, year = split_by(MONTH_YEAR, column)
         day, rest = month.map(lambda text: "1"), month.map(lambda text: "")
         ways = in_each_century(year, month, day, rest, "")
-        return [Reading(months_only(way.dates)) for way in ways]
+        return [DateReading(months_only(way.dates)) for way in ways]
     dates = quiet_dates(column)
     if dates.isna().any():  # pandas keeps to the first cell, which may lack the time of day
         wider = quiet_dates(column, style="ISO8601")
         dates = dates if wider.isna().sum() >= dates.isna().sum() else wider
     dated = column.astype(str).str.contains(YEAR)
-    return [Reading(dates.where(dated.to_numpy()))]
+    return [DateReading(dates.where(dated.to_numpy()))]
 
 
-def numeric_orders(column: pd.Series, first: str, *, two_digits: bool) -> list[Reading]:
+def numeric_orders(column: pd.Series, first: str, *, two_digits: bool) -> list[DateReading]:
     """Ways to read dates such as 01/02/2024 or 01/02/24."""
     if not two_digits and guess_format(first) is not None:
         ways = [
-            Reading(quiet_dates(column), "month first"),
-            Reading(quiet_dates(column, day_first=True), "day first"),
+            DateReading(quiet_dates(column), "month first"),
+            DateReading(quiet_dates(column, day_first=True), "day first"),
         ]
     else:
         a, b, c, rest = split_by(TRIPLE, column)
@@ -170,13 +170,13 @@ def split_by(pattern: re.Pattern[str], column: pd.Series) -> list[pd.Series]:
 
 def in_each_century(
     year: pd.Series, month: pd.Series, day: pd.Series, rest: pd.Series, order: str
-) -> list[Reading]:
+) -> list[DateReading]:
     """Dates from their parts; years of two digits in each way to find their century."""
     import pandas as pd
 
     number = pd.to_numeric(year, errors="coerce").fillna(0).astype(int)
     if year.str.len().max() > 2:
-        return [Reading(assemble(number, month, day, rest), order)]
+        return [DateReading(assemble(number, month, day, rest), order)]
     posix = number + np.where(number < CENTURY, 2000, 1900)
     # Years that go on beyond 2068 or begin before 1969: cut the century where none of them is.
     used = np.unique(number)
@@ -185,7 +185,7 @@ def in_each_century(
     unbroken = number + np.where(number < cut, 100, 0)
     unbroken += int(posix.iloc[0]) - int(unbroken.iloc[0])
     ways = [posix] if posix.equals(unbroken) else [posix, unbroken]
-    return [Reading(assemble(years, month, day, rest), order) for years in ways]
+    return [DateReading(assemble(years, month, day, rest), order) for years in ways]
 
 
 def assemble(year: pd.Series, month: pd.Series, day: pd.Series, rest: pd.Series) -> pd.Series:

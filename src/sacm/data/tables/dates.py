@@ -72,18 +72,18 @@ def read_times(
     if pd.api.types.is_bool_dtype(column):
         raise DataError(f"{where}: the time column {column.name!r} holds true and false.")
     if pd.api.types.is_numeric_dtype(column):
-        return read_numbers(column, where)
+        return read_numeric_times(column, where)
     if not pd.api.types.is_datetime64_any_dtype(column):
         durations = as_durations(column)
         if durations is not None:
             return durations
         as_numbers = pd.to_numeric(column.astype(object), errors="coerce")
         if as_numbers.notna().all():
-            return read_numbers(as_numbers, where)
+            return read_numeric_times(as_numbers, where)
     return read_dates(column, where, groups, order)
 
 
-def read_numbers(column: pd.Series, where: str) -> Times:
+def read_numeric_times(column: pd.Series, where: str) -> Times:
     """A time column of numbers: dates if they look like some, otherwise a counter."""
     name = str(column.name)
     exact = column.dtype.kind in "iu"

@@ -12,7 +12,7 @@ from sacm.data.tables.date_numbers import decode, find_style
 from sacm.data.tables.date_text import looks_dated
 from sacm.data.tables.names import is_counter, plain_name
 from sacm.data.tables.time_grid import grid_cost
-from sacm.data.tables.time_parts import find_parts, join_parts
+from sacm.data.tables.time_parts import find_parts, join_time_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,7 @@ def split_time(
     if len(found) == 1:
         return TimedFrame(rest[found[0]], rest.drop(columns=found), notes=notes)
     note = f"The columns {', '.join(found)} were read as the time together."
-    joined = join_parts(rest, found, where)
+    joined = join_time_parts(rest, found, where)
     return TimedFrame(joined, rest.drop(columns=found), notes=(*notes, note))
 
 

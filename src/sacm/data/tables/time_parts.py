@@ -45,7 +45,7 @@ def is_clock(column: pd.Series) -> bool:
     return bool(column.astype(str).str.fullmatch(CLOCK).all())
 
 
-def join_parts(frame: pd.DataFrame, names: Sequence[str], where: str) -> pd.Series:
+def join_time_parts(frame: pd.DataFrame, names: Sequence[str], where: str) -> pd.Series:
     """One time column from several; a calendar starts with the year, anything else with a date."""
     first = frame[names[0]]
     parts = [plain_name(name) for name in names]

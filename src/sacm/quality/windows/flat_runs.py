@@ -83,7 +83,7 @@ def learn_flat_runs(
     return FlatRuns(least=torch.tensor(limits), rest=torch.from_numpy(table))
 
 
-def find_runs(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def mark_runs(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Start of every run of equal values in [T], and how many steps repeat the first."""
     same = np.abs(np.diff(column)) <= EQUAL  # false beside NaN
     edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(np.int8), [0]])))
@@ -92,7 +92,7 @@ def find_runs(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _least(column: np.ndarray, longest: int, sensitivity: float) -> int:
     """The shortest run that training rows show seldom enough."""
-    _, steps = find_runs(column)
+    _, steps = mark_runs(column)
     if (steps >= SHORTEST).any() and steps.max() > MOST_AT_REST * len(column):
         return NEVER
     allowed = RUNS_PER_ROW * sensitivity * len(column)
@@ -104,7 +104,7 @@ def _least(column: np.ndarray, longest: int, sensitivity: float) -> int:
 
 def _rest_values(column: np.ndarray) -> np.ndarray:
     """Values at which the channel stayed several times, most frequent first."""
-    starts, steps = find_runs(column)
+    starts, steps = mark_runs(column)
     values = np.round(column[starts[steps >= REST_STEPS]] / REST_GRID)
     found, counts = np.unique(values, return_counts=True)
     order = np.argsort(-counts, kind="stable")

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from sacm.quality.windows.folds import Fold, draw_windows
 from sacm.quality.windows.neighbours import bridge, find_neighbours, interpolate
-from sacm.quality.windows.noise import Noise
+from sacm.quality.windows.noise import WindowNoise
 from sacm.quality.windows.parts import Part, any_in_window, on_windows
 from sacm.quality.windows.window_model import ETA, WindowModel
 
@@ -30,7 +30,12 @@ class Gaps(Part):
         return on_windows(any_in_window(bad), draw_lines, z, bad)
 
     def forward(
-        self, model: WindowModel, noise: Noise | None, lines: Tensor, bad: Tensor, alone: Tensor
+        self,
+        model: WindowModel,
+        noise: WindowNoise | None,
+        lines: Tensor,
+        bad: Tensor,
+        alone: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Fill long gaps from the model and take noise out of rough channels.
 

@@ -13,7 +13,7 @@ from sacm.quality.kinds import BURST, CODE, GOOD, MISSING, RANGE, SHIFT, SPIKE, 
 from sacm.quality.windows.flat_runs import PRECISIONS, FlatRuns, precision_of
 from sacm.quality.windows.gaps import Gaps
 from sacm.quality.windows.limits import Limits
-from sacm.quality.windows.noise import Noise
+from sacm.quality.windows.noise import WindowNoise
 from sacm.quality.windows.offsets import Offsets
 from sacm.quality.windows.parts import Part, tracing
 from sacm.quality.windows.segments import Segments
@@ -25,7 +25,7 @@ PARTS: dict[str, type[Part]] = {
     "runs": FlatRuns,
     "spikes": Spikes,
     "gaps": Gaps,
-    "noise": Noise,
+    "noise": WindowNoise,
     "model": WindowModel,
     "offsets": Offsets,
     "segments": Segments,
@@ -81,7 +81,7 @@ class WindowGuard(nn.Module):
     spikes: Spikes | None
     gaps: Gaps
     model: WindowModel
-    noise: Noise | None
+    noise: WindowNoise | None
     offsets: Offsets | None
     segments: Segments | None
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 
-class Neighbours(NamedTuple):
+class WindowNeighbours(NamedTuple):
     """Values of the nearest good steps and the distances to them, each [B, L, C].
 
     Without a good step on a side its value is 0 and its distance exceeds the window's length.
@@ -39,7 +39,7 @@ def next_true(flags: Tensor) -> Tensor:
     return flags.shape[1] - 1 - last_true(flags.flip(1)).flip(1)
 
 
-def find_neighbours(values: Tensor, good: Tensor) -> Neighbours:
+def find_neighbours(values: Tensor, good: Tensor) -> WindowNeighbours:
     """The nearest good values on both sides of every step.
 
     Args:
@@ -55,10 +55,10 @@ def find_neighbours(values: Tensor, good: Tensor) -> Neighbours:
     far = float(4 * length)
     to_left = torch.where(has_left, (steps - before).to(values.dtype), far)
     to_right = torch.where(has_right, (after - steps).to(values.dtype), far)
-    return Neighbours(left, right, to_left, to_right)
+    return WindowNeighbours(left, right, to_left, to_right)
 
 
-def interpolate(near: Neighbours) -> Tensor:
+def interpolate(near: WindowNeighbours) -> Tensor:
     """Straight lines between good steps, held beyond the outermost; 0 in a channel without any."""
     length = near.left.shape[1]
     has_left, has_right = near.to_left < length, near.to_right < length
@@ -67,7 +67,7 @@ def interpolate(near: Neighbours) -> Tensor:
     return torch.where(has_left & has_right, line, torch.where(has_left, near.left, near.right))
 
 
-def bridge(near: Neighbours, carry: Tensor) -> Tensor:
+def bridge(near: WindowNeighbours, carry: Tensor) -> Tensor:
     """The expected path of an AR(1) process between good steps; it decays to 0 far from them.
 
     Args:

@@ -15,7 +15,7 @@ CURVATURE_OF_NOISE = 6.0
 """Variance of `x[t-1] - 2 x[t] + x[t+1]` for white noise of variance 1."""
 
 
-class Noise(Part):
+class WindowNoise(Part):
     """Estimates the variance of noise that was added to a channel of a window.
 
     Buffers: top [C], a roughness that training windows pass seldom; middle [C], their median.
@@ -48,9 +48,9 @@ def roughness(z: Tensor) -> Tensor:
     return (lower_median(absolute_curvature(z)) / MEDIAN_OF_NORMAL) ** 2 / CURVATURE_OF_NOISE
 
 
-def learn_noise(windows: Tensor, folds: list[Fold], *, sensitivity: float) -> Noise:
+def learn_noise(windows: Tensor, folds: list[Fold], *, sensitivity: float) -> WindowNoise:
     """Learn the limits from repaired training windows [N, L, C]."""
     rough = roughness(windows)
     share = min(0.5, FALSE_SHARE * sensitivity)
     top = torch.from_numpy(steady_quantile(rough.numpy(), share, folds))
-    return Noise(top=top, middle=rough.median(0).values)
+    return WindowNoise(top=top, middle=rough.median(0).values)

@@ -13,7 +13,7 @@ from sacm.testing.case import (
     BackboneCase,
     are_close,
     dropouts,
-    evaluate,
+    evaluate_network,
     make,
     training_loss,
     windows,
@@ -145,10 +145,10 @@ def attached_training_works_and_evaluation_is_untouched(case: BackboneCase) -> N
     """Gradients reach the modulator, evaluation stays equal, `detach` gives the keys back."""
     model = make(case)
     x = windows(6)
-    raw = evaluate(model, x)
+    raw = evaluate_network(model, x)
     keys = list(model.state_dict())
     modulator = attach(model, channels=3, example_inputs=x)
-    same = are_close(evaluate(model, x), raw, tolerance=0.0)
+    same = are_close(evaluate_network(model, x), raw, tolerance=0.0)
     case.require(same, "attach changes the evaluation")
 
     model.train()

@@ -6,16 +6,16 @@ import copy
 
 import torch
 
-from sacm.testing.case import CALENDAR, BackboneCase, are_close, evaluate, make, windows
+from sacm.testing.case import CALENDAR, BackboneCase, are_close, evaluate_network, make, windows
 
 
 def windows_do_not_mix(case: BackboneCase) -> None:
     """A window alone and the same window in a batch give the same output."""
     model = make(case)
     x = windows(7)
-    together = evaluate(model, x)
+    together = evaluate_network(model, x)
     for i in (0, 3, 6):
-        alone = evaluate(model, x[i : i + 1])
+        alone = evaluate_network(model, x[i : i + 1])
         expected = [output[i : i + 1] for output in together]
         case.require(
             are_close(alone, expected, tolerance=1e-5),
@@ -28,7 +28,7 @@ def evaluation_is_repeatable(case: BackboneCase) -> None:
     model = make(case)
     x = windows(3)
     before = x.clone()
-    first, second = evaluate(model, x), evaluate(model, x)
+    first, second = evaluate_network(model, x), evaluate_network(model, x)
     case.require(are_close(first, second, tolerance=0.0), "two evaluations differ")
     case.require(torch.equal(x, before), "evaluation changes its input")
 
@@ -39,7 +39,7 @@ def weights_are_all_there_is(case: BackboneCase) -> None:
     other = make(case, seed=1, prepare=False)
     other.load_state_dict(model.state_dict(), strict=True)
     x = windows(3)
-    same = are_close(evaluate(other, x), evaluate(model, x), tolerance=0.0)
+    same = are_close(evaluate_network(other, x), evaluate_network(model, x), tolerance=0.0)
     case.require(same, "another network with the same state dict gives another output")
 
 
@@ -47,12 +47,12 @@ def copies_are_independent(case: BackboneCase) -> None:
     """Changing a deep copy leaves the network alone."""
     model = make(case)
     x = windows(3)
-    before = evaluate(model, x)
+    before = evaluate_network(model, x)
     twin = copy.deepcopy(model)
     with torch.no_grad():
         for parameter in twin.parameters():
             parameter.add_(1.0)
-    same = are_close(evaluate(model, x), before, tolerance=0.0)
+    same = are_close(evaluate_network(model, x), before, tolerance=0.0)
     case.require(same, "changing a deep copy changes the network")
     case.require(twin.sacm_layouts == model.sacm_layouts, "a deep copy loses its layouts")
 
@@ -82,10 +82,10 @@ def calendar_is_used(case: BackboneCase) -> None:
     model = make(case, calendar_sizes=CALENDAR)
     x = windows(2)
     stamps = torch.rand(2, 96 + 24, 4, generator=torch.Generator().manual_seed(0))
-    forecast = evaluate(model, x, stamps)[0]
+    forecast = evaluate_network(model, x, stamps)[0]
     moved = stamps.clone()
     moved[0, :96] = (moved[0, :96] + 0.5) % 1
-    other = evaluate(model, x, moved)[0]
+    other = evaluate_network(model, x, moved)[0]
     changed = (forecast[0] - other[0]).abs().max() > 1e-4
     case.require(changed, "other stamps do not change the forecast")
     same = torch.allclose(forecast[1], other[1], atol=1e-5, rtol=1e-5)

@@ -7,7 +7,7 @@ import torch
 from sacm.testing.case import (
     CALENDAR,
     BackboneCase,
-    evaluate,
+    evaluate_network,
     flatten,
     make,
     training_loss,
@@ -28,7 +28,7 @@ def outputs_have_their_shapes(case: BackboneCase) -> None:
     for name, (batch, length, horizon, channels) in SHAPES.items():
         model = make(case, length=length, horizon=horizon, channels=channels, classes=4)
         x = windows(batch, length=length, channels=channels)
-        outputs = evaluate(model, x)
+        outputs = evaluate_network(model, x)
         expected = {
             "forecasting": (batch, horizon, channels),
             "classification": (batch, 4),
@@ -78,7 +78,7 @@ def double_precision_is_kept(case: BackboneCase) -> None:
     """A network in float64 computes in float64."""
     model = make(case, length=48).double()
     x = windows(2, length=48).double()
-    kept = all(output.dtype == torch.float64 for output in evaluate(model, x))
+    kept = all(output.dtype == torch.float64 for output in evaluate_network(model, x))
     case.require(kept, "an output of a float64 network is not float64")
     model.train()
     kept = training_loss(model, x).dtype == torch.float64
@@ -95,9 +95,9 @@ def autocast_works(case: BackboneCase) -> None:
     case.require(loss.isfinite(), "the loss under bfloat16 autocast is not finite")
     reached = all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
     case.require(reached, "gradients under bfloat16 autocast are missing or not finite")
-    exact = list(flatten(evaluate(model, x)))
+    exact = list(flatten(evaluate_network(model, x)))
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        coarse = list(flatten(evaluate(model, x)))
+        coarse = list(flatten(evaluate_network(model, x)))
     finite = all(one.isfinite().all() for one in coarse)
     case.require(finite, "an output under bfloat16 autocast is not finite")
     same = [one.shape for one in coarse] == [one.shape for one in exact]
