@@ -43,6 +43,7 @@ def break_series(values: np.ndarray, kind: str, ratio: float, *, seed: int = 0) 
         Values in the precision of the input (NaN where a value was removed), mask and kinds.
 
     Example:
+        >>> rows = np.random.default_rng(0).normal(size=(500, 2))
         >>> values, broken, kinds = break_series(rows, "mix", 0.3, seed=1)
     """
     values = np.asarray(values)

@@ -55,7 +55,7 @@ def is_label_name(name: str) -> bool:
     return not words_of(name).isdisjoint(LABEL_WORDS)
 
 
-def is_whole_numbers(column: pd.Series) -> np.ndarray | None:
+def read_whole_numbers(column: pd.Series) -> np.ndarray | None:
     """A column of whole numbers as int64; None if it holds anything else."""
     import pandas as pd
 
@@ -69,7 +69,7 @@ def is_whole_numbers(column: pd.Series) -> np.ndarray | None:
 
 def rises_by_one(column: pd.Series) -> bool:
     """Whether whole numbers rise by one from every row to the next."""
-    values = is_whole_numbers(column)
+    values = read_whole_numbers(column)
     return values is not None and len(values) > 2 and bool((np.diff(values) == 1).all())
 
 
@@ -91,7 +91,7 @@ def is_counter(column: pd.Series) -> bool:
 def calendar_part(column: pd.Series) -> str | None:
     """The part of the calendar that a column is, by its name and its values."""
     part = plain_name(column.name)
-    values = is_whole_numbers(column) if part in CALENDAR_RANGES else None
+    values = read_whole_numbers(column) if part in CALENDAR_RANGES else None
     if values is None:
         return None
     low, high = CALENDAR_RANGES[part]

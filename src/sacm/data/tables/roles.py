@@ -16,8 +16,8 @@ from sacm.data.tables.names import (
     calendar_part,
     is_counter,
     is_label_name,
-    is_whole_numbers,
     plain_name,
+    read_whole_numbers,
     rises_by_one,
 )
 
@@ -148,7 +148,7 @@ def role_of(column: pd.Series, stamps: np.ndarray | None) -> str | None:
     if calendar_part(column) is not None and repeats_calendar(column, stamps):
         return "calendar"
     if plain_name(column.name) in ("month", "period", "quarter", "day", "date"):
-        values = is_whole_numbers(column)  # such as 202401
+        values = read_whole_numbers(column)  # such as 202401
         return "calendar" if values is not None and find_style(values) is not None else None
     return None
 
@@ -156,7 +156,7 @@ def role_of(column: pd.Series, stamps: np.ndarray | None) -> str | None:
 def has_few_classes(column: pd.Series) -> bool:
     """Whether a column takes as few values as labels do."""
     count = column.nunique()
-    whole = is_whole_numbers(column) is not None
+    whole = read_whole_numbers(column) is not None
     return bool(count <= 2 or (count <= MOST_CLASSES and (whole or column.dtype == object)))
 
 
@@ -164,7 +164,7 @@ def repeats_calendar(column: pd.Series, stamps: np.ndarray | None) -> bool:
     """Whether a part of the calendar follows from the times; without any, nobody can tell."""
     import pandas as pd
 
-    values = is_whole_numbers(column)
+    values = read_whole_numbers(column)
     if stamps is None or values is None:
         return True
     part = {"dow": "dayofweek", "week": "weekofyear"}.get(str(calendar_part(column)))
