@@ -12,7 +12,7 @@ OLD_TESTS := $(addprefix tests/,core inject data strategies tasks training estim
 .PHONY: help demo quick test docs oldest lint bench clean
 
 help:
-	@echo "make demo   train a network with and without SACM on a noisy signal, write sacm-demo/report.html"
+	@echo "make demo   train a network on broken data, as they came and repaired, write sacm-demo/report.html"
 	@echo "make quick  the tests of daily work: without slow ones, the compiler and Ray"
 	@echo "make test   run every test"
 	@echo "make docs   build the documentation in site/, with warnings as errors"

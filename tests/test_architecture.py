@@ -22,10 +22,10 @@ inject: core errors
 registry: errors
 types:
 backbones: core errors inject registry types
-data: errors registry types
+faults: errors
+data: errors faults registry types
 files: errors
 metrics: errors registry types
-faults: errors
 display: errors
 quality: data display errors files inject
 strategies: backbones core data errors faults files inject quality registry
@@ -36,8 +36,8 @@ training: backbones data errors files inject settings strategies tasks
 experiments: data errors files metrics published registry settings strategies tasks training
     types
 inference: backbones data errors files quality settings strategies tasks training
-reports: core data display errors experiments files inject metrics published settings strategies
-    tasks training
+reports: core data display errors experiments files inject metrics published quality settings
+    strategies tasks training
 cli: __init__ backbones data errors experiments files inference quality reports settings
     strategies tasks training types
 estimators: backbones data errors files inference metrics settings tasks training types

@@ -13,17 +13,18 @@ from tests.cli.conftest import Command
 def test_a_short_demo_twice(sacm: Command):
     done = sacm("demo", "--epochs", 1)
     assert done.code == 0, done.err
-    assert "Synth-12" in done.err
+    assert "simulated plant" in done.err
     assert "MSE, raw units" in done.out
-    assert "Over 3 seeds, sacm " in done.out
+    assert "Over 3 seeds, guard " in done.out
     assert "report: sacm-demo/report.html" in done.out
     page = Path("sacm-demo/report.html").read_text(encoding="utf-8")
     assert "sacm demo --epochs 1" in page
+    assert "What was found and repaired" in page
     runs = {path: path.stat().st_mtime_ns for path in Path("sacm-demo/runs").rglob("*.json")}
     again = sacm("demo", "--epochs", 1, "--json")
     assert again.code == 0, again.err
     found = Comparison.from_dict(json.loads(again.out))
-    assert (found.strategies, len(found.seeds)) == (("raw", "sacm"), 3)
+    assert (found.strategies, len(found.seeds)) == (("raw", "guard"), 3)
     assert {path: path.stat().st_mtime_ns for path in runs} == runs
 
 

@@ -12,6 +12,9 @@ from sacm.display.palette import colours
 from sacm.experiments.compare import Comparison
 from sacm.files import write_atomically
 from sacm.metrics.catalogue import metric
+from sacm.quality.figures import draw_event, draw_overview
+from sacm.quality.inspect import inspect
+from sacm.quality.words import describe, worst_events
 from sacm.reports import figure_data, figures
 from sacm.reports.compare_headline import compare_headline
 from sacm.reports.compare_tables import (
@@ -48,6 +51,7 @@ def compare_report(comparison: Comparison, *, data: Any = None, command: str | N
     data = runs[comparison.strategies[0]][0].load_data() if data is None else data
     sample = figure_data.rate_sample(_modulated(comparison, runs), data)
     sections = [
+        *_quality(comparison, data),
         _results(comparison),
         _pairs(comparison),
         _training(comparison, runs),
@@ -59,7 +63,8 @@ def compare_report(comparison: Comparison, *, data: Any = None, command: str | N
     ]
     settings = comparison.settings
     title = f"{' against '.join(comparison.strategies)}: {settings['backbone']} on {data.name}"
-    return page(title, compare_headline(comparison), sections)
+    wide = ".overview svg{max-width:none}"
+    return page(title, compare_headline(comparison), sections, style=wide)
 
 
 Runs = dict[str, list[Run]]
@@ -69,6 +74,24 @@ def _modulated(comparison: Comparison, runs: Runs) -> Run:
     """The first run whose windows have rates of their own, otherwise simply the last strategy's."""
     found = [s for s in comparison.strategies if comparison.summary(s).rate_mean is not None]
     return runs[(found or comparison.strategies)[-1]][0]
+
+
+def _quality(comparison: Comparison, data: Any) -> list[Section]:
+    """What is broken in the data, where a strategy repairs it."""
+    if not any("guard" in strategy for strategy in comparison.strategies):
+        return []
+    found = inspect(data)
+    overview = figure(draw_overview(found), "All channels over time", name="quality")
+    events = [
+        figure(draw_event(found, event), f"{event.channel}: {event.kind}", name=f"event-{number}")
+        for number, event in enumerate(worst_events(found, 2))
+    ]
+    parts = (
+        paragraph(describe(found)[0]),
+        f'<div class="overview">{overview}</div>',
+        grid(*events),
+    )
+    return [Section("What was found and repaired", parts)]
 
 
 def _results(comparison: Comparison) -> Section:

@@ -22,6 +22,8 @@ from sacm.data.datasets import DATASETS, AnyData, ForecastingData
 from sacm.data.own.cases import classification_data
 from sacm.data.own.series import forecasting_data
 from sacm.data.own.telemetry import anomaly_data
+from sacm.data.synthetic.plant import NAME as PLANT
+from sacm.data.synthetic.plant import plant
 from sacm.data.synthetic.synth12 import NAME, synth12
 from sacm.errors import ArgumentError, DataError
 from sacm.types import TaskName
@@ -114,9 +116,11 @@ def inventory(task: str | None = None) -> list[Presence]:
 
 
 def synthetic(name: str) -> ForecastingData | None:
-    """Synth-12 if `name` asks for it."""
+    """Synth-12 or the simulated plant, if `name` asks for one of them."""
     if not is_synthetic(name):
         return None
+    if name.lower() == PLANT.lower():
+        return plant()
     level = name.partition("@")[2]
     try:
         return synth12(float(level) if level else 0.5)
@@ -127,8 +131,10 @@ def synthetic(name: str) -> ForecastingData | None:
 
 
 def is_synthetic(name: str) -> bool:
-    """Whether `name` is that of Synth-12, with or without a noise level."""
-    return name.partition("@")[0].lower().replace("-", "") == NAME.lower().replace("-", "")
+    """Whether `name` is that of the plant, or of Synth-12 with or without a noise level."""
+    return name.lower() == PLANT.lower() or name.partition("@")[0].lower().replace(
+        "-", ""
+    ) == NAME.lower().replace("-", "")
 
 
 def names_file(source: str | Path) -> bool:
