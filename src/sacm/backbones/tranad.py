@@ -196,7 +196,7 @@ class TranAD(DetectorNetwork):
         return self.high - self.low + RANGE_FLOOR
 
     def training_loss(self, x: Tensor) -> Tensor:
-        """w (|O1 - v|^2 + |O2 - v|^2) + (1 - w) |O2' - v|^2 with w = max(0.9^epoch, 0.5)."""
+        """Loss w (|O1 - v|^2 + |O2 - v|^2) + (1 - w) |O2' - v|^2 with w = max(0.9^epoch, 0.5)."""
         passes = self(x)
         weight = (self.decay**self.epoch).clamp(min=self.decay_floor)
         first = (passes.first - passes.scaled).square().mean()

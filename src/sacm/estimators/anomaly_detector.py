@@ -26,15 +26,32 @@ from sacm.types import TaskName
 
 
 class AnomalyDetector(Estimator):
-    """A score for every row, learnt from rows that are mostly normal; no labels needed.
+    """Scores every row, learnt from rows that are mostly normal; no labels needed.
 
     Data are arrays `[T]` or `[T, C]`, pandas or polars frames, or files. Rows whose score reaches
-    `threshold_`, the given `quantile` of the scores of the last fifth of the training rows, are
-    alarms. Windows begin every `stride` rows, in training and in scoring: every row has a score,
-    with a large stride the mean over fewer windows. `score_kind` is the detector's own score
-    ("native") or its "reconstruction" error. See `Estimator` for the attributes of a fitted one.
+    `threshold_` are alarms. Windows begin every `stride` rows, in training and in scoring: every
+    row has a score, with a large stride the mean over fewer windows. See `Estimator` for the
+    attributes of a fitted one.
 
-    >>> AnomalyDetector("TranAD").fit(X_train).predict(X)  # doctest: +SKIP
+    Args:
+        backbone: A network from `sacm.backbones.names("anomaly")`.
+        input_len: Rows of a window.
+        score_kind: The detector's own score ("native") or its "reconstruction" error.
+        quantile: Share of the scores of the last fifth of the training rows below the threshold.
+        missing: "interpolate", "mask" or "error".
+        guard: Whether broken values are found and repaired, in training and prediction.
+        accelerator: "cpu", "gpu", "mps" or "auto".
+        folder: Keep the training run there; it is not repeated for the same data and settings.
+        verbose: Whether progress is shown.
+        settings: Any other setting of a run by name, such as `strategy`, `size`, `seed`, `epochs`,
+            `learning_rate`, `batch_size` or `overrides` (of the backbone): see `sacm train --help`.
+
+    Example:
+        >>> import numpy as np
+        >>> rows = np.random.default_rng(0).normal(size=(300, 2))
+        >>> detector = AnomalyDetector("iTransformer", input_len=20, size="small", epochs=1)
+        >>> detector.fit(rows).decision_function(rows).shape
+        (300,)
     """
 
     _task: ClassVar[TaskName] = "anomaly"

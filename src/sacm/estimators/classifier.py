@@ -24,13 +24,27 @@ from sacm.types import TaskName
 
 
 class Classifier(ClassifierMixin, Estimator):
-    """The class of a case, an array `[C, L]`.
+    """Finds the class of a case, an array `[C, L]`.
 
     `X` is an array `[N, C, L]` or `[N, L]` (NaN after the end of shorter cases) or a list of arrays
     `[C, L_i]`. A fifth of the training cases chooses the epoch; new cases are cut or padded to the
     longest training case. See `Estimator` for the attributes of a fitted one, and `classes_`.
 
-    >>> Classifier("InceptionTime").fit(X, y).predict(X_new)  # doctest: +SKIP
+    Args:
+        backbone: A network from `sacm.backbones.names("classification")`.
+        guard: Whether broken values are found and repaired, in training and prediction.
+        accelerator: "cpu", "gpu", "mps" or "auto".
+        folder: Keep the training run there; it is not repeated for the same data and settings.
+        verbose: Whether progress is shown.
+        settings: Any other setting of a run by name, such as `strategy`, `size`, `seed`, `epochs`,
+            `learning_rate`, `batch_size` or `overrides` (of the backbone): see `sacm train --help`.
+
+    Example:
+        >>> import numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(20, 1, 16))
+        >>> classifier = Classifier("iTransformer", size="small", epochs=1)
+        >>> classifier.fit(X, np.arange(20) % 2).predict(X).shape
+        (20,)
     """
 
     _task: ClassVar[TaskName] = "classification"

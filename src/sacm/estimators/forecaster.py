@@ -31,18 +31,37 @@ _ARRAYS = ("values", "timestamps", "targets", "observed")
 
 
 class Forecaster(Estimator):
-    """The next `horizon` steps of one or several series, in their own units.
+    """Forecasts the next `horizon` steps of one or several series, in their own units.
 
     Data are pandas or polars frames, wide (timestamps and channels) or long (`unique_id, ds, y`),
     arrays or tensors `[T]` or `[T, C]`, or files; forecasts come back in the same form, with the
-    timestamps that follow. The last `validation` share of the rows chooses the epoch and calibrates
-    intervals. `timestamp` and `columns` choose columns of a frame; `missing` is "interpolate",
-    "mask" (filled in, but not learnt from) or "error"; `irregular="keep"` takes rows whose
-    timestamps lie on no grid as evenly spaced. `overrides` replace settings of the backbone. With
-    `folder` the training run is kept there, and not repeated for the same data and settings. See
-    `Estimator` for the attributes of a fitted one.
+    timestamps that follow. See `Estimator` for the attributes of a fitted one.
 
-    >>> Forecaster("iTransformer", horizon=24).fit(frame).predict()  # doctest: +SKIP
+    Args:
+        backbone: A network from `sacm.backbones.names("forecasting")`.
+        input_len: Steps that the network sees.
+        horizon: Steps to forecast.
+        validation: Share of the rows, the last ones, that chooses the epoch and calibrates
+            intervals.
+        timestamp: The time column of a frame. Default: found.
+        columns: The channels of a frame. Default: all that are nothing else.
+        missing: "interpolate", "mask" (filled in, but not learnt from) or "error".
+        irregular: "keep" takes rows whose timestamps lie on no grid as evenly spaced.
+        guard: Whether broken values are found and repaired, in training and prediction.
+        accelerator: "cpu", "gpu", "mps" or "auto".
+        folder: Keep the training run there; it is not repeated for the same data and settings.
+        verbose: Whether progress is shown.
+        settings: Any other setting of a run by name, such as `strategy`, `size`, `seed`, `epochs`,
+            `learning_rate`, `batch_size` or `overrides` (of the backbone): see `sacm train --help`.
+
+    Example:
+        >>> import numpy as np
+        >>> rows = np.sin(np.arange(400) / 4)
+        >>> forecaster = Forecaster(
+        ...     "iTransformer", input_len=24, horizon=6, size="small", epochs=1
+        ... )
+        >>> forecaster.fit(rows).predict().shape
+        (6,)
     """
 
     _task: ClassVar[TaskName] = "forecasting"

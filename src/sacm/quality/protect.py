@@ -104,7 +104,19 @@ def protect(
 
 
 def unprotect(model: Model) -> Model:
-    """Give the model back as it was before `protect`; a model without it is returned as it is."""
+    """Give the model back as it was before `protect`; a model without it is returned as it is.
+
+    Args:
+        model: The model that `protect` was called with, or a copy of it.
+
+    Returns:
+        The same model.
+
+    Example:
+        >>> model = nn.Linear(2, 2)
+        >>> unprotect(model) is model
+        True
+    """
     for key in _hooks(model):
         del model._forward_pre_hooks[key]
         model._forward_pre_hooks_with_kwargs.pop(key, None)

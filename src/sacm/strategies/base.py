@@ -109,7 +109,7 @@ class StrategyRun:
     """A strategy at work in one run; part of what a resumed run must find again."""
 
     def begin_epoch(self, epoch: int) -> None:
-        """Called before epoch 1, 2, …"""
+        """Get ready for an epoch; called before epoch 1, 2, … ."""
 
     def keep(self, batch: ForecastBatchLike, prediction: Tensor) -> Tensor | None:
         """What each target `[B, H, C]` counts in the training loss: True or a weight in [0, 1].

@@ -58,10 +58,27 @@ def load(
 ) -> AnyData:
     """Load a data set by its name.
 
-    Looks in `folder` alone if it is given; otherwise in the folder named by SACM_DATA, then in the
-    user's cache, then downloads. `mask_faults` treats Weather's -9999 codes as missing. "Synth-12"
-    is generated; "Synth-12@0.3" sets its noise level. A data set that a plug-in registered comes
-    from the function it registered, whatever the other arguments.
+    Looks in the folder named by SACM_DATA, then in the user's cache, then downloads.
+
+    Args:
+        name: A name from `names()` in any letter case; "Synth-12" ("Synth-12@0.3" sets its noise
+            level) and "Plant" are generated. A data set that a plug-in registered comes from the
+            function it registered, whatever the other arguments.
+        folder: The only folder to look in.
+        download: Whether it may be downloaded.
+        mask_faults: Treat Weather's -9999 codes as missing.
+        progress: Whether a download shows a bar.
+
+    Returns:
+        A `ForecastingData`, `ClassificationData` or `AnomalyData`.
+
+    Raises:
+        ArgumentError: There is no data set of that name.
+        DataError: It is not there, or damaged.
+
+    Example:
+        >>> load("Synth-12@0.1").values.shape
+        (33600, 1)
     """
     generated = synthetic(name)
     if generated is not None:

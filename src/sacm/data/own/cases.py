@@ -29,9 +29,26 @@ def classification_data(
 ) -> ClassificationData:
     """Read cases to classify.
 
-    `X` is an array `[N, C, L]` or `[N, L]` (NaN after the end of shorter cases), a list of arrays
-    `[C, L_i]` or `[L_i]`, a `.ts` file (with its `_TEST.ts` beside a `_TRAIN.ts`), or an `.npz`
-    file with `X_train`, `y_train` … `subjects` (`[N]`) makes validation hold out whole subjects.
+    Args:
+        X: An array `[N, C, L]` or `[N, L]` (NaN after the end of shorter cases), a list of arrays
+            `[C, L_i]` or `[L_i]`, a `.ts` file (with its `_TEST.ts` beside a `_TRAIN.ts`), or an
+            `.npz` file with `X_train`, `y_train` …
+        y: Labels `[N]`, unless a file holds them.
+        X_test: Cases to test, in any of these forms.
+        y_test: Their labels.
+        subjects: `[N]`; validation then holds out whole subjects.
+        name: A short name. Default: that of the file, or "data".
+
+    Returns:
+        The data; `notes` says what was repaired.
+
+    Raises:
+        DataError: The cases cannot be read; the sentence says where and what to do.
+
+    Example:
+        >>> data = classification_data(np.zeros((6, 2, 30)), ["a", "b"] * 3)
+        >>> data.classes, data.channels, data.length
+        (('a', 'b'), 2, 30)
     """
     label = name or (Path(X).stem if isinstance(X, str | Path) else "data")
     if isinstance(X, str | Path):

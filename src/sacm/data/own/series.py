@@ -70,6 +70,11 @@ def forecasting_data(
     Raises:
         DataError: The data cannot be read; the sentence says where and what to do.
         ArgumentError: An option is wrong.
+
+    Example:
+        >>> data = forecasting_data(np.arange(100.0), name="counter")
+        >>> data.values.shape, [len(rows) for rows in data.splits]
+        ((100, 1), [70, 10, 20])
     """
     found = read_series(
         source,

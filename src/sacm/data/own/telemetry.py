@@ -55,6 +55,11 @@ def anomaly_data(
     Raises:
         DataError: The data cannot be read; the sentence says where and what to do.
         ArgumentError: `train_share` is not between 0 and 1.
+
+    Example:
+        >>> data = anomaly_data(np.random.default_rng(0).normal(size=(100, 3)))
+        >>> data.train.shape, data.test.shape
+        ((50, 3), (50, 3))
     """
     label = name or (Path(train).stem if isinstance(train, str | Path) else "data")
     if not 0 < train_share < 1:

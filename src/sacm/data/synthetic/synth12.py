@@ -20,10 +20,16 @@ START, STEP = np.datetime64("2016-07-01T00:00:00"), np.timedelta64(15, "m")
 
 
 def synth12(sigma: float = 0.5, channels: int = 1) -> ForecastingData:
-    """Noisy inputs `.values` and clean targets `.clean`, both `[33600, channels]`.
+    """Generate Synth-12: noisy inputs `.values` and clean targets `.clean`, both `[33600, C]`.
 
-    `sigma` is the corruption level (0.1, 0.3, 0.5, 0.7, 0.9 in the benchmark; 0 is the clean
-    series). Channel j has its own signal and noise.
+    Args:
+        sigma: The corruption level (0.1, 0.3, 0.5, 0.7, 0.9 in the benchmark; 0 is the clean
+            series).
+        channels: Number of channels C; each has its own signal and noise.
+
+    Example:
+        >>> synth12(0.5).clean.shape
+        (33600, 1)
     """
     if not np.isfinite(sigma) or sigma < 0:
         raise ArgumentError(f"sigma must be at least 0, got {sigma}.")

@@ -51,7 +51,7 @@ def words_of(name: str) -> set[str]:
 
 
 def is_label_name(name: str) -> bool:
-    """Whether a name is that of labels: anomaly, Attack_label, isOutlier …"""
+    """Whether a name is that of labels: anomaly, Attack_label, isOutlier and the like."""
     return not words_of(name).isdisjoint(LABEL_WORDS)
 
 

@@ -18,6 +18,14 @@ class WindowBatches(Generic[Batch]):
     Two loaders with the same seed give the same batches in every epoch whatever else happens in the
     process, `set_epoch(e, batch=k)` continues at batch `k` of epoch `e`, and `state_dict` remembers
     the place. With several processes each takes its own part of every global batch.
+
+    Example:
+        >>> from sacm.data import forecasting_data, forecasting_windows
+        >>> data = forecasting_data(np.arange(200.0), name="counter")
+        >>> windows = forecasting_windows(data, input_len=12, horizon=4)
+        >>> batches = WindowBatches(windows.train, 32, shuffle=True, drop_last=True)
+        >>> next(iter(batches)).x.shape
+        torch.Size([32, 12, 1])
     """
 
     def __init__(

@@ -34,10 +34,28 @@ def forecasting_windows(
     scaler: ChannelScaler | None = None,
     stride: int = 1,
 ) -> SplitWindows[ForecastWindows]:
-    """Windows of `input_len + horizon` steps, each split by itself.
+    """Cut windows of `input_len + horizon` steps, each split by itself.
 
-    `stamps` adds the calendar features. `scaler` overrides the one fitted on the training rows;
-    `stride` thins out the training windows only. A split of no rows has no windows.
+    Args:
+        data: The series.
+        input_len: Steps L that a network sees.
+        horizon: Steps H that follow.
+        stamps: Whether batches hold calendar features.
+        scaler: Overrides the one fitted on the training rows.
+        stride: Rows between two training windows; those of the other splits begin at every row.
+
+    Returns:
+        Windows of each split; a split of no rows has none.
+
+    Raises:
+        DataError: A split is shorter than a window.
+
+    Example:
+        >>> from sacm.data import forecasting_data
+        >>> data = forecasting_data(np.arange(200.0), name="counter")
+        >>> windows = forecasting_windows(data, input_len=12, horizon=4)
+        >>> len(windows.train), windows.train.batch([0, 1]).x.shape
+        (125, torch.Size([2, 12, 1]))
     """
     check_positive(input_len=input_len, horizon=horizon, stride=stride)
     training = (data.values[rows.start : rows.stop] for rows in data.ranges("train"))
