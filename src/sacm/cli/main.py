@@ -35,6 +35,7 @@ COMMANDS = {
     "compare": CommandPlace("sacm.cli.compare", "compare"),
     "score": CommandPlace("sacm.cli.score", "score"),
     "quality": CommandPlace("sacm.cli.quality", "quality"),
+    "corrupt": CommandPlace("sacm.cli.corrupt", "corrupt"),
     "data": CommandPlace("sacm.cli.data", "app"),
     "backbones": CommandPlace("sacm.cli.backbones", "backbones"),
     "strategies": CommandPlace("sacm.cli.strategies", "strategies"),

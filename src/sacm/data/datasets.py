@@ -34,7 +34,8 @@ class ForecastingData:
 
     `values` is `[T, C]` float32. `targets`, where given, replaces `values` as what is to be
     forecast (Synth-12: clean targets behind noisy inputs). `observed` is False where a value was
-    missing and has been filled in. With several series the rows are ordered split by split, series
+    missing and has been filled in. `broken` is True where a value was broken on purpose: the truth
+    for tests, not for models. With several series the rows are ordered split by split, series
     by series, and `segments` holds the borders; one series has a single segment.
     """
 
@@ -51,11 +52,12 @@ class ForecastingData:
     observed: np.ndarray | None = None
     segments: tuple[Segment, ...] = ()
     notes: tuple[str, ...] = ()
+    broken: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2:
             raise DataError(f"{self.name}: values must be [T, C], got {list(self.values.shape)}.")
-        for what in ("timestamps", "targets", "observed"):
+        for what in ("timestamps", "targets", "observed", "broken"):
             other = getattr(self, what)
             if other is not None and len(other) != len(self.values):
                 raise DataError(
