@@ -6,12 +6,16 @@ from sacm.strategies import (  # noqa: F401  (importing a file registers what is
     adaptive,
     expose,
     fixed,
+    gce,
     guard,
     hard_denoise,
+    loe,
     mappers,
     raw,
+    robust_losses,
     scorers,
     selective,
+    trim,
     weight,
 )
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
