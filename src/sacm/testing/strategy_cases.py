@@ -105,6 +105,6 @@ def batches(task: TaskName = "forecasting", *, size: int = _BATCH) -> list[Batch
         windows = values[rows]  # [B, L + H, C]
         y = windows[:, LENGTH:]
         if task == "classification":
-            y = torch.arange(size) % CLASSES
+            y = torch.arange(size) * CLASSES // size
         found.append(Batch(windows[:, :LENGTH], y, positions))
     return found
