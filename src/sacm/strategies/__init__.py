@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from sacm.strategies import (  # noqa: F401  (importing a file registers what is in it)
     adaptive,
+    augment,
+    co_teaching,
+    ema,
+    ensemble,
     expose,
     fixed,
     gce,
@@ -11,12 +15,14 @@ from sacm.strategies import (  # noqa: F401  (importing a file registers what is
     hard_denoise,
     loe,
     mappers,
+    pgd,
     raw,
     reld,
     robust_losses,
     robust_tsf,
     scorers,
     selective,
+    smoothing,
     trim,
     weight,
 )

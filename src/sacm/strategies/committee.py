@@ -7,6 +7,7 @@ its rule makes one answer of the members. It is saved and loaded like any networ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -158,6 +159,22 @@ def turns(model: nn.Module) -> Iterator[None]:
         yield from model.turns()
     else:
         yield
+
+
+@contextmanager
+def acting_in_evaluation(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode of a network in training, for a while.
+
+    Of a committee, only the member whose turn it is: without dropout and without a trace in batch
+    statistics, but still itself.
+    """
+    committee = next((m for m in model.modules() if isinstance(m, Committee)), None)
+    acting = model if committee is None else committee.all_members[committee.turn]
+    acting.eval()
+    try:
+        yield
+    finally:
+        acting.train()
 
 
 class MemberRuns(StrategyRun):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
 from sacm.strategies.base import CHOOSES_WINDOWS, Strategy, StrategyRun, TrainingContext
+from sacm.strategies.committee import acting_in_evaluation
 from sacm.strategies.registry import register
 
 
@@ -29,11 +30,8 @@ def score_windows(model: Any, x: Tensor) -> Tensor:
 
     In evaluation mode: without dropout, and without a trace in batch statistics.
     """
-    model.eval()
-    try:
+    with acting_in_evaluation(model):
         scores: Tensor = model.anomaly_scores(x).mean(dim=1)
-    finally:
-        model.train()
     return scores
 
 

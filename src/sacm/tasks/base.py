@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -20,6 +20,7 @@ from sacm.errors import ArgumentError
 from sacm.metrics.catalogue import registered_metrics
 from sacm.settings import ResolvedSettings, RunSettings, Selection
 from sacm.strategies.base import Strategy, StrategyRun
+from sacm.strategies.committee import acting_in_evaluation
 from sacm.strategies.registry import canonical, parse
 from sacm.tasks.shape import NetworkShape
 from sacm.types import TaskName
@@ -61,14 +62,9 @@ class NetworkStep:
         """The task's own loss of the trained network for windows `[B, L, C]`."""
         return self.judge(self.answer(x), self.batch)
 
-    @contextmanager
-    def network_in_evaluation(self) -> Iterator[None]:
+    def network_in_evaluation(self) -> AbstractContextManager[None]:
         """Evaluation mode of the trained network; gradients stay as they are."""
-        self.model.eval()
-        try:
-            yield
-        finally:
-            self.model.train()
+        return acting_in_evaluation(self.model)
 
 
 class Task(ABC, Generic[DataKind]):
