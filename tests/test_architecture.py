@@ -28,7 +28,7 @@ files: errors
 metrics: errors registry types
 display: errors
 quality: data display errors files inject
-strategies: backbones core data errors faults files inject quality registry
+strategies: backbones core data errors faults files inject quality registry types
 published: data errors metrics strategies
 settings: errors types
 tasks: backbones data errors metrics settings strategies types
@@ -45,7 +45,7 @@ integrations: core errors inject
 theory: errors
 paper: cli core data display errors experiments files metrics published registry reports
     strategies tasks theory training types
-testing: backbones core data errors inject strategies types
+testing: backbones core data errors inject strategies tasks types
 """
 ALLOWED: dict[str, set[str]] = {
     part: set(targets.split())

@@ -22,9 +22,12 @@ from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (
     EVALUATION_BATCH,
+    NetworkStep,
     Result,
     Task,
+    add_extra,
     evaluating,
+    mean_loss,
     registered_values,
     scaler_of,
     to_device,
@@ -110,12 +113,15 @@ class Forecasting(Task[ForecastingData]):
         )
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        prediction = forecast(model, batch, strategy.training_inputs(batch.x))
+        step = NetworkStep(model, batch, forecast, _absolute_error)
+        prediction = step.answer(run.change_inputs(strategy.training_inputs(batch.x), step))
         kept = run.keep(batch, prediction.detach())
         if batch.observed is not None:  # False or a weight below 1 where a target is in doubt
             kept = batch.observed if kept is None else kept * batch.observed
-        error = (prediction - batch.y).abs()
-        return error.mean() if kept is None else (error * kept).sum() / kept.sum().clamp_min(1)
+        losses = run.losses(prediction, batch.y)
+        if losses is None:
+            losses = (prediction - batch.y).abs()
+        return add_extra(mean_loss(losses, kept), run.extra_loss(step, prediction))
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
@@ -169,6 +175,10 @@ def forecast(model: Any, batch: Any, x: Tensor) -> Tensor:
     """`[B, H, C]` from windows `x` `[B, L, C]`, with the calendar where the batch has one."""
     prediction: Tensor = model(x) if batch.stamps is None else model(x, batch.stamps)
     return prediction
+
+
+def _absolute_error(prediction: Tensor, batch: Any) -> Tensor:
+    return (prediction - batch.y).abs().mean()
 
 
 def _errors(

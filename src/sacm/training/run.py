@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -132,7 +132,8 @@ class Run:
         Raises:
             SACMError: The weights are missing, damaged or of another network.
         """
-        model = self.task.build(self.settings, self.shape)
+        fresh = partial(self.task.build, self.settings, self.shape)
+        model = parse(self.settings.strategy).build(fresh)
         weights = strip_state_dict(read_weights(self.folder / "best.safetensors"))
         try:
             model.load_state_dict(weights)
