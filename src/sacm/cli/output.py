@@ -49,6 +49,39 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
     table = make_table(*get_task(task).tabulate(metrics))
     table.title = f"test results over {metrics['evaluated_windows']:,} windows"
     Console().print(table)
+    show_yardsticks(metrics.get("yardsticks") or {})
+
+
+def show_yardsticks(yardsticks: Mapping[str, Any]) -> None:
+    """The model beside what needs no network, and a sentence where that is better."""
+    from rich.console import Console
+
+    rows = yardsticks.get("rows", {})
+    if len(rows) > 1:
+        names = list(rows["model"])
+        table = make_table(
+            ("beside yardsticks", *(_YARDSTICK_LABELS.get(name, name) for name in names)),
+            [(name, *(row.get(each) for each in names)) for name, row in rows.items()],
+        )
+        Console().print(table)
+    for sentence in yardsticks.get("sentences", ()):
+        note(f"Note: {sentence}")
+
+
+_YARDSTICK_LABELS = {
+    "mae": "MAE",
+    "mse": "MSE",
+    "mase": "MASE",
+    "smape": "sMAPE",
+    "wape": "WAPE",
+    "f1": "F1",
+    "f1_pa": "F1 (PA)",
+    "auc_pr": "AUC-PR",
+    "auc_roc": "AUC-ROC",
+    "balanced_accuracy": "balanced accuracy",
+    "macro_f1": "macro F1",
+    "nll": "log loss",
+}
 
 
 def make_table(

@@ -34,6 +34,7 @@ from sacm.tasks.base import (
     to_device,
 )
 from sacm.tasks.shape import NetworkShape, column_names
+from sacm.tasks.yardsticks import alarm_yardsticks
 
 _WINDOW, _BATCH, _QUANTILE = 100, 32, 0.95
 # Rows of the table of results: every F1 beside what random scores reach, then what needs no
@@ -133,7 +134,8 @@ class Anomaly(Task[AnomalyData]):
             scores, data.labels, threshold, segments=segments, seed=settings.seed
         )
         row = {**report.row(), **compute_anomaly_metrics(scores, data.labels, threshold)}
-        return Result(row, report.to_dict(), len(windows.test))
+        beside = alarm_yardsticks(report).to_dict()
+        return Result(row, report.to_dict(), len(windows.test), beside)
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         row = metrics["test"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
@@ -31,11 +31,15 @@ EVALUATION_BATCH = 256
 
 @dataclass(frozen=True)
 class Result:
-    """What a test set said: one flat row of numbers, the full report, and how much was seen."""
+    """What a test set said: one flat row of numbers, the full report, and how much was seen.
+
+    `yardsticks` holds what needs no network, measured on the same data: see `tasks.yardsticks`.
+    """
 
     row: dict[str, float | None]
     report: dict[str, Any]
     evaluated: int
+    yardsticks: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows, forecasting_windows
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.metrics.registered import RegisteredForecastMetrics
+from sacm.metrics.relative import RelativeErrors
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (
@@ -33,6 +34,7 @@ from sacm.tasks.base import (
     to_device,
 )
 from sacm.tasks.shape import NetworkShape, column_names
+from sacm.tasks.yardsticks import ForecastYardsticks
 
 _SHORT_INPUT = {"ILI": 24}
 _FIRST_HORIZON = {"ILI": 24, "ECG": 36}
@@ -145,8 +147,12 @@ class Forecasting(Task[ForecastingData]):
         registered = RegisteredForecastMetrics()
         batches = WindowBatches(windows.test, batch_size)
         units = None if scaler.reference is None else torch.from_numpy(scaler.std / reference)
-        report = _errors(model, batches, strategy, accumulator, registered, units=units)
+        yardsticks = ForecastYardsticks(data, scaler, units)
+        report = _errors(
+            model, batches, strategy, accumulator, registered, yardsticks.model, units=units
+        )
         assert report.raw is not None
+        beside = yardsticks.compare(batches, {"mae": report.scaled.mae, "mse": report.scaled.mse})
         row: dict[str, float | None] = {
             "mae": report.scaled.mae,
             "mse": report.scaled.mse,
@@ -154,7 +160,7 @@ class Forecasting(Task[ForecastingData]):
             "mse_raw": report.raw.mse,
             **registered.compute(),
         }
-        return Result(row, report.to_dict(), report.windows)
+        return Result(row, report.to_dict(), report.windows, beside.to_dict())
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         report = metrics["report"]
@@ -187,6 +193,7 @@ def _errors(
     strategy: Strategy,
     accumulator: ForecastAccumulator,
     registered: RegisteredForecastMetrics | None = None,
+    relative: RelativeErrors | None = None,
     *,
     units: Tensor | None = None,
 ) -> ForecastReport:
@@ -196,6 +203,8 @@ def _errors(
             batch = to_device(batch, device)
             prediction = forecast(model, batch, strategy.inputs(batch.x)).float()
             target = batch.y
+            if relative is not None:
+                relative.update(prediction, target, observed=batch.observed)
             if units is not None:
                 prediction, target = prediction * units.to(device), target * units.to(device)
             accumulator.update(prediction, target, observed=batch.observed)

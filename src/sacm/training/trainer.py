@@ -333,6 +333,7 @@ class Training:
                 "report": result.report,
                 "evaluated_windows": result.evaluated,
                 "test_windows": len(self.windows.test),
+                "yardsticks": result.yardsticks,
             }
         self.strategy.save(self.folder)
         write_json(self.folder / "scaler.json", scaler_of(self.windows).to_dict())
