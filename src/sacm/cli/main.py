@@ -139,7 +139,9 @@ def run_command() -> NoReturn:
     try:
         code = app(prog_name="sacm", standalone_mode=False)
     except SACMError as error:
-        fail(str(error), 2 if isinstance(error, ArgumentError) else 1)
+        from sacm.cli.wording import as_options
+
+        fail(as_options(str(error)), 2 if isinstance(error, ArgumentError) else 1)
     except ClickException as error:
         fail(usage_sentence(error), 2)
     except typer.Abort:

@@ -68,6 +68,15 @@ class Anomaly(Task[AnomalyData]):
         longest = min(len(data.train) // 10, len(data.test))
         return {"input_len": min(_WINDOW, max(1, longest)), "batch_size": _BATCH}
 
+    def explain_lengths(self, settings: RunSettings, data: AnomalyData) -> str:
+        usual = self.preset(settings, data)["input_len"]
+        if settings.input_len is not None or usual == _WINDOW:
+            return ""
+        return (
+            f"shorter than the usual {_WINDOW}, because there are only {len(data.train):,} "
+            f"training and {len(data.test):,} test rows"
+        )
+
     def windows(
         self, settings: ResolvedSettings, data: AnomalyData, *, scaler: ChannelScaler | None = None
     ) -> SplitWindows[Any]:

@@ -104,6 +104,8 @@ class Task(ABC, Generic[DataKind]):
             value = getattr(settings, name)
             if value and value != RunSettings.model_fields[name].default:
                 raise ArgumentError(f"{name} = {value!r}: {self.name} has no use for it.")
+        if self.name != "forecasting" and settings.target is not None:
+            raise ArgumentError(f"target = {settings.target!r}: only forecasting has targets.")
 
     def resolve(self, settings: RunSettings, data: DataKind) -> ResolvedSettings:
         """Complete settings for given data: what is None becomes the preset's value."""
@@ -120,6 +122,10 @@ class Task(ABC, Generic[DataKind]):
     @abstractmethod
     def preset(self, settings: RunSettings, data: DataKind) -> dict[str, Any]:
         """Input length, batch size and horizon for given data, where the user names none."""
+
+    def explain_lengths(self, settings: RunSettings, data: DataKind) -> str:
+        """Why windows are shorter than usual for given data; empty if they are not."""
+        return ""
 
     @abstractmethod
     def windows(

@@ -57,7 +57,8 @@ def train(
     """
     hardware = hardware or Hardware()
     task = get_task(settings.task)
-    data = resolve(settings.data, task=settings.task) if data is None else data
+    if data is None:
+        data = resolve(settings.data, task=settings.task, reading=settings.reading())
     resolved = task.resolve(settings, data)
     mark = fingerprint(data)
     run = Run(Path(folder) / resolved.run_id(mark))

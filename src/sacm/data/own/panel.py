@@ -38,11 +38,12 @@ def panel_data(
     """Join the series of a panel as channels side by side, or as segments end to end."""
     if layout not in ("auto", "channels", "series"):
         raise ArgumentError(f"layout must be auto, channels or series, got {layout!r}.")
-    together = share_timestamps(panel.series)
+    together = len(panel.names) == 1 and share_timestamps(panel.series)
     if layout == "channels" and not together:
         raise DataError(
-            f"{panel.where}: the {len(panel.series)} series do not share all timestamps, so they "
-            "cannot be channels of one: give them the same timestamps, or use layout='series'."
+            f"{panel.where}: the {len(panel.series)} series do not share all timestamps (or have "
+            "several channels each), so they cannot be channels of one: give them the same "
+            "timestamps, or use layout='series'."
         )
     join = side_by_side if together and layout != "series" else end_to_end
     joined = join(panel, ratios=ratios, missing=missing)
@@ -56,6 +57,7 @@ def panel_data(
         observed=joined.observed,
         segments=joined.segments,
         notes=panel_notes(panel),
+        understood=tuple(panel.understood()),
     )
 
 
@@ -85,7 +87,7 @@ def side_by_side(panel: Panel, *, ratios: Ratios, missing: Policy) -> Joined:
 
 
 def end_to_end(panel: Panel, *, ratios: Ratios, missing: Policy) -> Joined:
-    """Every series a segment of one channel: all training parts, then validation, then test."""
+    """Every series a segment: all training parts, then validation, then test."""
     splits = [split_by_ratio(len(one.values), ratios) for one in panel.series]
     filled = [one.fill(own, missing) for one, own in zip(panel.series, splits, strict=True)]
     plan, segments, borders = split_major([one.name for one in panel.series], splits)
@@ -101,7 +103,7 @@ def end_to_end(panel: Panel, *, ratios: Ratios, missing: Policy) -> Joined:
     timestamps = None
     if len(stamps) == len(filled):
         timestamps = np.concatenate([stamps[i][rows.start : rows.stop] for i, rows in plan])
-    return Joined(values, ("y",), borders, timestamps, observed, segments)
+    return Joined(values, panel.names, borders, timestamps, observed, segments)
 
 
 def split_major(
