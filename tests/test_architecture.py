@@ -41,7 +41,7 @@ reports: core data display errors experiments files inject metrics published qua
 cli: __init__ backbones data errors experiments faults files inference quality reports settings
     strategies tasks training types
 estimators: backbones data errors files inference metrics settings tasks training types
-integrations: core errors inject
+integrations: core errors files inject quality
 theory: errors
 paper: cli core data display errors experiments files metrics published registry reports
     strategies tasks theory training types
