@@ -152,6 +152,7 @@ def read_csv(content: bytes, path: Path | str, *, as_text: bool = False) -> pd.D
 
     if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         content = content.decode("utf-16", errors="replace").encode()
+    content = blank_comments(content)
     if b"\0" in content[:4096]:
         raise DataError(f"{path} is not a text file.")
     text_start = content.lstrip()[:65_536].decode("utf-8-sig", errors="replace")
@@ -185,6 +186,23 @@ def read_csv(content: bytes, path: Path | str, *, as_text: bool = False) -> pd.D
     if not len(frame):
         raise DataError(f"{path} has a header line but no rows.")
     return frame
+
+
+def blank_comments(content: bytes) -> bytes:
+    """The text with blank lines for the lines above its header that begin with #.
+
+    A line with as many fields as the one after it is the header itself, as in `#time,load`.
+    """
+    start = 3 if content[:3] == codecs.BOM_UTF8 else 0
+    while content[start : start + 1] == b"#":
+        end = content.find(b"\n", start)
+        line, after = content[start:end], content[end + 1 :].split(b"\n", 1)[0]
+        same = any(line.count(d) == after.count(d) > 0 for d in (b",", b";", b"\t", b"|"))
+        if end < 0 or (same and not after.startswith(b"#")):
+            break
+        content = content[:start] + b"\n" + content[end + 1 :]
+        start += 1
+    return content
 
 
 def first_line_of(error: Exception) -> str:
