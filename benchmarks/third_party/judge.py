@@ -39,7 +39,6 @@ class Verdict:
 
 def judge(configuration: Configuration) -> Verdict:
     """Attach to the model of a configuration, train one step, and check what every window gets."""
-
     counts = (0, 0)
 
     def verdict(kind: str, sentence: str = "") -> Verdict:
