@@ -22,6 +22,7 @@ from benchmarks.third_party.judge import Verdict, judge
 
 EXTRAS = {  # file in `libraries`, and what to install for it
     "torch_layers": "torch",
+    "transformers_models": "transformers",
     "neuralforecast_models": "neuralforecast",
 }
 KINDS = ("right", "ordinary", "refused", "wrong", "traceback", "unavailable")
