@@ -109,6 +109,21 @@ class RunSettings(BaseModel):
     train_fraction: float = setting(
         1.0, "Forecasting: only this share of the training windows.", absent=1.0, gt=0, le=1
     )
+    contamination: str = setting(
+        "",
+        "Break training and validation data first, such as mix(0.3): `sacm corrupt --list`.",
+        absent="",
+    )
+    split: str = setting(
+        "",
+        "Forecasting: shares of all rows instead of the data's own split, such as 0.6/0.2/0.2.",
+        absent="",
+    )
+    watch: bool = setting(
+        False,
+        "Also test after every epoch, for the history; nothing is chosen by it.",
+        absent=False,
+    )
     precision: Precision = setting("32-true", "32-true, bf16-mixed or 16-mixed.", absent="32-true")
     compile: bool = setting(False, "Compile the network with torch.compile.", absent=False)
     overrides: dict[str, Any] = setting(

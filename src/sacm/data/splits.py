@@ -47,6 +47,22 @@ def split_by_ratio(rows: int, ratios: tuple[float, float, float] = DEFAULT_RATIO
     return Splits(range(train), range(train, train + val), range(train + val, rows))
 
 
+def read_ratios(text: str) -> tuple[float, float, float]:
+    """Three shares written `0.6/0.2/0.2`.
+
+    Raises:
+        ArgumentError: They are not three numbers; `split_by_ratio` checks their size.
+    """
+    try:
+        train, val, test = (float(part) for part in text.split("/"))
+    except ValueError:
+        raise ArgumentError(
+            f"split {text!r}: write the shares of training, validation and test, such as "
+            "0.6/0.2/0.2."
+        ) from None
+    return train, val, test
+
+
 def hold_out_tail(rows: int, validation: float = HELD_OUT) -> tuple[range, range]:
     """Training and validation rows of telemetry: the last share validates."""
     border = int(rows * (1 - validation))

@@ -9,6 +9,7 @@ from sacm.strategies import (  # noqa: F401  (importing a file registers what is
     guard,
     hard_denoise,
     mappers,
+    oracle,
     raw,
     scorers,
     selective,

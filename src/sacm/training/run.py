@@ -124,7 +124,8 @@ class Run:
 
     def load_data(self) -> AnyData:
         """The data it was trained on."""
-        return resolve(self.settings.data, task=self.settings.task)
+        settings = self.settings
+        return resolve(settings.data, task=settings.task, split=settings.split)
 
     def load_model(self) -> Backbone:
         """The network with the weights of the chosen epoch, in evaluation mode.

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.data.benchmarks.load import resolve
+from sacm.data.contaminate import contaminate_by_text
 from sacm.data.datasets import AnyData, ForecastingData
 from sacm.data.fingerprint import fingerprint
 from sacm.data.scaling import ChannelScaler
@@ -30,13 +31,13 @@ from sacm.files import (
 )
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
-from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
 from sacm.training.environment import environment
 from sacm.training.epoch_statistics import Observed
 from sacm.training.hardware import Hardware, make_fabric
 from sacm.training.optimizer import make_optimizer
+from sacm.training.prepared import prepare_once
 from sacm.training.progress import TrainingProgress
 from sacm.training.run import DEFAULT_FOLDER, Run
 from sacm.training.seeds import seed_epoch
@@ -51,11 +52,13 @@ def train(
 ) -> Run:
     """Train, or continue, or simply return the run that these settings and these data name.
 
-    `data` replaces what `settings.data` names, for data that are in memory.
+    `data` replaces what `settings.data` names, for data that are in memory. It is clean: what
+    `settings.contamination` asks for is done here, so that test errors are in clean units.
     """
     hardware = hardware or Hardware()
     task = get_task(settings.task)
-    data = resolve(settings.data, task=settings.task) if data is None else data
+    if data is None:
+        data = resolve(settings.data, task=settings.task, split=settings.split)
     resolved = task.resolve(settings, data)
     mark = fingerprint(data)
     run = Run(Path(folder) / resolved.run_id(mark))
@@ -103,11 +106,12 @@ class Training:
     ) -> None:
         self.folder, self.settings, self.task, self.data = run.folder, settings, task, data
         self.fabric, self.show = fabric, show
-        started = time.perf_counter()
-        prepared = parse(settings.strategy).prepare(data, window=settings.input_len)
+        broken = contaminate_by_text(data, settings.contamination, seed=settings.seed)
+        prepared, self.preparing = prepare_once(
+            settings.strategy, broken, window=settings.input_len
+        )
         self.strategy: Strategy = prepared.strategy
         self.notes = prepared.notes
-        self.preparing = time.perf_counter() - started
         self.windows: SplitWindows[Any] = cut_prepared_windows(task, settings, data, prepared.data)
         self.shape = task.shape(settings, data)
         self.train_batches = self._train_batches(settings.batch_size)
@@ -260,6 +264,7 @@ class Training:
             **observed.rates(),
             "train_seconds": round(seconds, 4),
             "validation_seconds": round(checking, 4),
+            **self._watched(),
         }
         progress.history.append(row)
         self.fabric.log_dict(
@@ -280,6 +285,13 @@ class Training:
                 "precision": self.fabric.strategy.precision.state_dict(),
             },
         )
+
+    def _watched(self) -> dict[str, float | None]:
+        """Test results of this epoch's weights, if they are asked for."""
+        if not self.settings.watch or not len(self.windows.test):
+            return {}
+        parts = (self.model, self.windows, self.data, self.settings, self.strategy)
+        return {f"test_{name}": value for name, value in self.task.evaluate(*parts).row.items()}
 
     def _resume(self) -> None:
         path = self.folder / "last.pt"
