@@ -13,7 +13,7 @@ from sacm.experiments.grid_points import Selection
 from sacm.experiments.plan import make_plan
 from sacm.experiments.run_plan import run_plan
 from sacm.paper.experiments.catalogue import find
-from sacm.paper.experiments.experiment import points
+from sacm.experiments.named.experiment import points
 
 SEEDS = tuple(range(8))
 WAYS = (("local", 1), ("local", 2), ("ray", 2))

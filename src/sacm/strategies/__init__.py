@@ -15,6 +15,7 @@ from sacm.strategies import (  # noqa: F401  (importing a file registers what is
     hard_denoise,
     loe,
     mappers,
+    oracle,
     pgd,
     raw,
     reld,

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.data.benchmarks.load import resolve
+from sacm.data.contaminate import contaminate_by_text
 from sacm.data.datasets import AnyData
 from sacm.data.fingerprint import fingerprint
 from sacm.data.windows.loader import WindowBatches
@@ -31,13 +32,13 @@ from sacm.files import (
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
 from sacm.strategies.committee import Committee, turns
-from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
 from sacm.training.environment import environment
 from sacm.training.epoch_statistics import Observed
 from sacm.training.hardware import Hardware, make_fabric
 from sacm.training.optimizer import make_optimizer
+from sacm.training.prepared import prepare_once
 from sacm.training.prepared_windows import cut_prepared_windows
 from sacm.training.progress import TrainingProgress
 from sacm.training.run import DEFAULT_FOLDER, Run, record_failure
@@ -53,7 +54,8 @@ def train(
 ) -> Run:
     """Train, or continue, or simply return the run that these settings and these data name.
 
-    `data` replaces what `settings.data` names, for data that are in memory.
+    `data` replaces what `settings.data` names, for data that are in memory. It is clean: what
+    `settings.contamination` asks for is done here, so that test errors are in clean units.
     """
     hardware = hardware or Hardware()
     task = get_task(settings.task)
@@ -106,11 +108,12 @@ class Training:
     ) -> None:
         self.folder, self.settings, self.task, self.data = run.folder, settings, task, data
         self.fabric, self.show = fabric, show
-        started = time.perf_counter()
-        prepared = parse(settings.strategy).prepare(data, window=settings.input_len)
+        broken = contaminate_by_text(data, settings.contamination, seed=settings.seed)
+        prepared, self.preparing = prepare_once(
+            settings.strategy, broken, window=settings.input_len
+        )
         self.strategy: Strategy = prepared.strategy
         self.notes = prepared.notes
-        self.preparing = time.perf_counter() - started
         self.windows: SplitWindows[Any] = cut_prepared_windows(task, settings, data, prepared.data)
         self.shape = task.shape(settings, data)
         self.train_batches = self._train_batches(settings.batch_size)
@@ -277,6 +280,7 @@ class Training:
             **observed.rates(),
             "train_seconds": round(seconds, 4),
             "validation_seconds": round(checking, 4),
+            **self._watched(),
         }
         progress.history.append(row)
         self.fabric.log_dict(
@@ -297,6 +301,13 @@ class Training:
                 "precision": self.fabric.strategy.precision.state_dict(),
             },
         )
+
+    def _watched(self) -> dict[str, float | None]:
+        """Test results of this epoch's weights, if they are asked for."""
+        if not self.settings.watch or not len(self.windows.test):
+            return {}
+        parts = (self.model, self.windows, self.data, self.settings, self.strategy)
+        return {f"test_{name}": value for name, value in self.task.evaluate(*parts).row.items()}
 
     def _resume(self) -> None:
         path = self.folder / "last.pt"

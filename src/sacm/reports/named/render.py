@@ -9,13 +9,14 @@ from typing import Literal, get_args
 from sacm.display.latex import escape
 from sacm.display.text_table import TextTable
 from sacm.errors import ArgumentError
+from sacm.experiments.named.findings import Findings
 from sacm.files import write_atomically
-from sacm.paper.experiments.findings import Findings
-from sacm.paper.report.csv_rows import flat_csv
-from sacm.paper.report.diagram import rank_caption
-from sacm.paper.report.headline import experiment_headline
-from sacm.paper.report.interactive import interactive_page
-from sacm.paper.report.tables import (
+from sacm.reports.compare_tables import ANOMALY_LEGEND
+from sacm.reports.named.csv_rows import flat_csv
+from sacm.reports.named.diagram import rank_caption
+from sacm.reports.named.headline import experiment_headline
+from sacm.reports.named.interactive import interactive_page
+from sacm.reports.named.tables import (
     OVERALL_LEGEND,
     coverage_table,
     failure_table,
@@ -24,7 +25,6 @@ from sacm.paper.report.tables import (
     result_legend,
     result_table,
 )
-from sacm.reports.compare_tables import ANOMALY_LEGEND
 
 Format = Literal["md", "latex", "csv", "html"]
 

@@ -9,12 +9,14 @@ from typing import Any
 
 from sacm.errors import SACMError
 from sacm.experiments.grid import JobGroup
-from sacm.experiments.jobs import Job, status, transfer_file
+from sacm.experiments.jobs import Job, check_file, status, transfer_file
+from sacm.experiments.named.experiment import BEST_FIXED, Experiment
+from sacm.experiments.named.findings import EpochFinding, Group, RunFinding, State
 from sacm.files import read_json
 from sacm.metrics.catalogue import metric
-from sacm.paper.experiments.experiment import BEST_FIXED, Experiment
-from sacm.paper.experiments.findings import EpochFinding, Group, RunFinding, State
 from sacm.training.run import Run
+
+_LAST_EPOCHS = 10
 
 
 def collect(experiment: Experiment, groups: Sequence[JobGroup], folder: Path) -> list[Group]:
@@ -25,37 +27,40 @@ def collect(experiment: Experiment, groups: Sequence[JobGroup], folder: Path) ->
 def _group(experiment: Experiment, group: JobGroup, folder: Path) -> Group:
     if group.absent is not None:
         reason = f"{group.absent} is not on this machine: sacm data get {group.absent!r}"
-        runs = [RunFinding(name, "missing", reason) for name in experiment.strategies]
+        runs = [RunFinding(name, "missing", reason) for name in experiment.run_rows]
     else:
-        runs = [_run(experiment, job, folder) for job in group.jobs]
+        rows = zip(group.point.strategies, group.jobs, strict=True)
+        runs = [_run(experiment, name, job, folder) for name, job in rows]
     if BEST_FIXED in experiment.shown_strategies:
         runs.append(_best_fixed(group, runs, folder))
     return Group(group.point.keys, group.size, tuple(runs))
 
 
-def _run(experiment: Experiment, job: Job, folder: Path) -> RunFinding:
+def _run(experiment: Experiment, name: str, job: Job, folder: Path) -> RunFinding:
     try:
         found = status(job, folder)
         if found.state != "done":
             state: State = "missing" if found.state == "missing" else "failed"
-            return RunFinding(job.settings.strategy, state, found.reason)
-        return _finished(experiment, job, Run(folder / job.run_id))
+            return RunFinding(name, state, found.reason)
+        return _finished(experiment, name, job, Run(folder / job.run_id))
     except (SACMError, OSError, LookupError, TypeError, ValueError) as error:
         # One folder that was cut or edited must not take the table with it.
         kind = type(error).__name__
         reason = str(error) if isinstance(error, SACMError) else f"{kind}: {error}"
-        return RunFinding(job.settings.strategy, "failed", f"{job.run_id} is damaged: {reason}")
+        return RunFinding(name, "failed", f"{job.run_id} is damaged: {reason}")
 
 
-def _finished(experiment: Experiment, job: Job, run: Run) -> RunFinding:
-    values = {**_costs(run), **run.row}
+def _finished(experiment: Experiment, row: str, job: Job, run: Run) -> RunFinding:
+    values = {**_costs(run), **run.row, **_watched(run)}
     if job.targets:
         values.update(read_json(run.folder / transfer_file(job.targets[0]))["test"])
+    for check in job.checks:
+        values.update(read_json(run.folder / check_file(check))["test"])
     references = (metric(name).random for name in experiment.metrics)
     names = (*experiment.metrics, *(name for name in references if name))
     kept = {name: values.get(name) for name in names}
     return RunFinding(
-        job.settings.strategy,
+        row,
         "done",
         run=job.run_id,
         made_with=_made_with(run.folder / "environment.json"),
@@ -88,6 +93,16 @@ def _costs(run: Run) -> dict[str, float | None]:
         "train_seconds": seconds,
         "seconds_per_epoch": seconds / epochs,
         **rates,
+    }
+
+
+def _watched(run: Run) -> dict[str, float | None]:
+    """Means of the test results after each of the last ten epochs, where they were tested."""
+    last = run.history[-_LAST_EPOCHS:]
+    names = [name for name in last[-1] if name.startswith("test_") and last[-1][name]]
+    return {
+        f"{name.removeprefix('test_')}_last_ten": sum(float(row[name]) for row in last) / len(last)
+        for name in names
     }
 
 

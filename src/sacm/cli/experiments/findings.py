@@ -12,14 +12,14 @@ from sacm.errors import ArgumentError
 if TYPE_CHECKING:
     from sacm.experiments.grid import JobGroup
     from sacm.experiments.grid_points import Selection
-    from sacm.paper.experiments.experiment import Experiment
-    from sacm.paper.experiments.findings import Findings
+    from sacm.experiments.named.experiment import Experiment
+    from sacm.experiments.named.findings import Findings
 
 
 def find_groups(experiment: Experiment, selection: Selection, runs: Path) -> list[JobGroup]:
     """The selected part of the grid, with its jobs."""
     from sacm.experiments.grid import Grid
-    from sacm.paper.experiments.experiment import points
+    from sacm.experiments.named.experiment import points
 
     return Grid(selection, runs).groups(points(experiment, selection))
 
@@ -28,9 +28,9 @@ def tabulate_with_notes(
     experiment: Experiment, selection: Selection, groups: Sequence[JobGroup], runs: Path
 ) -> Findings:
     """What the runs say, with what departs from the declared grid."""
-    from sacm.paper.experiments.collect import collect
-    from sacm.paper.experiments.experiment import points
-    from sacm.paper.experiments.tabulate import tabulate
+    from sacm.experiments.named.collect import collect
+    from sacm.experiments.named.experiment import points
+    from sacm.experiments.named.tabulate import tabulate
 
     declared = [point.keys for point in points(experiment, replace(selection, horizons=()))]
     settings = part_of(selection)
@@ -56,7 +56,7 @@ def part_of(selection: Selection) -> dict[str, Any]:
 def read_results(path: Path, name: str) -> Findings:
     """Findings of one experiment from a file, or from `NAME.json` in a folder."""
     from sacm.cli.runs import as_user_error
-    from sacm.paper.experiments.tabulate import read_findings
+    from sacm.experiments.named.tabulate import read_findings
 
     file = path / f"{name}.json" if path.is_dir() else path
     if not file.exists():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from sacm.experiments.named.findings import Group, RunFinding
 from sacm.experiments.statistics import PairedComparison, compare_pairs, relative_gain
 from sacm.metrics.catalogue import metric
-from sacm.paper.experiments.findings import Group, RunFinding
 
 Values = tuple[list[float], list[float]]  # of the baseline, and of a strategy
 

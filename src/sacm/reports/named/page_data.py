@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
+from sacm.experiments.named.findings import EpochFinding, Findings
 from sacm.metrics.catalogue import metric
-from sacm.paper.experiments.findings import EpochFinding, Findings
-from sacm.paper.report.tables import shown_rows
+from sacm.reports.named.tables import shown_rows
 
 _DIGITS = 5  # significant, of curves that are only drawn
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from sacm.experiments.named.findings import Findings, Overall
+from sacm.experiments.named.rows import in_both
 from sacm.experiments.statistics import FEWEST_RESAMPLED
 from sacm.metrics.catalogue import metric
-from sacm.paper.experiments.findings import Findings, Overall
-from sacm.paper.experiments.rows import in_both
-from sacm.paper.report import gains
 from sacm.reports import number_format
 from sacm.reports.compare_headline import SIGNIFICANT
+from sacm.reports.named import gains
 from sacm.tasks import get_task
 
 

@@ -8,11 +8,11 @@ from html import escape
 
 import numpy as np
 
+from sacm.experiments.named.findings import FindingRow, Findings
 from sacm.metrics.catalogue import metric
-from sacm.paper.experiments.findings import FindingRow, Findings
-from sacm.paper.report import gains
-from sacm.paper.report.tables import key_text, shown_rows
 from sacm.reports import number_format
+from sacm.reports.named import gains
+from sacm.reports.named.tables import key_text, shown_rows
 
 _DEEPEST = 50  # percent of colour; more would drown the text
 _SYMBOLS = {"failed": "✕", "missing": "·"}

@@ -12,13 +12,13 @@ from pydantic import TypeAdapter, ValidationError
 from sacm.errors import DataError
 from sacm.experiments.critical_difference import CriticalDifference, critical_difference
 from sacm.experiments.grid_points import Key, Selection
+from sacm.experiments.named.experiment import Experiment, points
+from sacm.experiments.named.findings import Coverage, FindingRow, Findings, Group, Overall
+from sacm.experiments.named.pairs import compare_metric, own_gains, pairs, value_of
+from sacm.experiments.named.rows import in_both, make_rows
 from sacm.experiments.statistics import bootstrap_mean, holm, mean_and_deviation
 from sacm.files import read_json
 from sacm.metrics.catalogue import metric as known_metric
-from sacm.paper.experiments.experiment import Experiment, points
-from sacm.paper.experiments.findings import Coverage, FindingRow, Findings, Group, Overall
-from sacm.paper.experiments.pairs import compare_metric, own_gains, pairs, value_of
-from sacm.paper.experiments.rows import in_both, make_rows
 
 _ENOUGH_FOR_RANKS = 3  # strategies, and groups
 
@@ -70,10 +70,10 @@ def read_findings(path: Path) -> Findings:
 
 def _coverage(experiment: Experiment, groups: Sequence[Group]) -> Coverage:
     states = [
-        run.state for group in groups for run in group.runs if run.strategy in experiment.strategies
+        run.state for group in groups for run in group.runs if run.strategy in experiment.run_rows
     ]
     done, failed = states.count("done"), states.count("failed")
-    declared = len(points(experiment, Selection())) * len(experiment.strategies)
+    declared = len(points(experiment, Selection())) * len(experiment.run_rows)
     return Coverage(len(states), done, failed, len(states) - done - failed, declared)
 
 
@@ -135,14 +135,14 @@ def _ranks(experiment: Experiment, groups: Sequence[Group]) -> CriticalDifferenc
     """Strategies by average rank in the first metric, over the groups that have them all."""
     name = experiment.metrics[0]
     table: list[list[Any]] = [
-        [value_of(group, strategy, name) for strategy in experiment.shown_strategies]
+        [value_of(group, strategy, name) for strategy in experiment.ranked_strategies]
         for group in groups
     ]
     whole = [line for line in table if None not in line]
-    if min(len(whole), len(experiment.shown_strategies)) < _ENOUGH_FOR_RANKS:
+    if min(len(whole), len(experiment.ranked_strategies)) < _ENOUGH_FOR_RANKS:
         return None
     return critical_difference(
         whole,
-        list(experiment.shown_strategies),
+        list(experiment.ranked_strategies),
         higher_is_better=known_metric(name).higher_is_better,
     )

@@ -1,4 +1,4 @@
-"""Plans and findings of the paper's experiments, printed or written."""
+"""Plans and findings of named experiments, printed or written."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from sacm.cli.experiments.words import format_duration
 from sacm.errors import ArgumentError
-from sacm.paper.commands.options import format_duration
 
 if TYPE_CHECKING:
+    from sacm.experiments.named.findings import Findings
     from sacm.experiments.plan import Plan
-    from sacm.paper.experiments.findings import Findings
 
 FORMATS = ("table", "md", "latex", "csv", "json", "html")
 
@@ -56,8 +56,8 @@ def show_findings(findings: Findings, *, as_json: bool) -> None:
     from rich.console import Console
 
     from sacm.cli.output import note, show_json
-    from sacm.paper.report.headline import experiment_headline
-    from sacm.paper.report.tables import narrow_overall_table, narrow_result_table
+    from sacm.reports.named.headline import experiment_headline
+    from sacm.reports.named.tables import narrow_overall_table, narrow_result_table
 
     if as_json:
         show_json(findings.to_dict())
@@ -74,9 +74,9 @@ def show_findings(findings: Findings, *, as_json: bool) -> None:
 def deliver(findings: Findings, style: Any, out: Path | None, *, brief: bool) -> None:
     """Print a report, or write it to a file; `style` is one of FORMATS."""
     from sacm.cli.runs import as_user_error, check_writable
+    from sacm.experiments.named.findings import without_curves
     from sacm.files import write_json
-    from sacm.paper.experiments.findings import without_curves
-    from sacm.paper.report.render import render, write_report
+    from sacm.reports.named.render import render, write_report
 
     if out is not None:
         if out.is_dir():

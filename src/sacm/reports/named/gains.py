@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from sacm.experiments.named.findings import FindingRow, Findings
+from sacm.experiments.named.pairs import pairs
 from sacm.experiments.statistics import win_tie_loss
 from sacm.metrics.catalogue import metric
-from sacm.paper.experiments.findings import FindingRow, Findings
-from sacm.paper.experiments.pairs import pairs
 from sacm.reports import number_format
 from sacm.reports.number_format import UNDEFINED
 

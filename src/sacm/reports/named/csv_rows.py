@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from sacm.paper.experiments.findings import Findings
+from sacm.experiments.named.findings import Findings
 
 COLUMNS = ("size", "strategy", "state", "reason", "run", "epochs", "seconds", "metric", "value")
 

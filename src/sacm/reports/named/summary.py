@@ -10,17 +10,17 @@ from pathlib import Path
 from sacm.display.text_table import TableRow, TextTable
 from sacm.errors import DataError
 from sacm.experiments.grid_points import Key
+from sacm.experiments.named.experiment import BEST_FIXED
+from sacm.experiments.named.findings import FindingRow as Found
+from sacm.experiments.named.findings import Findings, Group
+from sacm.experiments.named.pairs import compare_metric, own_gains, pairs, value_of
+from sacm.experiments.named.rows import in_both
 from sacm.experiments.statistics import PairedComparison, bootstrap_mean, holm
 from sacm.files import write_atomically
 from sacm.metrics.catalogue import metric
-from sacm.paper.experiments.experiment import BEST_FIXED
-from sacm.paper.experiments.findings import FindingRow as Found
-from sacm.paper.experiments.findings import Findings, Group
-from sacm.paper.experiments.pairs import compare_metric, own_gains, pairs, value_of
-from sacm.paper.experiments.rows import in_both
-from sacm.paper.report import gains
-from sacm.paper.report.tables import key_text
 from sacm.reports import number_format
+from sacm.reports.named import gains
+from sacm.reports.named.tables import key_text
 from sacm.reports.number_format import UNDEFINED
 from sacm.tasks import get_task
 

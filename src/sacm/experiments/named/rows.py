@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from sacm.experiments.grid_points import Key
+from sacm.experiments.named.experiment import Experiment
+from sacm.experiments.named.findings import FindingRow, Group, PaperValue
+from sacm.experiments.named.pairs import metric_gain, pairs, seed_p_value
 from sacm.experiments.statistics import holm, mean_and_deviation
-from sacm.paper.experiments.experiment import Experiment
-from sacm.paper.experiments.findings import FindingRow, Group, PaperValue
-from sacm.paper.experiments.pairs import metric_gain, pairs, seed_p_value
 from sacm.published.tables import Published, read_published
 
 

@@ -1,4 +1,4 @@
-"""A named experiment of the paper: a grid, and how its runs become the rows of a table."""
+"""A named experiment: a grid, and how its runs become the rows of a table."""
 
 from __future__ import annotations
 
@@ -23,11 +23,15 @@ BEST_FIXED = "best_fixed"
 class Experiment:
     """A declaration; the first strategy is what the others are measured by.
 
-    horizons: which of each data set's own; empty means all of them. vary: another field of a run's
+    horizons: which of each data set's own; empty means all of them, none that it has the first.
+    vary: another field of a run's
     settings, with its values. fixed: settings that hold for all runs. targets: data sets that the
     model trained on each data set is tested on, unseen. rows: the keys that make a row; a row
     averages over all others. shown: the strategies that get rows, if not all; "best_fixed" stands
-    for the fixed rate with the lowest validation error.
+    for the fixed rate with the lowest validation error. references: rows that are no strategies of
+    their own, such as a run on clean data, with the settings that make them; they are not ranked.
+    by_data: settings of single data sets. checks: what every finished run is also tested by;
+    own_checks: the same for one row.
     """
 
     name: str
@@ -46,11 +50,25 @@ class Experiment:
     rows: tuple[str, ...] = ("data", "backbone")
     shown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    references: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    by_data: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    checks: tuple[str, ...] = ()
+    own_checks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def run_rows(self) -> tuple[str, ...]:
+        """Everything that is run in a group: strategies, then references."""
+        return (*self.strategies, *self.references)
+
+    @property
+    def ranked_strategies(self) -> tuple[str, ...]:
+        """The strategies that are compared with one another, in order."""
+        return self.shown or self.strategies
 
     @property
     def shown_strategies(self) -> tuple[str, ...]:
-        """The strategies that get rows, in order."""
-        return self.shown or self.strategies
+        """What gets rows, in order: strategies, then references."""
+        return (*self.ranked_strategies, *self.references)
 
     def horizons_of(self, data: str) -> tuple[int | None, ...]:
         """The forecasting horizons of one data set; one None for the other tasks."""
@@ -61,7 +79,7 @@ class Experiment:
             entry = find_entry(data)
             # A data set of a plug-in states no horizons: the experiment may name any.
             own = entry.horizons if isinstance(entry, ForecastingEntry) else self.horizons or own
-        return tuple(horizon for horizon in own if horizon in (self.horizons or own))
+        return tuple(horizon for horizon in own if horizon in (self.horizons or own)) or own[:1]
 
 
 def points(experiment: Experiment, selection: Selection) -> list[Point]:
@@ -133,15 +151,22 @@ def _varied(
         "horizon": horizon,
         "seed": seed,
         **experiment.fixed,
+        **experiment.by_data.get(data, {}),
         **selection.settings,
     }
+    checks = dict.fromkeys(experiment.run_rows, experiment.checks) | dict(experiment.own_checks)
     targets: tuple[str | None, ...] = experiment.targets.get(data, (None,))
     for values in product(*experiment.vary.values()):
         varied = dict(zip(experiment.vary, values, strict=True))
         for target in targets:
             aim = {} if target is None else {"target": target}
             yield Point(
-                {**keys, **varied, **aim}, {**shared, **varied}, experiment.strategies, target
+                {**keys, **varied, **aim},
+                {**shared, **varied},
+                experiment.run_rows,
+                target,
+                experiment.references,
+                checks,
             )
 
 

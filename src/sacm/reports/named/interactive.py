@@ -5,12 +5,13 @@ from __future__ import annotations
 from importlib.resources import files
 
 from sacm.display.html_page import Section, figure, page, paragraph
-from sacm.paper.experiments.findings import Findings
-from sacm.paper.report import heatmap
-from sacm.paper.report.diagram import rank_caption, rank_diagram
-from sacm.paper.report.headline import experiment_headline
-from sacm.paper.report.page_data import embed_json, pack_findings
-from sacm.paper.report.tables import (
+from sacm.experiments.named.findings import Findings
+from sacm.reports.compare_tables import ANOMALY_LEGEND
+from sacm.reports.named import heatmap
+from sacm.reports.named.diagram import rank_caption, rank_diagram
+from sacm.reports.named.headline import experiment_headline
+from sacm.reports.named.page_data import embed_json, pack_findings
+from sacm.reports.named.tables import (
     OVERALL_LEGEND,
     coverage_table,
     failure_table,
@@ -18,7 +19,6 @@ from sacm.paper.report.tables import (
     result_legend,
     result_table,
 )
-from sacm.reports.compare_tables import ANOMALY_LEGEND
 
 
 def interactive_page(findings: Findings, *, detail: bool = True) -> str:

@@ -8,14 +8,14 @@ from dataclasses import replace
 from sacm.display.text_table import TableRow, TextTable
 from sacm.experiments.critical_difference import CriticalDifference
 from sacm.experiments.grid_points import Key
+from sacm.experiments.named.experiment import BEST_FIXED
+from sacm.experiments.named.findings import FindingRow as Found
+from sacm.experiments.named.findings import Findings, Overall, PaperValue
+from sacm.experiments.named.pairs import run_of, value_of
 from sacm.experiments.statistics import mean_and_deviation
 from sacm.metrics.catalogue import metric
-from sacm.paper.experiments.experiment import BEST_FIXED
-from sacm.paper.experiments.findings import FindingRow as Found
-from sacm.paper.experiments.findings import Findings, Overall, PaperValue
-from sacm.paper.experiments.pairs import run_of, value_of
-from sacm.paper.report import gains
 from sacm.reports import number_format
+from sacm.reports.named import gains
 from sacm.reports.number_format import UNDEFINED
 
 OVERALL_HEADINGS = (
