@@ -5,7 +5,16 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("core", "loader", "backbones", "training", "serving", "grid", "quality_cost")
+NAMES = (
+    "core",
+    "loader",
+    "backbones",
+    "training",
+    "serving",
+    "grid",
+    "quality_cost",
+    "strategies_cost",
+)
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
 
 from sacm.errors import ArgumentError
 from sacm.inject.discover import discover
@@ -70,7 +71,7 @@ def place_layers(
     layers = []
     for host in hosts:
         layer = make(host).to(device)
-        if type(host) in ADAPTIVE:
+        if isinstance(host, _DropoutNd):
             host.p = 0.0
         host.register_forward_hook(SiteHook(layer))
         layers.append(layer)
