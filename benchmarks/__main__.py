@@ -13,6 +13,7 @@ NAMES = (
     "serving",
     "grid",
     "quality_cost",
+    "startup",
     "strategies_cost",
 )
 

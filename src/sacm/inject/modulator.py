@@ -294,10 +294,12 @@ class CapacityModulator(nn.Module):
         for module in find_differentiable(probe.runner, few, self.frozen):
             site = self.frozen[module]
             site.adaptive, site.reason = True, ""
+            self.left_alone.remove(site)
             if type(module) in ADAPTIVE:
-                self.left_alone.remove(site)
                 self.adaptive.append((module, site))
                 swap_class(module, site)
+            elif self.coverage is not None:  # its stand-in is there already
+                self.coverage.own_sites.append(site)
         self.frozen = {}
 
     @contextmanager

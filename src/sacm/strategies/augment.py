@@ -8,12 +8,12 @@ from typing import Literal
 from torch import Tensor
 
 from sacm.errors import ArgumentError
-from sacm.faults.windows import TESTED, TRANSFER, WINDOW_FAULTS
+from sacm.faults.window_operators import TESTED, TRANSFER
 from sacm.strategies.base import Strategy
 from sacm.strategies.breaking import break_some
 from sacm.strategies.registry import register
 
-_FAMILIES = {"transfer": TRANSFER, "tested": TESTED, "all": WINDOW_FAULTS}
+_FAMILIES = {"transfer": TRANSFER, "tested": TESTED, "all": {**TESTED, **TRANSFER}}
 
 
 @register("augment")

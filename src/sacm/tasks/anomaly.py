@@ -34,6 +34,7 @@ from sacm.tasks.base import (
     to_device,
 )
 from sacm.tasks.shape import NetworkShape, column_names
+from sacm.tasks.yardsticks import alarm_yardsticks
 
 _WINDOW, _BATCH, _QUANTILE = 100, 32, 0.95
 # Rows of the table of results: every F1 beside what random scores reach, then what needs no
@@ -66,6 +67,15 @@ class Anomaly(Task[AnomalyData]):
         # Short telemetry gets windows of which validation holds a few.
         longest = min(len(data.train) // 10, len(data.test))
         return {"input_len": min(_WINDOW, max(1, longest)), "batch_size": _BATCH}
+
+    def explain_lengths(self, settings: RunSettings, data: AnomalyData) -> str:
+        usual = self.preset(settings, data)["input_len"]
+        if settings.input_len is not None or usual == _WINDOW:
+            return ""
+        return (
+            f"shorter than the usual {_WINDOW}, because there are only {len(data.train):,} "
+            f"training and {len(data.test):,} test rows"
+        )
 
     def windows(
         self, settings: ResolvedSettings, data: AnomalyData, *, scaler: ChannelScaler | None = None
@@ -133,7 +143,8 @@ class Anomaly(Task[AnomalyData]):
             scores, data.labels, threshold, segments=segments, seed=settings.seed
         )
         row = {**report.row(), **compute_anomaly_metrics(scores, data.labels, threshold)}
-        return Result(row, report.to_dict(), len(windows.test))
+        beside = alarm_yardsticks(report).to_dict()
+        return Result(row, report.to_dict(), len(windows.test), beside)
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         row = metrics["test"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
@@ -31,11 +31,15 @@ EVALUATION_BATCH = 256
 
 @dataclass(frozen=True)
 class Result:
-    """What a test set said: one flat row of numbers, the full report, and how much was seen."""
+    """What a test set said: one flat row of numbers, the full report, and how much was seen.
+
+    `yardsticks` holds what needs no network, measured on the same data: see `tasks.yardsticks`.
+    """
 
     row: dict[str, float | None]
     report: dict[str, Any]
     evaluated: int
+    yardsticks: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +104,8 @@ class Task(ABC, Generic[DataKind]):
             value = getattr(settings, name)
             if value and value != RunSettings.model_fields[name].default:
                 raise ArgumentError(f"{name} = {value!r}: {self.name} has no use for it.")
+        if self.name != "forecasting" and settings.target is not None:
+            raise ArgumentError(f"target = {settings.target!r}: only forecasting has targets.")
 
     def resolve(self, settings: RunSettings, data: DataKind) -> ResolvedSettings:
         """Complete settings for given data: what is None becomes the preset's value."""
@@ -116,6 +122,10 @@ class Task(ABC, Generic[DataKind]):
     @abstractmethod
     def preset(self, settings: RunSettings, data: DataKind) -> dict[str, Any]:
         """Input length, batch size and horizon for given data, where the user names none."""
+
+    def explain_lengths(self, settings: RunSettings, data: DataKind) -> str:
+        """Why windows are shorter than usual for given data; empty if they are not."""
+        return ""
 
     @abstractmethod
     def windows(

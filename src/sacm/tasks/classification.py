@@ -31,6 +31,7 @@ from sacm.tasks.base import (
     to_device,
 )
 from sacm.tasks.shape import NetworkShape
+from sacm.tasks.yardsticks import class_yardsticks
 
 _BATCH = 64
 _WIDE_BATCH, _WIDE = 16, 200_000  # numbers in a case from which a smaller batch is taken
@@ -123,7 +124,8 @@ class Classification(Task[ClassificationData]):
             "nll": report.nll,
             **registered.compute(),
         }
-        return Result(row, report.to_dict(), report.samples)
+        beside = class_yardsticks(data, report).to_dict()
+        return Result(row, report.to_dict(), report.samples, beside)
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         rows = [(name.replace("_", " "), value) for name, value in metrics["test"].items()]

@@ -40,7 +40,7 @@ from sacm.training.hardware import Hardware, make_fabric
 from sacm.training.optimizer import make_optimizer
 from sacm.training.prepared_windows import cut_prepared_windows
 from sacm.training.progress import TrainingProgress
-from sacm.training.run import DEFAULT_FOLDER, Run
+from sacm.training.run import DEFAULT_FOLDER, Run, record_failure
 from sacm.training.seeds import seed_epoch
 
 
@@ -57,7 +57,8 @@ def train(
     """
     hardware = hardware or Hardware()
     task = get_task(settings.task)
-    data = resolve(settings.data, task=settings.task) if data is None else data
+    if data is None:
+        data = resolve(settings.data, task=settings.task, reading=settings.reading())
     resolved = task.resolve(settings, data)
     mark = fingerprint(data)
     run = Run(Path(folder) / resolved.run_id(mark))
@@ -72,7 +73,7 @@ def train(
         Training(run, resolved, task, data, fabric, show=hardware.show_progress).run()
     except (SACMError, RuntimeError, MemoryError) as error:
         if fabric.is_global_zero:
-            write_json(run.folder / "failure.json", {"reason": str(error)})
+            record_failure(run, error)
         raise
     fabric.barrier()  # the run is finished for every process, or for none
     return run
@@ -333,6 +334,7 @@ class Training:
                 "report": result.report,
                 "evaluated_windows": result.evaluated,
                 "test_windows": len(self.windows.test),
+                "yardsticks": result.yardsticks,
             }
         self.strategy.save(self.folder)
         write_json(self.folder / "scaler.json", scaler_of(self.windows).to_dict())
