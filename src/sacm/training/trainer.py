@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -51,11 +52,14 @@ def train(
     folder: str | Path = DEFAULT_FOLDER,
     hardware: Hardware | None = None,
     data: AnyData | None = None,
+    on_epoch: Callable[[int, float], None] | None = None,
 ) -> Run:
     """Train, or continue, or simply return the run that these settings and these data name.
 
     `data` replaces what `settings.data` names, for data that are in memory. It is clean: what
     `settings.contamination` asks for is done here, so that test errors are in clean units.
+    `on_epoch` is called with the number and the validation of every epoch, once it can be resumed
+    from; what it raises ends the training.
     """
     hardware = hardware or Hardware()
     task = get_task(settings.task)
@@ -72,7 +76,9 @@ def train(
         write_json(run.folder / "config.json", resolved.model_dump())
         write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
     try:
-        Training(run, resolved, task, data, fabric, show=hardware.show_progress).run()
+        training = Training(run, resolved, task, data, fabric, show=hardware.show_progress)
+        training.on_epoch = on_epoch
+        training.run()
     except (SACMError, RuntimeError, MemoryError) as error:
         if fabric.is_global_zero:
             record_failure(run, error)
@@ -121,6 +127,7 @@ class Training:
         # A small data set is passed over several times in what counts as one epoch.
         self.passes = math.ceil(task.minimum_steps / len(self.train_batches))
         self.progress = _Progress()
+        self.on_epoch: Callable[[int, float], None] | None = None
         self._build()
 
     def _train_batches(self, batch_size: int) -> WindowBatches[Any]:
@@ -215,6 +222,8 @@ class Training:
         self._record(epoch, value, observed, trained - started, time.perf_counter() - trained)
         assert self.progress.best is not None
         bar.epoch(epoch, select=self.settings.select, value=value, best=self.progress.best)
+        if self.on_epoch is not None:
+            self.on_epoch(epoch, value)
 
     def train_epoch(self, epoch: int, bar: TrainingProgress) -> Observed:
         """The optimizer steps of one epoch."""
