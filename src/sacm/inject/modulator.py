@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from sacm.core.autocast import without_autocast
 from sacm.core.config import SACMConfig
+from sacm.core.distributed import world_size
 from sacm.core.mapper import RateMapper
 from sacm.core.no_compile import not_compiled
 from sacm.core.scorer import SpectralScorer
@@ -153,8 +154,11 @@ class CapacityModulator(nn.Module):
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
             window = torch.where(reliable.view(-1, 1, 1), window, 0)
-        result = self.scorer(window)
-        scores = getattr(result, "scores", result)
+        if type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None:
+            scores = self.scorer.score(window)
+        else:
+            result = self.scorer(window)
+            scores = getattr(result, "scores", result)
         if not isinstance(scores, Tensor) or scores.shape != window.shape[:1]:
             found = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
             raise ArgumentError(
@@ -312,12 +316,7 @@ class CapacityModulator(nn.Module):
         for site in self.sites:
             site.reached = bool(site.reached)
         if not any(site.adaptive for site in self.sites):
-            warnings.warn(
-                f"{type(model).__name__} has no dropout to make adaptive, neither modules nor "
-                "functional; add sites with insert_after=[…].",
-                SACMWarning,
-                stacklevel=2,
-            )
+            self._become_idle(type(model).__name__)
         if random_evaluation:
             warnings.warn(
                 f"{type(model).__name__}: two evaluations of the same windows differ in "
@@ -326,6 +325,15 @@ class CapacityModulator(nn.Module):
                 SACMWarning,
                 stacklevel=2,
             )
+
+    def _become_idle(self, model_name: str) -> None:
+        """Do nothing from now on, because no site is adaptive: the scalars get no gradient."""
+        found = f"{model_name} has no dropout to make adaptive, neither modules nor functional"
+        if world_size() > 1 and self.state.call is not None:
+            # The wrapper for several processes was made with these scalars and waits for them.
+            raise ArgumentError(f"{found}: do not attach it, or add sites with insert_after=[…].")
+        self.requires_grad_(False)
+        warnings.warn(f"{found}; add sites with insert_after=[…].", SACMWarning, stacklevel=3)
 
     def _release_ordinary(self) -> None:
         """Give modules whose site the probe left ordinary their own class back."""
