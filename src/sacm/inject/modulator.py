@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -12,11 +11,12 @@ from torch import Tensor, nn
 
 from sacm.core.autocast import without_autocast
 from sacm.core.config import SACMConfig
-from sacm.core.distributed import world_size
+from sacm.core.distributed import average_gradient
 from sacm.core.mapper import RateMapper
 from sacm.core.no_compile import not_compiled
 from sacm.core.scorer import SpectralScorer
-from sacm.errors import ArgumentError, SACMWarning
+from sacm.errors import ArgumentError
+from sacm.inject.findings import report_nothing_adaptive, report_random_evaluation
 from sacm.inject.functional.coverage import FunctionalCoverage
 from sacm.inject.probe.gradients import find_differentiable
 from sacm.inject.probe.passes import PassRunner
@@ -143,6 +143,20 @@ class CapacityModulator(nn.Module):
             yield
         finally:
             self.state.forced = before
+
+    def replicate(self) -> set[nn.Parameter]:
+        """Average the gradients of the scalars over all processes, for wrappers that cannot.
+
+        `fully_shard` takes no scalar parameters. It leaves those alone that this returns.
+        `DistributedDataParallel` averages all gradients itself and does not need it.
+
+        Returns:
+            The trained scalars, for ``fully_shard(model, ignored_params=modulator.replicate())``.
+        """
+        scalars = {p for p in self.parameters() if p.requires_grad}
+        for scalar in scalars:
+            scalar.register_post_accumulate_grad_hook(average_gradient)
+        return scalars
 
     def forward(self, value: Any, *_: Any) -> Any:
         """Return the value: `nn.Sequential` calls this child like every other."""
@@ -316,24 +330,10 @@ class CapacityModulator(nn.Module):
         for site in self.sites:
             site.reached = bool(site.reached)
         if not any(site.adaptive for site in self.sites):
-            self._become_idle(type(model).__name__)
+            self.requires_grad_(False)  # nothing gives the scalars a gradient
+            report_nothing_adaptive(type(model).__name__, in_training=self.state.call is not None)
         if random_evaluation:
-            warnings.warn(
-                f"{type(model).__name__}: two evaluations of the same windows differ in "
-                f"{', '.join(random_evaluation)} (dropout without a training check, or sampled "
-                "attention), so its predictions are random.",
-                SACMWarning,
-                stacklevel=2,
-            )
-
-    def _become_idle(self, model_name: str) -> None:
-        """Do nothing from now on, because no site is adaptive: the scalars get no gradient."""
-        found = f"{model_name} has no dropout to make adaptive, neither modules nor functional"
-        if world_size() > 1 and self.state.call is not None:
-            # The wrapper for several processes was made with these scalars and waits for them.
-            raise ArgumentError(f"{found}: do not attach it, or add sites with insert_after=[…].")
-        self.requires_grad_(False)
-        warnings.warn(f"{found}; add sites with insert_after=[…].", SACMWarning, stacklevel=3)
+            report_random_evaluation(type(model).__name__, random_evaluation)
 
     def _release_ordinary(self) -> None:
         """Give modules whose site the probe left ordinary their own class back."""
