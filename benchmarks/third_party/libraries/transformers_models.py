@@ -37,11 +37,7 @@ SMALL: dict[str, Any] = {  # set where a configuration has the name
     "attention_window": 8,
     "d_kv": 8,
 }
-TEXT = """albert bert big_bird biogpt bloom camembert convbert data2vec-text deberta deberta-v2
-distilbert electra ernie esm falcon gemma gpt2 gpt_bigcode gpt_neo gpt_neox gptj ibert llama
-longformer megatron-bert mistral mixtral mobilebert mpnet mpt mra nystromformer olmo opt phi
-qwen2 rembert roberta roberta-prelayernorm roformer stablelm starcoder2 xlm-roberta xlnet xmod
-yoso""".split()
+TEXT = ["albert", "bert", "big_bird", "biogpt", "bloom", "camembert", "convbert", "data2vec-text", "deberta", "deberta-v2", "distilbert", "electra", "ernie", "esm", "falcon", "gemma", "gpt2", "gpt_bigcode", "gpt_neo", "gpt_neox", "gptj", "ibert", "llama", "longformer", "megatron-bert", "mistral", "mixtral", "mobilebert", "mpnet", "mpt", "mra", "nystromformer", "olmo", "opt", "phi", "qwen2", "rembert", "roberta", "roberta-prelayernorm", "roformer", "stablelm", "starcoder2", "xlm-roberta", "xlnet", "xmod", "yoso"]
 OWN: dict[str, dict[str, Any]] = {
     "albert": {"num_hidden_groups": 1},
     "big_bird": {"attention_type": "original_full"},

@@ -26,6 +26,7 @@ from sacm.inference.forecast import (
     forecast_ahead,
     give,
     last_rows,
+    leave_out_short,
     read_for,
     tabulate_reading,
 )
@@ -115,7 +116,9 @@ def tabulate_bounds(trained: TrainedNetwork, data: Any, levels: Levels) -> Table
     """
     if trained.settings.task != "forecasting":
         raise ArgumentError("intervals and quantiles are for forecasts.")
-    reading = read_for(trained, data)
+    found = read_for(trained, data)
+    kept, short = leave_out_short(found.data, trained.shape.input_len)
+    reading = SeriesReading(kept, found.form)
     answer = tabulate_reading(trained, reading)
     calibration = calibrate_for(trained, reading.data)
     forecast = forecast_ahead(trained, reading.data)
@@ -135,7 +138,7 @@ def tabulate_bounds(trained: TrainedNetwork, data: Any, levels: Levels) -> Table
             frame[f"{name}_{suffix}"] = bound[name].to_numpy()
     wider = "" if not calibration.widening else ", wider where values were repaired"
     note = f"Intervals are conformal, from {calibration.source}{wider}."
-    return TableAnswer(frame, (*answer.notes, note), answer.understood)
+    return TableAnswer(frame, (*answer.notes, *short, note), answer.understood)
 
 
 def measure_uncertainty(
