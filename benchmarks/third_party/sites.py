@@ -27,7 +27,7 @@ def check_sites(case: Case, modulator: Any) -> str:
         dropped = _record(case, modulator, rates, order)
         for before, after, seen in zip(calm, moved, dropped, strict=True):
             entered, left = seen
-            foreign = before[0] == after[0]
+            foreign = (before[0] == after[0]) & (before[0] != 0)
             if bool(((left == 0) & (entered != 0) & foreign).any()):
                 return f"the rate of window {window} drops entries of another"
     return ""
