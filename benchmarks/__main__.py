@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("core", "loader", "backbones", "training", "serving", "grid", "quality_cost")
+NAMES = ("core", "loader", "backbones", "training", "serving", "grid", "quality_cost", "startup")
 
 
 def main() -> None:

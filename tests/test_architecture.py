@@ -28,7 +28,7 @@ files: errors
 metrics: errors registry types
 display: errors
 quality: data display errors files inject
-strategies: backbones core data errors faults files inject quality registry
+strategies: backbones core data errors faults files inject quality registry types
 published: data errors metrics strategies
 settings: errors types
 tasks: backbones data errors metrics settings strategies types
@@ -41,11 +41,11 @@ reports: core data display errors experiments files inject metrics published qua
 cli: __init__ backbones data errors experiments faults files inference quality reports settings
     strategies tasks training types
 estimators: backbones data errors files inference metrics settings tasks training types
-integrations: core errors inject
+integrations: core errors files inject quality
 theory: errors
 paper: cli core data display errors experiments files registry reports strategies theory training
 robust: backbones cli data display errors experiments files metrics registry reports strategies
-testing: backbones core data errors inject strategies types
+testing: backbones core data errors inject strategies tasks types
 """
 ALLOWED: dict[str, set[str]] = {
     part: set(targets.split())

@@ -69,3 +69,19 @@ def test_results_that_differ_from_the_recorded_ones_are_noted(
     (run / "metrics.json").write_text(json.dumps(record))
     assert f"but the run recorded {record['test']['mse']}" in sacm("evaluate", run).err
     assert not json.loads(sacm("evaluate", run, "--json").out)["same_results"]
+
+
+def test_every_task_stands_beside_its_yardsticks(sacm: Command, example: Example) -> None:
+    rows = {
+        "forecasting": ["naive", "seasonal naive"],
+        "classification": ["majority class"],
+        "anomaly": ["always alarm", "random alarms"],
+    }
+    for task, names in rows.items():
+        outcome = sacm("evaluate", getattr(example, task))
+        assert outcome.code == 0, outcome.err
+        assert all(f"\n  {name}  " in outcome.out for name in ["model", *names])
+        record = Run.open(getattr(example, task)).metrics["yardsticks"]
+        assert list(record["rows"]) == ["model", *names]
+        for sentence in record["sentences"]:
+            assert sentence in outcome.err

@@ -72,5 +72,6 @@ def evaluate_again(run: Run) -> tuple[dict[str, Any], bool]:
         "report": result.report,
         "evaluated_windows": result.evaluated,
         "test_windows": result.evaluated,
+        "yardsticks": result.yardsticks,
     }
     return metrics, environment.get("fingerprint") == fingerprint(data)

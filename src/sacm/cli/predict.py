@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sacm.cli.options import AsJson
 from sacm.cli.output import DIGITS, note, show_notes
+from sacm.cli.settings_options import takes_reading
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@takes_reading(without=("target", "columns", "split"))
 def predict(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
     data: Annotated[
@@ -28,11 +30,16 @@ def predict(
         bool, typer.Option("--repair/--no-repair", help="Whether a guard repairs what is broken.")
     ] = True,
     as_json: AsJson = False,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Forecast what follows the data, classify cases, or score rows.
 
+    The data are read as those that the run was trained on; options for reading change that.
+
     Example: sacm predict runs/my_PatchTST_sacm_seed42_0123456789 --data new.csv --out next.csv
     """
+    from sacm.cli.reading import show_understood
     from sacm.cli.runs import as_user_error, open_run
     from sacm.inference import Predictor
 
@@ -43,8 +50,12 @@ def predict(
         predictor = Predictor.open(opened)
         if not repair:
             predictor = replace(predictor, strategy=predictor.strategy.without_repair())
-        frame, notes = predictor.tabulate(data or opened.settings.data)
-    show_notes(notes)
+        settings = predictor.settings.model_copy(update=reading)
+        predictor = replace(predictor, settings=settings)
+        answer = predictor.tabulate(data or opened.settings.data)
+    frame = answer.frame
+    show_understood(answer.understood)
+    show_notes(answer.notes)
     if out is not None:
         write(frame, out)
         note(f"{len(frame):,} rows written to {out}.")

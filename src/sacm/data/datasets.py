@@ -37,6 +37,10 @@ class ForecastingData:
     missing and has been filled in. `broken` is True where a value was broken on purpose: the truth
     for tests, not for models. With several series the rows are ordered split by split, series
     by series, and `segments` holds the borders; one series has a single segment.
+    missing and has been filled in. `target` names the channels to forecast, empty for all; the
+    others are inputs. `understood` says how a user's table was read. With several series the rows
+    are ordered split by split, series by series, and `segments` holds the borders; one series has a
+    single segment.
     """
 
     task: ClassVar[TaskName] = "forecasting"
@@ -53,6 +57,8 @@ class ForecastingData:
     segments: tuple[Segment, ...] = ()
     notes: tuple[str, ...] = ()
     broken: np.ndarray | None = None
+    target: tuple[str, ...] = ()
+    understood: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2:
@@ -76,6 +82,17 @@ class ForecastingData:
     def clean(self) -> np.ndarray:
         """The targets `[T, C]`: the clean series where there is one, otherwise the values."""
         return self.values if self.targets is None else self.targets
+
+    @property
+    def counted(self) -> np.ndarray | None:
+        """Where targets count in errors, `[T, C]`: observed, and to be forecast; None: all do."""
+        if not self.target:
+            return self.observed
+        wanted = np.isin(self.columns, self.target)[None, :]  # [1, C]
+        if self.observed is None:
+            return np.repeat(wanted, len(self.values), axis=0)
+        counted: np.ndarray = self.observed * wanted  # observed may be weights
+        return counted
 
     def ranges(self, split: str) -> tuple[range, ...]:
         """The rows of `split`, one range for each segment that has any."""
@@ -180,6 +197,7 @@ class AnomalyData:
     columns: tuple[str, ...]
     segments: tuple[TelemetrySegment, ...] = ()
     notes: tuple[str, ...] = ()
+    understood: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.train.ndim != 2 or self.test.ndim != 2:

@@ -31,7 +31,7 @@ class Splits:
         return iter((self.train, self.val, self.test))
 
 
-def split_by_ratio(rows: int, ratios: tuple[float, float, float] = DEFAULT_RATIOS) -> Splits:
+def split_by_ratio(rows: int, ratios: tuple[float, ...] = DEFAULT_RATIOS) -> Splits:
     """`int(rows * r)` for training and validation, the rest for testing.
 
     Without a test share the rest goes to validation.
@@ -45,22 +45,6 @@ def split_by_ratio(rows: int, ratios: tuple[float, float, float] = DEFAULT_RATIO
     if ratios[2] == 0:
         val = rows - train
     return Splits(range(train), range(train, train + val), range(train + val, rows))
-
-
-def read_ratios(text: str) -> tuple[float, float, float]:
-    """Three shares written `0.6/0.2/0.2`.
-
-    Raises:
-        ArgumentError: They are not three numbers; `split_by_ratio` checks their size.
-    """
-    try:
-        train, val, test = (float(part) for part in text.split("/"))
-    except ValueError:
-        raise ArgumentError(
-            f"split {text!r}: write the shares of training, validation and test, such as "
-            "0.6/0.2/0.2."
-        ) from None
-    return train, val, test
 
 
 def hold_out_tail(rows: int, validation: float = HELD_OUT) -> tuple[range, range]:
