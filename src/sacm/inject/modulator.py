@@ -67,8 +67,7 @@ class CapacityModulator(nn.Module):
         per_channel: bool = False,
     ) -> None:
         super().__init__()
-        self.config, self.per_channel = config, per_channel
-        self.window = window
+        self.config, self.window, self.per_channel = config, window, per_channel
         self.scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
         self.mapper = RateMapper(config) if mapper is None else mapper
         self.state = ModulationState()
@@ -76,8 +75,7 @@ class CapacityModulator(nn.Module):
         self.left_alone: list[Site] = []
         self.frozen: dict[nn.Module, Site] = {}  # adaptive if the probe sees gradients there
         self.coverage: FunctionalCoverage | None = None
-        self.probed = False
-        self.verification = Verification()
+        self.probed, self.verification = False, Verification()
         self.random_evaluation: list[str] = []  # paths of what is random in evaluation
         self.register_load_state_dict_pre_hook(keep_own_values)
 
@@ -182,7 +180,7 @@ class CapacityModulator(nn.Module):
                 f"the scorer must give one score per window, [{window.shape[0]}], but gave {found}."
             )
         if self.per_channel:
-            rates = self._map_channels(getattr(result, "channel_scores", None), reliable)
+            rates = self._map_channels(getattr(result, "channel_scores", scores), reliable)
         else:
             rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
         self.state.scores = scores.detach()
@@ -190,13 +188,12 @@ class CapacityModulator(nn.Module):
             self.state.scores = torch.where(reliable, self.state.scores, torch.inf)
         return rates
 
-    def _map_channels(self, scores: Tensor | None, reliable: Tensor | None) -> Tensor:
+    def _map_channels(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
         """Map channel scores `[B, C]` to rates of channels, and their means `[B]` of windows."""
-        if scores is None:
+        if scores.dim() != 2:
             raise ArgumentError("per_channel needs a scorer that gives channel_scores [B, C].")
-        if reliable is not None:
-            reliable = reliable.repeat_interleave(scores.shape[1])
-        self.state.channel_rates = self._map(scores.flatten(), reliable).view(scores.shape)
+        usable = None if reliable is None else reliable.repeat_interleave(scores.shape[1])
+        self.state.channel_rates = self._map(scores.flatten(), usable).view(scores.shape)
         return self.state.channel_rates.mean(dim=1)
 
     def _map(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
