@@ -8,10 +8,10 @@ from sacm.strategies import names, scorers
 from sacm.testing import check_scorer, check_strategy
 from sacm.testing.backbones import BackboneCheck, backbone_checks
 
-from .cases import Case, cases
+from .cases import Case, cases, in_daily_work
 
 BACKBONES = [
-    pytest.param(case, check, id=f"{case}-{check.__name__}")
+    pytest.param(case, check, id=f"{case}-{check.__name__}", marks=in_daily_work(case))
     for case in cases()
     for check in backbone_checks(case.task)
 ]

@@ -10,6 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
 
 DIGITS = "%.7g"  # what float32 holds
@@ -22,8 +23,10 @@ def note(text: str) -> None:
 
 def show_notes(notes: Iterable[str]) -> None:
     """What there is to know about the data."""
+    from sacm.cli.wording import as_options
+
     for text in notes:
-        note(f"Note: {text}")
+        note(f"Note: {as_options(text)}")
 
 
 def show_json(record: Any) -> None:
@@ -93,10 +96,18 @@ def make_table(
 
     table = Table(box=SIMPLE_HEAD, title_justify="left")
     for position, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if position and not text else "left")
+        side: Any = "right" if position and not text else "left"
+        table.add_column(plain_text(heading), justify=side)
     for name, *values in rows:
-        table.add_row(str(name), *(format_cell(value) for value in values))
+        table.add_row(plain_text(name), *(plain_text(format_cell(value)) for value in values))
     return table
+
+
+def plain_text(text: Any) -> Text:
+    """Text as it is: square brackets are part of a name, not rich's markup."""
+    from rich.text import Text
+
+    return Text(str(text))
 
 
 def format_cell(value: Any) -> str:

@@ -10,6 +10,7 @@ import typer
 
 from sacm.cli.options import AsJson
 from sacm.cli.output import DIGITS, note, show_notes
+from sacm.cli.settings_options import takes_reading
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sacm.inference import Predictor
 
 
+@takes_reading(without=("target", "columns", "split"))
 def predict(
     run: Annotated[
         Path,
@@ -50,11 +52,16 @@ def predict(
         bool, typer.Option("--repair/--no-repair", help="Whether a guard repairs what is broken.")
     ] = True,
     as_json: AsJson = False,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Forecast what follows the data, classify cases, or score rows.
 
+    The data are read as those that the run was trained on; options for reading change that.
+
     Example: sacm predict latest --data new.csv --coverage 0.8 --out next.csv --plot next.png
     """
+    from sacm.cli.reading import show_understood
     from sacm.cli.runs import as_user_error, open_run
     from sacm.inference import Predictor
 
@@ -70,10 +77,14 @@ def predict(
         predictor = Predictor.open(opened)
         if not repair:
             predictor = replace(predictor, strategy=predictor.strategy.without_repair())
+        settings = predictor.settings.model_copy(update=reading)
+        predictor = replace(predictor, settings=settings)
         if threshold is not None:
             predictor = with_threshold(predictor, threshold)
-        frame, notes = predictor.tabulate(data or opened.settings.data, **levels)
-    show_notes(notes)
+        answer = predictor.tabulate(data or opened.settings.data, **levels)
+    frame = answer.frame
+    show_understood(answer.understood)
+    show_notes(answer.notes)
     if plot is not None:
         draw(predictor, data or opened.settings.data, frame, plot)
         note(f"Drawn in {plot}.")

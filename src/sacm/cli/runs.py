@@ -76,6 +76,12 @@ def check_writable(folder: Path) -> None:
         raise ArgumentError(f"{folder} cannot be written to: permission denied.")
 
 
+def check_output(path: Path | None) -> None:
+    """Refuse a file for results that is a folder, before any work is done for it."""
+    if path is not None and path.is_dir():
+        raise ArgumentError(f"{path} is a folder: name a file in it.")
+
+
 def is_main_process() -> bool:
     """Whether this process tells of a run; of several that share one, only the first does."""
     return os.environ.get("LOCAL_RANK", "0") == "0"

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from sacm.settings import RunSettings
+from sacm.settings import READING, RunSettings
 
 # Other libraries' estimators have seed 0 (the command line has the paper's 42); scikit-learn wants
 # defaults that cannot be changed in place.
@@ -38,7 +38,7 @@ def parameters_from_settings(*, without: tuple[str, ...]) -> Callable[[Callable[
                 annotation=field.annotation,
             )
             for name, field in RunSettings.model_fields.items()
-            if name not in own and name not in ("task", "data", *without)
+            if name not in own and name not in ("task", "data", *READING, *without)
         ]
         signature = inspect.Signature([*named, *settings])
 
@@ -56,9 +56,9 @@ def parameters_from_settings(*, without: tuple[str, ...]) -> Callable[[Callable[
 
 
 def settings_of(estimator: Any) -> dict[str, Any]:
-    """The parameters of an estimator that are settings of a run."""
+    """The parameters of an estimator that are settings of a run; it reads its data by itself."""
     return {
         name: value
         for name, value in estimator.get_params(deep=False).items()
-        if name in RunSettings.model_fields
+        if name in RunSettings.model_fields and name not in READING
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from sacm.data.benchmarks.load import names_file, resolve
 from sacm.data.datasets import AnomalyData
 from sacm.data.splits import hold_out_tail
 from sacm.data.tables.gaps import Policy
+from sacm.data.tables.source import keep_present, load_source
 from sacm.data.tables.table import Table
 from sacm.data.windows.reader import Series, covering_starts
 from sacm.data.windows.windows import TelemetryWindows
@@ -21,6 +22,8 @@ from sacm.inference.answer import TableAnswer, warn_of
 from sacm.inference.trained import Array, TrainedNetwork, as_tensor, is_array, like
 from sacm.tasks import get_task
 from sacm.tasks.anomaly import flag, step_scores
+
+_READING = ("time", "date_order", "zone", "ignore", "label")
 
 
 class Alarms(NamedTuple):
@@ -35,6 +38,7 @@ class Scored(NamedTuple):
 
     scores: Array
     notes: tuple[str, ...] = ()
+    understood: tuple[str, ...] = ()
     times: Any = None  # a pandas column, written as the source wrote it
     time: str = "time"  # its name
 
@@ -79,7 +83,7 @@ def tabulate_alarms(trained: TrainedNetwork, data: Any) -> TableAnswer:
     )
     if scored.times is not None and scored.time not in frame:
         frame.insert(1, scored.time, scored.times)
-    return TableAnswer(frame, scored.notes)
+    return TableAnswer(frame, scored.notes, scored.understood)
 
 
 def score_source(trained: TrainedNetwork, data: Any) -> Scored:
@@ -95,13 +99,26 @@ def score_source(trained: TrainedNetwork, data: Any) -> Scored:
         )
     if is_array(data):
         data = as_tensor(data).cpu().numpy()
-    rows = read_telemetry(data, columns=trained.shape.columns, missing="interpolate")
+    rows = read_rows(trained, data)
     times = None
     if rows.times is not None:
         own = np.empty_like(rows.times)
         own[rows.order] = rows.times  # as in the user's table, like the scores
         times = rows.form.write_times(own)
-    return Scored(row_scores(trained, rows), rows.notes, times, rows.form.time or "time")
+    understood = tuple(rows.understood())
+    name = rows.form.time or "time"
+    return Scored(row_scores(trained, rows), rows.notes, understood, times, name)
+
+
+def read_rows(trained: TrainedNetwork, data: Any) -> Table:
+    """Read rows as those that a detector was trained on were read."""
+    options = trained.settings.reading()
+    return read_telemetry(
+        data,
+        columns=trained.shape.columns,
+        missing=options.get("missing", "interpolate"),
+        reading=options,
+    )
 
 
 def read_telemetry(
@@ -110,14 +127,22 @@ def read_telemetry(
     columns: Sequence[str] | None = None,
     missing: Policy,
     held_out: float = 0.0,
+    reading: Mapping[str, Any] | None = None,
 ) -> Table:
     """Rows of a file, frame or array; a column of labels is left out, `columns` chooses others.
 
-    No gap is filled from the last rows, the `held_out` share.
+    No gap is filled from the last rows, the `held_out` share. `reading` holds options of a run by
+    their names on the command line.
     """
-    name = str(source) if isinstance(source, str | Path) else "data"
+    given = dict(reading or {})
+    loaded = load_source(
+        source,
+        str(source) if isinstance(source, str | Path) else "data",
+        given.get("decimal"),
+    )
+    options = keep_present(loaded, {key: given[key] for key in _READING if key in given})
     # Rows that a grid lacks have no place in the answer, so none are inserted.
-    table = Table.read(source, name=name, columns=columns, labelled=True, grid=False)
+    table = Table.read(loaded, columns=columns, labelled=True, grid=False, **options)
     return table.fill(hold_out_tail(len(table.values), held_out), missing)
 
 

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from sacm.strategies import (  # noqa: F401  (importing a file registers what is in it)
     adaptive,
+    augment,
+    co_teaching,
+    ema,
+    ensemble,
     expose,
     fixed,
+    gce,
     guard,
     hard_denoise,
+    loe,
     mappers,
+    pgd,
     raw,
+    reld,
+    robust_losses,
+    robust_tsf,
     scorers,
     selective,
+    smoothing,
+    trim,
     weight,
 )
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,9 +24,12 @@ from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (
     EVALUATION_BATCH,
+    NetworkStep,
     Result,
     Task,
+    add_extra,
     evaluating,
+    mean_loss,
     registered_values,
     scaler_of,
     to_device,
@@ -50,11 +54,9 @@ class Forecasting(Task[ForecastingData]):
     leading_metrics = ("mse", "mae")
 
     def preset(self, settings: RunSettings, data: ForecastingData) -> dict[str, Any]:
-        horizon, input_len = _BENCHMARK_HORIZON, _INPUT
-        if not is_benchmark(data.name):  # a short series of the user's own gets shorter windows
-            shortest = min((len(rows) for rows in data.splits if len(rows)), default=0)
-            horizon = min(_OWN_HORIZON, max(1, shortest // 4))
-            input_len = min(_INPUT, max(1, shortest // 2))
+        input_len, horizon = _INPUT, _BENCHMARK_HORIZON
+        if not is_benchmark(data.name):
+            input_len, horizon = _own_lengths(data)
         horizon = settings.horizon or _FIRST_HORIZON.get(data.name, horizon)
         input_len = settings.input_len or _SHORT_INPUT.get(data.name, input_len)
         small = (
@@ -63,6 +65,18 @@ class Forecasting(Task[ForecastingData]):
             or settings.backbone in _SMALL_BATCH_BACKBONES
         )
         return {"horizon": horizon, "input_len": input_len, "batch_size": 16 if small else 32}
+
+    def explain_lengths(self, settings: RunSettings, data: ForecastingData) -> str:
+        input_len, horizon = _own_lengths(data)
+        asked = settings.input_len is not None, settings.horizon is not None
+        if is_benchmark(data.name) or all(asked) or (input_len, horizon) == (_INPUT, _OWN_HORIZON):
+            return ""
+        split, rows = _shortest_split(data)
+        whose = "a usual series has" if len(data.last_rows(1)) > 1 else "there are"
+        return (
+            f"shorter than the usual {_INPUT} and {_OWN_HORIZON}, because {whose} only {rows:,} "
+            f"{split} rows"
+        )
 
     def windows(
         self,
@@ -112,12 +126,15 @@ class Forecasting(Task[ForecastingData]):
         )
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        prediction = forecast(model, batch, strategy.training_inputs(batch.x))
+        step = NetworkStep(model, batch, forecast, _absolute_error)
+        prediction = step.answer(run.change_inputs(strategy.training_inputs(batch.x), step))
         kept = run.keep(batch, prediction.detach())
         if batch.observed is not None:  # False or a weight below 1 where a target is in doubt
             kept = batch.observed if kept is None else kept * batch.observed
-        error = (prediction - batch.y).abs()
-        return error.mean() if kept is None else (error * kept).sum() / kept.sum().clamp_min(1)
+        losses = run.losses(prediction, batch.y)
+        if losses is None:
+            losses = (prediction - batch.y).abs()
+        return add_extra(mean_loss(losses, kept), run.extra_loss(step, prediction))
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
@@ -166,6 +183,31 @@ class Forecasting(Task[ForecastingData]):
         return ("error", "z-scored", "raw units"), [*rows, *extra]
 
 
+def _own_lengths(data: ForecastingData) -> tuple[int, int]:
+    """Input length and horizon for a user's own series: short ones get shorter windows."""
+    joined = min((len(rows) for rows in data.splits if len(rows)), default=0)
+    input_len, horizon = _lengths_for(joined)
+    _, usual = _shortest_split(data)
+    return (input_len, horizon) if usual >= input_len + horizon else _lengths_for(usual)
+
+
+def _lengths_for(rows: int) -> tuple[int, int]:
+    """Input length and horizon of windows of which a split of `rows` rows holds a few."""
+    return min(_INPUT, max(1, rows // 2)), min(_OWN_HORIZON, max(1, rows // 4))
+
+
+def _shortest_split(data: ForecastingData) -> tuple[str, int]:
+    """The split with the fewest rows and their number; of several series, half have as many."""
+    found = {"training": "train", "validation": "val", "test": "test"}
+    rows = {
+        name: int(np.quantile([len(piece) for piece in data.ranges(split)], 0.5, method="lower"))
+        for name, split in found.items()
+        if len(data.splits[split])
+    }
+    shortest = min(rows, key=lambda name: rows[name], default="training")
+    return shortest, rows.get(shortest, 0)
+
+
 def is_benchmark(name: str) -> bool:
     """Whether a data set is one of the paper's."""
     return name in PAPER_FORECASTING or name.startswith("Synth-12")
@@ -175,6 +217,10 @@ def forecast(model: Any, batch: Any, x: Tensor) -> Tensor:
     """`[B, H, C]` from windows `x` `[B, L, C]`, with the calendar where the batch has one."""
     prediction: Tensor = model(x) if batch.stamps is None else model(x, batch.stamps)
     return prediction
+
+
+def _absolute_error(prediction: Tensor, batch: Any) -> Tensor:
+    return (prediction - batch.y).abs().mean()
 
 
 def _errors(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,11 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.data.benchmarks.load import resolve
-from sacm.data.datasets import AnyData, ForecastingData
+from sacm.data.datasets import AnyData
 from sacm.data.fingerprint import fingerprint
-from sacm.data.scaling import ChannelScaler
 from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows
-from sacm.errors import DataError, SACMError
+from sacm.errors import ArgumentError, DataError, SACMError
 from sacm.files import (
     read_state,
     read_weights,
@@ -31,6 +31,7 @@ from sacm.files import (
 )
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
+from sacm.strategies.committee import Committee, turns
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
@@ -38,8 +39,9 @@ from sacm.training.environment import environment
 from sacm.training.epoch_statistics import Observed
 from sacm.training.hardware import Hardware, make_fabric
 from sacm.training.optimizer import make_optimizer
+from sacm.training.prepared_windows import cut_prepared_windows
 from sacm.training.progress import TrainingProgress
-from sacm.training.run import DEFAULT_FOLDER, Run
+from sacm.training.run import DEFAULT_FOLDER, Run, record_failure
 from sacm.training.seeds import seed_epoch
 
 
@@ -59,7 +61,8 @@ def train(
     """
     hardware = hardware or Hardware()
     task = get_task(settings.task)
-    data = resolve(settings.data, task=settings.task) if data is None else data
+    if data is None:
+        data = resolve(settings.data, task=settings.task, reading=settings.reading())
     resolved = task.resolve(settings, data)
     mark = fingerprint(data)
     run = Run(Path(folder) / resolved.run_id(mark))
@@ -76,7 +79,7 @@ def train(
         training.run()
     except (SACMError, RuntimeError, MemoryError) as error:
         if fabric.is_global_zero:
-            write_json(run.folder / "failure.json", {"reason": str(error)})
+            record_failure(run, error)
         raise
     fabric.barrier()  # the run is finished for every process, or for none
     return run
@@ -146,7 +149,9 @@ class Training:
     def _build(self) -> None:
         """Model, strategy and optimizer, in the order that pairing needs."""
         seed_epoch(self.settings.seed)
-        model: Backbone = self.task.build(self.settings, self.shape).to(self.fabric.device)
+        fresh = partial(self.task.build, self.settings, self.shape)
+        model = self.strategy.build(fresh).to(self.fabric.device)
+        self._check_processes(model)
         if type(model).prepare is not Backbone.prepare:
             everything = torch.arange(len(self.windows.train))
             model.prepare(self.windows.train.batch(everything).x.to(self.fabric.device))
@@ -171,6 +176,14 @@ class Training:
         # One process in full precision needs none of what the wrapper does at every call.
         plain = self.fabric.world_size == 1 and self.settings.precision == "32-true"
         self.network = model if plain and not self.settings.compile else self.wrapped
+
+    def _check_processes(self, model: Backbone) -> None:
+        """Refuse several networks in several processes, which would wait for each other's."""
+        if self.fabric.world_size > 1 and isinstance(model, Committee) and len(model.trained) > 1:
+            raise ArgumentError(
+                f"{self.settings.strategy} trains {len(model.trained)} networks, which works in "
+                "one process alone: use devices=1."
+            )
 
     def run(self) -> None:
         """Train to the end, test, and leave a finished run folder."""
@@ -234,16 +247,20 @@ class Training:
         """One optimizer step; the loss, detached."""
         batch = to_device(batch, self.fabric.device)
         self.wrapped_optimizer.zero_grad()
-        loss = self.task.training_loss(self.network, batch, self.strategy, self.strategy_run)
-        if type(self.model).auxiliary_loss is not Backbone.auxiliary_loss:
-            loss = loss + self.model.auxiliary_loss()
-        self.fabric.backward(loss)
+        losses = []
+        for _ in turns(self.model):
+            loss = self.task.training_loss(self.network, batch, self.strategy, self.strategy_run)
+            if type(self.model).auxiliary_loss is not Backbone.auxiliary_loss:
+                loss = loss + self.model.auxiliary_loss()
+            self.fabric.backward(loss)
+            losses.append(loss.detach())
         if self.settings.gradient_clip:
             self.fabric.clip_gradients(
                 self.wrapped, self.wrapped_optimizer, max_norm=self.settings.gradient_clip
             )
         self.wrapped_optimizer.step()
-        return loss.detach()
+        self.strategy_run.after_step()
+        return losses[0] if len(losses) == 1 else torch.stack(losses).mean()
 
     def _record(
         self, epoch: int, value: float, observed: Observed, seconds: float, checking: float
@@ -344,19 +361,3 @@ class Training:
         )
         for name in ("last.pt", "failure.json", "failed_batch.pt"):
             (self.folder / name).unlink(missing_ok=True)
-
-
-def cut_prepared_windows(
-    task: Task[Any], settings: ResolvedSettings, data: AnyData, prepared: AnyData
-) -> SplitWindows[Any]:
-    """Windows of the data that a strategy prepared, scaled by their training rows.
-
-    Forecasting errors are still stated in deviations of the data as they came: strategies that
-    repair differently would otherwise be measured with different yardsticks.
-    """
-    windows = task.windows(settings, prepared)
-    if prepared is data or not isinstance(data, ForecastingData):
-        return windows
-    rows = (data.values[rows.start : rows.stop] for rows in data.ranges("train"))
-    scaler = replace(scaler_of(windows), reference=ChannelScaler.fit(rows).std)
-    return task.windows(settings, prepared, scaler=scaler)
