@@ -20,6 +20,8 @@ from sacm.core.spectrum import (
 from sacm.core.validation import check_config, check_tensor, check_whole_number
 from sacm.errors import ArgumentError
 
+_ROUNDING = 1e-5  # of the largest value: a flat series keeps no more than that of rounding
+
 
 class ScorerOutput(NamedTuple):
     """Results of all stages of the scorer for `B` windows of length `L` with `C` channels.
@@ -149,6 +151,8 @@ class SpectralScorer(nn.Module):
         # needs no change of sign.
         error = torch.fft.irfft(spectrum * mask, n=series.shape[-1]) - residual
         channel_scores = error.abs().mean(dim=-1)
+        if config.scale == "free":
+            channel_scores = channel_scores / _deviation(series, residual, config.eps)
         return _Stages(series, residual, flatness, threshold, mask, error, channel_scores)
 
     def _check(self, x: Tensor) -> None:
@@ -166,6 +170,14 @@ class SpectralScorer(nn.Module):
             )
         if x.is_complex():
             raise ArgumentError(f"windows must be real numbers, got {x.dtype}.")
+
+
+def _deviation(series: Tensor, residual: Tensor, eps: float) -> Tensor:
+    """Deviation `[B, C]` of the detrended series, never so small that rounding would count."""
+    # The root of a floor instead of a floor under the root: its gradient at 0 is finite.
+    level = series.detach().abs().amax(dim=-1)
+    floor = (_ROUNDING * level + eps).square()
+    return (residual.square().mean(dim=-1) - residual.mean(dim=-1).square() + floor).sqrt()
 
 
 def check_finite_windows(x: Tensor) -> None:

@@ -62,6 +62,7 @@ def attach(
     coverage: Literal["modules", "all"] = "modules",
     scorer: nn.Module | None = None,
     mapper: nn.Module | None = None,
+    per_channel: bool = False,
     insert_after: Sequence[str] = (),
     skip: Sequence[str] = (),
     site_layouts: Mapping[str, SiteLayout] | None = None,
@@ -84,6 +85,8 @@ def attach(
             too.
         scorer: Module from windows `[B, L, C]` to scores `[B]`, in place of `SpectralScorer`.
         mapper: Module from scores `[B]` to rates `[B]`, each in [0, 1), in place of `RateMapper`.
+        per_channel: Give every channel a rate of its own at the sites that keep channels apart; the
+            other sites drop at the mean of a window's rates.
         insert_after: Names or globs of modules whose output shall drop too.
         skip: Names or globs of dropout sites to leave ordinary.
         site_layouts: Layout by site name or glob, for sites that the probe cannot resolve, e.g.
@@ -113,7 +116,11 @@ def attach(
         model, input_arg, window_layout, check_whole_number("channels", channels)
     )
     modulator = CapacityModulator(
-        window=window, config=check_config(config), scorer=scorer, mapper=mapper
+        window=window,
+        config=check_config(config),
+        scorer=scorer,
+        mapper=mapper,
+        per_channel=per_channel,
     )
     skipped, hosts = check_names("skip", skip), check_names("insert_after", insert_after)
     stated = check_mapping("site_layouts", site_layouts, SiteLayout)

@@ -18,6 +18,8 @@ from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError
 from sacm.inject.findings import report_nothing_adaptive, report_random_evaluation
 from sacm.inject.functional.coverage import FunctionalCoverage
+from sacm.inject.own_values import keep_own_values
+from sacm.inject.probe.channels import find_channel_dims
 from sacm.inject.probe.gradients import find_differentiable
 from sacm.inject.probe.passes import PassRunner
 from sacm.inject.probe.probe import Probe
@@ -62,9 +64,10 @@ class CapacityModulator(nn.Module):
         config: SACMConfig,
         scorer: nn.Module | None,
         mapper: nn.Module | None = None,
+        per_channel: bool = False,
     ) -> None:
         super().__init__()
-        self.config = config
+        self.config, self.per_channel = config, per_channel
         self.window = window
         self.scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
         self.mapper = RateMapper(config) if mapper is None else mapper
@@ -76,7 +79,7 @@ class CapacityModulator(nn.Module):
         self.probed = False
         self.verification = Verification()
         self.random_evaluation: list[str] = []  # paths of what is random in evaluation
-        self.register_load_state_dict_pre_hook(_keep_own_values)
+        self.register_load_state_dict_pre_hook(keep_own_values)
 
     @property
     def sites(self) -> list[Site]:
@@ -178,11 +181,23 @@ class CapacityModulator(nn.Module):
             raise ArgumentError(
                 f"the scorer must give one score per window, [{window.shape[0]}], but gave {found}."
             )
-        rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
+        if self.per_channel:
+            rates = self._map_channels(getattr(result, "channel_scores", None), reliable)
+        else:
+            rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
         self.state.scores = scores.detach()
         if reliable is not None:
             self.state.scores = torch.where(reliable, self.state.scores, torch.inf)
         return rates
+
+    def _map_channels(self, scores: Tensor | None, reliable: Tensor | None) -> Tensor:
+        """Map channel scores `[B, C]` to rates of channels, and their means `[B]` of windows."""
+        if scores is None:
+            raise ArgumentError("per_channel needs a scorer that gives channel_scores [B, C].")
+        if reliable is not None:
+            reliable = reliable.repeat_interleave(scores.shape[1])
+        self.state.channel_rates = self._map(scores.flatten(), reliable).view(scores.shape)
+        return self.state.channel_rates.mean(dim=1)
 
     def _map(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
         """Map scores `[B]` to rates `[B]`; what a user's own mapper gives is checked."""
@@ -256,6 +271,8 @@ class CapacityModulator(nn.Module):
             if self.frozen:
                 self._thaw(probe, call)
             random_evaluation = probe.run(call)
+            if self.per_channel:
+                find_channel_dims(runner, self.window, call, (site for _, site in self.adaptive))
         self._finish_probe(call.model, random_evaluation)
         self.verify(call, splits=2)
 
@@ -342,9 +359,3 @@ class CapacityModulator(nn.Module):
                 self.adaptive.remove((host, site))
                 self.left_alone.append(site)
                 restore_class(host)
-
-
-def _keep_own_values(module: nn.Module, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Let a checkpoint of the raw model load: scalars that it does not hold stay as they are."""
-    if not any(key.startswith(prefix) for key in state_dict):
-        state_dict.update({prefix + key: value for key, value in module.state_dict().items()})

@@ -1,30 +1,40 @@
-"""SACM on the time-series models of Hugging Face transformers.
+"""SACM and guards on the time-series models of Hugging Face transformers, also under PEFT.
 
-modulator = attach_transformer(PatchTSTForPrediction(config))           # any loop
-trainer = Trainer(model, arguments, callbacks=[SACMCallback()], …)      # the library's own
+modulator = attach_transformer(PatchTSTForPrediction(config))               # any loop
+trainer = Trainer(model, arguments, callbacks=[SACMCallback()], …)          # the library's own
+trainer = Trainer(model, arguments, callbacks=[ProtectCallback(guard)], …)  # repairs windows
+
+With both callbacks, put `ProtectCallback` first: SACM then scores the windows that the model gets.
 """
 
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel, TrainerCallback
 
 from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
 from sacm.inject.attach import attach
 from sacm.inject.modulator import CapacityModulator
-from sacm.integrations.attached import check_optimizers, modulator_of
+from sacm.integrations.attached import (
+    WindowedNetwork,
+    check_optimizers,
+    modulator_of,
+    protect_network,
+)
+from sacm.integrations.scalars import load_scalars, save_scalars
 
 WINDOW = "past_values"  # what every time-series model of the library calls its window
 CHANNELS = ("num_input_channels", "input_size")
 
 
 def attach_transformer(
-    model: PreTrainedModel,
+    model: nn.Module,
     *,
     config: SACMConfig | None = None,
     channels: int | None = None,
@@ -32,28 +42,61 @@ def attach_transformer(
 ) -> CapacityModulator:
     """Attach to a model whose forward takes `past_values` `[B, L, C]` (or `[B, L]`).
 
-    `channels` is read from the model's configuration where that says it. Do this before the
-    optimizer is made. `save_pretrained` then writes the modulator's scalars too; a raw model
-    ignores them on loading.
+    Do this before the optimizer is made. `save_pretrained` then writes the modulator's scalars too;
+    a raw model ignores them on loading. The adapter files of PEFT do not hold them: write them
+    with `sacm.integrations.scalars.save_scalars`, as `SACMCallback` does at every checkpoint.
+
+    Args:
+        model: A model of the library, or a `PeftModel` around one.
+        config: Settings of the method.
+        channels: Number of channels; read from the model's configuration where that says it.
+        coverage: As in `sacm.attach`.
+
+    Returns:
+        The modulator.
+
+    Raises:
+        ArgumentError: The model takes no `past_values`, or its channels are not known.
     """
-    if WINDOW not in inspect.signature(model.forward).parameters:
-        raise ArgumentError(
-            f"{type(model).__name__}.forward takes no {WINDOW}, so it is no time-series model: use "
-            "sacm.attach with input_arg=…"
-        )
+    base = _check_forward(model)
     if channels is None:
-        found = (getattr(model.config, name, None) for name in CHANNELS)
+        found = (getattr(base.config, name, None) for name in CHANNELS)
         channels = next((count for count in found if count is not None), None)
     if channels is None:
         raise ArgumentError(
-            f"the configuration of {type(model).__name__} does not say how many channels its "
+            f"the configuration of {type(base).__name__} does not say how many channels its "
             "windows have: pass channels=…"
         )
     return attach(model, channels=channels, config=config, input_arg=WINDOW, coverage=coverage)
 
 
+def _check_forward(model: nn.Module) -> PreTrainedModel:
+    """Return the library's model, also from inside a PeftModel; refuse other kinds of models."""
+    base: Any = model.get_base_model() if _is_adapted(model) else model
+    if WINDOW not in inspect.signature(base.forward).parameters:
+        raise ArgumentError(
+            f"{type(base).__name__}.forward takes no {WINDOW}, so it is no time-series model: use "
+            "sacm.attach with input_arg=…"
+        )
+    return base  # type: ignore[no-any-return]  # get_base_model is not typed
+
+
+def _is_adapted(model: Any) -> bool:
+    """Return whether PEFT has put adapters into the model."""
+    return hasattr(model, "get_base_model") and hasattr(model, "peft_config")
+
+
 class SACMCallback(TrainerCallback):
-    """Attaches when the `Trainer` is made, before its optimizer, and logs the mean dropout rate."""
+    """Attaches when the `Trainer` is made, before its optimizer, and logs the mean dropout rate.
+
+    The checkpoints of a PEFT model get a file with the modulator's scalars, which is read when
+    training is resumed from them and when the best of them is loaded.
+
+    Args:
+        config: Settings of the method.
+        channels: Number of channels; read from the model's configuration where that says it.
+        coverage: As in `sacm.attach`.
+    """
 
     def __init__(
         self,
@@ -83,10 +126,12 @@ class SACMCallback(TrainerCallback):
         optimizer: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Complain if the optimizer was made too early."""
+        """Complain if the optimizer was made too early; go on with the scalars of a checkpoint."""
         modulator = modulator_of(model)
         if modulator is not None and optimizer is not None:
             check_optimizers(modulator, [getattr(optimizer, "optimizer", optimizer)])
+        if state.global_step and _is_adapted(model):
+            load_scalars(model, _checkpoint(args, state))
 
     def on_step_end(
         self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
@@ -97,9 +142,49 @@ class SACMCallback(TrainerCallback):
             self._rates.append(modulator.rates.mean())
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
-        """Add the mean rate since the last log."""
-        if logs is not None and self._rates:
+        """Add the mean rate since the last training log; logs of an evaluation stay as they are."""
+        if logs is not None and "loss" in logs and self._rates:
             mean = float(torch.stack(self._rates).mean())
             logs["sacm_rate_mean"] = mean  # for reporters, which are asked after this callback
             state.log_history[-1]["sacm_rate_mean"] = mean
             self._rates.clear()
+
+    def on_save(
+        self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
+    ) -> None:
+        """Put the scalars beside the adapters of a PEFT model."""
+        if _is_adapted(model) and modulator_of(model) is not None and args.should_save:
+            save_scalars(model, _checkpoint(args, state))
+
+    def on_train_end(
+        self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
+    ) -> None:
+        """Follow the `Trainer` to the best checkpoint of a PEFT model."""
+        if args.load_best_model_at_end and state.best_model_checkpoint and _is_adapted(model):
+            load_scalars(model, Path(state.best_model_checkpoint))
+
+
+def _checkpoint(args: Any, state: Any) -> Path:
+    """Return the folder of the checkpoint that belongs to the current step."""
+    return Path(args.output_dir) / f"checkpoint-{state.global_step}"
+
+
+class ProtectCallback(TrainerCallback):
+    """Makes the model repair `past_values`, in training and in evaluation.
+
+    Saved models stay those of the library and do not hold the guard: keep it with
+    `guard.save(path)`.
+
+    Args:
+        guard: A `sacm.Guard` or `WindowGuard`, fitted in the units that the model is fed with.
+    """
+
+    def __init__(self, guard: Any) -> None:
+        self.guard = guard
+
+    def on_init_end(
+        self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
+    ) -> None:
+        """Protect the model."""
+        _check_forward(model)
+        protect_network(WindowedNetwork(model, 0, WINDOW), self.guard)

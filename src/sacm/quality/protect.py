@@ -97,7 +97,7 @@ def protect(
         raise ArgumentError(f"{type(model).__name__} is already protected: unprotect it first.")
     if not isinstance(input_arg, int | str) or isinstance(input_arg, bool):
         raise ArgumentError(f"input_arg must be a position or a name, got {input_arg!r}.")
-    module = guard if isinstance(guard, WindowGuard) else _module_of(guard)
+    module = window_guard_of(guard)
     argument = WindowArgument(model, input_arg, window_layout, module.channels)
     model.register_forward_pre_hook(Protection(module, argument), with_kwargs=True)
     return model
@@ -128,8 +128,14 @@ def _hooks(model: nn.Module) -> list[int]:
     return [key for key, hook in model._forward_pre_hooks.items() if isinstance(hook, Protection)]
 
 
-def _module_of(guard: Any) -> WindowGuard:
-    """The window guard that another object makes."""
+def window_guard_of(guard: Any) -> WindowGuard:
+    """Return the window guard itself, or the one that another object's `module()` makes.
+
+    Raises:
+        ArgumentError: The object is neither.
+    """
+    if isinstance(guard, WindowGuard):
+        return guard
     made = guard.module() if callable(getattr(guard, "module", None)) else None
     if not isinstance(made, WindowGuard):
         raise ArgumentError(

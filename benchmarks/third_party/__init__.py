@@ -1,0 +1,1 @@
+"""`attach` on models of other libraries, each judged from outside."""

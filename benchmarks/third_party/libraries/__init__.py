@@ -1,0 +1,1 @@
+"""Models to attach to, one file for each library."""

@@ -1,0 +1,113 @@
+"""SACM and guards in darts, for all its models that are trained with torch.
+
+model = TransformerModel(24, 6, pl_trainer_kwargs={"callbacks": [SACMCallback()]})
+model.fit(series, sample_weight=…)
+
+`model.save`, `load`, `predict` and training after loading work as before: the scalars are the state
+of the callback in darts' checkpoint, whose weights stay those of the raw network.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from darts.utils.serialization.registry import add_safe_globals
+from torch import Tensor, nn
+
+from sacm.core.config import SACMConfig
+from sacm.inject.modulator import CapacityModulator
+from sacm.inject.state import MODULATOR
+from sacm.integrations.attached import WindowedNetwork, modulator_of
+from sacm.integrations.network_callbacks import AttachCallback, GuardCallback
+from sacm.integrations.scalars import put_scalars
+from sacm.integrations.window_path import WindowPath
+from sacm.quality.protect import window_guard_of
+from sacm.quality.windows.module import WindowGuard
+
+WINDOW = WindowPath((0, "past_target"))
+
+
+def locate_window(module: Any) -> WindowedNetwork:
+    """Return where a network of the library takes its windows: the past targets `[B, L, C]`.
+
+    Args:
+        module: `model.model` of a darts model.
+    """
+    return WindowedNetwork(module, module.n_targets, WINDOW)
+
+
+class SACMCallback(AttachCallback):
+    """Attaches when a model is fitted, and logs the mean dropout rate of every epoch.
+
+    Args:
+        config: Settings of the method.
+        coverage: As in `sacm.attach`.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: SACMConfig | None = None,
+        coverage: Literal["modules", "all"] = "modules",
+    ) -> None:
+        super().__init__(locate_window, config=config, coverage=coverage)
+
+    def change(self, found: WindowedNetwork) -> None:
+        """Attach; checkpoints of darts stay those of the raw network."""
+        fresh = modulator_of(found.network) is None
+        super().change(found)
+        if self.modulator is not None and fresh:
+            found.network.register_state_dict_post_hook(_hide_scalars)
+            _release_losses(found.network, self.modulator)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the scalars, which a checkpoint holds as the state of this callback."""
+        return {} if self.modulator is None else dict(self.modulator.state_dict())
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on with the scalars of a checkpoint."""
+        if state_dict and self.modulator is not None:
+            put_scalars(self.modulator, state_dict, "the checkpoint")
+
+
+def _hide_scalars(module: Any, weights: dict[str, Tensor], prefix: str, metadata: Any) -> None:
+    """Leave state dicts to the raw network: darts refuses keys that it does not know."""
+    for key in [key for key in weights if key.startswith(f"{prefix}{MODULATOR}.")]:
+        del weights[key]
+
+
+def _release_losses(network: Any, modulator: CapacityModulator) -> None:
+    """Give losses and metrics their own forward back: darts writes them into its checkpoints."""
+    if modulator.coverage is None:
+        return
+    names = ("criterion", "train_criterion", "val_criterion", "train_metrics", "val_metrics")
+    held = [getattr(network, name, None) for name in names]
+    beside = {part for module in held if isinstance(module, nn.Module) for part in module.modules()}
+    for owner in modulator.coverage.owners:
+        if owner.module in beside:
+            owner.unwrap()
+    modulator.coverage.owners = [o for o in modulator.coverage.owners if o.module not in beside]
+
+
+class ProtectCallback(GuardCallback):
+    """Makes the network repair its windows, in training and in prediction.
+
+    Args:
+        guard: A `sacm.Guard` or `WindowGuard`, fitted in the units of the series that the model is
+            given, with `input_chunk_length` as its window.
+    """
+
+    def __init__(self, guard: Any) -> None:
+        super().__init__(locate_window, window_guard_of(guard))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Save the guard as plain numbers, which darts loads without being told to trust them."""
+        return {"guard": (self.guard.config(), dict(self.guard.state_dict()))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the guard again."""
+        self.locate, self.guard = locate_window, WindowGuard.load(*state["guard"])
+
+
+# darts unpickles only what it knows.
+add_safe_globals([SACMCallback, ProtectCallback, SACMConfig, WindowPath, locate_window])

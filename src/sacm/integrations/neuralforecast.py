@@ -1,0 +1,152 @@
+"""SACM and guards in NeuralForecast, for its models and its automatic models.
+
+nf = NeuralForecast([NHITS(h=24, input_size=96, dropout_prob_theta=0.1)], freq="h")
+attach_forecaster(nf)
+nf.fit(repair_frame(frame))  # from sacm.integrations.frames
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from neuralforecast.common._base_auto import BaseAuto
+from neuralforecast.common._base_model import BaseModel
+
+from sacm.core.config import SACMConfig
+from sacm.errors import ArgumentError
+from sacm.files import read_weights
+from sacm.integrations.attached import WindowedNetwork, protect_network
+from sacm.integrations.network_callbacks import AttachCallback
+from sacm.integrations.scalars import put_scalars
+from sacm.integrations.window_path import WindowPath
+
+if TYPE_CHECKING:
+    from neuralforecast import NeuralForecast
+
+WINDOW = WindowPath((0, "insample_y"))
+
+
+def locate_window(model: BaseModel) -> WindowedNetwork:
+    """Return where a model of the library takes its windows: `[B, L, 1]`, or one channel a series.
+
+    Args:
+        model: A model of the library.
+    """
+    return WindowedNetwork(model, model.n_series if model.MULTIVARIATE else 1, WINDOW)
+
+
+class SACMCallback(AttachCallback):
+    """Attaches when a model is fitted: `NHITS(…, callbacks=[SACMCallback()])`.
+
+    The library copies models and callbacks: look at `nf.models[0].sacm_modulator`.
+
+    Args:
+        config: Settings of the method.
+        coverage: As in `sacm.attach`.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: SACMConfig | None = None,
+        coverage: Literal["modules", "all"] = "modules",
+    ) -> None:
+        super().__init__(locate_window, config=config, coverage=coverage)
+
+
+def attach_forecaster(
+    forecaster: NeuralForecast,
+    *,
+    config: SACMConfig | None = None,
+    coverage: Literal["modules", "all"] = "modules",
+    saved: str | Path | None = None,
+) -> None:
+    """Attach to all models of a `NeuralForecast`; automatic models attach in every trial.
+
+    `fit`, `cross_validation`, `predict`, `save` and `load` work as before. A loaded model is a raw
+    model: attach again to train it further.
+
+    Args:
+        forecaster: The object, before `fit`.
+        config: Settings of the method.
+        coverage: As in `sacm.attach`.
+        saved: The folder that `forecaster` was loaded from, to go on with the scalars saved there.
+
+    Raises:
+        ArgumentError: A model is attached already, or the folder holds no scalars for it.
+    """
+    for model in (*forecaster.models_init, *forecaster.models):  # the second are copies
+        _add_callback(model, SACMCallback(config=config, coverage=coverage))
+    if saved is not None:
+        _restore(forecaster, Path(saved))
+
+
+def _add_callback(model: BaseModel | BaseAuto, callback: SACMCallback) -> None:
+    """Put the callback among those of a model, or of the models that an automatic one makes."""
+    if isinstance(model, BaseAuto):
+        if callable(model.config):  # Optuna asks a function for the settings of a trial
+            model.config = _SettingsWithCallback(model.config, callback)
+        else:
+            held = model.config.get("callbacks", [])
+            model.config = {**model.config, "callbacks": [*_others(held, model), callback]}
+        return
+    held = model.trainer_kwargs.get("callbacks") or []
+    model.trainer_kwargs["callbacks"] = [*_others(held, model), callback]
+
+
+def _others(callbacks: Any, model: Any) -> list[Any]:
+    """Return the callbacks there are, none of which may be ours."""
+    if any(isinstance(callback, SACMCallback) for callback in callbacks):
+        raise ArgumentError(f"{model} has a SACMCallback already: attach once.")
+    return list(callbacks)
+
+
+class _SettingsWithCallback:
+    """The settings that Optuna's trials use, and our callback among them."""
+
+    def __init__(self, config: Callable[[Any], dict[str, Any]], callback: SACMCallback) -> None:
+        self.config, self.callback = config, callback
+
+    def __call__(self, trial: Any) -> dict[str, Any]:
+        settings = self.config(trial)
+        return {**settings, "callbacks": [*settings.get("callbacks", []), self.callback]}
+
+
+def _restore(forecaster: NeuralForecast, folder: Path) -> None:
+    """Attach the models of a loaded object now, with the scalars of its folder."""
+    count: dict[str, int] = {}
+    for pair in zip(forecaster.models, forecaster.models_init, strict=True):
+        name = repr(pair[0])
+        place = count[name] = count.get(name, -1) + 1
+        file = folder / f"{name}_{place}.safetensors"
+        scalars = read_weights(file)
+        for model in pair:
+            callback = model.trainer_kwargs["callbacks"][-1]
+            callback.change(locate_window(model))
+            put_scalars(callback.modulator, scalars, str(file))
+
+
+def protect_forecaster(forecaster: NeuralForecast, guard: Any) -> None:
+    """Make fitted models repair their windows before they predict.
+
+    Args:
+        forecaster: The object, after `fit` or `load`.
+        guard: A `sacm.Guard` or `WindowGuard`, fitted on the training frame with the models'
+            `input_size` as its window.
+
+    Raises:
+        ArgumentError: Windows reach a model in other units than those of the frame, because the
+            object or the model scales them; `repair_frame` works with scaling too.
+    """
+    for model in forecaster.models:
+        inner = model.model if isinstance(model, BaseAuto) else model
+        scaling = inner.hparams.get("scaler_type") or "identity"
+        if forecaster.local_scaler_type is not None or scaling != "identity":
+            raise ArgumentError(
+                f"{inner} gets scaled windows (local_scaler_type="
+                f"{forecaster.local_scaler_type!r}, scaler_type={scaling!r}), which a guard of the "
+                "frame's units cannot judge: repair the frame with repair_frame instead."
+            )
+        protect_network(locate_window(inner), guard)

@@ -1,0 +1,47 @@
+"""SACM in pytorch-forecasting, whose models are LightningModules.
+
+trainer = lightning.Trainer(callbacks=[SACMCallback()])
+trainer.fit(TemporalFusionTransformer.from_dataset(dataset, dropout=0.1), loader)
+
+Its data sets scale every series before a network gets it, so broken values are repaired in the
+frame (`sacm.integrations.frames.repair_frame`), not in the windows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from sacm.core.config import SACMConfig
+from sacm.integrations.attached import WindowedNetwork
+from sacm.integrations.network_callbacks import AttachCallback
+from sacm.integrations.window_path import WindowPath
+
+
+def locate_window(model: Any) -> WindowedNetwork:
+    """Return where a model of the library takes its windows: the targets in `encoder_cont`.
+
+    Args:
+        model: A model of the library, made with `from_dataset`.
+    """
+    targets = tuple(model.target_positions.tolist())
+    return WindowedNetwork(model, len(targets), WindowPath((0, "encoder_cont"), targets))
+
+
+class SACMCallback(AttachCallback):
+    """Attaches before the optimizer is made, and logs the mean dropout rate of every epoch.
+
+    Checkpoints hold the modulator's scalars. To load one without this callback, pass
+    `strict=False` to `load_from_checkpoint`.
+
+    Args:
+        config: Settings of the method.
+        coverage: As in `sacm.attach`.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: SACMConfig | None = None,
+        coverage: Literal["modules", "all"] = "modules",
+    ) -> None:
+        super().__init__(locate_window, config=config, coverage=coverage)
