@@ -5,10 +5,42 @@ from __future__ import annotations
 from benchmarks.third_party.case import Case, Configuration, Configurations, make_windows
 
 SENSORS, LENGTH = 8, 400
-NAMES = """ATCNet AttentionBaseNet BIOT ContraWR CTNet Deep4Net EEGConformer EEGInceptionERP
-EEGInceptionMI EEGITNet EEGNet EEGNeX EEGSimpleConv EEGTCNet FBCNet FBLightConvNet FBMSNet
-IFNet MSVTNet SCCNet ShallowFBCSPNet SincShallowNet SPARCNet BDTCN TCN TIDNet TSception MEDFormer
-PBT SSTDPN HybridNet SyncNet DGCNN TCFormer""".split()
+NAMES = [
+    "ATCNet",
+    "AttentionBaseNet",
+    "BIOT",
+    "ContraWR",
+    "CTNet",
+    "Deep4Net",
+    "EEGConformer",
+    "EEGInceptionERP",
+    "EEGInceptionMI",
+    "EEGITNet",
+    "EEGNet",
+    "EEGNeX",
+    "EEGSimpleConv",
+    "EEGTCNet",
+    "FBCNet",
+    "FBLightConvNet",
+    "FBMSNet",
+    "IFNet",
+    "MSVTNet",
+    "SCCNet",
+    "ShallowFBCSPNet",
+    "SincShallowNet",
+    "SPARCNet",
+    "BDTCN",
+    "TCN",
+    "TIDNet",
+    "TSception",
+    "MEDFormer",
+    "PBT",
+    "SSTDPN",
+    "HybridNet",
+    "SyncNet",
+    "DGCNN",
+    "TCFormer",
+]
 
 
 def build(name: str) -> Case:

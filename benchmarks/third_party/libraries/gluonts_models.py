@@ -7,8 +7,14 @@ from typing import Any
 
 import torch
 
-from benchmarks.third_party.case import BATCH, LENGTH, Case, Configuration, Configurations
-from benchmarks.third_party.case import make_windows
+from benchmarks.third_party.case import (
+    BATCH,
+    LENGTH,
+    Case,
+    Configuration,
+    Configurations,
+    make_windows,
+)
 
 HORIZON = 8
 SMALL = {"d_model": 16, "nhead": 2, "dim_feedforward": 16, "num_encoder_layers": 1}

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from sacm.core.config import SACMConfig
 from sacm.integrations.attached import WindowedNetwork, protect_network
-from sacm.integrations.network_callbacks import AttachCallback
+from sacm.integrations.network_callbacks import RawCheckpointCallback
 from sacm.integrations.window_path import WindowPath
 
 WINDOW = "past_target"
@@ -28,10 +28,11 @@ def locate_window(module: Any) -> WindowedNetwork:
     return WindowedNetwork(module.model, shape[2] if len(shape) > 2 else 1, WINDOW)
 
 
-class SACMCallback(AttachCallback):
+class SACMCallback(RawCheckpointCallback):
     """Attaches when an estimator is trained, and logs the mean dropout rate of every epoch.
 
-    A predictor's `serialize` writes the scalars with the network.
+    A saved predictor is a raw one with the trained weights. The scalars stay in
+    `callback.modulator`, and in the checkpoints for `estimator.train(…, ckpt_path=…)`.
 
     Args:
         config: Settings of the method.
