@@ -12,32 +12,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import sacm.data
-from benchmarks.quality_faults import inject
-from sacm.data import ForecastingData
+from sacm.data import ForecastingData, contaminate
 from sacm.tasks import make_settings
 from sacm.training import Hardware, train
 
 STRATEGIES = ("raw", "guard", "weight", "sacm", "guard+sacm")
 STRIDES = {"ETTm1": 32, "ETTm2": 32, "Weather": 32, "ECG": 32, "ILI": 1}
-
-
-def contaminate(data: ForecastingData, kind: str, share: float, seed: int) -> ForecastingData:
-    """The same data with broken training and validation rows."""
-    values = data.values.copy()
-    for split in ("train", "val"):
-        rows = data.splits[split]
-        part = slice(rows.start, rows.stop)
-        broken, _, _ = inject(data.values[part], kind, share, seed + (split == "val"))
-        values[part] = broken
-    name = f"{data.name} {kind} {share:g}"
-    return replace(data, name=name, values=values.astype(np.float32))
 
 
 def run_one(

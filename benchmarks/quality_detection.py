@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.quality_data import load_pieces
-from benchmarks.quality_faults import KINDS as FAULTS
-from benchmarks.quality_faults import inject
+from sacm.faults.catalogue import FAULTS
+from sacm.faults.series import break_series, series_kinds, series_parts
 from sacm.quality.kinds import KINDS
 from sacm.quality.series import SeriesDetector
 
@@ -27,7 +27,7 @@ DEFAULT = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", required=True)
-    parser.add_argument("--kinds", nargs="*", default=DEFAULT, choices=FAULTS)
+    parser.add_argument("--kinds", nargs="*", default=DEFAULT, choices=FAULTS.names())
     parser.add_argument("--shares", nargs="*", type=float, default=[0.1])
     parser.add_argument("--rows", type=int, default=8640, help="last training rows to inject into")
     parser.add_argument("--seed", type=int, default=7)
@@ -81,6 +81,23 @@ def cut_rows(pieces: list[range], most: int, rows: int) -> tuple[slice, list[ran
         first = starts[0]
     kept = [range(max(p.start, first) - first, p.stop - first) for p in pieces if p.stop > first]
     return slice(first, rows), kept
+
+
+def inject(
+    values: np.ndarray, kind: str, share: float, seed: int
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Rows with faults, their truth and the names of the truth's numbers.
+
+    The truth `[T, C]` is 0 for healthy values, 1 + position in the names where a fault changed the
+    value, and -1 where it left the value as it was, such as zeros in rain.
+    """
+    names = tuple(series_parts(kind))
+    result = break_series(values, kind, share, seed=seed)
+    truth = np.zeros(values.shape, np.int8)
+    for number, name in enumerate(names, 1):
+        truth[result.kinds == series_kinds().index(name)] = number
+    truth[result.broken & (result.values == values)] = -1
+    return result.values, truth, names
 
 
 def score(

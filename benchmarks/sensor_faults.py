@@ -122,11 +122,13 @@ def cached(rows: Rows, options: argparse.Namespace, seed: int) -> nn.Module:
     train = partial(
         train_forecaster, rows, options.backbone, size=options.size, seed=seed,
         input_len=options.input_len, horizon=options.horizon, stride=options.stride,
+        epochs=options.epochs, learning_rate=options.learning_rate, loss=options.loss,
     )  # fmt: skip
     if options.models is None:
         return train()
-    name = f"{options.data}_{options.backbone}_{options.size}_{options.stride}_{seed}.pt"
-    path = Path(options.models) / name
+    facts = [options.data, options.backbone, options.size, options.stride, options.epochs]
+    facts += [options.learning_rate, options.loss, seed]
+    path = Path(options.models) / ("_".join(map(str, facts)) + ".pt")
     if path.exists():
         model = train(epochs=0)
         model.load_state_dict(torch.load(path))
@@ -181,6 +183,9 @@ def main() -> None:
     parser.add_argument("--input-len", type=int, default=96)
     parser.add_argument("--horizon", type=int, default=96)
     parser.add_argument("--stride", type=int, default=4, help="of training windows")
+    parser.add_argument("--epochs", type=int, default=25, help="at most")
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--loss", default="mae", choices=("mae", "mse"))
     parser.add_argument("--sensitivity", type=float, default=1.0)
     parser.add_argument("--faults", default="tested", choices=("tested", "transfer"))
     parser.add_argument("--part", default="test", choices=("val", "test"))

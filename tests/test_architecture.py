@@ -22,30 +22,32 @@ inject: core errors
 registry: errors
 types:
 backbones: core errors inject registry types
-faults: errors
+faults: errors registry
 data: errors faults registry types
 files: errors
 metrics: errors registry types
 display: errors
 quality: data display errors files inject
-strategies: backbones core data errors faults files inject quality registry
+strategies: backbones core data errors faults files inject quality registry types
 published: data errors metrics strategies
 settings: errors types
 tasks: backbones data errors metrics settings strategies types
 training: backbones data errors files inject settings strategies tasks
-experiments: data errors files metrics published registry settings strategies tasks training
-    types
-inference: backbones data errors files quality settings strategies tasks training
+experiments: data errors files inject metrics published registry settings strategies tasks
+    training types
+inference: backbones data errors files metrics quality settings strategies tasks training
 reports: core data display errors experiments files inject metrics published quality settings
     strategies tasks training
-cli: __init__ backbones data errors experiments files inference quality reports settings
+cli: __init__ backbones data errors experiments faults files inference quality reports settings
     strategies tasks training types
 estimators: backbones data errors files inference metrics settings tasks training types
 integrations: core errors files inject quality
 theory: errors
 paper: cli core data display errors experiments files metrics published registry reports
     strategies tasks theory training types
-testing: backbones core data errors inject strategies types
+robust: backbones cli data display errors experiments files metrics registry reports strategies
+    tasks training types
+testing: backbones core data errors inject strategies tasks types
 """
 ALLOWED: dict[str, set[str]] = {
     part: set(targets.split())

@@ -17,6 +17,7 @@ from sacm.data.benchmarks.load import resolve
 from sacm.data.synthetic import corruptions
 from sacm.errors import ArgumentError, DataError, SACMWarning
 from sacm.experiments import engines
+from sacm.experiments.named.experiment import Experiment
 from sacm.metrics import catalogue as metrics
 from sacm.metrics.registered import (
     RegisteredClassMetrics,
@@ -25,7 +26,6 @@ from sacm.metrics.registered import (
 )
 from sacm.paper import figures
 from sacm.paper.experiments import catalogue as experiments
-from sacm.paper.experiments.experiment import Experiment
 from sacm.registry import Registry, temporary_entries
 from sacm.tasks.forecasting import is_benchmark
 
@@ -265,7 +265,9 @@ def test_a_registered_corruption_is_applied_and_its_level_checked() -> None:
     def shrink(x: np.ndarray, level: float, seed: int) -> np.ndarray:
         return x * (1 - level)
 
-    assert corruptions.names() == ["gaussian", "student_t", "missing", "layered", "shrink"]
+    own = {"gaussian", "student_t", "missing", "layered"}
+    assert own < set(corruptions.names())
+    assert corruptions.names()[-1] == "shrink"
     series = torch.arange(3.0)
     assert torch.equal(sacm.data.corrupt(series, "Shrink", 0.5), series / 2)
     with pytest.raises(ArgumentError, match="level of shrink must be in 0 … 1"):

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,22 @@ from torch import Tensor
 
 from sacm.errors import SACMError
 
+NO_ROOM = 64 * 1024  # bytes
+
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place in one step."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    """Let `write` fill a temporary file beside `path`, then put it in place in one step.
+
+    Raises:
+        SACMError: The file cannot be written; what was there before is untouched.
+    """
+    # A link stays a link, and a device such as /dev/null must never become a file.
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise SACMError(f"{path} is not a plain file: name another.")
+    # File systems take names of 255 bytes: a long one is cut short.
+    short = path.name.encode()[:100].decode(errors="ignore")
+    temporary = path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.touch(exist_ok=False)
@@ -34,8 +47,20 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         temporary.replace(path)
+    except Exception as error:
+        # Each library has its own error for a full disk; only the system's name the reason.
+        if isinstance(error, OSError) and error.strerror:
+            raise SACMError(f"{path} cannot be written ({error.strerror}).") from error
+        if is_full(path.parent):
+            raise SACMError(f"{path} cannot be written (no space left).") from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def is_full(folder: Path) -> bool:
+    """Whether there is no room for more on the disk of a folder."""
+    return shutil.disk_usage(folder).free < NO_ROOM
 
 
 def write_json(path: Path, record: Any) -> None:
@@ -100,6 +125,6 @@ def read_state(path: Path) -> dict[str, Any] | None:
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # pickle, zipfile and torch each have their own for damaged files
         raise SACMError(
-            f"{path} is damaged and cannot be resumed from: delete it to start afresh ({error})."
-        ) from None
+            f"{path} is damaged and cannot be resumed from: delete it to start afresh."
+        ) from error
     return state

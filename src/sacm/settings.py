@@ -7,18 +7,29 @@ Importing this file is cheap (no torch), so that `sacm train --help` is quick.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
 from pydantic.fields import FieldInfo
 
 from sacm.errors import ArgumentError
 from sacm.types import ScoreKind, Size, TaskName
 
 _FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npy", ".npz", ".ts")
+_STDIN = "-"  # as data: the rows that are piped in
+_LONGEST_NAME = 160  # bytes of a data set's name in that of a run; file systems take 255 in all
+_READING = "Reading your own data"  # heading of these options in the help
 _UNSET = object()
 
 Selection = Literal["mae", "mse", "accuracy", "loss"]
@@ -30,6 +41,7 @@ def setting(
     help: str,
     *,
     flag: str | None = None,
+    panel: str | None = None,
     absent: Any = _UNSET,
     **limits: Any,
 ) -> Any:
@@ -39,16 +51,88 @@ def setting(
         default: What a user gets who does not name it; `...` if it must be named.
         help: One line for the command line and the documentation.
         flag: The option's name, where it is not the field's with dashes.
+        panel: The heading under which the help lists the option, if it has one of its own.
         absent: The value at which the setting is left out of a run's identity: what runs did before
             the setting existed. It never changes, even if the default does, so that a new setting
             renames no run.
         limits: Bounds as pydantic has them (`ge`, `gt`, `le`, …).
     """
-    extra = {"flag": flag} | ({} if absent is _UNSET else {"absent": absent})
+    extra = {"flag": flag, "panel": panel} | ({} if absent is _UNSET else {"absent": absent})
     return Field(default, description=help, json_schema_extra=extra, **limits)
 
 
-class RunSettings(BaseModel):
+def _split_names(value: Any) -> Any:
+    """`a,b` or lists of such as names; a name that holds a comma stands in double quotes."""
+    if isinstance(value, str):
+        value = [value]
+        return [name.strip() for row in csv.reader(value) for name in row if name.strip()]
+    return value
+
+
+def _split_shares(value: Any) -> Any:
+    """`0.7,0.1,0.2` or `0.7/0.1/0.2` as numbers."""
+    return value.replace("/", ",").split(",") if isinstance(value, str) else value
+
+
+def _order_of_dates(value: Any) -> Any:
+    """`day` for `day first`."""
+    return f"{value} first" if value in ("day", "month", "year") else value
+
+
+# What the user gives as text on the command line or as a list in a file.
+Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
+Shares = Annotated[tuple[float, ...], BeforeValidator(_split_shares)]
+DateOrder = Annotated[
+    Literal["day first", "month first", "year first"], BeforeValidator(_order_of_dates)
+]
+
+
+def _reading(help: str) -> Any:
+    """Declare one option for reading; None, the default, means: found in the data."""
+    return setting(None, help, panel=_READING, absent=None)
+
+
+class ReadingSettings(BaseModel):
+    """How a user's own table is read. None means: found in the data, and said.
+
+    Example:
+        >>> ReadingSettings(time="day", ignore="a,b").reading()
+        {'time': ('day',), 'ignore': ('a', 'b')}
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    time: Names | None = _reading("The time column, or several that make the time: date,hour.")
+    date_order: DateOrder | None = _reading("day, month or year: what comes first in 01/02/03.")
+    zone: str | None = _reading("Time zone of the times, such as Europe/Berlin.")
+    frequency: str | None = _reading("Time step as a pandas alias, such as h, 15min or MS.")
+    irregular: Literal["error", "keep"] | None = _reading(
+        "error (default) refuses times on no grid, keep takes rows as evenly spaced."
+    )
+    columns: Names | None = _reading("The channels, separated by commas, in this order.")
+    target: Names | None = _reading(
+        "Channels to forecast; the others are inputs and count in no error."
+    )
+    ignore: Names | None = _reading("Columns to leave out, separated by commas.")
+    label: str | None = _reading("The column of anomaly labels, 0 or 1; never a channel.")
+    id: str | None = _reading("The column that tells several series apart.")
+    split: Shares | None = _reading(
+        "Shares of rows for training, validation, test: 0.7,0.1,0.2; anomaly: training, test."
+    )
+    missing: Literal["error", "interpolate", "mask"] | None = _reading(
+        "interpolate (default) fills gaps, mask also keeps them out of errors, error refuses."
+    )
+    decimal: Literal[",", "."] | None = _reading("Sign before fractions; the other: thousands.")
+
+    def reading(self) -> dict[str, Any]:
+        """The options for reading that were given, by name."""
+        return {name: getattr(self, name) for name in READING if getattr(self, name) is not None}
+
+
+READING = tuple(ReadingSettings.model_fields)
+
+
+class RunSettings(ReadingSettings):
     """What a user asks for. None means: what suits the task and the data.
 
     Make one with `sacm.tasks.make_settings`, which also checks it against its task.
@@ -57,8 +141,6 @@ class RunSettings(BaseModel):
         >>> RunSettings(task="forecasting", data="ILI", epochs=3).epochs
         3
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     task: TaskName = setting(..., "forecasting, classification or anomaly.")
     data: str = setting(..., "A name from `sacm data list`, or a file of your own.")
@@ -108,6 +190,16 @@ class RunSettings(BaseModel):
     )
     train_fraction: float = setting(
         1.0, "Forecasting: only this share of the training windows.", absent=1.0, gt=0, le=1
+    )
+    contamination: str = setting(
+        "",
+        "Break training and validation data first, such as mix(0.3): `sacm corrupt --list`.",
+        absent="",
+    )
+    watch: bool = setting(
+        False,
+        "Also test after every epoch, for the history; nothing is chosen by it.",
+        absent=False,
     )
     precision: Precision = setting("32-true", "32-true, bf16-mixed or 16-mixed.", absent="32-true")
     compile: bool = setting(False, "Compile the network with torch.compile.", absent=False)
@@ -164,9 +256,10 @@ class ResolvedSettings(RunSettings):
         """
         record = json.dumps({**self.identity(), "fingerprint": fingerprint}, sort_keys=True)
         digest = hashlib.sha256(record.encode()).hexdigest()[:10]
-        data = PurePath(self.data).name
+        data = "stdin" if self.data == _STDIN else PurePath(self.data).name
         if PurePath(self.data).suffix in _FILE_SUFFIXES:
             data = PurePath(self.data).stem
+        data = data.encode()[:_LONGEST_NAME].decode(errors="ignore")
         strategy = "".join(c if c.isalnum() else "-" for c in self.strategy).strip("-")
         return "_".join([data, self.backbone, strategy, f"seed{self.seed}", digest])
 

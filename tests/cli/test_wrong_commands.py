@@ -88,7 +88,7 @@ WRONG = [
     ("compare forecasting --data {series} --strategies raw,sacmm", "Did you mean 'sacm'"),
 ]
 
-SAID = ("Note: ", "Quality: ", "time: ", "rows: ", "channels ")
+SAID = ("Note: ", "Quality: ", "time: ", "rows: ", "channels ", "split ", "windows: ")
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ __all__ = [
     "every_detector",
     "every_forecaster",
     "flatten",
+    "in_daily_work",
     "make",
     "training_loss",
     "windows",
@@ -37,6 +38,15 @@ def cases(task: TaskName | None = None) -> list[Case]:
         for name in backbones.names(each)
         if entry(name, each).model.__module__.startswith("sacm.")
     ]
+
+
+# One network a task is checked in daily work, the others when everything is.
+DAILY = ("PatchTST-forecasting", "InceptionTime-classification", "TranAD-anomaly")
+
+
+def in_daily_work(case: Case) -> tuple[pytest.MarkDecorator, ...]:
+    """No mark for the networks of daily work, `slow` for the others."""
+    return () if str(case) in DAILY else (pytest.mark.slow,)
 
 
 every_case = pytest.mark.parametrize("case", cases(), ids=str)

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from sacm.errors import ArgumentError
-from sacm.faults.series import MIXTURES, SERIES_FAULTS, SERIES_KINDS, break_series
+from sacm.faults.series import break_series, series_kinds
+from sacm.faults.series_operators import MIXTURES
+
+SERIES_KINDS = series_kinds()
+SERIES_FAULTS = SERIES_KINDS[1:]
 
 ROWS = 6000
 SCALE = np.array([1.0, 50.0, 0.01])
@@ -36,6 +40,9 @@ def test_about_the_share_is_broken_and_the_rest_keeps_every_bit(kind: str) -> No
     assert np.array_equal(broken, kinds > 0)
     if kind == "tsf_seq":  # stationary share of a chain that starts by 0.3 and goes on by 0.2
         assert broken.mean() == pytest.approx(0.3 / (0.3 + 0.8), abs=0.02)
+    elif kind == "spike":  # no two in a row
+        assert broken.mean() == pytest.approx(0.2 * 0.8, abs=0.01)
+        assert not (broken[1:] & broken[:-1]).any()
     else:
         assert broken.mean(0) == pytest.approx([0.2] * 3, abs=0.04)
     wanted = {SERIES_KINDS.index(part) for part in MIXTURES.get(kind, (kind,))}
@@ -44,7 +51,8 @@ def test_about_the_share_is_broken_and_the_rest_keeps_every_bit(kind: str) -> No
 
 @pytest.mark.parametrize("kind", SERIES_FAULTS)
 def test_the_seed_decides(kind: str) -> None:
-    once, again, other = (break_series(series(), kind, 0.1, seed=s) for s in (3, 3, 4))
+    x = series()[:1500]
+    once, again, other = (break_series(x, kind, 0.1, seed=s) for s in (3, 3, 4))
     assert np.array_equal(once.values, again.values, equal_nan=True)
     assert not np.array_equal(once.broken, other.broken)
 
@@ -137,3 +145,26 @@ def test_wrong_arguments_get_one_sentence(
 ) -> None:
     with pytest.raises(ArgumentError, match=message):
         break_series(values, kind, ratio)
+
+
+def test_draws_are_those_that_the_results_of_detection_were_made_with() -> None:
+    x = np.sin(np.arange(400)[:, None] / [5.0, 9.0]) * [1.0, 30.0] + [0.0, 7.0]
+    for kind, total, count in (("mix", 3088.8789162482335, 300), ("all", -537651.28374060, 326)):
+        values, broken, _ = break_series(x, kind, 0.3, seed=7)
+        assert np.nansum(values) == pytest.approx(total, rel=1e-12)
+        assert broken.sum() == count
+
+
+def test_severity_scales_and_channels_limit() -> None:
+    x = series()
+    small, large = (break_series(x, "burst", 0.1, severity=s, channels=[1]) for s in (0.5, 2))
+    assert np.array_equal(small.broken, large.broken)
+    assert (large.values - x)[large.broken] == pytest.approx(4 * (small.values - x)[small.broken])
+    assert not small.broken[:, [0, 2]].any()
+    with pytest.raises(ArgumentError, match="severity must be a positive number"):
+        break_series(x, "burst", 0.1, severity=0)
+
+
+def test_a_fault_of_labels_is_refused_for_series() -> None:
+    with pytest.raises(ArgumentError, match="'symmetric' is not defined for series: use missing"):
+        break_series(series(), "symmetric", 0.1)

@@ -10,7 +10,10 @@ import torch
 from torch import Tensor
 
 from sacm.errors import ArgumentError
-from sacm.faults.windows import TESTED, TRANSFER, WINDOW_FAULTS, break_windows, draw_start
+from sacm.faults.window_operators import draw_start
+from sacm.faults.windows import TESTED, TRANSFER, break_windows
+
+WINDOW_FAULTS = {**TESTED, **TRANSFER}
 
 LENGTH, CHANNELS, COUNT = 24, 5, 300
 
@@ -194,3 +197,19 @@ def test_wrong_arguments_get_one_sentence(
 ) -> None:
     with pytest.raises(ArgumentError, match=message):
         break_windows(x, kind, severity)
+
+
+def test_a_fault_of_series_breaks_a_share_of_each_window() -> None:
+    x = torch.randn(6, 200, 2, generator=torch.Generator().manual_seed(0))
+    broken = break_windows(x, "tsf_const", 0.3, seed=1)
+    moved = broken - x
+    assert moved[moved != 0] == pytest.approx(0.5, abs=1e-6)
+    assert (moved != 0).float().mean() == pytest.approx(0.3, abs=0.05)
+    assert torch.equal(broken, break_windows(x, "tsf_const", 0.3, seed=1))
+
+
+def test_channels_limit_a_fault() -> None:
+    x = torch.randn(6, 96, 4)
+    broken = break_windows(x, "missing_data", 1.0, channels=[0, 2])
+    assert torch.equal(broken[..., [1, 3]], x[..., [1, 3]])
+    assert not torch.equal(broken[..., [0, 2]], x[..., [0, 2]])

@@ -202,17 +202,6 @@ def test_ordinary_dropout_inside_modules_left_alone_stays_ordinary() -> None:
         assert not torch.equal(model(windows()), model(windows()))
 
 
-def test_alpha_dropout_is_listed_and_left_alone() -> None:
-    class Alpha(models.Functional):
-        def forward(self, x: Tensor) -> Tensor:
-            return F.alpha_dropout(super().forward(x), 0.2, self.training)
-
-    modulator = attached(Alpha())
-    site = next(site for site in modulator.sites if "alpha" in site.name)
-    assert not site.adaptive
-    assert "not covered: alpha dropout" in modulator.summary()
-
-
 def test_functional_sites_need_to_be_asked_for() -> None:
     model = models.Functional()
     model.head = nn.Sequential(nn.Dropout(0.1), model.head)

@@ -153,11 +153,12 @@ scripted_dropout = script(drop_half)
 class OtherDropoutFunctions(nn.Module):
     """Every way to drop without a module, one in each child."""
 
-    def __init__(self) -> None:
+    WAYS = ("torch", "inplace", "feature", "native", "scripted", "by_hand", "noise")
+
+    def __init__(self, ways: tuple[str, ...] = WAYS) -> None:
         super().__init__()
         self.embed, self.drop = nn.Linear(CHANNELS, 16), nn.Dropout(0.1)
-        names = ["torch", "inplace", "feature", "native", "scripted", "by_hand", "noise"]
-        self.parts = nn.ModuleDict({name: Part(name) for name in names})
+        self.parts = nn.ModuleDict({name: Part(name) for name in ways})
 
     def forward(self, x: Tensor) -> Tensor:
         h = self.drop(self.embed(x))
@@ -191,26 +192,23 @@ class Part(nn.Module):
 
 def test_other_dropout_functions_are_adaptive_or_listed() -> None:
     torch.manual_seed(0)
-    model, x = OtherDropoutFunctions(), windows()
-    modulator = attach(model, coverage="all")
+    modulator = attach(OtherDropoutFunctions(), coverage="all")
     adaptive = {site.name for site in modulator.sites if site.adaptive}
     torch_functions = {
         "parts.torch:dropout",
         "parts.inplace:dropout",
         "parts.feature:feature_dropout",
+        "parts.native:native_dropout",
     }
     assert adaptive == {"drop", *torch_functions}
     summary = modulator.summary()
-    assert "parts.native:native_dropout" in summary
-    assert "not covered: returns its mask" in summary
     also = next(line for line in summary.splitlines() if line.startswith("Also random"))
     assert "parts.by_hand (bernoulli)" in also
     assert "parts.noise (randn_like)" in also
     assert "parts.scripted (bernoulli_)" in also
     assert "coverage=" not in summary
-    for name in ("native", "scripted", "by_hand", "noise"):
-        model.parts[name].eval()
-    check_every_site(model, modulator, model, x)
+    model = OtherDropoutFunctions(("torch", "inplace", "feature"))
+    check_every_site(model, attach(model, coverage="all"), model, windows())
 
 
 def test_functional_dropout_that_stays_is_mentioned_in_the_summary() -> None:
@@ -569,3 +567,39 @@ def test_rate_zero_is_adaptive_and_attention_without_dropout_is_listed() -> None
         "RateZero:attention_without_dropout": False,
     }
     assert "rate 0: attention without dropout stays as it is" in modulator.summary()
+
+
+def test_a_model_found_to_have_no_dropout_on_its_first_batch_trains_without_idle_gradients() -> (
+    None
+):
+    model = nn.Sequential(nn.Linear(CHANNELS, 8), nn.Linear(8, 2))
+    modulator = attach(model, coverage="all", example_inputs=None)
+    with pytest.warns(sacm.SACMWarning, match="has no dropout to make adaptive"):
+        model(windows()).sum().backward()
+    trained = [p for p in model.parameters() if p.requires_grad]
+    assert all(p.grad is not None for p in trained)
+    assert len(trained) == 4
+    assert not any(p.requires_grad for p in modulator.parameters())
+
+
+class DictInput(OneSite):
+    """Takes one dict with everything."""
+
+    def forward(self, batch: dict[str, Any]) -> Tensor:
+        return super().forward(batch["past"]["x"] + batch["level"][:, None, None])
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_dict_input(lazy: bool) -> None:
+    def batch(x: Tensor) -> dict[str, Any]:
+        return {"past": {"x": x, "name": "series"}, "level": torch.ones(len(x)), "step": 3}
+
+    torch.manual_seed(0)
+    model, x = DictInput(), windows()
+    modulator = attach(
+        model,
+        input_arg=lambda args, kwargs: args[0]["past"]["x"],
+        example_inputs=None if lazy else (batch(x),),
+    )
+    model(batch(x)).sum().backward()
+    check_every_site(model, modulator, lambda w: model(batch(w)), x)

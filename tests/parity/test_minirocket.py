@@ -31,18 +31,23 @@ def assert_shares_agree(found: torch.Tensor, expected: np.ndarray, length: int) 
     assert (difference > 1e-5).float().mean() < 1e-3
 
 
-@pytest.mark.parametrize(("length", "features"), [(9, 10_000), (29, 10_000), (100, 2_000)])
-def test_plan_of_dilations(their_transform, length: int, features: int) -> None:
+def test_plan_of_dilations_and_multivariate_features(their_transform) -> None:
+    """One test, so that one process alone compiles aeon's kernels."""
+    for length, features in ((9, 10_000), (29, 10_000), (100, 2_000)):
+        assert_same_plan(their_transform, length, features)
+    for length in (29, 100):
+        assert_same_features(their_transform, length)
+
+
+def assert_same_plan(their_transform, length: int, features: int) -> None:
     theirs = their_transform(n_kernels=features, random_state=0).fit(series(2, 2, length))
     _, _, dilations, shares, _ = theirs.parameters
     ours = Transform(MiniRocketConfig(features=features), input_len=length, channels=2)
     assert list(ours.plan.items()) == list(zip(dilations.tolist(), shares.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("length", [29, 100])
-def test_multivariate_features_with_channels_and_biases_carried_over(
-    their_transform, length: int
-) -> None:
+def assert_same_features(their_transform, length: int) -> None:
+    """With channels and biases carried over."""
     x = series(12, 5, length)
     theirs = their_transform(n_kernels=2_000, random_state=1).fit(x)
     counts, channels, _, _, biases = theirs.parameters

@@ -20,7 +20,8 @@ def test_every_strategy_and_option_is_explained() -> None:
 def test_options_have_kinds_defaults_and_choices() -> None:
     (p,) = describe("FIXED").options
     assert (p.name, p.kind, p.default, p.required) == ("p", "number", None, True)
-    masks, share = describe("selective").options
+    masks, share, threshold, *_ = describe("selective").options
+    assert threshold.default == "pooled"  # the paper's experiments are spelt without it
     assert masks.kind == "both, uncertainty, anomaly"
     assert masks.help.endswith("(anomaly), or both.")
     assert (share.default, share.required) == (0.1, False)

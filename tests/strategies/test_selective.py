@@ -52,3 +52,28 @@ def test_the_anomaly_mask_leaves_out_where_the_model_wins_by_most() -> None:
 def test_selective_refuses_other_tasks() -> None:
     with pytest.raises(ArgumentError, match="selective works on forecasts"):
         parse("selective").begin(Net(), context("anomaly"))
+
+
+def test_a_threshold_for_each_channel_leaves_out_the_same_share_of_each() -> None:
+    spread = ResidualSpread(20, 2, 0.1, torch.device("cpu"), by_channel=True)
+    rows = torch.arange(20).view(1, -1)
+    steady = torch.ones(1, 20, 2)
+    unsteady = steady.clone()
+    unsteady[0, [4, 11, 12], 0] = torch.tensor([90.0, 91.0, 70.0])  # channel 0 varies far more
+    unsteady[0, [2, 7, 8], 1] = torch.tensor([1.9, 1.8, 1.4])
+    for residual in (steady, unsteady):
+        spread.add(rows, residual)
+    spread.begin_epoch()
+    kept = spread.keep(rows)
+    assert kept is not None
+    assert (~kept[0]).nonzero().tolist() == [[2, 1], [4, 0], [7, 1], [11, 0]]
+
+
+def test_the_masks_may_have_shares_of_their_own() -> None:
+    run = parse("selective(uncertain=0.3,anomalous=0.2,masks=uncertainty)").begin(Net(), context())
+    assert isinstance(run, SelectiveRun)
+    assert run.spread is not None
+    assert (run.spread.share, run.share) == (0.3, 0.2)
+    for text in ("selective(threshold=none)", "selective(uncertain=1)"):
+        with pytest.raises(ArgumentError, match="selective"):
+            parse(text)

@@ -45,7 +45,7 @@ def build_chronos() -> Case:
     inputs = {
         "input_ids": tokens,
         "attention_mask": torch.ones_like(tokens),
-        "labels": tokens[:, :HORIZON],
+        "labels": tokens[:, :HORIZON].contiguous(),
     }
     model = T5ForConditionalGeneration(T5Config(**T5, use_cache=False))
     return Case(model, (), inputs, channels=1, input_arg=token_levels)

@@ -76,18 +76,21 @@ def run_comparison(
     command: str | None = None,
 ) -> None:
     """Train, compare, print, and write the report if it is asked for."""
-    from sacm.cli.output import show_notes
+    from sacm.cli.reading import show_reading
     from sacm.cli.runs import as_user_error, check_writable, is_main_process
     from sacm.data import resolve
     from sacm.experiments.compare import compare
 
     check_writable(runs)
     if out is not None:
+        if out.suffix.lower() not in (".html", ".htm") and not out.is_dir():
+            raise ArgumentError(f"--out {out}: a report is an .html file.")
         check_writable(out.parent)
         if out.is_dir():
             raise ArgumentError(f"--out {out} is a folder: name a file in it, such as report.html.")
-    data = resolve(settings.data, task=settings.task)
-    show_notes(data.notes)
+    data = resolve(settings.data, task=settings.task, reading=settings.reading())
+    if is_main_process():
+        show_reading(data, settings)
     found = compare(
         settings,
         strategies,

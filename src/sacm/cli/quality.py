@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from sacm.cli.options import AsJson
+from sacm.cli.settings_options import takes_reading
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ _STEPS = 4
 _PATIENCE = 1.0  # seconds until a bar is drawn
 
 
+_LACKS = ("target", "split", "missing", "irregular", "frequency")
+
+
+@takes_reading(without=_LACKS)
 def quality(
     data: Annotated[
         str, typer.Argument(metavar="FILE", help="A file, or a name from `sacm data list`.")
@@ -33,8 +38,9 @@ def quality(
     train: Annotated[
         float | None, typer.Option(help="Learn thresholds from this share of the rows, the first.")
     ] = None,
-    time: Annotated[str | None, typer.Option(help="The time column, if it is not found.")] = None,
     as_json: AsJson = False,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Say what is broken in the data: gaps, stuck sensors, spikes, bursts, shifts, limits.
 
@@ -45,7 +51,7 @@ def quality(
 
     _check_outputs(data, [path for path in (out, flags, repaired) if path is not None])
     with as_user_error():
-        found = _inspect(data, train, sensitivity, time)
+        found = _inspect(data, train, sensitivity, reading)
         if out is not None:
             found.report(out)
     if flags is not None:
@@ -72,11 +78,14 @@ def _check_outputs(data: str, paths: list[Path]) -> None:
         raise ArgumentError(f"{paths[-1]} is named twice: name a file for each output.")
 
 
-def _inspect(data: str, train: float | None, sensitivity: float, time: str | None) -> Quality:
+def _inspect(
+    data: str, train: float | None, sensitivity: float, reading: dict[str, Any]
+) -> Quality:
     """Inspect, with a bar on a terminal if it takes long."""
     from tqdm import tqdm
 
-    from sacm.data.benchmarks.load import load, names_file
+    from sacm.cli.reading import show_understood
+    from sacm.data.benchmarks.load import load, names_file, refuse_options
     from sacm.quality.inspect import inspect_subject
     from sacm.quality.reading import read_subject
 
@@ -87,7 +96,12 @@ def _inspect(data: str, train: float | None, sensitivity: float, time: str | Non
             bar.set_description_str(step, refresh=False)
             bar.update()
 
-        read = read_subject(Path(data) if names_file(data) else load(data), train, time=time)
+        if names_file(data):
+            read = read_subject(data, train, reading=reading)
+        else:
+            refuse_options(data, reading)
+            read = read_subject(load(data), train)
+        show_understood(read.understood, without=_LACKS)
         return inspect_subject(read, sensitivity, tell)
 
 

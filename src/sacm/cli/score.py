@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from sacm.cli.options import AsJson
-from sacm.cli.output import DIGITS, make_table, note, show_json, show_notes
+from sacm.cli.output import DIGITS, make_table, note, plain_text, show_json
+from sacm.cli.settings_options import takes_reading
 from sacm.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sacm.data.tables.form import Form
 
 
+@takes_reading(without=("target", "split"))
 def score(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A CSV, Parquet or NumPy file.")],
     window: Annotated[int, typer.Option(help="Rows in a window.")] = 96,
@@ -29,8 +31,13 @@ def score(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the worst and the best windows to this image.")
     ] = None,
-    count: Annotated[int, typer.Option(help="Windows to print or draw at each end.", min=1)] = 3,
+    count: Annotated[
+        int | None,
+        typer.Option(help="Windows at each end. Default: 3; all of them with --json.", min=1),
+    ] = None,
     as_json: AsJson = False,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Rank the windows of a series by unreliability, without training anything.
 
@@ -39,21 +46,32 @@ def score(
 
     Example: sacm score my.csv --window 96 --plot windows.png
     """
+    import pandas as pd
+
+    from sacm.cli.reading import show_reading
+    from sacm.cli.runs import check_output
+
+    for path in (out, plot):
+        check_output(path)
     step = window if stride is None else stride
-    data, form = read_values(file)
-    show_notes(data.notes)
+    data, form = read_values(file, reading)
+    show_reading(data)
     scored = score_series(data, window=window, stride=step)
     ranked = ranking(scored, data, form, window=window, stride=step)
     if out is not None:
         write_ranking(ranked, out)
         note(f"{len(ranked):,} windows written to {out}.")
     if plot is not None:
-        draw(scored, data, plot, window=window, stride=step, count=count)
+        draw(scored, data, plot, window=window, stride=step, count=count or FEW)
         note(f"The worst and the best are drawn in {plot}.")
     if as_json:
-        show_json({"file": file, "window": window, "stride": step, "windows": records(ranked)})
+        shown = ranked if count is None else pd.concat(pick_ends(ranked, count))
+        show_json({"file": file, "window": window, "stride": step, "windows": records(shown)})
     else:
-        show_ranking(ranked, file, count=count)
+        show_ranking(ranked, file, count=count or FEW)
+
+
+FEW = 3  # windows at each end
 
 
 class ScoredSeries(NamedTuple):
@@ -65,18 +83,19 @@ class ScoredSeries(NamedTuple):
     scores: np.ndarray  # [N]
 
 
-def read_values(file: str) -> tuple[ForecastingData, Form]:
+def read_values(file: str, reading: dict[str, Any]) -> tuple[ForecastingData, Form]:
     """The series in a file, or in a data set of the catalogue, and how it writes times."""
-    from sacm.data import load
-    from sacm.data.benchmarks.load import names_file
+    from sacm.data.benchmarks.load import load, names_file, refuse_options
+    from sacm.data.own.read import rename
     from sacm.data.own.series import ALL_ROWS, read_series, series_data
     from sacm.data.tables.form import Form
 
     if names_file(file):
-        found = read_series(Path(file), name=file)
-        for line in found.understood():
-            note(line)
-        return series_data(found, ratios=ALL_ROWS), found.form
+        options = rename(reading, {"time": "timestamp"})
+        missing = options.pop("missing", "interpolate")
+        found = read_series(file, name=None if file == "-" else file, **options)
+        return series_data(found, ratios=ALL_ROWS, missing=missing), found.form
+    refuse_options(file, reading)
     data: Any = load(file)
     if not hasattr(data, "values"):
         raise ArgumentError(f"{file} is not a data set for forecasting: it has no one series.")
@@ -167,19 +186,23 @@ def records(ranked: pd.DataFrame) -> list[dict[str, Any]]:
     return found
 
 
+def pick_ends(ranked: pd.DataFrame, count: int) -> list[pd.DataFrame]:
+    """The first and the last windows of a ranking; all of them if there are few."""
+    few = len(ranked) <= 2 * count
+    return [ranked] if few else [ranked.head(count), ranked.tail(count)]
+
+
 def show_ranking(ranked: pd.DataFrame, file: str, *, count: int) -> None:
     """The ends of the ranking."""
     from rich.console import Console
 
-    few = len(ranked) <= 2 * count
-    ends = [ranked] if few else [ranked.head(count), ranked.tail(count)]
     rows: list[list[Any]] = []
-    for end in ends:
+    for end in pick_ends(ranked, count):
         if rows:
             rows.append(["…"])
         rows += [list(row.values()) for row in ranking_rows(end)]
     table = make_table(list(ranking_rows(ranked)[0]), rows)
-    table.title = f"{len(ranked):,} windows of {file}, least reliable first"
+    table.title = plain_text(f"{len(ranked):,} windows of {file}, least reliable first")
     Console().print(table)
 
 

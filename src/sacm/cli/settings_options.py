@@ -13,7 +13,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from sacm.errors import ArgumentError
-from sacm.settings import RunSettings, option_name
+from sacm.settings import READING, RunSettings, extras_of, option_name
 
 _CONFIG = Annotated[
     Path | None,
@@ -55,6 +55,43 @@ def takes_settings(*, without: tuple[str, ...] = ()) -> Callable[[Callable[..., 
     return decorate
 
 
+def takes_reading(*, without: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Any]:
+    """Decorate a command so that it takes the options for reading a user's own table.
+
+    Args:
+        without: Options that the command has no use for.
+
+    Returns:
+        A decorator. The command's parameter `reading` receives the options that the user gave, by
+        name, as `sacm.data.resolve` takes them.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters
+        rest = [parameter for name, parameter in own.items() if name != "reading"]
+        names = [name for name in READING if name not in without]
+        options = [_parameter(name, RunSettings.model_fields[name]) for name in names]
+
+        @functools.wraps(command)
+        def run(**values: Any) -> None:
+            given = {name: values.pop(name) for name in names}
+            command(reading=check_reading(given), **values)
+
+        parameters = [*rest, *options]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by Typer
+        run.__annotations__ = {each.name: each.annotation for each in parameters}
+        return run
+
+    return decorate
+
+
+def check_reading(given: dict[str, Any]) -> dict[str, Any]:
+    """Options for reading as the readers take them; those at None were not given."""
+    named = {name: value for name, value in given.items() if value is not None}
+    # The task and the data have no say in what these options may be.
+    return RunSettings.read({"task": "forecasting", "data": "-", **named}).reading()
+
+
 _KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
@@ -69,7 +106,13 @@ def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
         option = typer.Option(option_name(name), metavar="KEY=VALUE", help=help)
         kind = Annotated[list[str] | None, option]
     else:
-        option = typer.Option(option_name(name), help=help, show_default=shown or False)
+        panel = extras_of(field).get("panel")
+        option = typer.Option(
+            option_name(name),
+            help=help,
+            show_default=shown or False,
+            rich_help_panel=None if panel is None else str(panel),
+        )
         kind = Annotated[_plain_type(field.annotation) | None, option]
     return inspect.Parameter(name, _KIND, default=None, annotation=kind)
 
@@ -78,7 +121,9 @@ def _plain_type(annotation: Any) -> Any:
     """The type that a command line can read: choices are text, which the settings check."""
     if get_origin(annotation) in (Union, UnionType):
         annotation = next(part for part in get_args(annotation) if part is not NoneType)
-    return str if get_origin(annotation) is Literal else annotation
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    return str if get_origin(annotation) in (Literal, tuple) else annotation
 
 
 def _merge(given: dict[str, Any], file: Path | None) -> dict[str, Any]:

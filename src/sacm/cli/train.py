@@ -40,14 +40,16 @@ def train(
 def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_json: bool) -> None:
     """Train and say what came of it."""
     from sacm import training
-    from sacm.cli.output import note, show_json, show_notes, show_results
+    from sacm.cli.output import note, show_json, show_results
+    from sacm.cli.reading import show_reading
     from sacm.cli.runs import check_writable, is_main_process
     from sacm.data import resolve
     from sacm.files import write_json
 
     check_writable(runs)
-    data = resolve(settings.data, task=settings.task)
-    show_notes(data.notes)
+    data = resolve(settings.data, task=settings.task, reading=settings.reading())
+    if is_main_process():
+        show_reading(data, settings)
     quality = look_at(data) if is_main_process() else None
     run = training.train(settings, folder=runs, hardware=hardware, data=data)
     if not is_main_process():

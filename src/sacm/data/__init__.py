@@ -11,6 +11,7 @@ from __future__ import annotations
 from sacm.data.benchmarks.catalogue import find_entry, names, register
 from sacm.data.benchmarks.load import inventory, load, resolve
 from sacm.data.calendar import calendar_sizes, future_timestamps, stamp_features
+from sacm.data.contaminate import contaminate
 from sacm.data.datasets import (
     AnomalyData,
     ClassificationData,
@@ -61,6 +62,7 @@ __all__ = [
     "calendar_sizes",
     "classification_data",
     "classification_windows",
+    "contaminate",
     "corrupt",
     "find_entry",
     "fingerprint",

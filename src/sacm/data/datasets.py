@@ -34,8 +34,13 @@ class ForecastingData:
 
     `values` is `[T, C]` float32. `targets`, where given, replaces `values` as what is to be
     forecast (Synth-12: clean targets behind noisy inputs). `observed` is False where a value was
-    missing and has been filled in. With several series the rows are ordered split by split, series
+    missing and has been filled in. `broken` is True where a value was broken on purpose: the truth
+    for tests, not for models. With several series the rows are ordered split by split, series
     by series, and `segments` holds the borders; one series has a single segment.
+    missing and has been filled in. `target` names the channels to forecast, empty for all; the
+    others are inputs. `understood` says how a user's table was read. With several series the rows
+    are ordered split by split, series by series, and `segments` holds the borders; one series has a
+    single segment.
     """
 
     task: ClassVar[TaskName] = "forecasting"
@@ -51,11 +56,14 @@ class ForecastingData:
     observed: np.ndarray | None = None
     segments: tuple[Segment, ...] = ()
     notes: tuple[str, ...] = ()
+    broken: np.ndarray | None = None
+    target: tuple[str, ...] = ()
+    understood: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2:
             raise DataError(f"{self.name}: values must be [T, C], got {list(self.values.shape)}.")
-        for what in ("timestamps", "targets", "observed"):
+        for what in ("timestamps", "targets", "observed", "broken"):
             other = getattr(self, what)
             if other is not None and len(other) != len(self.values):
                 raise DataError(
@@ -74,6 +82,17 @@ class ForecastingData:
     def clean(self) -> np.ndarray:
         """The targets `[T, C]`: the clean series where there is one, otherwise the values."""
         return self.values if self.targets is None else self.targets
+
+    @property
+    def counted(self) -> np.ndarray | None:
+        """Where targets count in errors, `[T, C]`: observed, and to be forecast; None: all do."""
+        if not self.target:
+            return self.observed
+        wanted = np.isin(self.columns, self.target)[None, :]  # [1, C]
+        if self.observed is None:
+            return np.repeat(wanted, len(self.values), axis=0)
+        counted: np.ndarray = self.observed * wanted  # observed may be weights
+        return counted
 
     def ranges(self, split: str) -> tuple[range, ...]:
         """The rows of `split`, one range for each segment that has any."""
@@ -178,6 +197,7 @@ class AnomalyData:
     columns: tuple[str, ...]
     segments: tuple[TelemetrySegment, ...] = ()
     notes: tuple[str, ...] = ()
+    understood: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.train.ndim != 2 or self.test.ndim != 2:

@@ -11,7 +11,7 @@ from sacm.data.datasets import AnyData
 from sacm.data.scaling import chunks
 
 # Notes describe how the data came here; the same content found elsewhere is the same data.
-IGNORED = ("notes",)
+IGNORED = ("notes", "understood")
 LENGTH = 16
 
 

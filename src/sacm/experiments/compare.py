@@ -151,7 +151,8 @@ def compare(
         for seed in numbers
         for name in names
     ]
-    data = resolve(base.data, task=base.task) if data is None else data
+    if data is None:
+        data = resolve(base.data, task=base.task, reading=base.reading())
     runs = []
     for number, settings in enumerate(wanted, 1):
         if on_start is not None:

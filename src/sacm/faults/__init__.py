@@ -1,1 +1,1 @@
-"""Faults of sensors to train against and to test with, for windows and for whole series."""
+"""Faults to train against and to test with: one registry for series, windows, rows and labels."""

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 class TableAnswer(NamedTuple):
-    """A table of answers, and what was found or repaired in the data."""
+    """A table of answers, what was found or repaired in the data, and how they were read."""
 
     frame: pd.DataFrame
     notes: tuple[str, ...] = ()
+    understood: tuple[str, ...] = ()
 
 
 def warn_of(notes: Iterable[str]) -> None:

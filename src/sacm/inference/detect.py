@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from sacm.data.benchmarks.load import names_file, resolve
 from sacm.data.datasets import AnomalyData
 from sacm.data.splits import hold_out_tail
 from sacm.data.tables.gaps import Policy
+from sacm.data.tables.source import keep_present, load_source
 from sacm.data.tables.table import Table
 from sacm.data.windows.reader import Series, covering_starts
 from sacm.data.windows.windows import TelemetryWindows
@@ -21,6 +22,8 @@ from sacm.inference.answer import TableAnswer, warn_of
 from sacm.inference.trained import Array, TrainedNetwork, as_tensor, is_array, like
 from sacm.tasks import get_task
 from sacm.tasks.anomaly import flag, step_scores
+
+_READING = ("time", "date_order", "zone", "ignore", "label")
 
 
 class Alarms(NamedTuple):
@@ -31,10 +34,13 @@ class Alarms(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """Scores `[T]` of the rows of a source, and what was found in it."""
+    """Scores `[T]` of the rows of a source, its times if it has any, and what was found in it."""
 
     scores: Array
     notes: tuple[str, ...] = ()
+    understood: tuple[str, ...] = ()
+    times: Any = None  # a pandas column, written as the source wrote it
+    time: str = "time"  # its name
 
 
 def predict_alarms(trained: TrainedNetwork, data: Any) -> Any:
@@ -62,7 +68,7 @@ def predict_alarms(trained: TrainedNetwork, data: Any) -> Any:
 
 
 def tabulate_alarms(trained: TrainedNetwork, data: Any) -> TableAnswer:
-    """Row number, score, threshold and alarm of every row, as a pandas frame."""
+    """Row number, time, score, threshold and alarm of every row, as a pandas frame."""
     import pandas as pd
 
     threshold = threshold_of(trained)
@@ -75,7 +81,9 @@ def tabulate_alarms(trained: TrainedNetwork, data: Any) -> TableAnswer:
             "alarm": flag(scored.scores, threshold),
         }
     )
-    return TableAnswer(frame, scored.notes)
+    if scored.times is not None and scored.time not in frame:
+        frame.insert(1, scored.time, scored.times)
+    return TableAnswer(frame, scored.notes, scored.understood)
 
 
 def score_source(trained: TrainedNetwork, data: Any) -> Scored:
@@ -91,8 +99,25 @@ def score_source(trained: TrainedNetwork, data: Any) -> Scored:
         )
     if is_array(data):
         data = as_tensor(data).cpu().numpy()
-    rows = read_telemetry(data, columns=trained.shape.columns, missing="interpolate")
-    return Scored(row_scores(trained, rows), rows.notes)
+    options = trained.settings.reading()
+    rows = read_telemetry(
+        data,
+        columns=trained.shape.columns,
+        missing=options.get("missing", "interpolate"),
+        reading=options,
+    )
+    times = None
+    if rows.times is not None:
+        own = np.empty_like(rows.times)
+        own[rows.order] = rows.times  # as in the user's table, like the scores
+        times = rows.form.write_times(own)
+    return Scored(
+        row_scores(trained, rows),
+        rows.notes,
+        tuple(rows.understood()),
+        times,
+        rows.form.time or "time",
+    )
 
 
 def read_telemetry(
@@ -101,14 +126,22 @@ def read_telemetry(
     columns: Sequence[str] | None = None,
     missing: Policy,
     held_out: float = 0.0,
+    reading: Mapping[str, Any] | None = None,
 ) -> Table:
     """Rows of a file, frame or array; a column of labels is left out, `columns` chooses others.
 
-    No gap is filled from the last rows, the `held_out` share.
+    No gap is filled from the last rows, the `held_out` share. `reading` holds options of a run by
+    their names on the command line.
     """
-    name = str(source) if isinstance(source, str | Path) else "data"
+    given = dict(reading or {})
+    loaded = load_source(
+        source,
+        str(source) if isinstance(source, str | Path) else "data",
+        given.get("decimal"),
+    )
+    options = keep_present(loaded, {key: given[key] for key in _READING if key in given})
     # Rows that a grid lacks have no place in the answer, so none are inserted.
-    table = Table.read(source, name=name, columns=columns, labelled=True, grid=False)
+    table = Table.read(loaded, columns=columns, labelled=True, grid=False, **options)
     return table.fill(hold_out_tail(len(table.values), held_out), missing)
 
 

@@ -30,10 +30,10 @@ def predict_next(trained: TrainedNetwork, data: Any) -> Any:
     """Forecast what follows, in the form of the data; windows `[B, L, C]` one by one."""
     if is_array(data):
         return trained.forecast(data) if data.ndim == 3 else forecast_rows(trained, data)
-    reading = _history(trained, data)
-    if not isinstance(data, ForecastingData):
-        warn_of(reading.data.notes)
-    return give(reading, forecast_ahead(trained, reading.data))
+    reading = read_for(trained, data)
+    kept, short = leave_out_short(reading.data, trained.shape.input_len)
+    warn_of(short if isinstance(data, ForecastingData) else (*kept.notes, *short))
+    return give(SeriesReading(kept, reading.form), forecast_ahead(trained, kept))
 
 
 def forecast_rows(trained: TrainedNetwork, rows: Any) -> Any:
@@ -58,25 +58,37 @@ def forecast_rows(trained: TrainedNetwork, rows: Any) -> Any:
 
 def tabulate_next(trained: TrainedNetwork, data: Any) -> TableAnswer:
     """Forecast what follows as a pandas frame with a time or a row number in front."""
-    reading = _history(trained, data)
+    return tabulate_reading(trained, read_for(trained, data))
+
+
+def tabulate_reading(trained: TrainedNetwork, reading: SeriesReading) -> TableAnswer:
+    """Forecast what follows data that have been read, as `tabulate_next`."""
     form = replace(reading.form, kind="pandas", flat=False, indexed=False)
+    kept, short = leave_out_short(reading.data, trained.shape.input_len)
+    reading = SeriesReading(kept, form)
     forecast = forecast_ahead(trained, reading.data)
-    frame = give(SeriesReading(reading.data, form), forecast)
+    frame = give(reading, forecast)
     if form.time is None and not form.long:
         frame.insert(0, "row", frame.index + 1)
-    notes = reading.data.notes
+    notes = (*reading.data.notes, *short)
     rows = last_rows(reading.data, trained.shape.input_len)
     windows = reading.data.values[np.stack(list(rows.values()))]
     repairs = find_repairs(trained, windows, list(rows), reading.data.columns)
     if repairs is not None:
         frame["repaired_share"] = np.repeat(repairs.shares, len(frame) // len(rows))
         notes = (*notes, *repairs.notes)
-    return TableAnswer(frame, notes)
+    return TableAnswer(frame, notes, reading.data.understood)
 
 
-def _history(trained: TrainedNetwork, data: Any) -> SeriesReading:
+def read_for(trained: TrainedNetwork, data: Any) -> SeriesReading:
+    """Read data to forecast from, with the columns and the time step that were trained on."""
     shape = trained.shape
-    return read_history(data, columns=shape.columns, frequency=shape.frequency)
+    return read_history(
+        data,
+        columns=shape.columns,
+        frequency=shape.frequency,
+        reading=trained.settings.reading(),
+    )
 
 
 def forecast_ahead(trained: TrainedNetwork, data: ForecastingData) -> Forecast:
@@ -107,14 +119,30 @@ def forecast_ahead(trained: TrainedNetwork, data: ForecastingData) -> Forecast:
 
 def give(reading: SeriesReading, forecast: Forecast, rows: int | None = None) -> Any:
     """Forecasts in the form that the data came in; they followed `rows` rows."""
-    data = reading.data
+    data, values, columns = reading.data, forecast.values, reading.data.columns
+    if data.target:  # the other channels were inputs only
+        values = values[..., [columns.index(name) for name in data.target]]
+        columns = data.target
     return reading.form.give(
-        forecast.values,
+        values,
         series=forecast.series,
-        columns=data.columns,
+        columns=columns,
         times=forecast.times,
         rows=len(data.values) if rows is None else rows,
     )
+
+
+def leave_out_short(data: ForecastingData, count: int) -> tuple[ForecastingData, tuple[str, ...]]:
+    """The series that have `count` rows, and a note on the others; all of them if none has."""
+    lengths = {name: len(rows) for name, rows in data.last_rows(len(data.values)).items()}
+    short = [name for name, length in lengths.items() if length < count]
+    if not short or len(short) == len(lengths):
+        return data, ()
+    kept = tuple(segment for segment in data.segments if segment.name not in short)
+    named = ", ".join(f"{name!r} ({lengths[name]})" for name in short[:5])
+    more = f" and {len(short) - 5} more" if len(short) > 5 else ""
+    note = f"No forecast for series with fewer than {count} rows: {named}{more}."
+    return replace(data, segments=kept), (note,)
 
 
 def last_rows(data: ForecastingData, count: int) -> dict[str, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,11 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sacm.data.datasets import ForecastingData, Segment
-from sacm.data.own.series import ALL_ROWS, Layout, series_data
+from sacm.data.own.read import rename
+from sacm.data.own.series import ALL_ROWS, Layout, choose_target, series_data
 from sacm.data.own.series import read_series as read_user_series
 from sacm.data.splits import Splits
 from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy
+from sacm.data.tables.ids import find_ids
+from sacm.data.tables.source import Source, keep_present, load_source
 from sacm.data.tables.timeline import Irregular
 from sacm.errors import DataError
 from sacm.tasks.shape import check_trained_columns
@@ -40,21 +43,50 @@ def read_as_came(
     columns: Sequence[str] | None = None,
     missing: Policy = "interpolate",
     irregular: Irregular = "error",
-    layout: Layout = "auto",
+    trained: Sequence[str] | None = None,
+    reading: Mapping[str, Any] | None = None,
 ) -> SeriesReading:
-    """Read what `sacm.data.forecasting_data` reads, or take a `ForecastingData` as it is."""
+    """Read what `sacm.data.forecasting_data` reads, or take a `ForecastingData` as it is.
+
+    `trained` are the columns that were trained on, if something was; `reading` holds options of a
+    run by their names on the command line, which go before the others.
+    """
     if isinstance(source, ForecastingData):
-        time = None if source.timestamps is None else "date"
-        return SeriesReading(source, Form("pandas", long=len(source.last_rows(1)) > 1, time=time))
-    found = read_user_series(
-        source,
-        name=str(source) if isinstance(source, str | Path) else "data",
-        timestamp=timestamp,
-        columns=columns,
-        irregular=irregular,
-    )
+        long = len(source.last_rows(1)) > 1
+        time = "ds" if long else "date"
+        form = Form(
+            "pandas",
+            long=long,
+            time=None if source.timestamps is None else time,
+            channels=source.columns if long else ("y",),
+        )
+        return SeriesReading(source, form)
+    given = {"timestamp": timestamp, "columns": columns, "irregular": irregular}
+    options = {**given, **rename(dict(reading or {}), {"time": "timestamp"})}
+    options.pop("split", None)  # is for training
+    missing, target = options.pop("missing", missing), options.pop("target", None)
+    name = str(source) if isinstance(source, str | Path) else "data"
+    loaded = load_source(source, name, options.pop("decimal", None))
+    options = keep_present(loaded, options) if trained is not None else options
+    layout: Layout = "auto"
+    if trained is not None:
+        layout = trained_layout(loaded, trained, options)
+        options["columns"] = options["columns"] if layout == "channels" else trained
+    found = read_user_series(loaded, **options)
     data = series_data(found, ratios=ratios, missing=missing, layout=layout)
-    return SeriesReading(data, found.form)
+    return SeriesReading(choose_target(data, target), found.form)
+
+
+def trained_layout(source: Source, trained: Sequence[str], options: Mapping[str, Any]) -> Layout:
+    """How to join series as in training, where the names that were trained on are `trained`.
+
+    They are columns of the table, or, if the series of a long table were channels side by side,
+    names of series.
+    """
+    several = options.get("id") or find_ids(source, options["timestamp"], options.get("ignore", ()))
+    if not several or isinstance(source.content, np.ndarray):
+        return "auto"
+    return "series" if set(trained) <= set(source.content.columns) else "channels"
 
 
 def read_history(
@@ -65,6 +97,7 @@ def read_history(
     timestamp: str | None = None,
     missing: Policy = "interpolate",
     irregular: Irregular = "error",
+    reading: Mapping[str, Any] | None = None,
 ) -> SeriesReading:
     """Read data to forecast from.
 
@@ -75,6 +108,7 @@ def read_history(
         timestamp: The time column. Default: found by name or content.
         missing: How gaps are treated.
         irregular: What becomes of timestamps on no grid.
+        reading: Options of a run for reading, by their names on the command line.
 
     Returns:
         The series with its channels in the order of the training data.
@@ -85,10 +119,10 @@ def read_history(
     history = read_as_came(
         source,
         timestamp=timestamp,
-        columns=columns,
         missing=missing,
         irregular=irregular,
-        layout="series" if columns == ("y",) else "channels",
+        trained=columns,
+        reading=reading,
     )
     data = history.data
     if columns is not None and history.columns is not None:

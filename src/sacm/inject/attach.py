@@ -21,23 +21,30 @@ adaptive classes call torch's own forward.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from torch import Tensor, nn
-from torch.nn.parallel import DataParallel, DistributedDataParallel
-from torch.nn.parameter import is_lazy
 
 from sacm.core.config import SACMConfig
 from sacm.core.validation import check_config, check_mapping, check_names, check_whole_number
 from sacm.errors import ArgumentError, SACMWarning
+from sacm.inject.arguments import check_model, check_module, find_functional, make_call
 from sacm.inject.discover import FROZEN, assign_layouts, collect_names, discover, match_modules
 from sacm.inject.functional.coverage import FunctionalCoverage
 from sacm.inject.functional.shared import Interception
 from sacm.inject.layout import SiteLayout
 from sacm.inject.modulated_forward import ModulatedForward
 from sacm.inject.modulator import CapacityModulator
-from sacm.inject.sites import ADAPTIVE, ORIGINAL, InsertedSite, Site, restore_class, swap_class
+from sacm.inject.sites import (
+    ADAPTIVE,
+    ORIGINAL,
+    SKIPPED,
+    InsertedSite,
+    Site,
+    restore_class,
+    swap_class,
+)
 from sacm.inject.state import MODULATOR, Call
 from sacm.inject.window_argument import InputArg, WindowArgument, WindowLayout
 
@@ -55,9 +62,11 @@ def attach(
     coverage: Literal["modules", "all"] = "modules",
     scorer: nn.Module | None = None,
     mapper: nn.Module | None = None,
+    per_channel: bool = False,
     insert_after: Sequence[str] = (),
     skip: Sequence[str] = (),
     site_layouts: Mapping[str, SiteLayout] | None = None,
+    unroll_recurrent: bool = False,
 ) -> CapacityModulator:
     """Make every dropout of `model` adapt to the reliability of each window; in place.
 
@@ -76,10 +85,14 @@ def attach(
             too.
         scorer: Module from windows `[B, L, C]` to scores `[B]`, in place of `SpectralScorer`.
         mapper: Module from scores `[B]` to rates `[B]`, each in [0, 1), in place of `RateMapper`.
+        per_channel: Give every channel a rate of its own at the sites that keep channels apart; the
+            other sites drop at the mean of a window's rates.
         insert_after: Names or globs of modules whose output shall drop too.
         skip: Names or globs of dropout sites to leave ordinary.
         site_layouts: Layout by site name or glob, for sites that the probe cannot resolve, e.g.
             ``{"encoder.drop": SiteLayout(dim=0, fold=7)}``.
+        unroll_recurrent: Make the dropout between the layers of `nn.LSTM`, `nn.GRU` and `nn.RNN`
+            adaptive. In training their layers then run one by one, which is somewhat slower.
 
     Returns:
         The modulator, also registered as ``model.sacm_modulator``.
@@ -96,18 +109,23 @@ def attach(
         >>> modulator.rates.shape
         torch.Size([4])
     """
-    _check_model(model, coverage)
-    _check_module("scorer", scorer)
-    _check_module("mapper", mapper)
+    check_model(model, coverage)
+    check_module("scorer", scorer)
+    check_module("mapper", mapper)
     window = WindowArgument(
         model, input_arg, window_layout, check_whole_number("channels", channels)
     )
     modulator = CapacityModulator(
-        window=window, config=check_config(config), scorer=scorer, mapper=mapper
+        window=window,
+        config=check_config(config),
+        scorer=scorer,
+        mapper=mapper,
+        per_channel=per_channel,
     )
     skipped, hosts = check_names("skip", skip), check_names("insert_after", insert_after)
     stated = check_mapping("site_layouts", site_layouts, SiteLayout)
-    _find_sites(model, modulator, coverage, skip=skipped, insert_after=hosts, stated=stated)
+    found = _find_modules(model, skipped, unroll_recurrent=unroll_recurrent)
+    _find_sites(model, modulator, coverage, found, skip=skipped, insert_after=hosts, stated=stated)
     if not modulator.adaptive and not modulator.frozen and modulator.coverage is None:
         warnings.warn(
             f"{type(model).__name__} has no dropout to make adaptive and is left unchanged; add "
@@ -116,7 +134,7 @@ def attach(
             stacklevel=2,
         )
         return modulator
-    call = None if example_inputs is None else _as_call(model, example_inputs)
+    call = None if example_inputs is None else make_call(model, example_inputs)
     if call is not None:
         window(call.args, call.kwargs)  # refuse a wrong window before anything is changed
     _install(model, modulator)
@@ -181,10 +199,22 @@ def strip_state_dict(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
+def _find_modules(
+    model: nn.Module, skip: list[str], *, unroll_recurrent: bool
+) -> dict[nn.Module, Site]:
+    """Return the dropout modules with their sites; names with a colon mean functional dropout."""
+    if not isinstance(unroll_recurrent, bool):
+        raise ArgumentError(f"unroll_recurrent must be True or False, got {unroll_recurrent!r}.")
+    return discover(
+        model, [glob for glob in skip if ":" not in glob], unroll_recurrent=unroll_recurrent
+    )
+
+
 def _find_sites(
     model: nn.Module,
     modulator: CapacityModulator,
     coverage: str,
+    found: dict[nn.Module, Site],
     *,
     skip: list[str],
     insert_after: list[str],
@@ -193,24 +223,21 @@ def _find_sites(
     """Give the modulator its sites; the model is not changed."""
     # Sites of functional calls carry a colon in their name and show themselves to the probe only.
     by_call = {
-        *_find_functional(skip, "skip", coverage),
-        *_find_functional(stated, "site_layouts", coverage),
+        *find_functional(skip, "skip", coverage),
+        *find_functional(stated, "site_layouts", coverage),
     }
-    found = discover(model, [glob for glob in skip if glob not in by_call])
     names = collect_names(model)
     hosts = match_modules(names, insert_after, "insert_after")
     _adopt(modulator, found, [_insert_site(host, names[host][0]) for host in hosts])
     assign_layouts(modulator.sites, {k: v for k, v in stated.items() if k not in by_call})
-    subclasses = {module: site for module, site in found.items() if _is_subclass(module)}
-    if coverage == "all" or any(site.adaptive for site in subclasses.values()):
+    owned = {module: site for module, site in found.items() if _needs_stand_in(module, site)}
+    if coverage == "all" or any(s.adaptive or s.reason == FROZEN for s in owned.values()):
         shared = Interception(
             modulator.state,
             skip=[glob for glob in skip if glob in by_call],
             site_layouts={k: v for k, v in stated.items() if k in by_call},
         )
-        modulator.coverage = FunctionalCoverage(
-            shared, subclasses=subclasses, everywhere=coverage == "all"
-        )
+        modulator.coverage = FunctionalCoverage(shared, hosts=owned, everywhere=coverage == "all")
 
 
 def _probe_or_detach(model: nn.Module, modulator: CapacityModulator, call: Call) -> None:
@@ -252,7 +279,7 @@ def _adopt(
         site.state = modulator.state
         if not site.adaptive:
             modulator.left_alone.append(site)
-        elif not _is_subclass(module):  # subclasses belong to the functional coverage
+        elif type(module) in ADAPTIVE:  # others belong to the functional coverage
             modulator.adaptive.append((module, site))
         if site.reason == FROZEN:
             modulator.frozen[module] = site
@@ -261,10 +288,10 @@ def _adopt(
         modulator.adaptive.append((host, host.sacm_site))
 
 
-def _is_subclass(module: nn.Module) -> bool:
-    """True for dropout classes of the user's own that derive from one of torch's."""
-    kinds = tuple(ADAPTIVE)
-    return isinstance(module, kinds) and type(module) not in (*kinds, *ORIGINAL)
+def _needs_stand_in(module: nn.Module, site: Site) -> bool:
+    """True for modules that drop, or may be told to, but are of none of torch's classes."""
+    own = type(module) in (*ADAPTIVE, *ORIGINAL)
+    return not own and (site.adaptive or site.reason in (SKIPPED, FROZEN))
 
 
 def _insert_site(host: nn.Module, name: str) -> InsertedSite:
@@ -281,50 +308,3 @@ def _remove_hook(module: nn.Module, hook: Any) -> None:
         for key in [key for key, value in table.items() if value == hook]:
             del table[key]
             flags.pop(key, None)
-
-
-def _as_call(model: nn.Module, example: Any) -> Call:
-    """Turn example inputs into a call of the model."""
-    if isinstance(example, Tensor):
-        return Call(model, (example,), {})
-    if isinstance(example, Mapping):
-        return Call(model, (), dict(example))
-    if isinstance(example, tuple | list):
-        return Call(model, tuple(example), {})
-    raise ArgumentError(
-        "example_inputs must be a tensor, a tuple of arguments or a dict of keyword arguments, "
-        f"got {type(example).__name__}."
-    )
-
-
-def _check_model(model: nn.Module, coverage: str) -> None:
-    """Refuse models that cannot be attached to."""
-    name = type(model).__name__
-    if not isinstance(model, nn.Module):
-        raise ArgumentError(f"attach needs an nn.Module, got {name}.")
-    if isinstance(model, DistributedDataParallel | DataParallel) or hasattr(model, "_orig_mod"):
-        raise ArgumentError(f"attach to the model itself first, then wrap it in {name}.")
-    if hasattr(model, MODULATOR):
-        raise ArgumentError(f"{name} is already attached: detach it first.")
-    if not any(p.requires_grad for p in model.parameters()):
-        raise ArgumentError(f"{name} has no trainable parameters, so there is nothing to modulate.")
-    if any(is_lazy(p) for p in model.parameters()):
-        raise ArgumentError(f"{name} has lazy parameters without a shape: run a batch through it.")
-    if coverage not in ("modules", "all"):
-        raise ArgumentError(f"coverage must be 'modules' or 'all', got {coverage!r}.")
-
-
-def _check_module(argument: str, module: Any) -> None:
-    """Refuse a scorer or mapper that is not a module."""
-    if not isinstance(module, nn.Module | None):
-        raise ArgumentError(f"{argument} must be an nn.Module, got {module!r}.")
-
-
-def _find_functional(globs: Iterable[str], argument: str, coverage: str) -> list[str]:
-    """Return the names and globs that mean functional dropout, such as `encoder:dropout`."""
-    found = [glob for glob in globs if ":" in glob]
-    if found and coverage != "all":
-        raise ArgumentError(
-            f"{argument}: {found[0]!r} names a functional dropout, which needs coverage='all'."
-        )
-    return found

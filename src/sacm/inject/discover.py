@@ -10,20 +10,30 @@ from torch import nn
 
 from sacm.errors import ArgumentError
 from sacm.inject.layout import SiteLayout
+from sacm.inject.recognise import find_shared_dims, is_named_like_dropout
 from sacm.inject.sites import ADAPTIVE, ORIGINAL, SKIPPED, Site
 
 _RECURRENT = (nn.LSTM, nn.GRU, nn.RNN)
-_ALPHA = (nn.AlphaDropout, nn.FeatureAlphaDropout)
+_OWN_CLASS = "not covered: a dropout class of its own"
+_WHOLE_BATCH = "shared by all windows: one decision for the whole batch"
+_FUSED = (
+    "not covered: drops inside a fused recurrent kernel; unroll_recurrent=True runs its layers "
+    "one by one"
+)
+_OWN_RECURRENCE = "not covered: a recurrent class with a forward of its own"
+_ONE_LAYER = "no effect: one layer has no dropout between layers"
 FROZEN = "frozen: nothing around it is trained"
 
 
-def discover(model: nn.Module, skip: Sequence[str]) -> dict[nn.Module, Site]:
+def discover(
+    model: nn.Module, skip: Sequence[str], *, unroll_recurrent: bool = False
+) -> dict[nn.Module, Site]:
     """Return every dropout module with its site, adaptive or with the reason why not."""
     names = collect_names(model)
     skipped = set(match_modules(names, skip, "skip"))
     found: dict[nn.Module, Site] = {}
     for module, aliases in names.items():
-        site = _classify(module, aliases[0])
+        site = _classify(module, aliases[0], unroll_recurrent)
         if site is None:
             continue
         if site.adaptive and len(aliases) > 1:
@@ -79,33 +89,43 @@ def matches(name: str, glob: str) -> bool:
     return name == glob or fnmatch.fnmatchcase(name, glob)
 
 
-def _classify(module: nn.Module, name: str) -> Site | None:
+def _classify(module: nn.Module, name: str, unroll_recurrent: bool) -> Site | None:
     """Return the site of a module that drops; None for all other modules."""
     kind = type(module).__name__
     if type(module) in ADAPTIVE:
         return Site(name, kind)
     if type(module) in ORIGINAL:
         return Site(name, kind, adaptive=False, reason="belongs to another modulator")
-    if isinstance(module, _RECURRENT):
-        if module.dropout == 0:
-            return None
-        reason = "drops inside a fused recurrent kernel, which cannot be reached"
-    elif isinstance(module, _ALPHA):
-        reason = "alpha dropout keeps mean and variance by its own formula"
-    elif isinstance(module, tuple(ADAPTIVE)):  # a subclass: its dropping calls are intercepted
+    if isinstance(module, tuple(ADAPTIVE)):  # a subclass: its dropping calls are intercepted
         return Site(name, kind)
-    elif isinstance(module, torch.jit.ScriptModule) and "Dropout" in module.original_name:
-        reason = "compiled by torch.jit.script"
-    elif _drops_by_name(module):
-        reason = "a dropout class of its own"
+    if isinstance(module, torch.jit.ScriptModule):
+        reason = "not covered: compiled by torch.jit.script"
+        found = "Dropout" in module.original_name
+        return Site(name, kind, adaptive=False, reason=reason) if found else None
+    if isinstance(module, _RECURRENT) and module.dropout:
+        reason = _why_not_unrolled(module, unroll_recurrent)
+    elif is_named_like_dropout(module):
+        reason = _why_not_recognised(module)
     else:
         return None
-    return Site(name, kind, adaptive=False, reason=f"not covered: {reason}")
+    return Site(name, kind, adaptive=not reason, reason=reason)
 
 
-def _drops_by_name(module: nn.Module) -> bool:
-    """True for third-party layers (DropPath, VariationalDropout …), known by their class name."""
-    return "drop" in type(module).__name__.lower() and not any(module.children())
+def _why_not_unrolled(module: nn.RNNBase, allowed: bool) -> str:
+    """Return why the dropout between recurrent layers stays ordinary; empty if it need not."""
+    if module.num_layers == 1:
+        return _ONE_LAYER
+    if type(module).forward not in [kind.forward for kind in _RECURRENT]:
+        return _OWN_RECURRENCE
+    return "" if allowed else _FUSED
+
+
+def _why_not_recognised(module: nn.Module) -> str:
+    """Return why a dropout class of others stays ordinary; empty if it need not."""
+    shared = find_shared_dims(module, 3)
+    if shared is None:
+        return _OWN_CLASS
+    return _WHOLE_BATCH if len(shared) == 3 else ""
 
 
 def _is_frozen(model: nn.Module, name: str) -> bool:

@@ -64,6 +64,14 @@ class SiteLayout:
         split = [*shape[: self.dim], *pair, *shape[self.dim + 1 :]]
         return split, self.dim if self.batch_major else self.dim + 1
 
+    def spread(self, values: Tensor, dims: int) -> Tensor:
+        """Return one value for each window `[B]` as a tensor that broadcasts over an activation."""
+        if self.fold > 1 and self.batch_major:
+            values = values.repeat_interleave(self.fold)
+        elif self.fold > 1:
+            values = values.repeat(self.fold)
+        return values.view([-1 if dim == self.dim else 1 for dim in range(dims)])
+
     def drop(self, h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Tensor:
         """Drop `h` `[…, B*fold, …]` at the keep probabilities of its windows.
 
@@ -77,6 +85,20 @@ class SiteLayout:
         if self.fold == 1:  # the usual case, spared two views that autograd would follow
             return drop_entries(h, keep, mask_shape)
         return drop_entries(h.view(split), keep, mask_shape).reshape(h.shape)
+
+    def drop_channels(self, h: Tensor, keep: Keep, channel_dim: int) -> Tensor:
+        """Drop `h` at the keep probabilities `[B, C]` of the channels of its windows.
+
+        `channel_dim` is the dimension of the channels after `unfold`.
+        """
+        batch, channels = keep.probability.shape
+        split, position = self.unfold(h.shape, batch)
+        if channel_dim < position:
+            keep = Keep(*(part.t().contiguous() for part in keep))
+        shape = [1] * len(split)
+        shape[position], shape[channel_dim] = batch, channels
+        view = Keep(keep.probability, keep.scale.view(shape), keep.highest_kept.view(shape))
+        return drop_entries(h.reshape(split), view).reshape(h.shape)
 
     def _unfold_mask(self, mask: Sequence[int], shape: Sequence[int], batch: int) -> list[int]:
         """Split a mask shape as `unfold` splits the activation."""

@@ -14,6 +14,7 @@ from sacm.inject.state import ModulationState
 from sacm.inject.unresolved import Unresolved
 
 SKIPPED = "skipped on request: ordinary dropout"
+_SELU_LIMIT = -1.7580993408473766  # what SELU tends to, and what alpha dropout sets entries to
 
 
 @dataclass(eq=False)
@@ -31,6 +32,7 @@ class Site:
         reached: Whether the probe saw a call; None before the probe.
         overwritten: The model changes the activation in place after the call, so it is copied for
             the gradient of the rates.
+        channel_dim: The dimension that keeps the channels apart, after unfolding; None if they mix.
         state: Rates of the running forward, shared by all sites of the model.
 
     Example:
@@ -47,6 +49,7 @@ class Site:
     layouts: list[tuple[tuple[int, ...], SiteLayout]] = field(default_factory=list)
     reached: bool | None = None
     overwritten: bool = False
+    channel_dim: int | None = None
     state: ModulationState = field(default_factory=ModulationState, repr=False)
 
     @property
@@ -79,7 +82,26 @@ class Site:
         if 0 in h.shape:
             return h.clone()
         layout = self.layout_for(h.shape, keep.probability.shape[0])
-        return layout.drop(h.clone() if self.overwritten else h, keep, mask_shape)
+        h = h.clone() if self.overwritten else h
+        channels = None if self.channel_dim is None else self.state.keep_channels(h)
+        if channels is not None and mask_shape is None and self.channel_dim is not None:
+            return layout.drop_channels(h, channels, self.channel_dim)
+        return layout.drop(h, keep, mask_shape)
+
+    def drop_alpha(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
+        """Drop to the lower limit of SELU, which keeps the mean and the variance of its output.
+
+        With `m` the limit, alpha dropout is `a (B h + (1 - B) m) - a m p` for
+        `a = (q (1 + p m²))^(-1/2)`. That is `a q ((h - m) B / q + m)`, an ordinary dropout inside.
+        """
+        keep = self.state.keep(h)
+        if keep is None:
+            return self.drop(h)
+        dropped = self.drop(h - _SELU_LIMIT, mask_shape)
+        q = keep.probability
+        factor = (q / (1 + (1 - q) * _SELU_LIMIT**2)).sqrt()
+        layout = self.layout_for(h.shape, q.shape[0])
+        return (dropped + _SELU_LIMIT) * layout.spread(factor, h.dim()).to(h.dtype)
 
     def drop_into(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
         """Drop in place, as `inplace=True` asks for; a model may not use what is returned.
@@ -187,11 +209,35 @@ class AdaptiveDropout3d(_AdaptiveFeatureDropout, nn.Dropout3d):
     spatial = 3
 
 
+class AdaptiveAlphaDropout(nn.AlphaDropout):
+    """Adaptive `nn.AlphaDropout`."""
+
+    sacm_site: Site
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Drop an activation of any shape to the lower limit of SELU."""
+        return self.sacm_site.drop_alpha(input) if self.training else super().forward(input)
+
+
+class AdaptiveFeatureAlphaDropout(nn.FeatureAlphaDropout):
+    """Adaptive `nn.FeatureAlphaDropout`."""
+
+    sacm_site: Site
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Drop whole feature maps of an activation `[B, C, …]` to the lower limit of SELU."""
+        if not self.training:
+            return super().forward(input)
+        return self.sacm_site.drop_alpha(input, feature_mask_shape(input, 2))
+
+
 ADAPTIVE: dict[type[nn.Module], type[nn.Module]] = {
     nn.Dropout: AdaptiveDropout,
     nn.Dropout1d: AdaptiveDropout1d,
     nn.Dropout2d: AdaptiveDropout2d,
     nn.Dropout3d: AdaptiveDropout3d,
+    nn.AlphaDropout: AdaptiveAlphaDropout,
+    nn.FeatureAlphaDropout: AdaptiveFeatureAlphaDropout,
 }
 ORIGINAL: dict[type[nn.Module], type[nn.Module]] = {new: old for old, new in ADAPTIVE.items()}
 

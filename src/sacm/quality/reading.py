@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,13 @@ from sacm.quality.subject import Subject
 from sacm.quality.tables import from_source
 
 
-def read_subject(data: Any, train: Any = None, *, time: str | None = None) -> Subject:
+def read_subject(
+    data: Any,
+    train: Any = None,
+    *,
+    time: str | None = None,
+    reading: Mapping[str, Any] | None = None,
+) -> Subject:
     """Read data of any kind.
 
     Args:
@@ -23,6 +30,7 @@ def read_subject(data: Any, train: Any = None, *, time: str | None = None) -> Su
         train: The training rows: a share in (0, 1], a number of rows, or a range; of each series.
             None: the data set's own training part, or all rows.
         time: The time column of a frame or file.
+        reading: Further options for reading a frame or file by name, such as `ignore` or `id`.
 
     Raises:
         DataError: The data cannot be read.
@@ -35,7 +43,8 @@ def read_subject(data: Any, train: Any = None, *, time: str | None = None) -> Su
     elif isinstance(data, ClassificationData):
         subject = from_classification(data)
     else:
-        subject = from_source(data, time)
+        options = {} if time is None else {"time": time}
+        subject = from_source(data, {**options, **(reading or {})})
     return subject if train is None else replace(subject, train=_choose_rows(subject, train))
 
 

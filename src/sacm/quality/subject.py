@@ -33,6 +33,7 @@ class Subject:
         borders: Rows at which a split begins or ends; what lies beyond one must not be looked at.
         numbered: Whether `starts` are known from the data, as those of a data set are.
         notes: What was found or guessed while reading.
+        understood: How a user's table was read, in short lines.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Subject:
     borders: tuple[int, ...] = ()
     numbered: bool = False
     notes: tuple[str, ...] = field(default=())
+    understood: tuple[str, ...] = ()
 
     def training_rows(self) -> tuple[np.ndarray, list[range], list[int]]:
         """Values of the training rows `[T', C]`, their pieces, and the number of each first row."""

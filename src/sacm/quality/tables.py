@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from torch import Tensor, strided
 
 from sacm.data.tables.columns import coarse_note, numbers
-from sacm.data.tables.panel import ID_COLUMN, VALUE_COLUMN, Panel, is_long, rows_of_series
+from sacm.data.tables.panel import Panel, read_table_or_panel
 from sacm.data.tables.source import Source, load_source
 from sacm.data.tables.table import Table
 from sacm.errors import DataError
@@ -18,18 +17,20 @@ from sacm.quality.give_back import give_array, give_frame
 from sacm.quality.subject import Subject
 
 
-def from_source(data: Any, time: str | None) -> Subject:
-    """A file or an object in memory; a long table has several series."""
-    source, notes = _without_infinity(load_source(_as_array(data)))
+def from_source(data: Any, reading: Mapping[str, Any]) -> Subject:
+    """A file or an object in memory, read with options by name; it may hold several series."""
+    options = dict(reading)
+    loaded = load_source(_as_array(data), decimal=options.pop("decimal", None))
+    source, notes = _without_infinity(loaded)
     if not isinstance(source.content, np.ndarray) and 0 in source.content.shape:
         raise DataError(f"{source.where} has no rows or no columns.")
-    if is_long(source):
-        return _from_panel(data, source, notes)
-    return _from_table(data, source, time, notes)
+    found = read_table_or_panel(source, grid=False, irregular="keep", **options)
+    if isinstance(found, Panel):
+        return _from_panel(data, source, found, notes)
+    return _from_table(data, source, found, notes)
 
 
-def _from_table(data: Any, source: Source, time: str | None, notes: tuple[str, ...]) -> Subject:
-    table = Table.read(source, time=time, grid=False, irregular="keep")
+def _from_table(data: Any, source: Source, table: Table, notes: tuple[str, ...]) -> Subject:
     values, coarse = _read_exactly(source, table)
     notes += _note_on_times(table.times)
     rows = range(len(values))
@@ -52,19 +53,19 @@ def _from_table(data: Any, source: Source, time: str | None, notes: tuple[str, .
         times=table.times,
         restore=restore,
         notes=(*(note for note in table.notes if note != coarse), *notes),
+        understood=tuple(table.understood()),
     )
 
 
-def _from_panel(data: Any, source: Source, notes: tuple[str, ...]) -> Subject:
-    panel = Panel.read(source, irregular="keep")
+def _from_panel(data: Any, source: Source, panel: Panel, notes: tuple[str, ...]) -> Subject:
     frame: Any = source.content
-    exact = numbers(frame[VALUE_COLUMN], source.where)
-    groups = [rows for _, rows in rows_of_series(frame[ID_COLUMN].reset_index(drop=True))]
-    # Inserted rows have no place in the user's table; each series keeps those that are there.
+    if not set(panel.names) <= set(frame.columns):
+        raise DataError(f"{source.where} holds a series in every row: turn it into columns first.")
+    exact = np.stack([numbers(frame[name], source.where) for name in panel.names], axis=1)
     kept = [table.order >= 0 for table in panel.series]
     own = [
         rows[table.order[keep]]
-        for rows, table, keep in zip(groups, panel.series, kept, strict=True)
+        for rows, table, keep in zip(panel.rows, panel.series, kept, strict=True)
     ]
     order = np.concatenate(own)
     ends = np.cumsum([0, *map(len, own)])
@@ -75,12 +76,12 @@ def _from_panel(data: Any, source: Source, notes: tuple[str, ...]) -> Subject:
     def restore(new: np.ndarray, changed: np.ndarray) -> Any:
         ordered, marks = np.empty_like(new), np.empty_like(changed)
         ordered[order], marks[order] = new, changed
-        return give_frame(data, source, (VALUE_COLUMN,), ordered, marks)
+        return give_frame(data, source, panel.names, ordered, marks)
 
     return Subject(
         name=panel.name,
-        values=exact[order][:, None],
-        columns=(VALUE_COLUMN,),
+        values=exact[order],
+        columns=panel.names,
         pieces=pieces,
         labels=tuple(table.name for table in panel.series),
         starts=(0,) * len(pieces),
@@ -88,6 +89,7 @@ def _from_panel(data: Any, source: Source, notes: tuple[str, ...]) -> Subject:
         times=np.concatenate(times) if len(times) == len(stamps) else None,
         restore=restore,
         notes=(*panel.notes, *notes),
+        understood=tuple(panel.understood()),
     )
 
 
@@ -108,18 +110,13 @@ def _read_exactly(source: Source, table: Table) -> tuple[np.ndarray, str | None]
 
 
 def _as_array(data: Any) -> Any:
-    """Lists in full precision, masked values as NaN; anything else as it is."""
+    """Lists in full precision; anything else as it is."""
     if isinstance(data, list | tuple):
         try:
             return np.asarray(data, np.float64)
         except (TypeError, ValueError):  # said in a sentence where sources are loaded
             return data
-    if isinstance(data, Tensor) and (data.layout is not strided or data.is_meta):
-        raise DataError("the data are a tensor without plain values: pass a dense one.")
-    if not isinstance(data, np.ma.MaskedArray) or data.dtype.kind not in "fiub":
-        return data
-    floats: Any = data if data.dtype.kind == "f" else data.astype(np.float64)
-    return floats.filled(np.nan)
+    return data
 
 
 def _without_infinity(source: Source) -> tuple[Source, tuple[str, ...]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shlex
 from typing import Any
@@ -32,4 +34,9 @@ def repeat_command(comparison: Comparison) -> str:
 
 
 def _spell(value: Any) -> str:
+    """A value as the command line takes it."""
+    if isinstance(value, list | tuple):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(value)
+        return line.getvalue()
     return value if isinstance(value, str) else json.dumps(value)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from torch import Tensor, nn
+
+from sacm.backbones.base import Backbone
+from sacm.errors import ArgumentError
+from sacm.types import TaskName
+
+ALL_TASKS: tuple[TaskName, ...] = ("forecasting", "classification", "anomaly")
+# What two strategies of one run must not do both; the ends of the sentence that says so.
+CHANGES_NETWORK = "change the network"
+REPLACES_LOSS = "replace the loss"
+SETS_RATES = "set the dropout rates"
+CHOOSES_WINDOWS = "choose the windows that a detector learns from"
 
 
 class ForecastBatchLike(Protocol):
@@ -32,6 +44,23 @@ class Loader(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
+class TrainingStep(Protocol):
+    """One training step, for strategies that must ask a network themselves."""
+
+    @property
+    def batch(self) -> Any:
+        """The batch as it was cut, on the device of the network."""
+
+    def answer(self, x: Tensor, network: Any = None) -> Tensor:
+        """Forecasts `[B, H, C]` or logits `[B, K]` for windows, of `network` or the trained one."""
+
+    def loss(self, x: Tensor) -> Tensor:
+        """The task's own loss for windows: a scalar, without any weights."""
+
+    def network_in_evaluation(self) -> AbstractContextManager[None]:
+        """Evaluation mode of the trained network, for a while."""
+
+
 @dataclass(frozen=True)
 class TrainingContext:
     """What is known when a run begins."""
@@ -52,6 +81,25 @@ class Strategy:
     """
 
     name: ClassVar[str]
+    tasks: ClassVar[tuple[TaskName, ...]] = ALL_TASKS
+    roles: ClassVar[tuple[str, ...]] = ()  # what no other strategy of the same run may do
+
+    def check_task(self, task: str) -> None:
+        """Refuse a task that the strategy has no meaning for.
+
+        Raises:
+            ArgumentError: The strategy is for other tasks.
+        """
+        if task not in self.tasks:
+            raise ArgumentError(f"{self.name} is for {' and '.join(self.tasks)}, not for {task}.")
+
+    def build(self, make: Callable[[], Backbone]) -> Backbone:
+        """The network to train, save and predict with, made of fresh networks of the task.
+
+        Args:
+            make: Makes one network, initialised from torch's current seed.
+        """
+        return make()
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Change the model, before its optimizer exists, and return what acts during the run."""
@@ -114,9 +162,28 @@ class StrategyRun:
     def keep(self, batch: ForecastBatchLike, prediction: Tensor) -> Tensor | None:
         """What each target `[B, H, C]` counts in the training loss: True or a weight in [0, 1].
 
-        None if all of them count in full.
+        One value a case, `[B]`, in classification. None if all of them count in full.
         """
         return None
+
+    def change_inputs(self, x: Tensor, step: TrainingStep) -> Tensor:
+        """What the model sees instead of windows `[B, L, C]`, for changes that ask the network."""
+        return x
+
+    def losses(self, answer: Tensor, target: Tensor) -> Tensor | None:
+        """The loss of each target, `[B, H, C]`, or of each case, `[B]`; None for the task's own."""
+        return None
+
+    def detector_loss(self, model: Any, x: Tensor) -> Tensor | None:
+        """The loss of a detector on windows `[B, L, C]`; None for its own."""
+        return None
+
+    def extra_loss(self, step: TrainingStep, answer: Tensor | None) -> Tensor | None:
+        """A scalar to add to the loss; `answer` is None for detectors."""
+        return None
+
+    def after_step(self) -> None:
+        """Act after a step of the optimizer."""
 
     def scalars(self) -> list[nn.Parameter]:
         """Parameters of the strategy's own, trained without weight decay."""
@@ -151,6 +218,27 @@ class CombinedRun(StrategyRun):
             if mask is not None:
                 kept = mask if kept is None else kept * mask
         return kept
+
+    def change_inputs(self, x: Tensor, step: TrainingStep) -> Tensor:
+        for part in self.parts:
+            x = part.change_inputs(x, step)
+        return x
+
+    def losses(self, answer: Tensor, target: Tensor) -> Tensor | None:
+        found = (part.losses(answer, target) for part in self.parts)
+        return next((losses for losses in found if losses is not None), None)
+
+    def detector_loss(self, model: Any, x: Tensor) -> Tensor | None:
+        found = (part.detector_loss(model, x) for part in self.parts)
+        return next((loss for loss in found if loss is not None), None)
+
+    def extra_loss(self, step: TrainingStep, answer: Tensor | None) -> Tensor | None:
+        terms = [term for p in self.parts if (term := p.extra_loss(step, answer)) is not None]
+        return sum(terms[1:], terms[0]) if terms else None
+
+    def after_step(self) -> None:
+        for part in self.parts:
+            part.after_step()
 
     def scalars(self) -> list[nn.Parameter]:
         return [scalar for part in self.parts for scalar in part.scalars()]

@@ -5,14 +5,24 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 from torch import Tensor, nn
 
+from sacm.backbones.base import Backbone
 from sacm.errors import ArgumentError
 from sacm.registry import Registry
-from sacm.strategies.base import CombinedRun, Prepared, Strategy, StrategyRun, TrainingContext
+from sacm.strategies.base import (
+    CHANGES_NETWORK,
+    CombinedRun,
+    Prepared,
+    Strategy,
+    StrategyRun,
+    TrainingContext,
+)
+from sacm.strategies.committee import Committee, MemberRuns
 
 STRATEGIES: Registry[type[Strategy]] = Registry("strategy", missing="unknown")
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
@@ -69,9 +79,27 @@ class Combined(Strategy):
     def __init__(self, parts: Sequence[Strategy]) -> None:
         self.parts = tuple(parts)
 
+    def check_task(self, task: str) -> None:
+        """Check each."""
+        for part in self.parts:
+            part.check_task(task)
+
+    def build(self, make: Callable[[], Backbone]) -> Backbone:
+        """Build with each in turn; at most one of them changes the network."""
+        for part in self.parts:
+            make = partial(part.build, make)
+        return make()
+
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
-        """Begin each."""
-        return CombinedRun([part.begin(model, context) for part in self.parts])
+        """Begin each: on every member of a committee, but for the strategy that made it."""
+        runs: list[StrategyRun] = []
+        for part in self.parts:
+            if isinstance(model, Committee) and CHANGES_NETWORK not in part.roles:
+                members = [part.begin(member, context) for member in model.trained]
+                runs.append(MemberRuns(model, members))
+            else:
+                runs.append(part.begin(model, context))
+        return CombinedRun(runs)
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Prepare with each in turn."""
@@ -126,7 +154,18 @@ def parse(text: str) -> Strategy:
     repeated = {part.name for part in parts if [p.name for p in parts].count(part.name) > 1}
     if repeated:
         raise ArgumentError(f"strategy {text!r} names {repeated.pop()} twice.")
+    _check_roles(parts)
     return parts[0] if len(parts) == 1 else Combined(parts)
+
+
+def _check_roles(parts: Sequence[Strategy]) -> None:
+    """Refuse two strategies that do what only one can do."""
+    owners: dict[str, str] = {}
+    for part in parts:
+        for role in part.roles:
+            if role in owners:
+                raise ArgumentError(f"{owners[role]} and {part.name} both {role}: use one of them.")
+            owners[role] = part.name
 
 
 def canonical(text: str) -> str:

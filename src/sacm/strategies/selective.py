@@ -24,13 +24,22 @@ from sacm.strategies.registry import register
 class Selective(Strategy):
     """Leave the targets that look unreliable out of the training loss; for forecasting.
 
+    Source: Y. Fu and others, Selective learning for deep time series forecasting, NeurIPS 2025.
+
     masks: Which masks choose them: residuals that vary most (uncertainty), steps where the model
         beats a small linear one by most (anomaly), or both.
     share: The share of targets that each mask leaves out, in (0, 1).
+    threshold: Where residuals vary too much: one threshold for all channels (pooled), as in the
+        paper's experiments, or one for each (channel), as published by its authors.
+    uncertain: The share of the uncertainty mask, in (0, 1); 0 takes `share`.
+    anomalous: The share of the anomaly mask, in (0, 1); 0 takes `share`.
     """
 
     masks: Literal["both", "uncertainty", "anomaly"] = "both"
     share: float = 0.1
+    threshold: Literal["pooled", "channel"] = "pooled"
+    uncertain: float = 0.0
+    anomalous: float = 0.0
 
     def __post_init__(self) -> None:
         if self.masks not in ("both", "uncertainty", "anomaly"):
@@ -39,6 +48,15 @@ class Selective(Strategy):
             )
         if not 0 < self.share < 1:
             raise ArgumentError(f"selective(share=…) must be in (0, 1), got {self.share}.")
+        if self.threshold not in ("pooled", "channel"):
+            raise ArgumentError(
+                f"selective(threshold=…) must be pooled or channel, got {self.threshold!r}."
+            )
+        for name in ("uncertain", "anomalous"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ArgumentError(
+                    f"selective({name}=…) must be in [0, 1), got {getattr(self, name)}."
+                )
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Pretrain the estimator where the anomaly mask is asked for."""
@@ -50,8 +68,14 @@ class Selective(Strategy):
             estimator = pretrain(context.train, context.val, seed=context.seed, device=device)
         spread = None
         if self.masks != "anomaly":
-            spread = ResidualSpread(context.rows, context.channels, self.share, device)
-        return SelectiveRun(self.share, spread=spread, estimator=estimator)
+            spread = ResidualSpread(
+                context.rows,
+                context.channels,
+                self.uncertain or self.share,
+                device,
+                by_channel=self.threshold == "channel",
+            )
+        return SelectiveRun(self.anomalous or self.share, spread=spread, estimator=estimator)
 
 
 class SelectiveRun(StrategyRun):
@@ -101,8 +125,16 @@ class SelectiveRun(StrategyRun):
 class ResidualSpread:
     """Variance of the absolute residuals of every row and channel over one epoch's windows."""
 
-    def __init__(self, rows: int, channels: int, share: float, device: torch.device) -> None:
-        self.share = share
+    def __init__(
+        self,
+        rows: int,
+        channels: int,
+        share: float,
+        device: torch.device,
+        *,
+        by_channel: bool = False,
+    ) -> None:
+        self.share, self.by_channel = share, by_channel
         # Windows seen, sum and sum of squares of their residuals, in double precision; on the
         # device, to spare it waiting at every step, unless that has no float64.
         where = torch.device("cpu") if device.type == "mps" else device
@@ -123,9 +155,16 @@ class ResidualSpread:
         count, total, squares = self.sums
         seen = count > 0
         variance = squares / count.clamp_min(1) - (total / count.clamp_min(1)).square()
-        limit = quantile(variance[seen].float().cpu(), 1 - self.share).to(variance.device)
+        limit = self._find_limit(variance.float().cpu(), seen.cpu()).to(variance.device)
         self.kept = ~(seen & (variance > limit))
         self.sums.zero_()
+
+    def _find_limit(self, variance: Tensor, seen: Tensor) -> Tensor:
+        """The quantile of variances `[rows, C]`, of all channels together or of each `[C]`."""
+        if not self.by_channel:
+            return quantile(variance[seen], 1 - self.share)
+        pairs = zip(variance.unbind(1), seen.unbind(1), strict=True)
+        return torch.stack([quantile(values[known], 1 - self.share) for values, known in pairs])
 
     def keep(self, rows: Tensor) -> Tensor | None:
         """The mask `[B, H, C]` of rows `[B, H]`; None in the first epoch."""

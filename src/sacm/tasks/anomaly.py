@@ -23,8 +23,18 @@ from sacm.metrics.pointwise import quantile_threshold
 from sacm.metrics.registered import compute_anomaly_metrics
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
-from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, registered_values, to_device
+from sacm.tasks.base import (
+    EVALUATION_BATCH,
+    NetworkStep,
+    Result,
+    Task,
+    add_extra,
+    evaluating,
+    registered_values,
+    to_device,
+)
 from sacm.tasks.shape import NetworkShape, column_names
+from sacm.tasks.yardsticks import alarm_yardsticks
 
 _WINDOW, _BATCH, _QUANTILE = 100, 32, 0.95
 # Rows of the table of results: every F1 beside what random scores reach, then what needs no
@@ -50,13 +60,22 @@ class Anomaly(Task[AnomalyData]):
     name = "anomaly"
     default_backbone = "TranAD"
     selections = ("loss",)
-    unused = ("horizon", "train_fraction")
+    unused = ("horizon", "train_fraction", "split")
     leading_metrics = ("f1_pa", "f1", "vus_pr", "f1_affiliation")
 
     def preset(self, settings: RunSettings, data: AnomalyData) -> dict[str, Any]:
         # Short telemetry gets windows of which validation holds a few.
         longest = min(len(data.train) // 10, len(data.test))
         return {"input_len": min(_WINDOW, max(1, longest)), "batch_size": _BATCH}
+
+    def explain_lengths(self, settings: RunSettings, data: AnomalyData) -> str:
+        usual = self.preset(settings, data)["input_len"]
+        if settings.input_len is not None or usual == _WINDOW:
+            return ""
+        return (
+            f"shorter than the usual {_WINDOW}, because there are only {len(data.train):,} "
+            f"training and {len(data.test):,} test rows"
+        )
 
     def windows(
         self, settings: ResolvedSettings, data: AnomalyData, *, scaler: ChannelScaler | None = None
@@ -87,8 +106,11 @@ class Anomaly(Task[AnomalyData]):
         )
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        loss: Tensor = model.training_loss(strategy.training_inputs(batch.x))
-        return loss
+        step = NetworkStep(model, batch, _detector_loss, _as_it_is)
+        x = run.change_inputs(strategy.training_inputs(batch.x), step)
+        own = run.detector_loss(model, x)
+        loss: Tensor = model.training_loss(x) if own is None else own
+        return add_extra(loss, run.extra_loss(step, None))
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
@@ -121,7 +143,8 @@ class Anomaly(Task[AnomalyData]):
             scores, data.labels, threshold, segments=segments, seed=settings.seed
         )
         row = {**report.row(), **compute_anomaly_metrics(scores, data.labels, threshold)}
-        return Result(row, report.to_dict(), len(windows.test))
+        beside = alarm_yardsticks(report).to_dict()
+        return Result(row, report.to_dict(), len(windows.test), beside)
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         row = metrics["test"]
@@ -132,6 +155,16 @@ class Anomaly(Task[AnomalyData]):
         extra = registered_values(metrics, self.name)
         rows += [(label, None, None, value) for label, value in extra]
         return ("measure", "precision", "recall", "F1 or area"), rows
+
+
+def _detector_loss(model: Any, batch: Any, x: Tensor) -> Tensor:
+    """A detector answers with its loss, which is all that detectors have in common."""
+    loss: Tensor = model.training_loss(x)
+    return loss
+
+
+def _as_it_is(loss: Tensor, batch: Any) -> Tensor:
+    return loss
 
 
 def fit_threshold(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
@@ -20,7 +20,8 @@ from sacm.errors import ArgumentError
 from sacm.metrics.catalogue import registered_metrics
 from sacm.settings import ResolvedSettings, RunSettings, Selection
 from sacm.strategies.base import Strategy, StrategyRun
-from sacm.strategies.registry import canonical
+from sacm.strategies.committee import acting_in_evaluation
+from sacm.strategies.registry import canonical, parse
 from sacm.tasks.shape import NetworkShape
 from sacm.types import TaskName
 
@@ -30,11 +31,44 @@ EVALUATION_BATCH = 256
 
 @dataclass(frozen=True)
 class Result:
-    """What a test set said: one flat row of numbers, the full report, and how much was seen."""
+    """What a test set said: one flat row of numbers, the full report, and how much was seen.
+
+    `yardsticks` holds what needs no network, measured on the same data: see `tasks.yardsticks`.
+    """
 
     row: dict[str, float | None]
     report: dict[str, Any]
     evaluated: int
+    yardsticks: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkStep:
+    """One training step: the network, the batch, and how the task asks and judges the network.
+
+    Attributes:
+        model: The network that is trained.
+        batch: The batch, on its device.
+        ask: Gives the answer of a network for a batch and windows `[B, L, C]`.
+        judge: Gives the task's own loss, a scalar, of an answer for a batch.
+    """
+
+    model: Any
+    batch: Any
+    ask: Callable[[Any, Any, Tensor], Tensor]
+    judge: Callable[[Tensor, Any], Tensor]
+
+    def answer(self, x: Tensor, network: Any = None) -> Tensor:
+        """The answer of a network, or of the trained one, for windows `[B, L, C]`."""
+        return self.ask(self.model if network is None else network, self.batch, x)
+
+    def loss(self, x: Tensor) -> Tensor:
+        """The task's own loss of the trained network for windows `[B, L, C]`."""
+        return self.judge(self.answer(x), self.batch)
+
+    def network_in_evaluation(self) -> AbstractContextManager[None]:
+        """Evaluation mode of the trained network; gradients stay as they are."""
+        return acting_in_evaluation(self.model)
 
 
 class Task(ABC, Generic[DataKind]):
@@ -70,10 +104,13 @@ class Task(ABC, Generic[DataKind]):
             value = getattr(settings, name)
             if value and value != RunSettings.model_fields[name].default:
                 raise ArgumentError(f"{name} = {value!r}: {self.name} has no use for it.")
+        if self.name != "forecasting" and settings.target is not None:
+            raise ArgumentError(f"target = {settings.target!r}: only forecasting has targets.")
 
     def resolve(self, settings: RunSettings, data: DataKind) -> ResolvedSettings:
         """Complete settings for given data: what is None becomes the preset's value."""
         self.check(settings)
+        parse(settings.strategy).check_task(self.name)
         preset = {"select": self.selections[0], "horizon": 0, **self.preset(settings, data)}
         asked = {name: value for name, value in settings.model_dump().items() if value is not None}
         names = {
@@ -85,6 +122,10 @@ class Task(ABC, Generic[DataKind]):
     @abstractmethod
     def preset(self, settings: RunSettings, data: DataKind) -> dict[str, Any]:
         """Input length, batch size and horizon for given data, where the user names none."""
+
+    def explain_lengths(self, settings: RunSettings, data: DataKind) -> str:
+        """Why windows are shorter than usual for given data; empty if they are not."""
+        return ""
 
     @abstractmethod
     def windows(
@@ -132,6 +173,18 @@ class Task(ABC, Generic[DataKind]):
         if best is None:
             return True
         return value > best if select == "accuracy" else value < best
+
+
+def mean_loss(losses: Tensor, weights: Tensor | None) -> Tensor:
+    """The mean of losses, weighted where there are weights of the same shape."""
+    if weights is None:
+        return losses.mean()
+    return (losses * weights).sum() / weights.sum().clamp_min(1)
+
+
+def add_extra(loss: Tensor, extra: Tensor | None) -> Tensor:
+    """A loss with what a strategy adds to it, if it does."""
+    return loss if extra is None else loss + extra
 
 
 def device_of(model: nn.Module) -> torch.device:

@@ -20,8 +20,18 @@ from sacm.metrics.classification import ClassificationAccumulator, Classificatio
 from sacm.metrics.registered import RegisteredClassMetrics
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
-from sacm.tasks.base import EVALUATION_BATCH, Result, Task, evaluating, to_device
+from sacm.tasks.base import (
+    EVALUATION_BATCH,
+    NetworkStep,
+    Result,
+    Task,
+    add_extra,
+    evaluating,
+    mean_loss,
+    to_device,
+)
 from sacm.tasks.shape import NetworkShape
+from sacm.tasks.yardsticks import class_yardsticks
 
 _BATCH = 64
 _WIDE_BATCH, _WIDE = 16, 200_000  # numbers in a case from which a smaller batch is taken
@@ -33,7 +43,7 @@ class Classification(Task[ClassificationData]):
     name = "classification"
     default_backbone = "InceptionTime"
     selections = ("accuracy", "loss")
-    unused = ("horizon", "stride", "train_fraction", "score")
+    unused = ("horizon", "stride", "train_fraction", "score", "split")
     leading_metrics = ("accuracy", "macro_f1")
     # An archive of 40 cases has one step an epoch: batch norm and patience would mean nothing.
     minimum_steps = 20
@@ -77,8 +87,17 @@ class Classification(Task[ClassificationData]):
         )
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        logits: Tensor = model(strategy.training_inputs(batch.x))
-        return F.cross_entropy(logits, batch.y)
+        step = NetworkStep(model, batch, _classify, _cross_entropy)
+        logits = step.answer(run.change_inputs(strategy.training_inputs(batch.x), step))
+        kept = run.keep(batch, logits.detach())
+        losses = run.losses(logits, batch.y)
+        if losses is None and kept is None:
+            loss = _cross_entropy(logits, batch)
+        else:
+            if losses is None:
+                losses = F.cross_entropy(logits, batch.y, reduction="none")
+            loss = mean_loss(losses, kept)
+        return add_extra(loss, run.extra_loss(step, logits))
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
@@ -105,11 +124,21 @@ class Classification(Task[ClassificationData]):
             "nll": report.nll,
             **registered.compute(),
         }
-        return Result(row, report.to_dict(), report.samples)
+        beside = class_yardsticks(data, report).to_dict()
+        return Result(row, report.to_dict(), report.samples, beside)
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         rows = [(name.replace("_", " "), value) for name, value in metrics["test"].items()]
         return ("measure", "value"), list(rows)
+
+
+def _classify(model: Any, batch: Any, x: Tensor) -> Tensor:
+    logits: Tensor = model(x)
+    return logits
+
+
+def _cross_entropy(logits: Tensor, batch: Any) -> Tensor:
+    return F.cross_entropy(logits, batch.y)
 
 
 def _quality(

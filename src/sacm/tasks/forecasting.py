@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,18 +19,23 @@ from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows, forecasting_windows
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.metrics.registered import RegisteredForecastMetrics
+from sacm.metrics.relative import RelativeErrors
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (
     EVALUATION_BATCH,
+    NetworkStep,
     Result,
     Task,
+    add_extra,
     evaluating,
+    mean_loss,
     registered_values,
     scaler_of,
     to_device,
 )
 from sacm.tasks.shape import NetworkShape, column_names
+from sacm.tasks.yardsticks import ForecastYardsticks
 
 _SHORT_INPUT = {"ILI": 24}
 _FIRST_HORIZON = {"ILI": 24, "ECG": 36}
@@ -48,11 +54,9 @@ class Forecasting(Task[ForecastingData]):
     leading_metrics = ("mse", "mae")
 
     def preset(self, settings: RunSettings, data: ForecastingData) -> dict[str, Any]:
-        horizon, input_len = _BENCHMARK_HORIZON, _INPUT
-        if not is_benchmark(data.name):  # a short series of the user's own gets shorter windows
-            shortest = min((len(rows) for rows in data.splits if len(rows)), default=0)
-            horizon = min(_OWN_HORIZON, max(1, shortest // 4))
-            input_len = min(_INPUT, max(1, shortest // 2))
+        input_len, horizon = _INPUT, _BENCHMARK_HORIZON
+        if not is_benchmark(data.name):
+            input_len, horizon = _own_lengths(data)
         horizon = settings.horizon or _FIRST_HORIZON.get(data.name, horizon)
         input_len = settings.input_len or _SHORT_INPUT.get(data.name, input_len)
         small = (
@@ -61,6 +65,18 @@ class Forecasting(Task[ForecastingData]):
             or settings.backbone in _SMALL_BATCH_BACKBONES
         )
         return {"horizon": horizon, "input_len": input_len, "batch_size": 16 if small else 32}
+
+    def explain_lengths(self, settings: RunSettings, data: ForecastingData) -> str:
+        input_len, horizon = _own_lengths(data)
+        asked = settings.input_len is not None, settings.horizon is not None
+        if is_benchmark(data.name) or all(asked) or (input_len, horizon) == (_INPUT, _OWN_HORIZON):
+            return ""
+        split, rows = _shortest_split(data)
+        whose = "a usual series has" if len(data.last_rows(1)) > 1 else "there are"
+        return (
+            f"shorter than the usual {_INPUT} and {_OWN_HORIZON}, because {whose} only {rows:,} "
+            f"{split} rows"
+        )
 
     def windows(
         self,
@@ -110,12 +126,15 @@ class Forecasting(Task[ForecastingData]):
         )
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        prediction = forecast(model, batch, strategy.training_inputs(batch.x))
+        step = NetworkStep(model, batch, forecast, _absolute_error)
+        prediction = step.answer(run.change_inputs(strategy.training_inputs(batch.x), step))
         kept = run.keep(batch, prediction.detach())
         if batch.observed is not None:  # False or a weight below 1 where a target is in doubt
             kept = batch.observed if kept is None else kept * batch.observed
-        error = (prediction - batch.y).abs()
-        return error.mean() if kept is None else (error * kept).sum() / kept.sum().clamp_min(1)
+        losses = run.losses(prediction, batch.y)
+        if losses is None:
+            losses = (prediction - batch.y).abs()
+        return add_extra(mean_loss(losses, kept), run.extra_loss(step, prediction))
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
@@ -139,8 +158,12 @@ class Forecasting(Task[ForecastingData]):
         registered = RegisteredForecastMetrics()
         batches = WindowBatches(windows.test, batch_size)
         units = None if scaler.reference is None else torch.from_numpy(scaler.std / reference)
-        report = _errors(model, batches, strategy, accumulator, registered, units=units)
+        yardsticks = ForecastYardsticks(data, scaler, units)
+        report = _errors(
+            model, batches, strategy, accumulator, registered, yardsticks.model, units=units
+        )
         assert report.raw is not None
+        beside = yardsticks.compare(batches, {"mae": report.scaled.mae, "mse": report.scaled.mse})
         row: dict[str, float | None] = {
             "mae": report.scaled.mae,
             "mse": report.scaled.mse,
@@ -148,7 +171,7 @@ class Forecasting(Task[ForecastingData]):
             "mse_raw": report.raw.mse,
             **registered.compute(),
         }
-        return Result(row, report.to_dict(), report.windows)
+        return Result(row, report.to_dict(), report.windows, beside.to_dict())
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         report = metrics["report"]
@@ -158,6 +181,31 @@ class Forecasting(Task[ForecastingData]):
         ]
         extra = [(label, value, None) for label, value in registered_values(metrics, self.name)]
         return ("error", "z-scored", "raw units"), [*rows, *extra]
+
+
+def _own_lengths(data: ForecastingData) -> tuple[int, int]:
+    """Input length and horizon for a user's own series: short ones get shorter windows."""
+    joined = min((len(rows) for rows in data.splits if len(rows)), default=0)
+    input_len, horizon = _lengths_for(joined)
+    _, usual = _shortest_split(data)
+    return (input_len, horizon) if usual >= input_len + horizon else _lengths_for(usual)
+
+
+def _lengths_for(rows: int) -> tuple[int, int]:
+    """Input length and horizon of windows of which a split of `rows` rows holds a few."""
+    return min(_INPUT, max(1, rows // 2)), min(_OWN_HORIZON, max(1, rows // 4))
+
+
+def _shortest_split(data: ForecastingData) -> tuple[str, int]:
+    """The split with the fewest rows and their number; of several series, half have as many."""
+    found = {"training": "train", "validation": "val", "test": "test"}
+    rows = {
+        name: int(np.quantile([len(piece) for piece in data.ranges(split)], 0.5, method="lower"))
+        for name, split in found.items()
+        if len(data.splits[split])
+    }
+    shortest = min(rows, key=lambda name: rows[name], default="training")
+    return shortest, rows.get(shortest, 0)
 
 
 def is_benchmark(name: str) -> bool:
@@ -171,12 +219,17 @@ def forecast(model: Any, batch: Any, x: Tensor) -> Tensor:
     return prediction
 
 
+def _absolute_error(prediction: Tensor, batch: Any) -> Tensor:
+    return (prediction - batch.y).abs().mean()
+
+
 def _errors(
     model: Backbone,
     batches: WindowBatches[Any],
     strategy: Strategy,
     accumulator: ForecastAccumulator,
     registered: RegisteredForecastMetrics | None = None,
+    relative: RelativeErrors | None = None,
     *,
     units: Tensor | None = None,
 ) -> ForecastReport:
@@ -186,6 +239,8 @@ def _errors(
             batch = to_device(batch, device)
             prediction = forecast(model, batch, strategy.inputs(batch.x)).float()
             target = batch.y
+            if relative is not None:
+                relative.update(prediction, target, observed=batch.observed)
             if units is not None:
                 prediction, target = prediction * units.to(device), target * units.to(device)
             accumulator.update(prediction, target, observed=batch.observed)

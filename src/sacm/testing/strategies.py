@@ -4,73 +4,65 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from typing import NamedTuple
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sacm.data.own.series import forecasting_data
-from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
+from sacm.errors import ArgumentError
+from sacm.strategies.base import ALL_TASKS, CombinedRun, Strategy, StrategyRun, TrainingContext
+from sacm.strategies.committee import turns
 from sacm.strategies.registry import Combined, canonical, parse
+from sacm.tasks import get_task
+from sacm.testing.strategy_cases import CHANNELS, LENGTH, ROWS, Batch, batches, network, series
 from sacm.types import TaskName
 
-_LENGTH, _HORIZON, _CHANNELS, _BATCH = 16, 10, 2, 8
+_STEPS, _LEARNING_RATE = 80, 0.02  # of learning four windows by heart
 
 
-class _Batch(NamedTuple):
-    x: Tensor
-    y: Tensor
-    positions: Tensor
-
-
-class _Network(nn.Module):
-    """A forecaster with two dropouts of different rates."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Dropout(0.1)
-        self.hidden = nn.Linear(_LENGTH, 32)
-        self.second = nn.Dropout(0.3)
-        self.head = nn.Linear(32, _HORIZON)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """`[B, L, C]` to `[B, H, C]`."""
-        hidden = self.hidden(self.first(x.transpose(1, 2)))
-        forecast: Tensor = self.head(self.second(hidden)).transpose(1, 2)
-        return forecast
-
-
-def check_strategy(text: str, *, task: TaskName = "forecasting") -> None:
-    """Check that a strategy has one spelling, can be trained with, and survives a restart.
+def check_strategy(text: str, *, task: TaskName | None = None) -> None:
+    """Check that a strategy has one spelling, learns, and survives a restart.
 
     Args:
         text: A registered strategy with or without options, such as "sacm(p_max=0.3)"; also
             several joined by `+`.
-        task: The task it is begun for.
+        task: The task it is begun for; None for the first that it is meant for.
 
     Raises:
         AssertionError: If something does not hold; one sentence that says what.
-        ArgumentError: If there is no such strategy or option.
+        ArgumentError: If there is no such strategy or option, or it is for other tasks.
 
     Example:
         >>> from sacm.testing import check_strategy
         >>> check_strategy("fixed(p=0.2)")
     """
     _check_spelling(text)
+    chosen = parse(text)
+    task = task or _first_task(chosen)
+    chosen.check_task(task)
     with torch.random.fork_rng(devices=[]):
-        strategy = _prepare(text) if task == "forecasting" else parse(text)
+        strategy = _prepare(text) if task == "forecasting" else chosen
         _check_inputs(text, strategy)
         _check_training(text, strategy, task)
+        _check_learning(text, strategy, task)
+
+
+def _first_task(strategy: Strategy) -> TaskName:
+    """The first task that a strategy is for."""
+    for task in ALL_TASKS:
+        try:
+            strategy.check_task(task)
+        except ArgumentError:
+            continue
+        return task
+    return ALL_TASKS[0]  # it is for none: the check of this one says so
 
 
 def _prepare(text: str) -> Strategy:
     """Let the strategy learn from a short series; what it gives must be of the same kind."""
-    time = np.arange(600.0)
-    noise = 0.1 * np.random.default_rng(0).standard_normal((len(time), _CHANNELS))
-    data = forecasting_data(np.stack([np.sin(time / 5), np.cos(time / 9)], axis=1) + noise)
-    prepared = parse(text).prepare(data, window=_LENGTH)
-    same = isinstance(prepared.data, type(data)) and prepared.data.values.shape == (600, _CHANNELS)
+    data = series()
+    prepared = parse(text).prepare(data, window=LENGTH)
+    same = isinstance(prepared.data, type(data)) and prepared.data.values.shape == (ROWS, CHANNELS)
     _require(same, text, "prepare must give data of the same kind and shape")
     _require(isinstance(prepared.strategy, Strategy), text, "prepare must give a Strategy")
     return prepared.strategy
@@ -91,7 +83,7 @@ def _check_spelling(text: str) -> None:
 
 def _check_inputs(text: str, strategy: Strategy) -> None:
     """What the model sees has the windows' shape and type, and is the same each time."""
-    x = _batches()[0].x
+    x = batches()[0].x
     before = x.clone()
     for windows in (x, x.double(), x[:1]):
         seen = strategy.inputs(windows)
@@ -105,51 +97,102 @@ def _check_inputs(text: str, strategy: Strategy) -> None:
 
 def _check_training(text: str, strategy: Strategy, task: TaskName) -> None:
     """Two epochs, then the same step from a state that was saved and loaded."""
-    model = _network()
-    run = strategy.begin(model, _context(task))
-    _require(isinstance(run, StrategyRun), text, "begin must return a StrategyRun")
-    batches = _batches()
+    model, run = _begin(text, strategy, task)
+    data = batches(task)
     for epoch in (1, 2):
         run.begin_epoch(epoch)
-        for batch in batches:
-            _train_step(text, model, strategy, run, batch)
+        for batch in data:
+            _train_step(text, model, strategy, run, batch, task)
     _check_scalars(text, model, run)
 
-    twin = _network()
-    resumed = strategy.begin(twin, _context(task))
-    _train_step(text, twin, strategy, resumed, batches[0])  # what waits for a batch is there now
+    twin, resumed = _begin(text, strategy, task)
+    _train_step(text, twin, strategy, resumed, data[0], task)  # what waits for a batch is there now
     twin.load_state_dict(model.state_dict())
     resumed.load_state_dict(copy.deepcopy(run.state_dict()))
     losses = []
-    for network, each in ((model, run), (twin, resumed)):
-        each.begin_epoch(3)
+    for each, its_run in ((model, run), (twin, resumed)):
+        its_run.begin_epoch(3)
         torch.manual_seed(1)
-        losses.append(_train_step(text, network, strategy, each, batches[0]))
+        losses.append(_train_step(text, each, strategy, its_run, data[0], task))
     _require(losses[0] == losses[1], text, "a resumed run goes on differently")
 
 
+def _check_learning(text: str, strategy: Strategy, task: TaskName) -> None:
+    """Four windows are learnt by heart: the error in evaluation falls to less than half."""
+    model, run = _begin(text, strategy, task)
+    four = batches(task, size=4)[0]
+    before = _evaluate(model, strategy, four, task)
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = torch.optim.Adam(parameters, lr=_LEARNING_RATE)
+    run.begin_epoch(1)
+    for _ in range(_STEPS):
+        _train_step(text, model, strategy, run, four, task)
+        optimizer.step()
+        run.after_step()
+    after = _evaluate(model, strategy, four, task)
+    sentence = f"four windows are not learnt: their error goes from {before:.3g} to {after:.3g}"
+    _require(after < 0.5 * before, text, sentence)
+
+
+def _begin(text: str, strategy: Strategy, task: TaskName) -> tuple[nn.Module, StrategyRun]:
+    """A fresh network and the strategy at work on it."""
+    torch.manual_seed(0)
+    model = strategy.build(lambda: network(task))
+    context = TrainingContext(
+        task, channels=CHANNELS, rows=ROWS, train=batches(task), val=batches(task)[:1], seed=0
+    )
+    run = strategy.begin(model, context)
+    _require(isinstance(run, StrategyRun), text, "begin must return a StrategyRun")
+    return model, _CheckedRun(text, run)
+
+
+class _CheckedRun(CombinedRun):
+    """A run whose weights are looked at."""
+
+    def __init__(self, text: str, run: StrategyRun) -> None:
+        super().__init__([run])
+        self.text = text
+
+    def keep(self, batch: Any, prediction: Tensor) -> Tensor | None:
+        kept = super().keep(batch, prediction)
+        if kept is not None:
+            fits = kept.shape == batch.y.shape
+            _require(fits, self.text, "keep must give the shape of the targets")
+            within = bool(((kept >= 0) & (kept <= 1)).all())
+            _require(within, self.text, "keep must give booleans, or weights in [0, 1]")
+        return kept
+
+
 def _train_step(
-    text: str, model: nn.Module, strategy: Strategy, run: StrategyRun, batch: _Batch
+    text: str, model: Any, strategy: Strategy, run: StrategyRun, batch: Batch, task: TaskName
 ) -> float:
-    """Train on one batch as the forecasting task does, and give the loss."""
+    """Find the gradients of one batch as a training run does, and give the loss."""
     model.train()
-    prediction = model(strategy.training_inputs(batch.x))
-    kept = run.keep(batch, prediction.detach())
-    if kept is not None:
-        _require(kept.shape == batch.y.shape, text, "keep must give the shape of the targets")
-        within = bool(((kept >= 0) & (kept <= 1)).all())
-        _require(within, text, "keep must give booleans, or weights in [0, 1]")
-    error = (prediction - batch.y).abs()
-    loss = error.mean() if kept is None else (error * kept).sum() / kept.sum().clamp_min(1)
-    _require(bool(loss.isfinite()), text, "the training loss is not finite")
     model.zero_grad()
-    loss.backward()
-    rates = run.rates()
-    if rates is not None:
-        shape = rates.shape == (len(batch.x),) and not rates.requires_grad
-        _require(shape, text, "rates must be one detached value a window, [B]")
-        _require(bool(((rates >= 0) & (rates < 1)).all()), text, "a rate is not in [0, 1)")
-    return float(loss.detach())
+    total = 0.0
+    for _ in turns(model):
+        loss = get_task(task).training_loss(model, batch, strategy, run)
+        _require(bool(loss.isfinite()), text, "the training loss is not finite")
+        loss.backward()
+        total += float(loss.detach())
+        rates = run.rates()
+        if rates is not None:
+            shape = rates.shape == (len(batch.x),) and not rates.requires_grad
+            _require(shape, text, "rates must be one detached value a window, [B]")
+            _require(bool(((rates >= 0) & (rates < 1)).all()), text, "a rate is not in [0, 1)")
+    return total
+
+
+def _evaluate(model: Any, strategy: Strategy, batch: Batch, task: TaskName) -> float:
+    """The task's own loss in evaluation mode."""
+    model.eval()
+    with torch.no_grad():
+        x = strategy.inputs(batch.x)
+        if task == "anomaly":
+            return float(model.validation_loss(x))
+        if task == "classification":
+            return float(nn.functional.cross_entropy(model(x), batch.y))
+        return float((model(x) - batch.y).abs().mean())
 
 
 def _check_scalars(text: str, model: nn.Module, run: StrategyRun) -> None:
@@ -157,29 +200,6 @@ def _check_scalars(text: str, model: nn.Module, run: StrategyRun) -> None:
     known = {id(parameter) for parameter in model.parameters()}
     for scalar in run.scalars():
         _require(id(scalar) in known, text, "a scalar is not among the parameters of the model")
-
-
-def _network() -> _Network:
-    torch.manual_seed(0)
-    return _Network()
-
-
-def _batches(count: int = 6) -> list[_Batch]:
-    generator = torch.Generator().manual_seed(0)
-    return [
-        _Batch(
-            torch.randn(_BATCH, _LENGTH, _CHANNELS, generator=generator),
-            torch.randn(_BATCH, _HORIZON, _CHANNELS, generator=generator),
-            torch.arange(_BATCH) + _BATCH * number,
-        )
-        for number in range(count)
-    ]
-
-
-def _context(task: TaskName) -> TrainingContext:
-    return TrainingContext(
-        task, channels=_CHANNELS, rows=100, train=_batches(), val=_batches(1), seed=0
-    )
 
 
 def _require(condition: bool, text: str, sentence: str) -> None:

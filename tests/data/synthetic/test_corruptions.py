@@ -64,7 +64,7 @@ def test_a_data_set_keeps_its_clean_values_as_targets():
 
 
 def test_bad_arguments():
-    with pytest.raises(ArgumentError, match="no corruption 'salt'"):
+    with pytest.raises(ArgumentError, match="no fault 'salt'"):
         corrupt(X, "salt", 0.1)
     with pytest.raises(ArgumentError, match=r"missing must be in 0 … 1, got 1.5"):
         corrupt(X, "missing", 1.5)
@@ -77,3 +77,40 @@ def test_bad_arguments():
         corrupt(np.array(["a", "b"]))
     with pytest.raises(ArgumentError, match="layered needs a series"):
         corrupt(torch.randn(2, 30, 1), "layered", 0.3)
+
+
+def test_targets_may_be_corrupted_like_the_inputs():
+    data = synth12(0.0)
+    worse = corrupt(data, "stuck", 0.2, seed=1, targets="same")
+    assert worse.targets is None
+    assert (worse.values != data.values).any()
+    with pytest.raises(ArgumentError, match="clean or same, got 'none'"):
+        corrupt(data, "stuck", 0.2, targets="none")
+
+
+def test_values_that_are_gone_are_interpolated_and_not_observed():
+    data = synth12(0.0)
+    worse = corrupt(data, "all", 0.3, seed=1, targets="same")
+    assert np.isfinite(worse.values).all()
+    assert 0.02 < 1 - worse.observed.mean() < 0.06  # a seventh of the share
+
+
+def test_faults_of_series_and_windows_are_corruptions_too():
+    stuck = corrupt(X[:2000], "stuck", 0.2, seed=1)
+    assert 0.15 < (np.diff(stuck, axis=0) == 0).mean() < 0.25
+    windows = torch.randn(4, 50, 2)
+    assert torch.equal(corrupt(windows, "drift", 0.0), windows)
+    assert (corrupt(windows, "attenuation", 1.0) == 0.25 * windows).any()
+    with pytest.raises(ArgumentError, match=r"level of stuck must be in 0 … 1, got 3"):
+        corrupt(X, "stuck", 3)
+    with pytest.raises(ArgumentError, match="breaks labels"):
+        corrupt(X, "symmetric", 0.3)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "stuck"])
+def test_other_channels_keep_every_bit(kind):
+    worse = corrupt(X[:2000], kind, 0.3, channels=[1])
+    np.testing.assert_array_equal(worse[:, 0], X[:2000, 0])
+    assert (worse[:, 1] != X[:2000, 1]).any()
+    with pytest.raises(ArgumentError, match="no channel 2"):
+        corrupt(X, kind, 0.3, channels=[2])

@@ -70,7 +70,9 @@ def test_dates_that_make_sense_in_neither_way_are_refused():
 
 def test_the_hour_of_a_clock_put_back_is_explained():
     hours = pd.date_range("2024-10-26", periods=60, freq="h", tz="Europe/Berlin")
-    with pytest.raises(DataError, match="if the clock was put back there, write times in UTC"):
+    with pytest.raises(
+        DataError, match="if the clock was put back there, zone= names its time zone"
+    ):
         forecasting_data(values_at(hours.tz_localize(None)))
     days = pd.date_range("2024-01-01", periods=30).repeat(2)
     with pytest.raises(DataError, match=r"or give each series a unique_id\.$"):

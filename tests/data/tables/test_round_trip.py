@@ -122,7 +122,7 @@ OPTIONS: dict[str, Any] = {
 }
 
 
-@settings(max_examples=50, **OPTIONS)
+@settings(max_examples=25, **OPTIONS)
 @given(data=st.data())
 def test_what_is_read_is_what_was_written_or_a_sentence(
     data: st.DataObject, tmp_path: Path
@@ -131,7 +131,7 @@ def test_what_is_read_is_what_was_written_or_a_sentence(
 
 
 @pytest.mark.slow
-@settings(max_examples=100, **OPTIONS)
+@settings(max_examples=60, **OPTIONS)
 @given(data=st.data())
 def test_the_same_with_many_more_tables(data: st.DataObject, tmp_path: Path) -> None:
     check_round_trip(data, tmp_path)

@@ -255,10 +255,11 @@ def test_what_was_understood_is_said() -> None:
     hours = pd.date_range("2024-01-01", periods=60, freq="h", tz="Europe/Berlin")
     frame = dated(hours, No=range(60), anomaly=[0] * 59 + [1]).drop(index=[5, 6])
     assert Table.read(frame.assign(city="Jena"), ignore="city").understood() == [
-        "time: column 'date', read as timestamps, step h, 2024-01-01 00:00:00+01:00 to "
-        "2024-01-03 11:00:00+01:00, zone Europe/Berlin, kept in UTC",
+        "time: column 'date' (time=), read as timestamps, step h (frequency=), 2024-01-01 "
+        "00:00:00+01:00 to 2024-01-03 11:00:00+01:00, zone Europe/Berlin (zone=), kept in UTC",
         "rows: 60, 2 of them inserted because their times were missing",
-        "channels (2): v, No",  # two rows are missing, so it no longer counts
-        "labels: column 'anomaly'",
+        # Two rows are missing, so No no longer counts.
+        "channels (2, columns= and ignore= choose): v, No",
+        "labels: column 'anomaly' (label=)",
         "left out: column 'city', not wanted",
     ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sacm.data.benchmarks.cache import cache_folder, data_folder, is_folder
 from sacm.data.benchmarks.catalogue import (
@@ -16,23 +17,17 @@ from sacm.data.benchmarks.catalogue import (
 )
 from sacm.data.benchmarks.catalogue import entries as all_entries
 from sacm.data.benchmarks.fetch import fetch
-from sacm.data.benchmarks.from_arrays import build_dataset
+from sacm.data.benchmarks.from_arrays import Ratios, build_dataset
 from sacm.data.benchmarks.sources import Found, locate, read_compact
 from sacm.data.datasets import DATASETS, AnyData, ForecastingData
-from sacm.data.own.cases import classification_data
-from sacm.data.own.series import forecasting_data
-from sacm.data.own.telemetry import anomaly_data
+from sacm.data.own.read import READERS
+from sacm.data.splits import split_by_ratio
 from sacm.data.synthetic.plant import NAME as PLANT
 from sacm.data.synthetic.plant import plant
 from sacm.data.synthetic.synth12 import NAME, synth12
+from sacm.data.tables.source import STDIN
 from sacm.errors import ArgumentError, DataError
 from sacm.types import TaskName
-
-READERS: dict[TaskName, Callable[[Path], AnyData]] = {
-    "forecasting": forecasting_data,
-    "classification": classification_data,
-    "anomaly": anomaly_data,
-}
 
 
 class Presence(NamedTuple):
@@ -55,6 +50,7 @@ def load(
     download: bool = True,
     mask_faults: bool = False,
     progress: bool = True,
+    ratios: Ratios | None = None,
 ) -> AnyData:
     """Load a data set by its name.
 
@@ -68,6 +64,8 @@ def load(
         download: Whether it may be downloaded.
         mask_faults: Treat Weather's -9999 codes as missing.
         progress: Whether a download shows a bar.
+        ratios: Shares of training, validation and test rows of a series, instead of the
+            benchmark's own split; every row counts, also those that the benchmark leaves out.
 
     Returns:
         A `ForecastingData`, `ClassificationData` or `AnomalyData`.
@@ -82,20 +80,22 @@ def load(
     """
     generated = synthetic(name)
     if generated is not None:
-        return generated
+        return split_anew(generated, ratios)
     entry = find_entry(name)
     if isinstance(entry, LoaderEntry):
-        return load_registered(entry)
+        return split_anew(load_registered(entry), ratios)
     assert isinstance(entry, DatasetEntry)
     place = presence(entry, folder)
     if place.found is not None:
         layout, path = place.found
-        return build_dataset(entry, layout.read(path, entry), mask_faults=mask_faults)
+        arrays = layout.read(path, entry)
+        return build_dataset(entry, arrays, mask_faults=mask_faults, ratios=ratios)
     if folder is not None or not download:
         where = folder or data_folder() or cache_folder()
         raise DataError(f"{entry.name} is not in {where}: it should hold {entry.files[0].path}.")
     archive = fetch(entry, progress=progress)
-    return build_dataset(entry, read_compact(archive, entry), mask_faults=mask_faults)
+    arrays = read_compact(archive, entry)
+    return build_dataset(entry, arrays, mask_faults=mask_faults, ratios=ratios)
 
 
 def load_registered(entry: LoaderEntry) -> AnyData:
@@ -155,18 +155,72 @@ def is_synthetic(name: str) -> bool:
 
 
 def names_file(source: str | Path) -> bool:
-    """Whether `source` means a file rather than a data set by its name."""
+    """Whether `source` means a file rather than a data set by its name.
+
+    Raises:
+        ArgumentError: The name is empty, or an address of the web.
+    """
+    if not str(source):
+        raise ArgumentError("the name of the data is empty: name a file or a data set.")
+    if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+:/+", str(source)):
+        raise ArgumentError(f"{source} is an address: download the file and name it.")
     path = Path(source)
-    return not is_synthetic(str(source)) and (
-        path.exists() or bool(path.suffix) or len(path.parts) > 1
-    )
+    if is_synthetic(str(source)):
+        return False
+    if str(source) == STDIN or path.suffix or len(path.parts) > 1:
+        return True
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long for any file
+        return True
 
 
-def resolve(source: str | Path, *, task: TaskName) -> AnyData:
-    """A data set by name, or a user's own file, for `task`."""
+def split_anew(data: AnyData, ratios: Ratios | None) -> AnyData:
+    """A series with its rows in other shares; without `ratios` the data as they are.
+
+    Raises:
+        ArgumentError: The data are no single series.
+    """
+    if ratios is None:
+        return data
+    if not isinstance(data, ForecastingData) or len(data.segments) > 1:
+        raise ArgumentError(f"{data.name} is no single series: it cannot be split anew.")
+    return replace(data, splits=split_by_ratio(len(data.values), ratios))
+
+
+def resolve(
+    source: str | Path, *, task: TaskName, reading: Mapping[str, Any] | None = None
+) -> AnyData:
+    """Find a data set by name, or read a user's own file, for a task.
+
+    Args:
+        source: A name of the catalogue, a file, a folder of files, or "-" for standard input.
+        task: What the data are for.
+        reading: Options for reading a file by their names on the command line, as
+            `RunSettings.reading()` gives them. `split` also works for series of the catalogue.
+
+    Returns:
+        The data set of the task.
+
+    Raises:
+        ArgumentError: There is no such data set, it is of another task, or an option is of no use.
+        DataError: It cannot be read.
+    """
+    options = dict(reading or {})
     if names_file(source):
-        return READERS[task](Path(source))
-    data = load(str(source))
+        return READERS[task](source, options)
+    ratios = options.pop("split", None) if task == "forecasting" else None
+    refuse_options(str(source), options)
+    data = load(str(source), ratios=ratios)
     if data.task != task:
         raise ArgumentError(f"{data.name} is a data set for {data.task}, not for {task}.")
     return data
+
+
+def refuse_options(name: str, reading: Mapping[str, Any] | None) -> None:
+    """Refuse options for reading where a data set of the catalogue is named."""
+    if reading:
+        raise ArgumentError(
+            f"{', '.join(reading)}: {name} is a data set of the catalogue, which is read in one "
+            "way only; these options are for files of your own."
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -15,6 +16,7 @@ from sacm.data.tables.table import Table
 from sacm.errors import ArgumentError, DataError
 
 Ratios = tuple[float, float, float]
+FAR_APART = 2.0  # levels of series, in deviations of one of them
 
 
 class Joined(NamedTuple):
@@ -38,11 +40,12 @@ def panel_data(
     """Join the series of a panel as channels side by side, or as segments end to end."""
     if layout not in ("auto", "channels", "series"):
         raise ArgumentError(f"layout must be auto, channels or series, got {layout!r}.")
-    together = share_timestamps(panel.series)
+    together = len(panel.names) == 1 and share_timestamps(panel.series)
     if layout == "channels" and not together:
         raise DataError(
-            f"{panel.where}: the {len(panel.series)} series do not share all timestamps, so they "
-            "cannot be channels of one: give them the same timestamps, or use layout='series'."
+            f"{panel.where}: the {len(panel.series)} series do not share all timestamps (or have "
+            "several channels each), so they cannot be channels of one: give them the same "
+            "timestamps, or use layout='series'."
         )
     join = side_by_side if together and layout != "series" else end_to_end
     joined = join(panel, ratios=ratios, missing=missing)
@@ -55,7 +58,8 @@ def panel_data(
         frequency=panel.series[0].frequency,
         observed=joined.observed,
         segments=joined.segments,
-        notes=panel_notes(panel),
+        notes=panel_notes(panel, joined=join is end_to_end),
+        understood=tuple(panel.understood()),
     )
 
 
@@ -85,7 +89,7 @@ def side_by_side(panel: Panel, *, ratios: Ratios, missing: Policy) -> Joined:
 
 
 def end_to_end(panel: Panel, *, ratios: Ratios, missing: Policy) -> Joined:
-    """Every series a segment of one channel: all training parts, then validation, then test."""
+    """Every series a segment: all training parts, then validation, then test."""
     splits = [split_by_ratio(len(one.values), ratios) for one in panel.series]
     filled = [one.fill(own, missing) for one, own in zip(panel.series, splits, strict=True)]
     plan, segments, borders = split_major([one.name for one in panel.series], splits)
@@ -101,7 +105,7 @@ def end_to_end(panel: Panel, *, ratios: Ratios, missing: Policy) -> Joined:
     timestamps = None
     if len(stamps) == len(filled):
         timestamps = np.concatenate([stamps[i][rows.start : rows.stop] for i, rows in plan])
-    return Joined(values, ("y",), borders, timestamps, observed, segments)
+    return Joined(values, panel.names, borders, timestamps, observed, segments)
 
 
 def split_major(
@@ -124,9 +128,27 @@ def split_major(
     return plan, tuple(segments), borders
 
 
-def panel_notes(panel: Panel) -> tuple[str, ...]:
+def level_note(panel: Panel) -> tuple[str, ...]:
+    """Say that series of different levels share one scaler, which makes z-scored errors small."""
+    if len(panel.series) < 2:
+        return ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a series without any value
+        means = np.array([np.nanmean(one.values, axis=0) for one in panel.series])  # [S, C]
+        own = np.nanmedian([np.nanstd(one.values, axis=0) for one in panel.series], axis=0)
+        apart = np.nanstd(means, axis=0) > FAR_APART * own
+    if not apart.any():
+        return ()
+    name = panel.names[int(np.flatnonzero(apart)[0])]
+    return (
+        f"The series differ more in level than they change (column {name!r}) and share one scaler: "
+        "judge by errors in raw units, z-scored ones look small.",
+    )
+
+
+def panel_notes(panel: Panel, *, joined: bool) -> tuple[str, ...]:
     """Notes on the whole panel; of those on single series, the first."""
-    notes = list(panel.notes)
+    notes = [*panel.notes, *(level_note(panel) if joined else ())]
     told = [one for one in panel.series if one.notes]
     if told:
         rest = f" (and {len(told) - 1} more series)" if len(told) > 1 else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +14,9 @@ from sacm.data.splits import DEFAULT_RATIOS, split_by_ratio
 from sacm.data.tables.csv_file import Decimal
 from sacm.data.tables.date_text import DateOrder
 from sacm.data.tables.gaps import Policy
-from sacm.data.tables.panel import Panel, is_long
+from sacm.data.tables.panel import Panel, read_table_or_panel
 from sacm.data.tables.source import load_source
-from sacm.data.tables.table import Table
+from sacm.data.tables.table import Table, as_list
 from sacm.data.tables.timeline import Irregular
 from sacm.errors import DataError
 
@@ -30,13 +31,17 @@ def forecasting_data(
     name: str | None = None,
     timestamp: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
+    target: str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
+    label: str | None = None,
+    id: str | Sequence[str] | None = None,
     ratios: tuple[float, float, float] = DEFAULT_RATIOS,
     missing: Policy = "interpolate",
     irregular: Irregular = "error",
     frequency: str | None = None,
     layout: Layout = "auto",
     date_order: DateOrder | None = None,
+    zone: str | None = None,
     decimal: Decimal | None = None,
 ) -> ForecastingData:
     """Read a series to forecast, and split it.
@@ -45,14 +50,20 @@ def forecasting_data(
     not be interpolated from the validation rows that follow, or the model would see the future.
 
     Args:
-        source: A CSV, Parquet, `.npy` or `.npz` file; a pandas or polars frame, wide (timestamp and
-            channels) or long (`unique_id, ds, y`); an array or tensor `[T]` or `[T, C]`.
+        source: A CSV, Parquet, Excel, `.npy` or `.npz` file; a folder of CSV files, a series each;
+            a pandas or polars frame, wide (timestamp and channels) or long (an id, timestamp and
+            channels); an array or tensor `[T]` or `[T, C]`.
         name: A short name. Default: that of the file, or "data".
         timestamp: The time column of a wide table, or several that make the time together.
             Default: found by name or content.
-        columns: The channels of a wide table. Default: all columns but the time, labels, counters
-            and parts of the calendar.
+        columns: The channels. Default: all columns but the time, labels, counters and parts of the
+            calendar; `y` of a table `unique_id, ds, y`.
+        target: The channels to forecast; the others are inputs only and count in no error. Default:
+            all.
         ignore: Columns to leave out.
+        label: A column of labels, which is no channel. Default: found by name.
+        id: The column that tells several series apart, or several that do together. Default:
+            `unique_id` beside `ds` and `y`, or found where times occur more than once.
         ratios: Shares of the rows for training, validation and test.
         missing: "interpolate", "mask" (the same, and marked in `observed`) or "error".
         irregular: "error" refuses timestamps on no grid, "keep" takes rows as evenly spaced.
@@ -61,6 +72,7 @@ def forecasting_data(
             each, or "auto": channels if they share all timestamps.
         date_order: How to read dates such as 01/02/03: "day first", "month first" or "year first".
             Default: as needs the least sorting and filling.
+        zone: The time zone of times that name none, and in which all are given back.
         decimal: "," or ".", the sign before the fraction of numbers in text; the other sign then
             separates thousands. Default: a point, and no thousands.
 
@@ -82,12 +94,16 @@ def forecasting_data(
         timestamp=timestamp,
         columns=columns,
         ignore=ignore,
+        label=label,
+        id=id,
         irregular=irregular,
         frequency=frequency,
         date_order=date_order,
+        zone=zone,
         decimal=decimal,
     )
-    return series_data(found, ratios=ratios, missing=missing, layout=layout)
+    data = series_data(found, ratios=ratios, missing=missing, layout=layout)
+    return choose_target(data, target)
 
 
 def read_series(
@@ -97,29 +113,51 @@ def read_series(
     timestamp: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
+    label: str | None = None,
+    id: str | Sequence[str] | None = None,
     irregular: Irregular = "error",
     frequency: str | None = None,
     date_order: DateOrder | None = None,
+    zone: str | None = None,
     decimal: Decimal | None = None,
 ) -> Table | Panel:
     """Read what `forecasting_data` reads, but do not split it or fill gaps; see there.
 
     Returns:
-        A table, or a panel if the source is a long table of several series. `understood()` of both
-        says how the source was read, `form` how to give results back.
+        A table, or a panel if the source holds several series. `understood()` of both says how the
+        source was read, `form` how to give results back.
     """
-    loaded = load_source(source, name, decimal)
-    if is_long(loaded):
-        return Panel.read(loaded, irregular=irregular, frequency=frequency, date_order=date_order)
-    return Table.read(
-        loaded,
+    return read_table_or_panel(
+        load_source(source, name, decimal),
+        id=id,
         time=timestamp,
         columns=columns,
         ignore=ignore,
+        label=label,
         irregular=irregular,
         frequency=frequency,
         date_order=date_order,
+        zone=zone,
     )
+
+
+def choose_target(data: ForecastingData, target: str | Sequence[str] | None) -> ForecastingData:
+    """The same data with the channels to forecast; None: all of them.
+
+    Raises:
+        DataError: There is no such channel.
+    """
+    if target is None:
+        return data
+    wanted = tuple(as_list(target))
+    for name in wanted:
+        if name not in data.columns:
+            known = ", ".join(data.columns[:8])
+            raise DataError(f"{data.name}: target {name!r} is no channel; channels are {known}.")
+    if not wanted or set(wanted) == set(data.columns):
+        return data
+    line = f"target: {', '.join(wanted)}; the other channels are inputs only"
+    return replace(data, target=wanted, understood=(*data.understood, line))
 
 
 def series_data(
@@ -140,7 +178,7 @@ def table_data(
 ) -> ForecastingData:
     """Split a table, fill its gaps inside each split, and say what is odd."""
     rows = len(table.values)
-    if rows < MIN_ROWS:
+    if rows < MIN_ROWS and ratios != ALL_ROWS:
         raise DataError(f"{table.where} has {rows} rows: too few to train, choose and test on.")
     splits = split_by_ratio(rows, ratios)
     filled = table.fill(splits, missing)
@@ -154,6 +192,7 @@ def table_data(
         frequency=filled.frequency,
         observed=filled.observed,
         notes=(*filled.notes, constant) if constant else filled.notes,
+        understood=tuple(table.understood()),
     )
 
 

@@ -30,6 +30,7 @@ def anomaly_data(
     columns: str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
     date_order: DateOrder | None = None,
+    zone: str | None = None,
     decimal: Decimal | None = None,
 ) -> AnomalyData:
     """Read telemetry: files, frames or arrays as for forecasting.
@@ -47,6 +48,7 @@ def anomaly_data(
         columns: The channels. Default: all columns that are nothing else.
         ignore: Columns to leave out.
         date_order: How to read dates such as 01/02/03. Default: as needs the least sorting.
+        zone: The time zone of times that name none.
         decimal: "," or ".", the sign before the fraction of numbers in text.
 
     Returns:
@@ -72,6 +74,7 @@ def anomaly_data(
         "labelled": True,
         "grid": False,  # rows that a grid lacks would have no label
         "date_order": date_order,
+        "zone": zone,
         "decimal": decimal,
     }
     first = Table.read(train, columns=columns, **options)
@@ -98,6 +101,7 @@ def anomaly_data(
         labels=marks.astype(np.uint8),
         columns=first.names,
         notes=notes,
+        understood=tuple(first.understood()),
     )
 
 

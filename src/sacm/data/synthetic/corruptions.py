@@ -1,10 +1,10 @@
-"""The corruption families, for diagnostics and for any data set at a chosen level."""
+"""Corrupt arrays, tensors and data sets by any fault, at a chosen level."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
@@ -12,31 +12,28 @@ from torch import Tensor
 
 from sacm.data.datasets import ForecastingData
 from sacm.data.synthetic.synth12 import SEED_STEP, add_layered_noise
+from sacm.data.tables import gaps
 from sacm.data.tables.tensors import as_numpy
 from sacm.errors import ArgumentError
-from sacm.registry import Registry
+from sacm.faults.catalogue import FAULTS, Fault
+from sacm.faults.noise import spread_of
+from sacm.faults.registry import ValueFault, register_values
+from sacm.faults.series import break_series, choose_channels
+from sacm.faults.windows import break_windows
 
-Corruption = Literal["gaussian", "student_t", "missing", "layered"]  # those of this package
-DEGREES_OF_FREEDOM = 2.5
+Corruption = Literal["gaussian", "student_t", "missing", "layered"]  # those in every value
+Targets = Literal["clean", "same"]
 SHORTEST_LAYERED = 6
 
 Corruptible = TypeVar("Corruptible", np.ndarray, Tensor, ForecastingData)
-CorruptFunction = Callable[[np.ndarray, float, int], np.ndarray]
-Function = TypeVar("Function", bound=CorruptFunction)
-
-
-class CorruptionEntry(NamedTuple):
-    """A function `(x, level, seed) -> worse x` and the largest level it takes."""
-
-    apply: CorruptFunction
-    largest: float
-
-
-CORRUPTIONS: Registry[CorruptionEntry] = Registry("corruption", missing="There is no")
+Function = TypeVar("Function", bound=ValueFault)
 
 
 def register(name: str, *, largest: float = np.inf) -> Callable[[Function], Function]:
-    """Give a decorator that makes a corruption available to `sacm.data.corrupt`.
+    """Give a decorator that makes a corruption of every value available to `sacm.data.corrupt`.
+
+    Faults in places, for series and for windows, are added by
+    `sacm.faults.registry.register_fault`.
 
     Args:
         name: The kind to ask for.
@@ -64,53 +61,104 @@ def register(name: str, *, largest: float = np.inf) -> Callable[[Function], Func
     """
 
     def add(function: Function) -> Function:
-        CORRUPTIONS.register(name, origin=function)(CorruptionEntry(function, largest))
+        title = (function.__doc__ or name).partition("\n")[0].rstrip(".")
+        register_values(name, title, function, largest=largest)
         return function
 
     return add
 
 
 def names() -> list[str]:
-    """List the registered corruptions, plug-ins included."""
-    return CORRUPTIONS.names()
+    """List the faults that `corrupt` takes, plug-ins included."""
+    return [name for name, fault in FAULTS.items() if fault.labels is None]
 
 
 def corrupt(
-    x: Corruptible, kind: str = "gaussian", level: float = 0.3, *, seed: int = 0
+    x: Corruptible,
+    kind: str = "gaussian",
+    level: float = 0.3,
+    *,
+    seed: int = 0,
+    channels: Sequence[int] | None = None,
+    targets: Targets = "clean",
 ) -> Corruptible:
     """Corrupt values, or the inputs of a data set.
 
     Args:
-        x: An array or tensor whose last axis are channels (or `[T]`), or a `ForecastingData`, which
-            keeps its clean values as targets.
+        x: An array or tensor whose last axis are channels (or `[T]`), or a `ForecastingData`.
         kind: gaussian and student_t (2.5 degrees of freedom) add noise of `level` times the spread
             of each channel; missing sets a share `level` of the entries to 0; layered is the
             mixture of Synth-12 along the first axis: noise and spikes whose strength changes in
-            regimes, and short gaps. Plug-ins may register more.
+            regimes, and short gaps. Every other fault breaks a share `level` of a series, or
+            windows `[B, L, C]` of z-scores with severity `level`.
         level: How much.
         seed: Of the random draw.
+        channels: Positions of the channels to corrupt; all if None.
+        targets: What a `ForecastingData` is to forecast: its clean values ("clean"), or the
+            corrupted ones ("same"). Values that are gone are interpolated and not observed.
 
     Returns:
         The same kind of object, of the same shape.
+
+    Raises:
+        ArgumentError: There is no such fault, or it does not fit the data or the level.
 
     Example:
         >>> float((corrupt(np.ones((50, 2)), "missing", 0.3) == 0).mean()) > 0.2
         True
     """
-    found = CORRUPTIONS.get(kind)
-    if not 0 <= level <= found.largest:
-        raise ArgumentError(f"The level of {kind} must be in 0 … {found.largest:g}, got {level}.")
     if isinstance(x, ForecastingData):
-        worse = corrupt(x.values, kind, level, seed=seed)
-        return replace(x, values=worse, targets=x.clean)
+        worse = corrupt(x.values, kind, level, seed=seed, channels=channels)
+        return replace(x, **worse_fields(x, worse, targets))
     if isinstance(x, Tensor):
-        worse = torch.from_numpy(corrupt(as_numpy(x), kind, level, seed=seed)).to(x.device)
-        return worse.to(x.dtype) if x.is_floating_point() else worse
+        options: dict[str, Any] = {"seed": seed, "channels": channels}
+        tensor = torch.from_numpy(corrupt(as_numpy(x), kind, level, **options)).to(x.device)
+        return tensor.to(x.dtype) if x.is_floating_point() else tensor
+    found = FAULTS.get(kind)
     check_array(x)
+    if not 0 <= level <= (found.largest if found.values else 1.0):
+        largest = found.largest if found.values else 1.0
+        raise ArgumentError(f"The level of {kind} must be in 0 … {largest:g}, got {level}.")
     array = np.asarray(x, dtype=np.float64)
-    channels = array if array.ndim > 1 else array[:, None]
-    result = np.asarray(found.apply(channels, level, seed)).reshape(array.shape)
-    return result.astype(x.dtype if np.issubdtype(x.dtype, np.floating) else np.float64)
+    rows = array if array.ndim > 1 else array[:, None]
+    result = _corrupt_rows(rows, kind, found, level, seed)
+    if channels is not None:
+        chosen = np.zeros(rows.shape[-1], dtype=bool)
+        chosen[choose_channels(channels, rows.shape[-1])] = True
+        result = np.where(chosen, result, rows)
+    return result.reshape(array.shape).astype(x.dtype if x.dtype.kind == "f" else np.float64)
+
+
+def _corrupt_rows(x: np.ndarray, kind: str, fault: Fault, level: float, seed: int) -> np.ndarray:
+    """An array `[..., C]` by the form of the fault that fits it."""
+    if fault.values is not None:
+        return np.asarray(fault.values(x, level, seed))
+    if fault.labels is not None:
+        raise ArgumentError(f"{kind} breaks labels: use sacm.data.contaminate.")
+    if x.ndim == 2:
+        return break_series(x, kind, level, seed=seed).values
+    if x.ndim == 3:
+        return break_windows(torch.from_numpy(x), kind, level, seed=seed).numpy()
+    raise ArgumentError(f"{kind} needs a series [T], [T, C] or windows [B, L, C].")
+
+
+def worse_fields(data: ForecastingData, worse: np.ndarray, targets: Targets) -> dict[str, Any]:
+    """What changes in a data set with other values; those that are NaN are interpolated."""
+    if targets not in ("clean", "same"):
+        raise ArgumentError(f"targets must be clean or same, got {targets!r}.")
+    filled = fill_gaps(data, worse)
+    if targets == "clean":
+        return {"values": filled.values, "targets": data.clean}
+    observed = data.observed
+    if filled.observed is not None:
+        observed = filled.observed if observed is None else filled.observed * observed
+    return {"values": filled.values, "targets": None, "observed": observed}
+
+
+def fill_gaps(data: ForecastingData, values: np.ndarray) -> gaps.Filled:
+    """Values without NaN, each split of each series by itself, and which of them are real."""
+    pieces = [rows for split in ("train", "val", "test") for rows in data.ranges(split)]
+    return gaps.fill(values, pieces, policy="mask", columns=data.columns, where=data.name)
 
 
 def check_array(x: object) -> None:
@@ -125,37 +173,11 @@ def check_array(x: object) -> None:
         )
 
 
-@register("gaussian")
-def add_gaussian_noise(x: np.ndarray, level: float, seed: int) -> np.ndarray:
-    """Add normal noise of `level` times the spread of each channel."""
-    noise = np.random.default_rng(seed).standard_normal(x.shape)
-    return np.asarray(x + level * spread_of(x) * noise)
-
-
-@register("student_t")
-def add_student_t(x: np.ndarray, level: float, seed: int) -> np.ndarray:
-    """Add noise with heavy tails, of `level` times the spread of each channel."""
-    noise = np.random.default_rng(seed).standard_t(DEGREES_OF_FREEDOM, x.shape)
-    return np.asarray(x + level * spread_of(x) * noise)
-
-
-@register("missing", largest=1.0)
-def blank_entries(x: np.ndarray, level: float, seed: int) -> np.ndarray:
-    """Set a share `level` of the entries to 0."""
-    return np.asarray(np.where(np.random.default_rng(seed).random(x.shape) < level, 0.0, x))
-
-
 @register("layered")
 def add_layers(x: np.ndarray, level: float, seed: int) -> np.ndarray:
     """Add the mixture of Synth-12, scaled by the spread of each channel."""
     spread = spread_of(x)
     return np.asarray(layered_channels(x / spread, level, seed=seed) * spread)
-
-
-def spread_of(x: np.ndarray) -> np.ndarray:
-    """Standard deviation `[C]` of each channel of `[..., C]`; 1 where a channel is constant."""
-    spread = x.std(axis=tuple(range(x.ndim - 1)))
-    return np.where(spread > 0, spread, 1.0)
 
 
 def layered_channels(x: np.ndarray, level: float, *, seed: int) -> np.ndarray:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from sacm.data.tables.time_grid import is_even
+from sacm.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,3 +73,29 @@ def spell_offsets(column: pd.Series) -> pd.Series:
         return column
     text = text.str.replace(r"\s*(?:GMT|UTC)\s*$", "+00:00", regex=True)
     return text.str.replace(r"\s*(?:GMT|UTC)\s*(?=[+-]\d)", "", regex=True)
+
+
+def put_in_zone(stamps: pd.Series, zone: str, groups: pd.Series | None, where: str) -> pd.Series:
+    """Dates `[T]` with a time zone: those that have none are read by the clock of the zone.
+
+    An hour that the clock shows twice is told apart by the order of rows, series by series.
+    """
+    import pandas as pd
+
+    try:
+        if getattr(stamps.dtype, "tz", None) is not None:
+            return stamps.dt.tz_convert(zone)
+        pd.Timestamp("2024-01-01").tz_localize(zone)
+    except (ValueError, KeyError, LookupError, TypeError):
+        raise ArgumentError(
+            f"zone {zone!r} is not a time zone: use a name such as Europe/Berlin or UTC."
+        ) from None
+    own = [stamps] if groups is None else [part for _, part in stamps.groupby(groups.to_numpy())]
+    try:
+        parts = [part.dt.tz_localize(zone, ambiguous="infer") for part in own]
+    except (ValueError, KeyError) as error:  # pandas has one of its own for each kind of doubt
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise DataError(
+            f"{where}: the times are not those of a clock in {zone}: {reason}."
+        ) from None
+    return pd.concat(parts).reindex(stamps.index)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sacm.data.tables.csv_file import looks_like_decimal_comma
+from sacm.data.tables.csv_file import looks_like_decimal_comma, looks_like_thousands
 from sacm.errors import DataError
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def parse_numbers(column: pd.Series, where: str) -> pd.Series:
     if len(wrong):
         text = str(column.iloc[wrong[0]])
         hint = " (write decimals with a point)" if looks_like_decimal_comma(text) else ""
+        hint = " (decimal= says what its comma means)" if looks_like_thousands(text) else hint
         raise DataError(
             f"{where}: row {wrong[0] + 1} of column {column.name!r} holds {text!r}, not a "
             f"number{hint}."
@@ -89,14 +90,19 @@ def parse_numbers(column: pd.Series, where: str) -> pd.Series:
 def not_numeric_error(column: pd.Series, where: str) -> DataError:
     """The error for a column that holds no numbers at all."""
     first = str(column.dropna().iloc[0])
+    if looks_like_thousands(first):
+        return DataError(
+            f"{where}: column {column.name!r} has commas in its numbers (first value {first!r}): "
+            "decimal='.' if they separate thousands, decimal=',' if decimals follow them."
+        )
     if looks_like_decimal_comma(first):
         return DataError(
-            f"{where}: column {column.name!r} uses decimal commas (first value {first!r}): write "
-            "decimals with a point."
+            f"{where}: column {column.name!r} uses decimal commas (first value {first!r}): "
+            "decimal=',' reads them."
         )
     return DataError(
-        f"{where}: column {column.name!r} is not numeric (first value {first!r}): leave it out, "
-        "or choose the columns to use."
+        f"{where}: column {column.name!r} is not numeric (first value {first!r}): leave it out "
+        f"with ignore={column.name!r}, or choose the columns to use with columns=."
     )
 
 

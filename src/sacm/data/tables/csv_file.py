@@ -40,7 +40,12 @@ def read_table(path: Path, decimal: Decimal | None = None) -> pd.DataFrame:
         return read_parquet(path)
     if kind in (".xlsx", ".xlsm"):
         return read_excel(path)
-    frame = read_csv(path, as_text=decimal is not None)
+    return parse_table(read_bytes(path), path, decimal)
+
+
+def parse_table(content: bytes, where: Path | str, decimal: Decimal | None = None) -> pd.DataFrame:
+    """The rows of delimited text; `where` is what errors call it, `decimal` as in `read_table`."""
+    frame = read_csv(content, where, as_text=decimal is not None)
     return frame if decimal is None else convert_numbers(frame, decimal)
 
 
@@ -81,24 +86,31 @@ def read_parquet(path: Path) -> pd.DataFrame:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file, unpacked if it is gzipped or zipped, as UTF-8 if it is UTF-16."""
+    """The content of a file, unpacked if it is gzipped or zipped."""
     try:
         content = path.read_bytes()
-        content = gzip.decompress(content) if path.suffix == ".gz" else content
-        content = unzip(path) if path.suffix == ".zip" else content
-    except PermissionError as error:
-        raise DataError(f"{path} cannot be read: permission denied.") from error
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is a damaged gzip file: fetch it again.") from error
-    if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return content.decode("utf-16", errors="replace").encode()
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {str(error.strerror).lower()}.") from error
+    return unpack(content, path)
+
+
+def unpack(content: bytes, path: Path | str) -> bytes:
+    """What is inside a gzip or zip file, known by its first bytes or its name."""
+    name = str(path).lower()
+    if content[:2] == b"\x1f\x8b" or name.endswith(".gz"):
+        try:
+            return gzip.decompress(content)
+        except (EOFError, OSError, zlib.error) as error:
+            raise DataError(f"{path} is a damaged gzip file: fetch it again.") from error
+    if content[:4] == b"PK\x03\x04" or name.endswith(".zip"):
+        return unzip(content, path)
     return content
 
 
-def unzip(path: Path) -> bytes:
+def unzip(content: bytes, path: Path | str) -> bytes:
     """The only file in a zip archive."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
             files = [item for item in archive.infolist() if not item.is_dir()]
             files = [item for item in files if not item.filename.startswith("__MACOSX")]
             if len(files) != 1:
@@ -130,7 +142,7 @@ def convert_numbers(frame: pd.DataFrame, decimal: Decimal) -> pd.DataFrame:
     return result
 
 
-def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
+def read_csv(content: bytes, path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
     """Delimited text with or without a header line.
 
     Columns of a file without one are called "0", "1", … Lines with more or fewer fields than the
@@ -138,7 +150,9 @@ def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
     """
     import pandas as pd
 
-    content = read_bytes(path)
+    if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        content = content.decode("utf-16", errors="replace").encode()
+    content = blank_comments(content)
     if b"\0" in content[:4096]:
         raise DataError(f"{path} is not a text file.")
     text_start = content.lstrip()[:65_536].decode("utf-8-sig", errors="replace")
@@ -158,6 +172,7 @@ def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
         "na_values": MISSING_WORDS,
         "keep_default_na": False,
         "low_memory": False,
+        "float_precision": "round_trip",  # the default may be off in the last digit
         "encoding": encoding_of(content),
         "dtype": str if as_text else None,
     }
@@ -171,6 +186,23 @@ def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
     if not len(frame):
         raise DataError(f"{path} has a header line but no rows.")
     return frame
+
+
+def blank_comments(content: bytes) -> bytes:
+    """The text with blank lines for the lines above its header that begin with #.
+
+    A line with as many fields as the one after it is the header itself, as in `#time,load`.
+    """
+    start = 3 if content[:3] == codecs.BOM_UTF8 else 0
+    while content[start : start + 1] == b"#":
+        end = content.find(b"\n", start)
+        line, after = content[start:end], content[end + 1 :].split(b"\n", 1)[0]
+        same = any(line.count(d) == after.count(d) > 0 for d in (b",", b";", b"\t", b"|"))
+        if end < 0 or (same and not after.startswith(b"#")):
+            break
+        content = content[:start] + b"\n" + content[end + 1 :]
+        start += 1
+    return content
 
 
 def first_line_of(error: Exception) -> str:
@@ -208,7 +240,7 @@ def is_number(text: str) -> bool:
     return True
 
 
-def check_header_names(names: list[str], path: Path) -> None:
+def check_header_names(names: list[str], path: Path | str) -> None:
     """Refuse a header that uses a name twice."""
     seen: set[str] = set()
     for name in names:
@@ -217,7 +249,7 @@ def check_header_names(names: list[str], path: Path) -> None:
         seen.add(name.strip())
 
 
-def check_fields(content: bytes, delimiter: str, expected: int, path: Path) -> None:
+def check_fields(content: bytes, delimiter: str, expected: int, path: Path | str) -> None:
     """Refuse lines with another number of fields than the first."""
     counts = quoted_counts(content, delimiter) if b'"' in content else counts_of(content, delimiter)
     wrong = np.flatnonzero((counts != expected) & (counts > 0))
@@ -253,3 +285,8 @@ def quoted_counts(content: bytes, delimiter: str) -> np.ndarray:
 def looks_like_decimal_comma(text: str) -> bool:
     """Whether `text` is a number written with a decimal comma."""
     return re.fullmatch(r"\s*[-+]?\d+,\d+\s*", text) is not None
+
+
+def looks_like_thousands(text: str) -> bool:
+    """Whether `text` is a number whose commas may separate thousands, such as 10,844."""
+    return re.fullmatch(r"\s*[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?\s*", text) is not None

@@ -10,6 +10,7 @@ from sacm.data.tables.clock import (
     ZONE_NAME,
     local_times,
     prefers_local_clock,
+    put_in_zone,
     spell_offsets,
     utc_times,
     zone_of,
@@ -52,6 +53,7 @@ def read_times(
     where: str,
     groups: pd.Series | None = None,
     order: DateOrder | None = None,
+    zone: str | None = None,
 ) -> Times:
     """Read a time column, once.
 
@@ -60,13 +62,32 @@ def read_times(
         where: What errors call the table.
         groups: Which series each row belongs to, where there are several.
         order: How to read dates such as 01/02/03. Default: as needs the least sorting and filling.
+        zone: The time zone of times that name none, and in which all are given back.
 
     Returns:
         The times of all rows, in the order of the table.
 
     Raises:
-        DataError: A cell is not a date like the others.
+        DataError: A cell is not a date like the others, or is no time of the zone.
+        ArgumentError: There is no such zone.
     """
+    found = read_any_times(column, where, groups, order, zone)
+    if zone is not None and found.zone is None:
+        raise DataError(
+            f"{where}: the time column {found.name!r} holds {found.written}, for which there is no "
+            "zone: leave out zone=."
+        )
+    return found
+
+
+def read_any_times(
+    column: pd.Series,
+    where: str,
+    groups: pd.Series | None,
+    order: DateOrder | None,
+    zone: str | None,
+) -> Times:
+    """Read a time column of any kind; `zone` matters to dates only."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(column):
@@ -80,7 +101,7 @@ def read_times(
         as_numbers = pd.to_numeric(column.astype(object), errors="coerce")
         if as_numbers.notna().all():
             return read_numeric_times(as_numbers, where)
-    return read_dates(column, where, groups, order)
+    return read_dates(column, where, groups, order, zone)
 
 
 def read_numeric_times(column: pd.Series, where: str) -> Times:
@@ -124,7 +145,11 @@ def as_durations(column: pd.Series) -> Times | None:
 
 
 def read_dates(
-    column: pd.Series, where: str, groups: pd.Series | None, order: DateOrder | None
+    column: pd.Series,
+    where: str,
+    groups: pd.Series | None,
+    order: DateOrder | None,
+    zone: str | None = None,
 ) -> Times:
     """A time column of timestamps or of dates written as text."""
     import pandas as pd
@@ -141,9 +166,11 @@ def read_dates(
     else:  # date and datetime objects
         dates, written = quiet_dates(column), "dates"
     check_dates(column, dates.isna().to_numpy(), where)
-    zone, local = None, False
+    if zone is not None:
+        column = dates = put_in_zone(dates, zone, groups, where)
+    local = False
     if getattr(dates.dtype, "tz", None) is not None:
-        zone = zone_of(column, dates)
+        zone = zone or zone_of(column, dates)
         local = prefers_local_clock(column, dates, groups)
         dates = local_times(column, dates) if local else utc_times(dates)
         clock = "are taken by the local clock" if local else "were converted to UTC"

@@ -22,7 +22,8 @@ ID_COLUMN = "unique_id"
 class Form:
     """The kind of object the data came in, and how it told the time.
 
-    `time` names the time column, or the index if `indexed`; `counters` holds, for each series, last
+    `time` names the time column, or the index if `indexed`; of a `long` table `id` names the column
+    of series and `channels` those of values; `counters` holds, for each series, last
     value and step of a time column of numbers. `zone` is the time zone of the timestamps, which
     were read by the `local` clock or in UTC. `style` says how numbers write dates, or "durations".
     """
@@ -37,6 +38,8 @@ class Form:
     counters: dict[str, tuple[float, float]] = field(default_factory=dict)
     id_type: str | None = None
     style: str | None = None
+    id: str = ID_COLUMN
+    channels: tuple[str, ...] = ("y",)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -45,7 +48,10 @@ class Form:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """The form that `to_dict` described."""
-        return cls(**record)
+        known = dict(record)
+        if "channels" in known:
+            known["channels"] = tuple(known["channels"])
+        return cls(**known)
 
     def give(
         self,
@@ -111,17 +117,19 @@ class Form:
     ) -> pd.DataFrame:
         import pandas as pd
 
-        if len(series) == 1 and list(columns) != ["y"]:  # the series are channels side by side
+        if len(series) == 1 and not set(columns) <= set(self.channels):
+            # The series are channels side by side.
             series, values = columns, values[0].T[:, :, None]  # [S, H, 1]
             times = None if times is None else np.repeat(times, len(series), axis=0)
+            columns = self.channels
         parts = []
         for position, name in enumerate(series):
             own = None if times is None else times[position]
             stamps = self._stamps(name, own, values.shape[1])
-            y = values[position, :, 0].astype(np.float64)
-            parts.append(pd.DataFrame({ID_COLUMN: name, "ds": stamps, "y": y}))
+            held = dict(zip(columns, values[position].T.astype(np.float64), strict=True))
+            parts.append(pd.DataFrame({self.id: name, self.time or "ds": stamps, **held}))
         frame = pd.concat(parts, ignore_index=True)
-        return frame if self.id_type is None else frame.astype({ID_COLUMN: self.id_type})
+        return frame if self.id_type is None else frame.astype({self.id: self.id_type})
 
     def _stamps(self, series: str, times: np.ndarray | None, count: int) -> Any:
         """Future times `[count]` of one series; None if its rows have none."""

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
-from sacm.data.tables.csv_file import Decimal, check_file, convert_numbers, read_table
+from sacm.data.tables.csv_file import (
+    Decimal,
+    check_file,
+    convert_numbers,
+    parse_table,
+    read_table,
+    unpack,
+)
+from sacm.data.tables.folder import FILE_COLUMN, read_folder
 from sacm.data.tables.form import Kind
 from sacm.data.tables.tensors import as_numpy
 from sacm.errors import ArgumentError, DataError
@@ -16,22 +27,29 @@ from sacm.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     import pandas as pd
 
+STDIN = "-"
+
 
 class Source(NamedTuple):
-    """What a user passed, in memory: its content, a short name, and how errors call it."""
+    """What a user passed, in memory: its content, a short name, and how errors call it.
+
+    `id` names the column that tells series apart, where it came from the source itself.
+    """
 
     content: np.ndarray | pd.DataFrame
     name: str
     where: str
     kind: Kind
+    id: str | None = None
 
 
 def load_source(source: Any, name: str | None = None, decimal: Decimal | None = None) -> Source:
     """Load a file, array, tensor or data frame, each of them once.
 
     Args:
-        source: A CSV, Parquet, `.npy` or `.npz` file; a pandas or polars frame or series; an array
-            or tensor `[T]` or `[T, C]`; nested lists. A `Source` is returned as it is.
+        source: A CSV, Parquet, Excel, `.npy` or `.npz` file; a folder of CSV files, a series each;
+            "-" for rows that are piped in; a pandas or polars frame or series; an array or tensor
+            `[T]` or `[T, C]`; nested lists. A `Source` is returned as it is.
         name: A short name. Default: that of the file without its ending, or "data".
         decimal: "," or ".", the sign before the fraction of numbers in text; the other sign then
             separates thousands. Default: a point, and no thousands.
@@ -49,6 +67,11 @@ def load_source(source: Any, name: str | None = None, decimal: Decimal | None = 
         return source
     if isinstance(source, str | Path):
         path = Path(source)
+        if path.is_dir() and str(source):
+            joined = read_folder(path, decimal)
+            return Source(joined, name or path.name, str(source), "pandas", id=FILE_COLUMN)
+        if str(source) == STDIN:
+            return Source(read_stdin(decimal), name or "stdin", "standard input", "pandas")
         arrays = path.suffix in (".npy", ".npz")
         content = read_array(path) if arrays else read_table(path, decimal)
         return Source(content, name or path.stem, str(source), "pandas")
@@ -63,6 +86,8 @@ def load_object(source: Any, where: str) -> np.ndarray | pd.DataFrame:
     """An object in memory as an array or a pandas frame."""
     if isinstance(source, Tensor):
         return as_numpy(source)
+    if isinstance(source, np.ma.MaskedArray) and source.dtype.kind in "fiub":
+        return fill_masked(source)
     if isinstance(source, np.ndarray):
         return source
     import pandas as pd
@@ -81,6 +106,29 @@ def load_object(source: Any, where: str) -> np.ndarray | pd.DataFrame:
         raise DataError(
             f"{where} is a {type(source).__name__}: pass a file, an array or a data frame."
         ) from error
+
+
+def fill_masked(array: np.ma.MaskedArray[Any, Any]) -> np.ndarray:
+    """A masked array with NaN where it is masked; whole numbers become float64 for that."""
+    floats: Any = array if array.dtype.kind == "f" else array.astype(np.float64)
+    return np.asarray(floats.filled(np.nan))
+
+
+def read_stdin(decimal: Decimal | None) -> pd.DataFrame:
+    """The table that is piped in."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise DataError("There is nothing on standard input: pipe a table into the command.")
+    content = unpack(read_once(sys.stdin), "standard input")
+    if not content.strip():
+        raise DataError("Standard input is empty: pipe a table into the command.")
+    return parse_table(content, "standard input", decimal)
+
+
+@lru_cache(maxsize=1)
+def read_once(stream: Any) -> bytes:
+    """The content of a stream, which can be read only once, so it is kept."""
+    content: bytes = stream.buffer.read()
+    return content
 
 
 def read_array(path: Path) -> np.ndarray:
@@ -108,3 +156,17 @@ def kind_of(source: Any) -> Kind:
     if origin == "pandas":
         return "series" if source.ndim == 1 else "pandas"
     return "polars" if origin == "polars" else "array"
+
+
+def keep_present(source: Source, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for reading without labels and ignored columns that are not there.
+
+    New data need not hold columns that were left out in training.
+    """
+    kept = dict(options)
+    columns = set() if isinstance(source.content, np.ndarray) else set(source.content.columns)
+    if kept.get("ignore"):
+        kept["ignore"] = tuple(name for name in kept["ignore"] if name in columns)
+    if kept.get("label") not in columns:
+        kept.pop("label", None)
+    return kept

@@ -82,6 +82,7 @@ class Table:
         irregular: Irregular = "error",
         frequency: str | None = None,
         date_order: DateOrder | None = None,
+        zone: str | None = None,
         decimal: Decimal | None = None,
     ) -> Self:
         """Read a table.
@@ -102,6 +103,7 @@ class Table:
             frequency: The time step as a pandas alias. Default: found from the times.
             date_order: How to read dates such as 01/02/03: "day first", "month first" or
                 "year first". Default: as needs the least sorting and filling.
+            zone: The time zone of times that name none, and in which all are given back.
             decimal: "," or ".", the sign before the fraction of numbers in text; the other sign
                 then separates thousands. Default: a point, and no thousands.
 
@@ -124,7 +126,10 @@ class Table:
         chosen = [columns] if isinstance(columns, str) else columns
         frame = drop_columns(loaded.content, ignore, where)
         timed = split_time(frame, time, where, chosen or ())
-        times = None if timed.time is None else read_times(timed.time, where, order=date_order)
+        check_zone(zone, timed, where)
+        times = None
+        if timed.time is not None:
+            times = read_times(timed.time, where, order=date_order, zone=zone)
         line = timeline(
             times, len(frame), where=where, grid=grid, frequency=frequency, irregular=irregular
         )
@@ -179,8 +184,8 @@ class Table:
         return [
             describe_time(self.form, self.written, self.frequency, self.times),
             rows,
-            f"channels ({len(self.names)}): {shorten(self.names)}",
-            *([f"labels: column {self.label!r}"] if self.label is not None else []),
+            f"channels ({len(self.names)}, columns= and ignore= choose): {shorten(self.names)}",
+            *([f"labels: column {self.label!r} (label=)"] if self.label is not None else []),
             *describe_left_out(self.left_out),
         ]
 
@@ -212,6 +217,12 @@ class Table:
             for name in ("values", "times", "order", "labels", "observed")
         }
         return replace(self, **parts)
+
+
+def check_zone(zone: str | None, timed: TimedFrame, where: str) -> None:
+    """Refuse a zone for a table that tells no time."""
+    if zone is not None and timed.time is None:
+        raise DataError(f"{where} has no time column, so it has no zone: time= names one.")
 
 
 def as_list(names: str | Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from sacm.data.tables.date_text import looks_dated
 from sacm.data.tables.names import is_counter, plain_name
 from sacm.data.tables.time_grid import grid_cost
 from sacm.data.tables.time_parts import find_parts, join_time_parts
+from sacm.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,10 +56,12 @@ def split_time(
         The time, and the other columns with rows numbered from 0.
 
     Raises:
-        DataError: There is no column `time`.
+        DataError: There is no column `time`, or no row.
     """
     asked = [time] if isinstance(time, str) else list(time or ())
     check_present(frame, asked, where)
+    if not len(frame) or not len(frame.columns):
+        raise DataError(f"{where} has no rows or no columns.")
     index = time_index(frame) if not asked else None
     rest = frame.reset_index(drop=True)
     if index is not None:

@@ -57,8 +57,15 @@ def timeline(
     if line.timestamps is None:
         return line._replace(frequency=frequency if times is None else None)
     if not grid:
-        return line
+        return line._replace(frequency=found_step(line.timestamps))
     return on_grid(line, where, frequency=frequency, irregular=irregular)
+
+
+def found_step(stamps: np.ndarray) -> str | None:
+    """The step of sorted timestamps as a pandas alias, if all of them are there."""
+    import pandas as pd
+
+    return None if len(stamps) < 3 else pd.infer_freq(pd.DatetimeIndex(stamps))
 
 
 def sort_rows(times: Times | None, rows: int, *, where: str) -> Timeline:
@@ -107,10 +114,14 @@ def check_unique(stamps: np.ndarray, order: np.ndarray, where: str) -> None:
         rows = sorted((int(order[twice[0]]) + 1, int(order[twice[0] + 1]) + 1))
         hint = ""
         if is_put_back(ordered, twice):
-            hint = " (if the clock was put back there, write times in UTC or with their offset)"
+            hint = (
+                " (if the clock was put back there, zone= names its time zone; or write times in "
+                "UTC or with their offset)"
+            )
         raise DataError(
             f"{where}: rows {rows[0]} and {rows[1]} have the same timestamp {ordered[twice[0]]}: "
-            f"keep one of them, or give each series a unique_id{hint}."
+            f"keep one of them, name the column that tells series apart with id=, or give each "
+            f"series a unique_id{hint}."
         )
 
 
@@ -164,5 +175,5 @@ def irregular_error(stamps: np.ndarray, order: np.ndarray, where: str) -> DataEr
     return DataError(
         f"{where}: timestamps are irregular: {stamps[odd + 1]} (row {int(order[odd + 1]) + 1}) "
         f"comes {steps[odd]} after the one before, usual are {usual}: resample to a regular step "
-        "(in Python, irregular='keep' takes rows as evenly spaced)."
+        "(irregular='keep' takes rows as evenly spaced)."
     )

@@ -63,7 +63,7 @@ def forecasting_windows(
     inputs = Series(data.values, fitted)
     targets = None if data.targets is None else Series(data.targets, fitted)
     calendar = calendar_series(data) if stamps else None
-    observed = None if data.observed is None else Series(data.observed)
+    observed = None if data.counted is None else Series(data.counted)
 
     def windows(split: str, stride: int) -> ForecastWindows:
         starts = window_starts(data.ranges(split), input_len + horizon, stride=stride)
@@ -97,8 +97,8 @@ def short_split_error(
     longest = max(len(rows) for rows in data.ranges(split))
     return DataError(
         f"{data.name}: the {split} split has {longest} rows in a piece but a window needs "
-        f"{input_len} + {horizon} = {input_len + horizon}: use a shorter input_len or horizon, "
-        "other split ratios, or more data."
+        f"{input_len} + {horizon} = {input_len + horizon}: use a shorter input_len= or horizon=, "
+        "other shares (split= on the command line), or more data."
     )
 
 

@@ -59,7 +59,14 @@ class OwnerCalls:
             site.leave_ordinary(WITHOUT_RATE)
             self.sites[key] = site
 
-    def drop(self, site: Site, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
+    def drop(
+        self,
+        site: Site,
+        h: Tensor,
+        mask_shape: Sequence[int] | None = None,
+        *,
+        alpha: bool = False,
+    ) -> Tensor:
         """Drop adaptively at a functional site; during a probe, show the activation instead."""
         tap = self.shared.tap
         if tap is None:
@@ -71,6 +78,6 @@ class OwnerCalls:
                     SACMWarning,
                     stacklevel=2,
                 )
-            return site.drop(h, mask_shape)
+            return site.drop_alpha(h, mask_shape) if alpha else site.drop(h, mask_shape)
         changed = tap(site, h)
         return h if changed is None else changed

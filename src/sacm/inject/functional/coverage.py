@@ -9,7 +9,9 @@ from torch import nn
 
 from sacm.inject.discover import check_matches
 from sacm.inject.functional.owner import OwnerForward
+from sacm.inject.functional.recognised import RecognisedForward
 from sacm.inject.functional.shared import Interception
+from sacm.inject.functional.unrolled import UnrolledForward
 from sacm.inject.sites import Site, Tap
 
 
@@ -18,16 +20,16 @@ class FunctionalCoverage:
 
     Args:
         shared: What the owners share.
-        subclasses: Modules of the user's own dropout classes, with their sites; each is an owner
-            whose first dropping call belongs to its site.
-        everywhere: Cover functional dropout in all modules; otherwise in `subclasses` only.
+        hosts: Modules with a site of their own that torch's dropout classes do not cover:
+            subclasses of these, recognised classes of others, and recurrent networks.
+        everywhere: Cover functional dropout in all modules; otherwise in `hosts` only.
     """
 
     def __init__(
-        self, shared: Interception, *, subclasses: Mapping[nn.Module, Site], everywhere: bool
+        self, shared: Interception, *, hosts: Mapping[nn.Module, Site], everywhere: bool
     ) -> None:
-        self.shared, self.subclasses, self.everywhere = shared, dict(subclasses), everywhere
-        self.own_sites = [site for site in subclasses.values() if site.adaptive]
+        self.shared, self.hosts, self.everywhere = shared, dict(hosts), everywhere
+        self.own_sites = [site for site in hosts.values() if site.adaptive]
         self.owners: list[OwnerForward] = []
 
     @property
@@ -39,13 +41,13 @@ class FunctionalCoverage:
     def wrap(self, model: nn.Module) -> None:
         """Make every module that may call dropout as a function an owner."""
         for name, module in model.named_modules():
-            is_dropout = isinstance(module, nn.modules.dropout._DropoutNd)
-            if module in self.subclasses or (self.everywhere and _may_drop(module)):
-                owner = OwnerForward(
+            is_dropout = isinstance(module, nn.modules.dropout._DropoutNd) or module in self.hosts
+            if module in self.hosts or (self.everywhere and _may_drop(module)):
+                owner = _stand_in(module, hosted=module in self.hosts)(
                     module,
                     name or type(model).__name__,
                     self.shared,
-                    own_site=self.subclasses.get(module),
+                    own_site=self.hosts.get(module),
                     is_dropout=is_dropout,
                 )
                 module.__dict__["forward"] = owner
@@ -78,6 +80,13 @@ class FunctionalCoverage:
         for owner in self.owners:
             owner.unwrap()
         self.owners = []
+
+
+def _stand_in(module: nn.Module, *, hosted: bool) -> type[OwnerForward]:
+    """Return the kind of stand-in for the forward of a module."""
+    if not hosted or isinstance(module, nn.modules.dropout._DropoutNd):
+        return OwnerForward
+    return UnrolledForward if isinstance(module, nn.RNNBase) else RecognisedForward
 
 
 def _may_drop(module: nn.Module) -> bool:

@@ -79,6 +79,12 @@ class OwnerForward(OwnerCalls):
             stack.pop()
             self.counts = outer
 
+    def claim_site(self, site: Site) -> None:
+        """Note that the module ran and dropped at its own site."""
+        self.ran = True
+        self.sites["module", 0] = site
+        self.differentiable = torch.is_grad_enabled()  # a module re-runs through its stand-in
+
     @property
     def own_forward(self) -> Any:
         """The module's own forward."""

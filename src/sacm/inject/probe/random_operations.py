@@ -8,6 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -41,9 +42,14 @@ def find_random_operations(runner: PassRunner, call: Call) -> list[Found]:
     watcher = _Watcher(places)
     with restored_afterwards(runner.model), ExitStack() as stack:
         runner.set_flags(training=True)
+        scripted: dict[nn.Module, str] = {}
         for name, module in runner.model.named_modules():
-            if name and not isinstance(module, torch.jit.ScriptModule):
+            if isinstance(module, torch.jit.ScriptModule):
+                scripted[module] = name
+            elif name:
                 _follow(stack, module, name, places)
+        if scripted:
+            _follow_scripted(stack, scripted, places)
         around = ExitStack()
         around.enter_context(_Labels(watcher))
         around.enter_context(watcher)
@@ -62,6 +68,21 @@ def _follow(stack: ExitStack, module: nn.Module, name: str, places: list[str]) -
 
     stack.callback(module.register_forward_pre_hook(enter).remove)
     stack.callback(module.register_forward_hook(leave, always_call=True).remove)
+
+
+def _follow_scripted(stack: ExitStack, names: dict[nn.Module, str], places: list[str]) -> None:
+    """The same for scripted modules, which take no hooks of their own; hooks of all modules do."""
+
+    def enter(module: nn.Module, *_: Any) -> None:
+        if module in names:
+            places.append(names[module])
+
+    def leave(module: nn.Module, *_: Any) -> None:
+        if module in names:
+            places.pop()
+
+    stack.callback(register_module_forward_pre_hook(enter).remove)
+    stack.callback(register_module_forward_hook(leave, always_call=True).remove)
 
 
 class _Labels(TorchFunctionMode):

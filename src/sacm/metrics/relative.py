@@ -1,0 +1,69 @@
+"""Forecasting errors without units: MASE, sMAPE and WAPE, exact over all windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+Row = dict[str, float | None]
+
+
+class RelativeErrors:
+    """Collects scaled forecasts batch by batch and measures them in raw units.
+
+    MASE is the mean absolute error over that of the seasonal naive forecast on the training rows
+    (Hyndman & Koehler, "Another look at measures of forecast accuracy", 2006). sMAPE is the mean of
+    2 |y - f| / (|y| + |f|), from 0 to 2, and 0 where both are 0. WAPE is the sum of the errors over
+    the sum of the values. All are made for each channel, then averaged over the channels that have
+    one.
+    """
+
+    def __init__(self, *, mean: np.ndarray, std: np.ndarray, naive_error: np.ndarray) -> None:
+        """Take mean and deviation of the scaler and the naive training error, `[C]` raw units."""
+        self._mean, self._std = (torch.from_numpy(np.float64(a)) for a in (mean, std))
+        self._naive = naive_error
+        self._totals = torch.zeros(4, len(naive_error), dtype=torch.float64)
+
+    def update(self, prediction: Tensor, target: Tensor, *, observed: Tensor | None = None) -> None:
+        """Add scaled forecasts and targets, both `[B, H, C]`; None observed everything."""
+        forecast = prediction.detach().cpu().double() * self._std + self._mean
+        truth = target.detach().cpu().double() * self._std + self._mean
+        seen = torch.ones_like(truth) if observed is None else observed.cpu().double()
+        error = (forecast - truth).abs()
+        level = forecast.abs() + truth.abs()
+        symmetric = torch.where(level > 0, 2 * error / level.clamp_min(1e-300), 0.0)
+        parts = (seen, error * seen, symmetric * seen, truth.abs() * seen)
+        self._totals += torch.stack([part.sum(dim=(0, 1)) for part in parts])
+
+    def compute(self) -> Row:
+        """Give `mase`, `smape` and `wape`; None where no channel has one."""
+        count, error, symmetric, level = self._totals.numpy()
+        return {
+            "mase": mean_ratio(error, count * self._naive),
+            "smape": mean_ratio(symmetric, count),
+            "wape": mean_ratio(error, level),
+        }
+
+
+def mean_ratio(above: np.ndarray, below: np.ndarray) -> float | None:
+    """Mean of the quotients `[C]` whose divisor is not 0; None if there is none."""
+    usable = below > 0
+    return float((above[usable] / below[usable]).mean()) if usable.any() else None
+
+
+def naive_training_error(pieces: Sequence[np.ndarray], season: int) -> np.ndarray:
+    """Mean absolute change over one season `[C]` in training rows, pieces of `[T, C]` each.
+
+    A channel that never changes has 0; pieces shorter than a season do not count.
+    """
+    channels = pieces[0].shape[1]
+    total, count = np.zeros(channels), 0
+    for piece in pieces:
+        if len(piece) > season:
+            change = np.abs(np.subtract(piece[season:], piece[:-season], dtype=np.float64))
+            total += change.sum(axis=0)
+            count += len(change)
+    return total / count if count else total

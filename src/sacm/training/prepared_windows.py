@@ -1,0 +1,28 @@
+"""Windows of data that a strategy has prepared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sacm.data.datasets import AnyData, ForecastingData
+from sacm.data.scaling import ChannelScaler
+from sacm.data.windows.split import SplitWindows
+from sacm.settings import ResolvedSettings
+from sacm.tasks.base import Task, scaler_of
+
+
+def cut_prepared_windows(
+    task: Task[Any], settings: ResolvedSettings, data: AnyData, prepared: AnyData
+) -> SplitWindows[Any]:
+    """Windows of the data that a strategy prepared, scaled by their training rows.
+
+    Forecasting errors are still stated in deviations of the data as they came: strategies that
+    repair differently would otherwise be measured with different yardsticks.
+    """
+    windows = task.windows(settings, prepared)
+    if prepared is data or not isinstance(data, ForecastingData):
+        return windows
+    rows = (data.values[rows.start : rows.stop] for rows in data.ranges("train"))
+    scaler = replace(scaler_of(windows), reference=ChannelScaler.fit(rows).std)
+    return task.windows(settings, prepared, scaler=scaler)
