@@ -29,6 +29,8 @@ EXTRAS = {  # file in `libraries`, and what to install for it
     "pypots_models": "pypots",
     "braindecode_models": "braindecode",
     "tsai_models": "tsai",
+    "timm_models": "timm torchvision",
+    "foundation_models": "chronos-forecasting momentfm",
     "forecasting_models": "pytorch-forecasting",
     "lucidrains_models": "x-transformers vit-pytorch performer-pytorch reformer-pytorch …",
 }

@@ -7,6 +7,7 @@ what it computed before, bit by bit; what is still random must be named in the s
 
 from __future__ import annotations
 
+import random
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -77,9 +78,15 @@ def judge(configuration: Configuration) -> Verdict:
     return verdict("right") if live else verdict("ordinary", last)
 
 
+def _seed(seed: int) -> None:
+    """Seed torch and Python, whose numbers some models use to skip layers."""
+    random.seed(seed)
+    torch.manual_seed(seed)
+
+
 def _build(configuration: Configuration) -> Case:
     """Make the model of a configuration, the same every time."""
-    torch.manual_seed(0)
+    _seed(0)
     case = configuration.make()
     for module in case.model.modules():
         if isinstance(module, _BatchNorm):
@@ -113,7 +120,7 @@ def _find_problem(case: Case, modulator: Any, before: list[Tensor], steady: bool
 def _step(case: Case) -> None:
     """Run one training step whose learning rate is zero."""
     case.model.train()
-    torch.manual_seed(0)
+    _seed(0)
     optimizer = torch.optim.SGD([p for p in case.model.parameters() if p.requires_grad], lr=0.0)
     loss = sum(each.float().square().mean() for each in _tensors(case.run()))
     if isinstance(loss, Tensor) and loss.requires_grad:
@@ -182,7 +189,7 @@ def _mixes_windows(case: Case, modulator: Any, calm: list[Tensor]) -> bool:
     for window in range(BATCH):
         order = (torch.arange(BATCH) + 1) % BATCH  # all others are replaced
         order[window] = window
-        torch.manual_seed(0)
+        _seed(0)
         with modulator.forced_rates(torch.zeros(BATCH)), torch.no_grad():
             changes = _distance(calm, _split(case.run(order)))
         if changes[window] > 1e-5:
@@ -207,7 +214,7 @@ def _check_mixing(case: Case, modulator: Any) -> str:
 
 def _rows(case: Case, modulator: Any, rates: Tensor, seed: int) -> list[Tensor]:
     """Run a training forward at these rates; results `[B, …]` by window."""
-    torch.manual_seed(seed)
+    _seed(seed)
     with modulator.forced_rates(rates), torch.no_grad():
         return _split(case.run())
 
@@ -230,7 +237,7 @@ def _distance(first: list[Tensor], second: list[Tensor]) -> Tensor:
 def _evaluate(case: Case) -> list[Tensor]:
     """Return the results of the model in evaluation mode."""
     case.model.eval()
-    torch.manual_seed(7)
+    _seed(7)
     with torch.no_grad():
         return _tensors(case.run())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import torch
@@ -44,6 +45,7 @@ def _record(
 
     kinds = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
     handles = [m.register_forward_hook(hook) for m in case.model.modules() if isinstance(m, kinds)]
+    random.seed(0)
     torch.manual_seed(0)
     try:
         with modulator.forced_rates(rates), torch.no_grad():

@@ -64,7 +64,7 @@ def test_arguments_given_by_name_stay_named() -> None:
 
 
 def test_a_wrong_way_is_named() -> None:
-    with pytest.raises(ArgumentError, match="no window at 0 → y .* dict has no 'y'"):
+    with pytest.raises(ArgumentError, match=r"no window at 0 → y .* dict has no 'y'"):
         WindowPath((0, "y"))(({"x": WINDOW},), {})
 
 
