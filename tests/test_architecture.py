@@ -44,8 +44,8 @@ estimators: backbones data errors files inference metrics settings tasks trainin
 integrations: core errors files inject quality
 theory: errors
 paper: cli core data display errors experiments files registry reports strategies theory training
-robust: backbones cli data display errors experiments faults files metrics registry reports
-    strategies
+robust: backbones cli data display errors experiments faults files metrics published quality
+    registry reports strategies tasks training
 testing: backbones core data errors inject strategies tasks types
 """
 ALLOWED: dict[str, set[str]] = {

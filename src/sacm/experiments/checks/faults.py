@@ -24,6 +24,7 @@ from sacm.experiments.checks.registry import CHECKS
 from sacm.faults.windows import TESTED, break_windows
 from sacm.quality.protect import protect
 from sacm.quality.windows.fit import fit_window_guard
+from sacm.quality.windows.module import WindowGuard
 from sacm.strategies.base import Strategy
 from sacm.tasks.base import EVALUATION_BATCH, evaluating, to_device
 from sacm.tasks.forecasting import forecast
@@ -115,16 +116,18 @@ def check_protected(run: Run, data: AnyData) -> dict[str, Any]:
 
     The guard is fitted on the rows that the run was trained on.
     """
-    _refuse_others(data)
+    model: nn.Module = protect(run.load_model(), fit_guard_of(run, _refuse_others(data)))
+    return _check(run, data, model, run.strategy)
+
+
+def fit_guard_of(run: Run, data: ForecastingData) -> WindowGuard:
+    """A guard of z-scored windows, fitted on the rows that a run was trained on."""
     trained: Any = contaminate_by_text(data, run.settings.contamination, seed=run.settings.seed)
-    stop = trained.splits.train.stop
-    guard = fit_window_guard(
-        run.scaler.transform(trained.values[:stop]),
+    return fit_window_guard(
+        run.scaler.transform(trained.values[: trained.splits.train.stop]),
         run.settings.input_len,
         pieces=list(trained.ranges("train")),
     )
-    model: nn.Module = protect(run.load_model(), guard)
-    return _check(run, data, model, run.strategy)
 
 
 def _check(run: Run, data: AnyData, model: nn.Module, strategy: Strategy) -> dict[str, Any]:
