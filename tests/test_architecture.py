@@ -35,7 +35,7 @@ tasks: backbones data errors metrics settings strategies types
 training: backbones data errors files inject settings strategies tasks
 experiments: data errors faults files inject metrics published quality registry settings strategies
     tasks training types
-inference: backbones data errors files quality settings strategies tasks training
+inference: backbones data errors files metrics quality settings strategies tasks training
 reports: core data display errors experiments files inject metrics published quality settings
     strategies tasks training
 cli: __init__ backbones data errors experiments faults files inference quality reports settings

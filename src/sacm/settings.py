@@ -70,8 +70,8 @@ def _split_names(value: Any) -> Any:
 
 
 def _split_shares(value: Any) -> Any:
-    """`0.7,0.1,0.2` as numbers."""
-    return value.split(",") if isinstance(value, str) else value
+    """`0.7,0.1,0.2` or `0.7/0.1/0.2` as numbers."""
+    return value.replace("/", ",").split(",") if isinstance(value, str) else value
 
 
 def _order_of_dates(value: Any) -> Any:

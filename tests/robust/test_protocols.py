@@ -23,7 +23,7 @@ from tests.robust.conftest import Carried, carry_out
 def test_t_has_every_row_and_is_not_run_twice(protocol_t: Carried) -> None:
     assert protocol_t.tally.failed == ()
     cover = protocol_t.found.findings.coverage
-    assert cover.done == cover.total == 2 * 6
+    assert cover.done == cover.total == 2 * 7
     groups = find_groups(protocol_t.experiment, protocol_t.selection, protocol_t.folder)
     assert make_plan(groups, protocol_t.folder, together=False).jobs_left == 0
 

@@ -53,7 +53,7 @@ def test_findings_come_back_from_json(protocol_t: Carried, tmp_path: Path) -> No
 
 def test_sentences_say_what_was_run_and_what_is_won_back(protocol_t: Carried) -> None:
     said = robust_headline(protocol_t.found)
-    assert said[0] == "Of the 12 runs chosen from the grid's 30 (size: small), 12 are done."
+    assert said[0] == "Of the 14 runs chosen from the grid's 35 (size: small), 14 are done."
     assert "Broken training data cost raw" in said[1]
 
 
@@ -61,7 +61,7 @@ def test_the_summary_has_a_line_for_each_strategy_and_goes_into_a_file(
     protocol_t: Carried, protocol_f: Carried, tmp_path: Path
 ) -> None:
     table = summary_table([protocol_f.found, protocol_t.found])
-    assert len(table.rows) == 2 + 5
+    assert len(table.rows) == 2 + 6
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
     write_summary([protocol_t.found], page)

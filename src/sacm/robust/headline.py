@@ -5,7 +5,7 @@ from __future__ import annotations
 from sacm.metrics.catalogue import metric
 from sacm.reports.named.headline import coverage_sentence
 from sacm.robust.findings import RobustFindings
-from sacm.robust.protocols import ON_CLEAN, ORACLE_FLAGS
+from sacm.robust.protocols import ORACLE_FLAGS, REFERENCES
 
 
 def _fault_sentences(found: RobustFindings) -> list[str]:
@@ -16,7 +16,7 @@ def _fault_sentences(found: RobustFindings) -> list[str]:
     tested = [
         one
         for one in findings.overall
-        if one.metric == name and one.gain is not None and one.strategy != ON_CLEAN
+        if one.metric == name and one.gain is not None and one.strategy not in REFERENCES
     ]
     best = sorted(tested, key=lambda one: -(one.gain or 0.0))[:3]
     if not best:
@@ -39,7 +39,7 @@ def robust_headline(found: RobustFindings) -> list[str]:
         (one for one in whole if one.strategy in found.findings.strategies[1:]),
         key=lambda one: -(one.share or 0.0),
     )
-    own = [one for one in ranked if not one.strategy.startswith("oracle ")]
+    own = [one for one in ranked if one.strategy not in REFERENCES]
     if own and own[0].share is not None and own[0].lost is not None:
         best = ", ".join(f"{one.strategy} {one.share:.0%}" for one in own[:3])
         said.append(

@@ -16,6 +16,7 @@ from sacm.reports.named.gains import format_gain
 from sacm.reports.named.summary import replace_between
 from sacm.reports.number_format import UNDEFINED
 from sacm.robust.findings import RobustFindings
+from sacm.robust.protocols import REFERENCES
 from sacm.robust.recovered import Recovered
 
 BEGIN, END = "<!-- robust:begin -->", "<!-- robust:end -->"
@@ -32,11 +33,11 @@ HEADINGS = (
     "cost",
 )
 LEGEND = (
-    "Each protocol's first metric over all its groups, the best strategy first. Gain: mean of the "
-    "gains against raw of the same data, network and seed, positive is better; interval: bootstrap "
-    "of that mean, from five pairs on; p: Wilcoxon's signed-rank test, Holm-corrected over the "
-    "protocol. Recovered: how much of what broken training data cost is won back, averaged over "
-    "places. Cost: seconds of training as a multiple of raw's."
+    "Each protocol's first metric over all its groups, the best strategy first, references last. "
+    "Gain: mean of the gains against raw of the same data, network and seed, positive is better; "
+    "interval: bootstrap of that mean, from five pairs on; p: Wilcoxon's signed-rank test, "
+    "Holm-corrected over the protocol. Recovered: how much of what broken training data cost is "
+    "won back, averaged over places. Cost: seconds of training as a multiple of raw's."
 )
 
 
@@ -48,6 +49,7 @@ def summary_table(found: Sequence[RobustFindings]) -> TextTable:
         name = findings.metrics[0]
         overall = [each for each in findings.overall if each.metric == name and each.n]
         overall.sort(key=lambda each: -(each.gain if each.gain is not None else -1e9))
+        overall.sort(key=lambda each: each.strategy in REFERENCES)
         shares = {r.strategy: r for r in one.recovered if not r.keys and r.metric == name}
         for number, each in enumerate(overall):
             cells = _cells(findings, each, shares.get(each.strategy))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from sacm.data.datasets import AnyData
 from sacm.data.fingerprint import fingerprint
 from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows
-from sacm.errors import ArgumentError, DataError, SACMError
+from sacm.errors import DataError, SACMError
 from sacm.files import (
     read_state,
     read_weights,
@@ -31,7 +32,7 @@ from sacm.files import (
 )
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
-from sacm.strategies.committee import Committee, turns
+from sacm.strategies.committee import check_processes, turns
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
 from sacm.training.environment import environment
@@ -51,11 +52,14 @@ def train(
     folder: str | Path = DEFAULT_FOLDER,
     hardware: Hardware | None = None,
     data: AnyData | None = None,
+    on_epoch: Callable[[int, float], None] | None = None,
 ) -> Run:
     """Train, or continue, or simply return the run that these settings and these data name.
 
     `data` replaces what `settings.data` names, for data that are in memory. It is clean: what
     `settings.contamination` asks for is done here, so that test errors are in clean units.
+    `on_epoch` is called with the number and the validation of every epoch, once it can be resumed
+    from; what it raises ends the training.
     """
     hardware = hardware or Hardware()
     task = get_task(settings.task)
@@ -72,7 +76,9 @@ def train(
         write_json(run.folder / "config.json", resolved.model_dump())
         write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
     try:
-        Training(run, resolved, task, data, fabric, show=hardware.show_progress).run()
+        training = Training(run, resolved, task, data, fabric, show=hardware.show_progress)
+        training.on_epoch = on_epoch
+        training.run()
     except (SACMError, RuntimeError, MemoryError) as error:
         if fabric.is_global_zero:
             record_failure(run, error)
@@ -121,6 +127,7 @@ class Training:
         # A small data set is passed over several times in what counts as one epoch.
         self.passes = math.ceil(task.minimum_steps / len(self.train_batches))
         self.progress = _Progress()
+        self.on_epoch: Callable[[int, float], None] | None = None
         self._build()
 
     def _train_batches(self, batch_size: int) -> WindowBatches[Any]:
@@ -147,7 +154,7 @@ class Training:
         seed_epoch(self.settings.seed)
         fresh = partial(self.task.build, self.settings, self.shape)
         model = self.strategy.build(fresh).to(self.fabric.device)
-        self._check_processes(model)
+        check_processes(model, self.fabric.world_size)
         if type(model).prepare is not Backbone.prepare:
             everything = torch.arange(len(self.windows.train))
             model.prepare(self.windows.train.batch(everything).x.to(self.fabric.device))
@@ -172,14 +179,6 @@ class Training:
         # One process in full precision needs none of what the wrapper does at every call.
         plain = self.fabric.world_size == 1 and self.settings.precision == "32-true"
         self.network = model if plain and not self.settings.compile else self.wrapped
-
-    def _check_processes(self, model: Backbone) -> None:
-        """Refuse several networks in several processes, which would wait for each other's."""
-        if self.fabric.world_size > 1 and isinstance(model, Committee) and len(model.trained) > 1:
-            raise ArgumentError(
-                f"{self.settings.strategy} trains {len(model.trained)} networks, which works in "
-                "one process alone: use devices=1."
-            )
 
     def run(self) -> None:
         """Train to the end, test, and leave a finished run folder."""
@@ -215,6 +214,8 @@ class Training:
         self._record(epoch, value, observed, trained - started, time.perf_counter() - trained)
         assert self.progress.best is not None
         bar.epoch(epoch, select=self.settings.select, value=value, best=self.progress.best)
+        if self.on_epoch is not None:
+            self.on_epoch(epoch, value)
 
     def train_epoch(self, epoch: int, bar: TrainingProgress) -> Observed:
         """The optimizer steps of one epoch."""
