@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sacm.data.contaminate import contaminate
-from sacm.experiments.jobs import load_data
+from sacm.experiments.jobs import load_data, record_failure
 from sacm.experiments.named.pairs import value_of
 from sacm.experiments.plan import make_plan
 from sacm.faults.windows import TESTED
@@ -16,8 +16,10 @@ from sacm.files import read_json
 from sacm.robust.choose import choose
 from sacm.robust.gather import find_groups
 from sacm.robust.protocols import ON_CLEAN, PROTECTED, PROTOCOLS, RANDOM
+from sacm.training import Hardware
+from sacm.training.replay import replay
 from sacm.training.run import Run
-from tests.robust.conftest import Carried, carry_out
+from tests.robust.conftest import Carried, carry_out, tiny
 
 
 def test_t_has_every_row_and_is_not_run_twice(protocol_t: Carried) -> None:
@@ -93,3 +95,22 @@ def test_declared_strategies_that_are_not_there_are_named_and_left_out() -> None
     assert chosen.experiment.strategies[0] == "raw"
     declared = PROTOCOLS.get("T").strategies
     assert len(chosen.experiment.strategies) + len(chosen.unknown) == len(declared)
+
+
+def test_a_contaminated_run_is_replayed_to_the_last_digit(
+    protocol_t: Carried, tmp_path: Path
+) -> None:
+    job = protocol_t.groups[0].jobs[0]
+    assert job.settings.contamination == "mix(0.3)"
+    run = Run(protocol_t.folder / job.run_id)
+    again = replay(run, run.load_data(), folder=tmp_path, hardware=Hardware(show_progress=False))
+    assert again.same
+    assert again.run.folder.name == run.folder.name
+
+
+def test_a_failed_strategy_costs_its_own_row_only(made_data: None, tmp_path: Path) -> None:
+    experiment, selection = tiny("T", "sacm")
+    groups = find_groups(experiment, selection, tmp_path)[:1]
+    record_failure(groups[0].jobs[1], tmp_path, "no luck", killed=False)
+    assert make_plan(groups, tmp_path).jobs_left == 0
+    assert make_plan(groups, tmp_path, together=False).jobs_left == len(groups[0].jobs) - 1
