@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +89,7 @@ def test_s2_3_other_shares_of_rows(sacm: Command) -> None:
 
 
 @pytest.fixture(scope="module")
-def panel_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def panel_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on series of which one is too short to forecast."""
     from sacm.tasks import make_settings
     from sacm.training import Hardware, train
@@ -104,7 +103,7 @@ def panel_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         size="small",
         epochs=1,
     )
-    yield train(settings, folder=folder / "runs", hardware=Hardware(show_progress=False)).folder
+    return train(settings, folder=folder / "runs", hardware=Hardware(show_progress=False)).folder
 
 
 def test_s2_4_a_short_series_does_not_stop_the_others(sacm: Command, panel_run: Path) -> None:

@@ -33,7 +33,11 @@ COMMANDS = {
     "evaluate": CommandPlace("sacm.cli.evaluate", "evaluate"),
     "replay": CommandPlace("sacm.cli.replay", "replay"),
     "predict": CommandPlace("sacm.cli.predict", "predict"),
+    "backtest": CommandPlace("sacm.cli.backtest", "backtest"),
     "compare": CommandPlace("sacm.cli.compare", "compare"),
+    "tune": CommandPlace("sacm.cli.tune", "tune"),
+    "runs": CommandPlace("sacm.cli.run_list", "app"),
+    "export": CommandPlace("sacm.cli.export", "export"),
     "score": CommandPlace("sacm.cli.score", "score"),
     "quality": CommandPlace("sacm.cli.quality", "quality"),
     "corrupt": CommandPlace("sacm.cli.corrupt", "corrupt"),
@@ -41,6 +45,7 @@ COMMANDS = {
     "backbones": CommandPlace("sacm.cli.backbones", "backbones"),
     "strategies": CommandPlace("sacm.cli.strategies", "strategies"),
     "paper": CommandPlace("sacm.paper.commands", "app"),
+    "robust": CommandPlace("sacm.robust.commands", "app"),
 }
 
 

@@ -30,7 +30,7 @@ def predict_next(trained: TrainedNetwork, data: Any) -> Any:
     """Forecast what follows, in the form of the data; windows `[B, L, C]` one by one."""
     if is_array(data):
         return trained.forecast(data) if data.ndim == 3 else forecast_rows(trained, data)
-    reading = _history(trained, data)
+    reading = read_for(trained, data)
     kept, short = leave_out_short(reading.data, trained.shape.input_len)
     warn_of(short if isinstance(data, ForecastingData) else (*kept.notes, *short))
     return give(SeriesReading(kept, reading.form), forecast_ahead(trained, kept))
@@ -58,7 +58,11 @@ def forecast_rows(trained: TrainedNetwork, rows: Any) -> Any:
 
 def tabulate_next(trained: TrainedNetwork, data: Any) -> TableAnswer:
     """Forecast what follows as a pandas frame with a time or a row number in front."""
-    reading = _history(trained, data)
+    return tabulate_reading(trained, read_for(trained, data))
+
+
+def tabulate_reading(trained: TrainedNetwork, reading: SeriesReading) -> TableAnswer:
+    """Forecast what follows data that have been read, as `tabulate_next`."""
     form = replace(reading.form, kind="pandas", flat=False, indexed=False)
     kept, short = leave_out_short(reading.data, trained.shape.input_len)
     reading = SeriesReading(kept, form)
@@ -76,7 +80,8 @@ def tabulate_next(trained: TrainedNetwork, data: Any) -> TableAnswer:
     return TableAnswer(frame, notes, reading.data.understood)
 
 
-def _history(trained: TrainedNetwork, data: Any) -> SeriesReading:
+def read_for(trained: TrainedNetwork, data: Any) -> SeriesReading:
+    """Read data to forecast from, with the columns and the time step that were trained on."""
     shape = trained.shape
     return read_history(
         data,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from sacm.inference.classify import predict_labels, tabulate_labels
 from sacm.inference.detect import predict_alarms, tabulate_alarms
 from sacm.inference.forecast import predict_next, tabulate_next
 from sacm.inference.trained import TrainedNetwork
+from sacm.inference.uncertainty import Levels, tabulate_bounds
 from sacm.tasks import Result, get_task
 from sacm.training.run import Run
 
@@ -85,18 +86,26 @@ class Predictor(TrainedNetwork):
         """
         return _PREDICT[self.settings.task](self, self._find(data))
 
-    def tabulate(self, data: Any) -> TableAnswer:
+    def tabulate(
+        self, data: Any, *, coverages: Sequence[float] = (), quantiles: Sequence[float] = ()
+    ) -> TableAnswer:
         """Answer for new data as a pandas frame with everything there is to say.
 
         Args:
             data: As for `predict`, but for windows.
+            coverages: Forecasting: shares of future values that intervals should enclose; each
+                adds columns such as `load_lower_80` and `load_upper_80`.
+            quantiles: Forecasting: levels of quantiles; each adds columns such as `load_q90`.
 
         Returns:
             The frame and notes on the data. Forecasting: times or row numbers and channels;
             classification: case, class and the probability of each class; anomaly detection: row,
             score, threshold and alarm.
         """
-        return _TABULATE[self.settings.task](self, self._find(data))
+        found = self._find(data)
+        if coverages or quantiles:
+            return tabulate_bounds(self, found, Levels(tuple(coverages), tuple(quantiles)))
+        return _TABULATE[self.settings.task](self, found)
 
     def evaluate(self, data: AnyData) -> Result:
         """Test on the test part of a data set.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -12,10 +11,12 @@ from torch import Tensor, nn
 
 from sacm.core.autocast import without_autocast
 from sacm.core.config import SACMConfig
+from sacm.core.distributed import average_gradient
 from sacm.core.mapper import RateMapper
 from sacm.core.no_compile import not_compiled
 from sacm.core.scorer import SpectralScorer
-from sacm.errors import ArgumentError, SACMWarning
+from sacm.errors import ArgumentError
+from sacm.inject.findings import report_nothing_adaptive, report_random_evaluation
 from sacm.inject.functional.coverage import FunctionalCoverage
 from sacm.inject.own_values import keep_own_values
 from sacm.inject.probe.channels import find_channel_dims
@@ -144,6 +145,20 @@ class CapacityModulator(nn.Module):
         finally:
             self.state.forced = before
 
+    def replicate(self) -> set[nn.Parameter]:
+        """Average the gradients of the scalars over all processes, for wrappers that cannot.
+
+        `fully_shard` takes no scalar parameters. It leaves those alone that this returns.
+        `DistributedDataParallel` averages all gradients itself and does not need it.
+
+        Returns:
+            The trained scalars, for ``fully_shard(model, ignored_params=modulator.replicate())``.
+        """
+        scalars = {p for p in self.parameters() if p.requires_grad}
+        for scalar in scalars:
+            scalar.register_post_accumulate_grad_hook(average_gradient)
+        return scalars
+
     def forward(self, value: Any, *_: Any) -> Any:
         """Return the value: `nn.Sequential` calls this child like every other."""
         return value
@@ -154,8 +169,11 @@ class CapacityModulator(nn.Module):
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
             window = torch.where(reliable.view(-1, 1, 1), window, 0)
-        result = self.scorer(window)
-        scores = getattr(result, "scores", result)
+        if type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None:
+            scores = self.scorer.score(window)
+        else:
+            result = self.scorer(window)
+            scores = getattr(result, "scores", result)
         if not isinstance(scores, Tensor) or scores.shape != window.shape[:1]:
             found = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
             raise ArgumentError(
@@ -326,20 +344,10 @@ class CapacityModulator(nn.Module):
         for site in self.sites:
             site.reached = bool(site.reached)
         if not any(site.adaptive for site in self.sites):
-            warnings.warn(
-                f"{type(model).__name__} has no dropout to make adaptive, neither modules nor "
-                "functional; add sites with insert_after=[…].",
-                SACMWarning,
-                stacklevel=2,
-            )
+            self.requires_grad_(False)  # nothing gives the scalars a gradient
+            report_nothing_adaptive(type(model).__name__, in_training=self.state.call is not None)
         if random_evaluation:
-            warnings.warn(
-                f"{type(model).__name__}: two evaluations of the same windows differ in "
-                f"{', '.join(random_evaluation)} (dropout without a training check, or sampled "
-                "attention), so its predictions are random.",
-                SACMWarning,
-                stacklevel=2,
-            )
+            report_random_evaluation(type(model).__name__, random_evaluation)
 
     def _release_ordinary(self) -> None:
         """Give modules whose site the probe left ordinary their own class back."""

@@ -17,6 +17,7 @@ from sacm.strategies import (  # noqa: F401  (importing a file registers what is
     learned_dropout,
     loe,
     mappers,
+    oracle,
     pgd,
     raw,
     reld,
