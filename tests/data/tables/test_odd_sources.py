@@ -103,3 +103,10 @@ def test_times_by_the_clock_of_a_zone() -> None:
         Table.read(spring, zone="Europe/Berlin")
     with pytest.raises(DataError, match="holds epoch s, for which there is no zone"):
         Table.read(pd.DataFrame({"date": [1_700_000_000, 1_700_003_600], "v": 1.0}), zone="UTC")
+
+
+def test_a_part_of_the_calendar_goes_by_the_local_clock() -> None:
+    hours = pd.date_range("2014-05-25", periods=60, freq="6h", tz="Europe/Berlin")
+    texts = [hour.strftime("%d %b %Y %H:%M%z") for hour in hours]
+    table = Table.read(pd.DataFrame({"date": texts, "v": 1.5, "month": hours.month}))
+    assert table.columns == ("v",)

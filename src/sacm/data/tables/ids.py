@@ -75,7 +75,7 @@ def find_ids(
 
 
 def find_repeated_time(frame: pd.DataFrame) -> list[str]:
-    """A column of numbers with the name of a time that are dates once repeated ones are left out."""
+    """A column with the name of a time whose numbers, each taken once, are dates."""
     for name in frame.columns:
         once = frame[name].drop_duplicates().sort_values()
         if plain_name(name) in LIKELY_NAMES and holds_dates(once, named=True):

@@ -113,7 +113,7 @@ class Panel:
             times = read_times(timed.time, where, groups, date_order, zone)
         picked = pick_channels(
             timed.rest,
-            None if times is None else times.stamps,
+            None if times is None else times.by_clock,
             None if chosen is None else as_list(chosen),
             label,
             where,
