@@ -110,3 +110,10 @@ def test_a_part_of_the_calendar_goes_by_the_local_clock() -> None:
     texts = [hour.strftime("%d %b %Y %H:%M%z") for hour in hours]
     table = Table.read(pd.DataFrame({"date": texts, "v": 1.5, "month": hours.month}))
     assert table.columns == ("v",)
+
+
+def test_a_nameless_first_column_before_a_tab(tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-01", periods=9)
+    frame = pd.DataFrame({"date": days, "v": np.arange(9.0)})
+    frame.to_csv(tmp_path / "x.tsv", sep="\t")
+    assert Table.read(tmp_path / "x.tsv").columns == ("v",)
