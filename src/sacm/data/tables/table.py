@@ -133,7 +133,7 @@ class Table:
         line = timeline(
             times, len(frame), where=where, grid=grid, frequency=frequency, irregular=irregular
         )
-        stamps = None if times is None else times.stamps
+        stamps = None if times is None else times.by_clock
         picked = pick_channels(timed.rest, stamps, chosen, label, where, labelled=labelled)
         values = matrix(picked.channels, where)
         notes = (*line.notes, *timed.notes, *picked.notes, coarse_note(picked.channels))
