@@ -15,8 +15,6 @@ from gluonts.model.predictor import Predictor
 from gluonts.torch.model.patch_tst import PatchTSTEstimator
 from gluonts.transform import ExpectedNumInstanceSampler
 
-from gluonts.transform import ExpectedNumInstanceSampler  # noqa: E402
-
 from sacm.integrations.gluonts import SACMCallback, protect_predictor
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
