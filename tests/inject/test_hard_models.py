@@ -607,7 +607,7 @@ def test_dict_input(lazy: bool) -> None:
 
 
 class SkipsLayers(nn.Module):
-    """Python's generator decides whether a layer runs, as stochastic depth does in some libraries."""
+    """Python's generator decides whether a layer runs, as in some stochastic depth."""
 
     def __init__(self) -> None:
         super().__init__()
