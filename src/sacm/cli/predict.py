@@ -23,6 +23,10 @@ def predict(
     data: Annotated[
         str | None, typer.Option(help="A file or data set. Default: what the run was trained on.")
     ] = None,
+    future_data: Annotated[
+        Path | None,
+        typer.Option(help="A table with known-future covariates of the steps to forecast."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A .csv or .parquet file. Default: print CSV.")
     ] = None,
@@ -52,7 +56,7 @@ def predict(
             predictor = replace(predictor, strategy=predictor.strategy.without_repair())
         settings = predictor.settings.model_copy(update=reading)
         predictor = replace(predictor, settings=settings)
-        answer = predictor.tabulate(data or opened.settings.data)
+        answer = predictor.tabulate(data or opened.settings.data, future_data=future_data)
     frame = answer.frame
     show_understood(answer.understood)
     show_notes(answer.notes)

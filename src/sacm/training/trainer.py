@@ -145,7 +145,7 @@ class Training:
         fresh = partial(self.task.build, self.settings, self.shape)
         model = self.strategy.build(fresh).to(self.fabric.device)
         self._check_processes(model)
-        if type(model).prepare is not Backbone.prepare:
+        if model.prepares:
             everything = torch.arange(len(self.windows.train))
             model.prepare(self.windows.train.batch(everything).x.to(self.fabric.device))
         context = TrainingContext(

@@ -19,6 +19,8 @@ from sacm.data.benchmarks.catalogue import entries as all_entries
 from sacm.data.benchmarks.fetch import fetch
 from sacm.data.benchmarks.from_arrays import build_dataset
 from sacm.data.benchmarks.sources import Found, locate, read_compact
+from sacm.data.covariates.move import move_channels
+from sacm.data.covariates.plan import ROLES, CovariatePlan
 from sacm.data.datasets import DATASETS, AnyData, ForecastingData
 from sacm.data.own.read import READERS
 from sacm.data.synthetic.plant import NAME as PLANT
@@ -178,7 +180,7 @@ def resolve(
         source: A name of the catalogue, a file, a folder of files, or "-" for standard input.
         task: What the data are for.
         reading: Options for reading a file by their names on the command line, as
-            `RunSettings.reading()` gives them.
+            `RunSettings.reading()` gives them. Covariates may be named for any data set.
 
     Returns:
         The data set of the task.
@@ -189,10 +191,14 @@ def resolve(
     """
     if names_file(source):
         return READERS[task](source, dict(reading or {}))
-    refuse_options(str(source), reading)
+    options = dict(reading or {})
+    plan = CovariatePlan.of({role: options.pop(role, ()) for role in ROLES})
+    refuse_options(str(source), options)
     data = load(str(source))
     if data.task != task:
         raise ArgumentError(f"{data.name} is a data set for {data.task}, not for {task}.")
+    if plan and isinstance(data, ForecastingData):
+        return move_channels(data, plan)
     return data
 
 
