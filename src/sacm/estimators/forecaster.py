@@ -38,7 +38,8 @@ class Forecaster(Estimator):
     Data are pandas or polars frames, wide (timestamps and channels) or long (`unique_id, ds, y`),
     arrays or tensors `[T]` or `[T, C]`, or files; forecasts come back in the same form, with the
     timestamps that follow. Covariates are columns of a frame: `past`, `future` and `static` name
-    them, `calendar` and `holidays` ask for features of the timestamps. See `Estimator` for the attributes of a fitted one.
+    them, `calendar` and `holidays` ask for features of the timestamps. See `Estimator` for the
+    attributes of a fitted one.
 
     Args:
         backbone: A network from `sacm.backbones.names("forecasting")`.
@@ -230,6 +231,7 @@ class Forecaster(Estimator):
         arrays: dict[str, Any] = {
             name: tensors[name].numpy() for name in _ARRAYS if name in tensors
         }
+        arrays |= {role: tuple(own) for role, own in values.get("roles", {}).items()}
         names = values.get("ahead", [])
         ahead = {name: tensors[f"ahead {place}"].numpy() for place, name in enumerate(names)}
         if "timestamps" in arrays:
@@ -242,7 +244,6 @@ class Forecaster(Estimator):
             segments=tuple(Segment(*segment) for segment in values["segments"]),
             ahead=ahead or None,
             zone=values.get("zone"),
-            **{role: tuple(names) for role, names in values.get("roles", {}).items()},
             **arrays,
         )
         self._reading = SeriesReading(data, Form.from_dict(values["form"]))

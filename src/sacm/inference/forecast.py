@@ -81,9 +81,7 @@ def tabulate_next(trained: TrainedNetwork, data: Any, future_data: Any = None) -
 def read_with_future(trained: TrainedNetwork, data: Any, future_data: Any) -> SeriesReading:
     """Data to forecast from, with known-future covariates of another table if there is one."""
     shape, options = trained.shape, trained.settings.reading()
-    reading = read_history(
-        data, columns=shape.columns, frequency=shape.frequency, reading=options
-    )
+    reading = read_history(data, columns=shape.columns, frequency=shape.frequency, reading=options)
     if future_data is None:
         return reading
     return add_future(reading, future_data, trained.plan, horizon=shape.horizon, options=options)

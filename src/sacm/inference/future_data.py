@@ -101,4 +101,6 @@ def _align(table: Table, data: ForecastingData, rows: np.ndarray, horizon: int) 
 
 def source_name(source: Any) -> str:
     """What errors call the table."""
-    return str(source) if isinstance(source, str) or hasattr(source, "__fspath__") else "future_data"
+    return (
+        str(source) if isinstance(source, str) or hasattr(source, "__fspath__") else "future_data"
+    )

@@ -106,9 +106,6 @@ class Task(ABC, Generic[DataKind]):
                 raise ArgumentError(f"{name} = {value!r}: {self.name} has no use for it.")
         if self.name != "forecasting" and settings.target is not None:
             raise ArgumentError(f"target = {settings.target!r}: only forecasting has targets.")
-        if self.name != "forecasting" and settings.covariates():
-            name, value = next(iter(settings.covariates().items()))
-            raise ArgumentError(f"{name} = {value!r}: only forecasting takes covariates.")
 
     def resolve(self, settings: RunSettings, data: DataKind) -> ResolvedSettings:
         """Complete settings for given data: what is None becomes the preset's value."""

@@ -211,9 +211,7 @@ def _covariate_data(
     return add_separated(data, parts, plan, order=order, splits=splits, missing=missing)
 
 
-def table_data(
-    table: Table, *, ratios: Shares, missing: Policy
-) -> ForecastingData:
+def table_data(table: Table, *, ratios: Shares, missing: Policy) -> ForecastingData:
     """Split a table, fill its gaps inside each split, and say what is odd."""
     rows = len(table.values)
     if rows < MIN_ROWS:
