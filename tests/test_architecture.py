@@ -33,9 +33,9 @@ published: data errors metrics strategies
 settings: errors types
 tasks: backbones data errors metrics settings strategies types
 training: backbones data errors files inject settings strategies tasks
-experiments: data errors files metrics published registry settings strategies tasks training
-    types
-inference: backbones data errors files quality settings strategies tasks training
+experiments: data errors faults files inject metrics published quality registry settings strategies
+    tasks training types
+inference: backbones data errors files metrics quality settings strategies tasks training
 reports: core data display errors experiments files inject metrics published quality settings
     strategies tasks training
 cli: __init__ backbones data errors experiments faults files inference quality reports settings
@@ -45,6 +45,8 @@ integrations: core errors files inject quality
 theory: errors
 paper: cli core data display errors experiments files metrics published registry reports
     strategies tasks theory training types
+robust: backbones cli data display errors experiments faults files metrics registry reports
+    strategies tasks training types
 testing: backbones core data errors inject strategies tasks types
 """
 ALLOWED: dict[str, set[str]] = {

@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import os
+import re
 import secrets
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,22 @@ from torch import Tensor
 
 from sacm.errors import SACMError
 
+NO_ROOM = 64 * 1024  # bytes
+
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Let `write` fill a temporary file beside `path`, then put it in place in one step."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    """Let `write` fill a temporary file beside `path`, then put it in place in one step.
+
+    Raises:
+        SACMError: The file cannot be written; what was there before is untouched.
+    """
+    # A link stays a link, and a device such as /dev/null must never become a file.
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise SACMError(f"{path} is not a plain file: name another.")
+    # File systems take names of 255 bytes: a long one is cut short.
+    short = path.name.encode()[:100].decode(errors="ignore")
+    temporary = path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.touch(exist_ok=False)
@@ -34,8 +48,25 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         temporary.replace(path)
+    except Exception as error:  # each library has its own for a full disk
+        reason = reason_not_written(error, path.parent)
+        if reason is None:
+            raise
+        raise SACMError(f"{path} cannot be written ({reason}).") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def reason_not_written(error: Exception, folder: Path) -> str | None:
+    """Why a file could not be written to a folder; None if the error is about something else."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    number = re.search(r"\(os error (\d+)\)", str(error))  # as safetensors writes it
+    if number is not None:
+        return os.strerror(int(number[1]))
+    if "inline_container" in str(error) or shutil.disk_usage(folder).free < NO_ROOM:
+        return "the disk may be full"
+    return None
 
 
 def write_json(path: Path, record: Any) -> None:
@@ -100,6 +131,6 @@ def read_state(path: Path) -> dict[str, Any] | None:
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # pickle, zipfile and torch each have their own for damaged files
         raise SACMError(
-            f"{path} is damaged and cannot be resumed from: delete it to start afresh ({error})."
-        ) from None
+            f"{path} is damaged and cannot be resumed from: delete it to start afresh."
+        ) from error
     return state

@@ -72,8 +72,8 @@ def _split_names(value: Any) -> Any:
 
 
 def _split_shares(value: Any) -> Any:
-    """`0.7,0.1,0.2` as numbers."""
-    return value.split(",") if isinstance(value, str) else value
+    """`0.7,0.1,0.2` or `0.7/0.1/0.2` as numbers."""
+    return value.replace("/", ",").split(",") if isinstance(value, str) else value
 
 
 def _order_of_dates(value: Any) -> Any:
@@ -230,6 +230,16 @@ class RunSettings(CovariateSettings):
     )
     train_fraction: float = setting(
         1.0, "Forecasting: only this share of the training windows.", absent=1.0, gt=0, le=1
+    )
+    contamination: str = setting(
+        "",
+        "Break training and validation data first, such as mix(0.3): `sacm corrupt --list`.",
+        absent="",
+    )
+    watch: bool = setting(
+        False,
+        "Also test after every epoch, for the history; nothing is chosen by it.",
+        absent=False,
     )
     precision: Precision = setting("32-true", "32-true, bf16-mixed or 16-mixed.", absent="32-true")
     compile: bool = setting(False, "Compile the network with torch.compile.", absent=False)

@@ -85,3 +85,45 @@ def test_every_task_stands_beside_its_yardsticks(sacm: Command, example: Example
         assert list(record["rows"]) == ["model", *names]
         for sentence in record["sentences"]:
             assert sentence in outcome.err
+
+
+def test_other_data_are_tested_as_a_whole(sacm: Command, example: Example) -> None:
+    later = pd.read_csv(example.series).iloc[-60:]
+    later.to_csv("later.csv", index=False)
+    outcome = sacm("evaluate", example.forecasting, "--data", "later.csv", "--json")
+    assert outcome.code == 0, outcome.err
+    record = json.loads(outcome.out)
+    # The last 60 rows are the test part, whose windows are the same.
+    assert record["evaluated_windows"] == 60 - 12 - 4 + 1
+    assert record["test"]["mae"] == pytest.approx(Run.open(example.forecasting).row["mae"])
+    cases = json.loads(
+        sacm("evaluate", example.classification, "--data", example.cases, "--json").out
+    )
+    assert cases["test"]["accuracy"] == Run.open(example.classification).row["accuracy"]
+    rows = json.loads(sacm("evaluate", example.anomaly, "--data", example.telemetry, "--json").out)
+    assert rows["report"]["points"] == 300
+    assert rows["report"]["threshold"] == Run.open(example.anomaly).threshold
+
+
+def test_data_that_cannot_be_tested_are_refused(sacm: Command, example: Example) -> None:
+    pd.read_csv(example.series).iloc[:14].to_csv("short.csv", index=False)
+    outcome = sacm("evaluate", example.forecasting, "--data", "short.csv")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "14 rows but a window to test needs 16" in outcome.err
+    outcome = sacm("evaluate", example.anomaly, "--data", example.series)
+    assert outcome.code == 2
+    assert "has no column of labels to test by" in outcome.err
+
+
+def test_intervals_are_judged_on_windows_after_those_that_calibrate(
+    sacm: Command, example: Example
+) -> None:
+    outcome = sacm("evaluate", example.forecasting, "--coverage", "0.5,0.8", "--json")
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)["uncertainty"]
+    assert (found["calibration_windows"], found["windows"]) == (22, 20)
+    wide = found["intervals"][1]
+    assert wide["fixed"]["width"] > found["intervals"][0]["fixed"]["width"]
+    assert 0 < wide["adaptive"]["coverage"] <= 1
+    assert "adaptive" in sacm("evaluate", example.forecasting, "--coverage", "0.8").out
+    assert sacm("evaluate", example.anomaly, "--coverage", "0.8").code == 2

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from sacm import Forecaster
 from sacm.training import Run
@@ -138,8 +139,9 @@ def test_scores_of_rows(sacm: Command, example: Example) -> None:
     outcome = sacm("predict", example.anomaly)
     assert outcome.code == 0
     table = pd.read_csv(io.StringIO(outcome.out))
-    assert list(table.columns) == ["row", "score", "threshold", "alarm"]
+    assert list(table.columns) == ["row", "date", "score", "threshold", "alarm"]
     assert len(table) == 300
+    assert table["date"][0] == "2024-01-01 00:00:00"
     assert (table["alarm"] == (table["score"] >= table["threshold"])).all()
     pd.read_csv(example.telemetry)[["heat", "load", "date"]].to_csv("new.csv", index=False)
     assert sacm("predict", example.anomaly, "--data", "new.csv").out == outcome.out
@@ -159,3 +161,102 @@ def test_answers_that_are_not_finite_are_refused(sacm: Command, example: Example
     outcome = sacm("predict", example.classification, "--data", "extreme.npz")
     assert (outcome.code, outcome.out) == (2, "")
     assert "the class of case 3 is undecided" in outcome.err
+
+
+def test_intervals_and_quantiles_stand_beside_the_forecast(sacm: Command, example: Example) -> None:
+    plain = pd.read_csv(io.StringIO(sacm("predict", example.forecasting).out))
+    levels = ("--coverage", "0.5,0.8", "--quantiles", "0.25,0.5,0.75")
+    outcome = sacm("predict", example.forecasting, *levels)
+    assert outcome.code == 0, outcome.err
+    assert "Intervals are conformal, from 45 test windows of the run." in outcome.err
+    table = pd.read_csv(io.StringIO(outcome.out))
+    pd.testing.assert_frame_equal(table[list(plain)], plain)
+    for name in ("load", "heat"):
+        wide = table[f"{name}_upper_80"] - table[f"{name}_lower_80"]
+        narrow = table[f"{name}_upper_50"] - table[f"{name}_lower_50"]
+        assert (wide > narrow).all()
+        # An interval of 50 % lies between the quartiles.
+        assert (table[f"{name}_lower_50"] == table[f"{name}_q25"]).all()
+        assert (table[f"{name}_upper_50"] == table[f"{name}_q75"]).all()
+        assert (table[f"{name}_q25"] <= table[f"{name}_q50"]).all()
+
+
+def test_bounds_are_the_conformal_ranks_of_the_test_residuals(
+    sacm: Command, example: Example
+) -> None:
+    run = Run.open(example.forecasting)
+    windows = run.task.windows(run.settings, run.load_data(), scaler=run.scaler).test
+    batch = windows.batch(np.arange(len(windows)))
+    with torch.no_grad():
+        residuals = (batch.y - run.load_model()(batch.x)).numpy()
+    rank = int(np.ceil((len(residuals) + 1) * 0.9)) - 1
+    expected = np.sort(residuals, axis=0)[rank] * run.scaler.std  # [H, C]
+    table = pd.read_csv(io.StringIO(sacm("predict", example.forecasting, "--quantiles", "0.9").out))
+    found = (table["load_q90"] - table["load"]).to_numpy()
+    np.testing.assert_allclose(found, expected[:, 0], rtol=1e-3, atol=1e-4)
+
+
+def test_a_run_from_elsewhere_calibrates_on_the_new_data(
+    sacm: Command, example: Example, tmp_path: Path
+) -> None:
+    run = moved(example.forecasting, tmp_path / "run")
+    outcome = sacm("predict", run, "--data", example.series, "--coverage", "0.8")
+    assert outcome.code == 0, outcome.err
+    assert "285 windows of the new data, taken as unknown to the network" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--coverage", "80"), "--coverage '80': expected numbers between 0 and 1"),
+        (("--quantiles", "a"), "--quantiles 'a': expected numbers"),
+        (("--coverage", "0.99"), "needs 199 calibration windows but there are 45"),
+        (("--plot", "next.gif"), "figures are written to .png, .svg, .pdf files"),
+        (("--threshold", "3"), "a threshold is for anomaly detection"),
+    ],
+)
+def test_what_a_forecast_cannot_have_is_refused(
+    sacm: Command, example: Example, arguments: tuple[str, str], message: str
+) -> None:
+    outcome = sacm("predict", example.forecasting, *arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+
+
+def test_forecasts_and_alarms_have_a_picture(sacm: Command, example: Example) -> None:
+    for run in (example.forecasting, example.anomaly):
+        outcome = sacm("predict", run, "--plot", "seen.png", "--out", "seen.csv")
+        assert outcome.code == 0, outcome.err
+        assert Path("seen.png").read_bytes()[1:4] == b"PNG"
+        Path("seen.png").unlink()
+    outcome = sacm("predict", example.classification, "--plot", "seen.png")
+    assert outcome.code == 2
+    assert "classes have no picture" in outcome.err
+
+
+def alarm_table(sacm: Command, run: Path, threshold: str) -> tuple[pd.DataFrame, str]:
+    outcome = sacm("predict", run, "--threshold", threshold)
+    assert outcome.code == 0, outcome.err
+    return pd.read_csv(io.StringIO(outcome.out)), outcome.err
+
+
+def test_thresholds_by_number_quantile_rate_and_labels(sacm: Command, example: Example) -> None:
+    run = example.anomaly
+    table, _ = alarm_table(sacm, run, "0.5")
+    assert (table["threshold"] == 0.5).all()
+    low, _ = alarm_table(sacm, run, "quantile=0.5")
+    high, said = alarm_table(sacm, run, "quantile=0.9")
+    assert low["alarm"].sum() > high["alarm"].sum()
+    assert "the 0.9 quantile of the validation scores" in said
+    rare, said = alarm_table(sacm, run, "alarms-a-day=0.1")
+    assert "alarms a day in the validation rows" in said
+    often, _ = alarm_table(sacm, run, "alarms-a-day=6")
+    assert rare["threshold"][0] > often["threshold"][0]
+    best, said = alarm_table(sacm, run, f"labels={example.telemetry}")
+    labels = pd.read_csv(example.telemetry)["label"]
+    found = 2 * (best["alarm"] * labels).sum() / (best["alarm"].sum() + labels.sum())
+    for level in best["score"]:
+        alarms = best["score"] >= level
+        assert 2 * (alarms * labels).sum() / (alarms.sum() + labels.sum()) <= found + 1e-9
+    for wrong in ("luck", "quantile=2", "alarms-a-day=-1", f"labels={example.series}"):
+        assert sacm("predict", run, "--threshold", wrong).code == 2

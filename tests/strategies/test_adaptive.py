@@ -9,11 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from sacm.core.config import SACMConfig
+from sacm.core.mapper import QuantileMapper
 from sacm.errors import ArgumentError
 from sacm.registry import temporary_entries
 from sacm.strategies import canonical, mappers, parse, scorers
+from sacm.strategies.adaptive import CalibratedRun, FittedSACM
+from sacm.testing.strategy_cases import series
 
-from .cases import Net, context
+from .cases import Net, batches, context
 
 
 def test_sacm_is_the_method_with_its_settings() -> None:
@@ -107,3 +110,45 @@ def test_the_methods_own_parts_are_not_spelled_out() -> None:
 def test_an_unknown_part_is_named_with_the_known_ones(part: str) -> None:
     with pytest.raises(ArgumentError, match=rf"there is no {part} 'spectrl'\..* Known: "):
         parse(f"sacm({part}=spectrl)")
+
+
+def test_a_score_by_quality_sees_a_stuck_channel_that_the_spectrum_trusts() -> None:
+    data = series()
+    fitted = parse("sacm(score=quality)").prepare(data, window=48).strategy
+    assert isinstance(fitted, FittedSACM)
+    scorer = fitted.make_scorer(2)
+    time = torch.arange(48.0) + torch.tensor([[0.0], [50.0], [90.0]])
+    windows = torch.stack([torch.sin(time / 5), torch.cos(time / 9)], dim=2)
+    windows = windows + 0.1 * torch.randn(windows.shape, generator=torch.Generator().manual_seed(0))
+    stuck = windows.clone()
+    stuck[:, 8:, 0] = stuck[:, 8:9, 0]
+    plain = parse("sacm").make_scorer(2)
+    assert (plain(stuck).scores < plain(windows).scores).all()
+    assert (scorer(stuck).scores > scorer(windows).scores).all()
+
+
+def test_options_of_the_method_keep_its_spelling_and_refuse_what_has_no_meaning() -> None:
+    spelling = "sacm(scale=data,calibration=batch,per_channel=false,score=spectral)"
+    assert canonical(spelling) == "sacm"
+    for text, message in (
+        ("sacm(scale=none)", "scale must be one of"),
+        ("sacm(calibration=global)", "calibration"),
+        ("sacm(score=luck)", "score"),
+        ("sacm+learned_global", "both set the dropout rates"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            parse(text)
+    with pytest.raises(ArgumentError, match=r"score=quality\) is for forecasting"):
+        parse("sacm(score=quality)").check_task("anomaly")
+
+
+def test_calibration_scores_all_training_windows_before_an_epoch() -> None:
+    model = Net()
+    run = parse("sacm(calibration=quantiles)").begin(model, context())
+    run.begin_epoch(1)
+    assert isinstance(run, CalibratedRun)
+    with torch.no_grad():
+        scores = torch.cat([run.modulator.scorer(batch.x).scores for batch in batches()])
+    expected = torch.quantile(scores, torch.tensor([0.05, 0.95]))
+    assert isinstance(run.modulator.mapper, QuantileMapper)
+    torch.testing.assert_close(run.modulator.mapper.quantiles, expected, rtol=0.05, atol=0.005)

@@ -83,6 +83,8 @@ def run_comparison(
 
     check_writable(runs)
     if out is not None:
+        if out.suffix.lower() not in (".html", ".htm") and not out.is_dir():
+            raise ArgumentError(f"--out {out}: a report is an .html file.")
         check_writable(out.parent)
         if out.is_dir():
             raise ArgumentError(f"--out {out} is a folder: name a file in it, such as report.html.")

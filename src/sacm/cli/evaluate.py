@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,32 +12,98 @@ import typer
 from sacm.cli.options import AsJson
 
 if TYPE_CHECKING:
+    from sacm.tasks import Result
     from sacm.training import Run
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A finished run: its folder, or latest.")
+    ],
+    data: Annotated[
+        str | None, typer.Option(help="Test on all of this file instead of the run's test part.")
+    ] = None,
+    coverage: Annotated[
+        str | None,
+        typer.Option(help="Forecasts: also test intervals of these shares, such as 0.8,0.95."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate the saved network on the test part of its data again.
+    """Evaluate the saved network on the test part of its data again, or on other data.
 
-    Example: sacm evaluate runs/my_PatchTST_sacm_seed42_0123456789
+    Example: sacm evaluate latest --data new.csv
     """
     from sacm.cli.output import note, show_json, show_results
+    from sacm.cli.predict import shares
     from sacm.cli.runs import open_run
 
+    nominal = shares(coverage, "--coverage")
     opened = open_run(run)
-    metrics, same_data = evaluate_again(opened)
-    changes = changed_results(opened.metrics.get("test", {}), metrics["test"])
+    facts: dict[str, Any] = {"run": str(opened.folder)}
+    if data is None:
+        metrics, same_data = evaluate_again(opened)
+        changes = changed_results(opened.metrics.get("test", {}), metrics["test"])
+        facts |= {"same_data": same_data, "same_results": not changes}
+        if not same_data and not as_json:
+            note(f"Note: {opened.settings.data} has changed since the run was trained.")
+        for name, (then, now) in changes.items() if not as_json else ():
+            note(f"Note: {name} is {now}, but the run recorded {then}.")
+    else:
+        metrics = evaluate_other(opened, data)
+        facts["data"] = data
+    if nominal:
+        metrics["uncertainty"] = judge_intervals(opened, data, nominal)
     if as_json:
-        facts = {"run": str(run), "same_data": same_data, "same_results": not changes}
         show_json({**facts, **metrics})
         return
-    if not same_data:
-        note(f"Note: {opened.settings.data} has changed since the run was trained.")
-    for name, (then, now) in changes.items():
-        note(f"Note: {name} is {now}, but the run recorded {then}.")
     show_results(opened.settings.task, metrics)
+    if nominal:
+        show_intervals(metrics["uncertainty"])
+
+
+def evaluate_other(run: Run, source: str) -> dict[str, Any]:
+    """Test results of a run on other data."""
+    from sacm.cli.runs import as_user_error
+    from sacm.inference import Predictor
+    from sacm.inference.evaluate import evaluate_source
+
+    with as_user_error():
+        return as_metrics(evaluate_source(Predictor.open(run), source))
+
+
+def judge_intervals(run: Run, source: str | None, nominal: Sequence[float]) -> dict[str, Any]:
+    """How conformal intervals do: half of the windows calibrates, the other half tests."""
+    from sacm.cli.runs import as_user_error
+    from sacm.errors import ArgumentError
+    from sacm.inference import Predictor
+    from sacm.inference.forecast import read_for
+    from sacm.inference.uncertainty import calibration_windows, measure_uncertainty
+
+    if run.settings.task != "forecasting":
+        raise ArgumentError("intervals are for forecasts.")
+    with as_user_error():
+        predictor = Predictor.open(run)
+        data: Any = run.load_data() if source is None else read_for(predictor, source).data
+        return measure_uncertainty(predictor, calibration_windows(predictor, data), nominal)
+
+
+def show_intervals(found: Mapping[str, Any]) -> None:
+    """Coverage and width of fixed and adaptive intervals."""
+    from rich.console import Console
+
+    from sacm.cli.output import make_table, note
+
+    headings = ("interval", "nominal", "coverage", "width, z-scored")
+    rows = [
+        (kind, f"{each['nominal']:g}", each[kind]["coverage"], each[kind]["width"])
+        for each in found["intervals"]
+        for kind in ("fixed", "adaptive")
+    ]
+    Console().print(make_table(headings, rows))
+    note(
+        f"Calibrated on {found['calibration_windows']:,} windows, tested on the "
+        f"{found['windows']:,} after them; CRPS {found['crps']:.4g}."
+    )
 
 
 def changed_results(
@@ -67,11 +133,15 @@ def evaluate_again(run: Run) -> tuple[dict[str, Any], bool]:
         predictor = Predictor.open(run)
         predictor.shape.check_columns(run.settings.data, getattr(data, "columns", ()))
     result = predictor.evaluate(data)
-    metrics = {
+    return as_metrics(result), environment.get("fingerprint") == fingerprint(data)
+
+
+def as_metrics(result: Result) -> dict[str, Any]:
+    """A test result as runs record it."""
+    return {
         "test": result.row,
         "report": result.report,
         "evaluated_windows": result.evaluated,
         "test_windows": result.evaluated,
         "yardsticks": result.yardsticks,
     }
-    return metrics, environment.get("fingerprint") == fingerprint(data)

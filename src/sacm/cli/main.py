@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import io
 import sys
 import warnings
 from pathlib import Path
@@ -32,7 +33,11 @@ COMMANDS = {
     "evaluate": CommandPlace("sacm.cli.evaluate", "evaluate"),
     "replay": CommandPlace("sacm.cli.replay", "replay"),
     "predict": CommandPlace("sacm.cli.predict", "predict"),
+    "backtest": CommandPlace("sacm.cli.backtest", "backtest"),
     "compare": CommandPlace("sacm.cli.compare", "compare"),
+    "tune": CommandPlace("sacm.cli.tune", "tune"),
+    "runs": CommandPlace("sacm.cli.run_list", "app"),
+    "export": CommandPlace("sacm.cli.export", "export"),
     "score": CommandPlace("sacm.cli.score", "score"),
     "quality": CommandPlace("sacm.cli.quality", "quality"),
     "corrupt": CommandPlace("sacm.cli.corrupt", "corrupt"),
@@ -40,6 +45,7 @@ COMMANDS = {
     "backbones": CommandPlace("sacm.cli.backbones", "backbones"),
     "strategies": CommandPlace("sacm.cli.strategies", "strategies"),
     "paper": CommandPlace("sacm.paper.commands", "app"),
+    "robust": CommandPlace("sacm.robust.commands", "app"),
 }
 
 
@@ -131,7 +137,15 @@ def main() -> None:
                 show_other(message, category, *place, **options)
 
         warnings.showwarning = show
+        write_what_can_be()
         run_command()
+
+
+def write_what_can_be() -> None:
+    """Let terminals without UTF-8 show a question mark for what they lack, instead of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def run_command() -> NoReturn:
@@ -146,7 +160,25 @@ def run_command() -> NoReturn:
         fail(usage_sentence(error), 2)
     except typer.Abort:
         fail("stopped.", 1)
+    except KeyboardInterrupt:
+        fail("stopped: the same command continues a training run.", 130)
+    except (OSError, MemoryError, RuntimeError) as error:
+        sentence = resource_sentence(error)
+        if sentence is None:
+            raise
+        fail(sentence, 1)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def resource_sentence(error: Exception) -> str | None:
+    """What the machine lacks, as a sentence; None if the error is another."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror and not isinstance(error, BrokenPipeError):
+        place = "" if error.filename is None else f"{error.filename}: "
+        return f"{place}{error.strerror.lower()}."
+    if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
+        return "there is not enough memory: use a smaller network, batch or window, or fewer rows."
+    return None
 
 
 def usage_sentence(error: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -77,6 +78,9 @@ def make_hardware(
 
     from sacm.training import Hardware
 
+    cores = os.cpu_count() or 1
+    if accelerator == "cpu" and devices > cores:
+        raise ArgumentError(f"--devices {devices}: this machine has {cores} cores.")
     try:
         Fabric(accelerator=accelerator, devices=devices)
     except Exception as error:  # Lightning has several of its own for hardware that is not there

@@ -16,10 +16,15 @@ from sacm.errors import ArgumentError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sacm.inference import Predictor
+
 
 @takes_reading(without=("target", "columns", "split"))
 def predict(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="A finished run: its folder, or latest."),
+    ],
     data: Annotated[
         str | None, typer.Option(help="A file or data set. Default: what the run was trained on.")
     ] = None,
@@ -29,6 +34,23 @@ def predict(
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A .csv or .parquet file. Default: print CSV.")
+    ] = None,
+    coverage: Annotated[
+        str | None,
+        typer.Option(help="Forecasts: intervals that enclose these shares, such as 0.8,0.95."),
+    ] = None,
+    quantiles: Annotated[
+        str | None, typer.Option(help="Forecasts: these quantiles, such as 0.1,0.5,0.9.")
+    ] = None,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            help="Alarms: a number, quantile=0.99, alarms-a-day=2 or labels=FILE. Default: that "
+            "of the run."
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw forecasts or alarms to this .png, .svg or .pdf file.")
     ] = None,
     repair: Annotated[
         bool, typer.Option("--repair/--no-repair", help="Whether a guard repairs what is broken.")
@@ -41,7 +63,7 @@ def predict(
 
     The data are read as those that the run was trained on; options for reading change that.
 
-    Example: sacm predict runs/my_PatchTST_sacm_seed42_0123456789 --data new.csv --out next.csv
+    Example: sacm predict latest --data new.csv --coverage 0.8 --out next.csv --plot next.png
     """
     from sacm.cli.reading import show_understood
     from sacm.cli.runs import as_user_error, open_run
@@ -49,6 +71,11 @@ def predict(
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise ArgumentError(f"{out}: predictions are written to .csv or .parquet files.")
+    check_figure(plot)
+    levels = {
+        "coverages": shares(coverage, "--coverage"),
+        "quantiles": shares(quantiles, "--quantiles"),
+    }
     opened = open_run(run)
     with as_user_error():
         predictor = Predictor.open(opened)
@@ -56,10 +83,16 @@ def predict(
             predictor = replace(predictor, strategy=predictor.strategy.without_repair())
         settings = predictor.settings.model_copy(update=reading)
         predictor = replace(predictor, settings=settings)
-        answer = predictor.tabulate(data or opened.settings.data, future_data=future_data)
+        if threshold is not None:
+            predictor = with_threshold(predictor, threshold)
+        source = data or opened.settings.data
+        answer = predictor.tabulate(source, future_data=future_data, **levels)
     frame = answer.frame
     show_understood(answer.understood)
     show_notes(answer.notes)
+    if plot is not None:
+        draw(predictor, data or opened.settings.data, frame, plot)
+        note(f"Drawn in {plot}.")
     if out is not None:
         write(frame, out)
         note(f"{len(frame):,} rows written to {out}.")
@@ -67,6 +100,82 @@ def predict(
         typer.echo(frame.to_json(orient="records", date_format="iso", indent=1))
     else:
         typer.echo(frame.to_csv(index=False, float_format=DIGITS), nl=False)
+
+
+def shares(text: str | None, option: str) -> tuple[float, ...]:
+    """`0.8,0.95` as numbers between 0 and 1."""
+    try:
+        found = tuple(float(part) for part in (text or "").split(",") if part.strip())
+    except ValueError:
+        found = (0.0,)
+    if not all(0 < share < 1 for share in found):
+        raise ArgumentError(
+            f"{option} {text!r}: expected numbers between 0 and 1 separated by commas, such as "
+            "0.8,0.95."
+        )
+    return found
+
+
+def with_threshold(predictor: Predictor, way: str) -> Predictor:
+    """The same detector with another threshold, which is said."""
+    from sacm.inference.thresholds import choose_threshold
+
+    chosen = choose_threshold(predictor, way)
+    note(f"Threshold: {chosen.value:.6g}, {chosen.reason}.")
+    return replace(predictor, threshold=chosen.value)
+
+
+def check_figure(path: Path | None) -> None:
+    """Refuse a file that is no figure."""
+    kinds = (".png", ".svg", ".pdf")
+    if path is not None and path.suffix not in kinds:
+        raise ArgumentError(f"{path}: figures are written to {', '.join(kinds)} files.")
+
+
+def draw(predictor: Predictor, source: Any, frame: pd.DataFrame, path: Path) -> None:
+    """Predictions as an image."""
+    from sacm.cli.runs import write_file
+
+    task = predictor.settings.task
+    if task == "classification":
+        raise ArgumentError("--plot draws forecasts and alarms; classes have no picture.")
+    figure = forecast_picture(predictor, source, frame) if task == "forecasting" else None
+    if figure is None:
+        from sacm.reports.prediction_figures import alarm_figure
+
+        own = {"row", "score", "threshold", "alarm"}
+        times = [str(name) for name in frame.columns if name not in own]
+        figure = alarm_figure(frame, times[0] if times else None)
+    write_file(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
+
+
+def forecast_picture(predictor: Predictor, source: Any, frame: pd.DataFrame) -> Any:
+    """A forecast after the rows it starts from: the channels, or the first series of a panel."""
+    import pandas as pd
+
+    from sacm.data import resolve
+    from sacm.data.benchmarks.load import names_file
+    from sacm.inference.forecast import read_for
+    from sacm.reports.prediction_figures import forecast_figure
+
+    named = isinstance(source, str) and not names_file(source)
+    reading = read_for(
+        predictor, resolve(source, task="forecasting", reading=predictor.roles) if named else source
+    )
+    data = reading.data
+    name, rows = next(iter(data.last_rows(3 * predictor.shape.input_len).items()))
+    past = pd.DataFrame(data.values[rows], columns=list(data.columns))
+    columns, time = list(data.columns), reading.form.time
+    if reading.form.long:  # one series of the panel, or its channels side by side
+        one = "y" in data.columns
+        label = name if one else columns[0]
+        frame = frame[frame["unique_id"].astype(str) == label].reset_index(drop=True)
+        past = past[[columns[0]]].rename(columns={columns[0]: "y"})
+        columns, time = ["y"], "ds"
+        note(f"The picture shows series {label!r}.")
+    if data.timestamps is not None and time is not None:
+        past[time] = reading.form.write_times(data.timestamps[rows]).to_numpy()
+    return forecast_figure(past, frame, columns, time)
 
 
 def write(frame: pd.DataFrame, path: Path) -> None:

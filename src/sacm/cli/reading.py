@@ -52,9 +52,22 @@ def describe_cut(data: Any, settings: RunSettings) -> list[str]:
         counts = [f"{len(rows):,} {name}" for rows, name in zip(data.splits, parts, strict=True)]
         lines.append(f"split (split=): {', '.join(counts)} rows")
         windows = f"{resolved.input_len} rows in (input_len=), {resolved.horizon} ahead (horizon=)"
+        short = short_series(data, resolved.input_len + resolved.horizon)
+        if short:
+            named = ", ".join(map(repr, short[:5])) + (" …" if len(short) > 5 else "")
+            lines.append(f"too short to train on ({len(short)} of the series): {named}")
     else:
         lines.append(f"split (split=): {len(data.train):,} training, {len(data.test):,} test rows")
         windows = f"{resolved.input_len} rows (input_len=)"
     reason = task.explain_lengths(settings, data)
     lines.append(f"windows: {windows}" + (f"; {reason}" if reason else ""))
     return lines
+
+
+def short_series(data: Any, needed: int) -> list[str]:
+    """Series of which no training piece holds a window of `needed` rows; none if there is one."""
+    longest: dict[str, int] = {}
+    for segment in data.segments:
+        rows = min(segment.stop, data.splits.train.stop) - segment.start
+        longest[segment.name] = max(longest.get(segment.name, 0), rows)
+    return [name for name, rows in longest.items() if rows < needed] if len(longest) > 1 else []

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def replay(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a finished run.")],
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A finished run: its folder, or latest.")
+    ],
     into: Annotated[Path, typer.Option(help="Folder for the new run.")] = Path("replays"),
     as_json: AsJson = False,
 ) -> None:

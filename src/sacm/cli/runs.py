@@ -25,14 +25,43 @@ def as_user_error() -> Iterator[None]:
         raise ArgumentError(str(error)) from None
 
 
+LATEST, RUNS = "latest", Path("runs")
+
+
+def find_run(name: Path) -> Path:
+    """The folder that a user means: a folder, `latest`, or the beginning of a run's name.
+
+    `latest` is the newest finished run in `runs`, `other/latest` that in another folder.
+
+    Raises:
+        ArgumentError: There is no run, or the name begins several.
+    """
+    if (name / "config.json").exists():
+        return name
+    folder = RUNS if len(name.parts) < 2 else name.parent
+    if name.name == LATEST:
+        found = sorted(folder.glob("*/metrics.json"), key=lambda path: path.stat().st_mtime_ns)
+        if not found:
+            raise ArgumentError(f"there is no finished run in {folder}: train one first.")
+        return found[-1].parent
+    if name.exists() or not folder.is_dir() or not name.name:
+        return name
+    begun = [each.parent for each in folder.glob("*/config.json")]
+    begun = sorted(each for each in begun if each.name.startswith(name.name))
+    if len(begun) > 1:
+        names = ", ".join(each.name for each in begun[:5])
+        raise ArgumentError(f"{name} could be any of {len(begun)} runs: {names}. Name one.")
+    return begun[0] if begun else name
+
+
 def open_run(folder: Path) -> Run:
-    """A finished run."""
+    """A finished run: a folder, `latest`, or the beginning of a name."""
     from sacm.training import Run
 
     with as_user_error():
-        run = Run.open(folder)
+        run = Run.open(find_run(folder))
         if not run.finished:
-            raise ArgumentError(f"{folder} is not finished: run the same training again.")
+            raise ArgumentError(f"{run.folder} is not finished: run the same training again.")
         _ = run.settings, run.scaler, run.metrics, run.shape  # read now, to complain now
     return run
 

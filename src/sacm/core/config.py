@@ -11,6 +11,7 @@ from sacm.errors import ArgumentError
 Detrend = Literal["ols", "endpoint", "none"]
 ScoreRange = Literal["batch", "running"]
 NonFinite = Literal["propagate", "max_rate"]
+Scale = Literal["data", "free"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class SACMConfig:
         nonfinite: ``"propagate"``: a window with NaN makes all rates NaN, as it makes the loss,
             and infinity counts as a very large value. ``"max_rate"``: such windows get `p_max` and
             do not change the rates of the others.
+        scale: ``"data"``: residuals count in the units of the windows (the paper). ``"free"``: each
+            channel's residual over its deviation in the window, so that amplitude hardly counts.
 
     Raises:
         ArgumentError: A value is of the wrong kind or outside its bounds.
@@ -60,6 +63,7 @@ class SACMConfig:
     score_range: ScoreRange = "batch"
     global_batch: bool = True
     nonfinite: NonFinite = "propagate"
+    scale: Scale = "data"
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -77,7 +81,12 @@ class SACMConfig:
             )
         if self.eps <= 0:
             raise ArgumentError(f"eps must be positive, got {self.eps}.")
-        choices = {"detrend": Detrend, "score_range": ScoreRange, "nonfinite": NonFinite}
+        choices = {
+            "detrend": Detrend,
+            "score_range": ScoreRange,
+            "nonfinite": NonFinite,
+            "scale": Scale,
+        }
         for name, choice in choices.items():
             if getattr(self, name) not in get_args(choice):
                 allowed = ", ".join(map(repr, get_args(choice)))

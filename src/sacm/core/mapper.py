@@ -11,6 +11,7 @@ from sacm.core.distributed import reduce_extremes, world_size
 from sacm.core.validation import check_config, check_tensor
 from sacm.errors import ArgumentError
 
+_QUANTILES = (0.05, 0.95)  # of the training set's scores, in place of a batch's extremes
 _MOMENTUM = 0.1  # weight of a new batch in the running range, as in batch normalisation
 
 
@@ -93,6 +94,49 @@ class RateMapper(nn.Module):
             known = torch.where(running.isnan(), batch, running)
             running.copy_(torch.where(usable, known.lerp(batch, _MOMENTUM), running))
         return self.low.to(low.dtype, copy=True), self.high.to(high.dtype, copy=True)
+
+
+class QuantileMapper(RateMapper):
+    """Map scores to rates by quantiles of scores of the whole training set.
+
+    Until `calibrate` is called the range of the batch counts, as in `RateMapper`.
+
+    Args:
+        config: Settings; the paper's for None.
+
+    Example:
+        >>> mapper = QuantileMapper()
+        >>> mapper.calibrate(torch.linspace(0, 1, 101))
+        >>> rates = mapper(torch.tensor([0.0, 0.05, 0.95, 9.0]))
+        >>> [round(rate, 3) for rate in rates.tolist()]
+        [0.05, 0.05, 0.439, 0.439]
+    """
+
+    quantiles: Tensor
+
+    def __init__(self, config: SACMConfig | None = None) -> None:
+        super().__init__(config)
+        self.register_buffer("quantiles", torch.full((2,), float("nan")))
+
+    @torch.no_grad()
+    def calibrate(self, scores: Tensor) -> None:
+        """Take the range from the quantiles of scores `[N]`; what is not finite does not count."""
+        known = scores[scores.isfinite()].flatten().float().sort().values
+        if len(known):
+            places = torch.tensor(_QUANTILES, device=known.device) * (len(known) - 1)
+            self.quantiles.copy_(known[places.round().long()])
+
+    def forward(self, scores: Tensor, reliable: Tensor | None = None) -> Tensor:
+        """Return rates `[B]` for scores `[B]`; unreliable windows get `p_max`."""
+        check_tensor("scores", scores)
+        config = self.config
+        low, high = find_extremes(scores.detach(), reliable)
+        known = self.quantiles.to(scores.dtype)
+        low = torch.where(known[0].isnan(), low, known[0])
+        high = torch.where(known[1].isnan(), high, known[1])
+        relative = normalise_scores(scores, low, high, config.eps).clamp(0, 1)
+        rates = map_rates(relative, self.gamma.to(scores.dtype), config.p_min, config.p_max)
+        return rates if reliable is None else torch.where(reliable, rates, config.p_max)
 
 
 def find_extremes(scores: Tensor, reliable: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -228,6 +228,26 @@ class AnomalyData:
         """Number of channels C."""
         return int(self.train.shape[1])
 
+    def only(self, name: str) -> AnomalyData:
+        """One machine or channel file alone.
+
+        Raises:
+            ArgumentError: There is none of that name.
+        """
+        found = next((each for each in self.segments if each.name == name), None)
+        if found is None:
+            known = ", ".join(each.name for each in self.segments[:8])
+            raise ArgumentError(f"{self.name} has no part {name!r}: it has {known} …")
+        test = slice(found.test.start, found.test.stop)
+        return AnomalyData(
+            f"{self.name}@{name}",
+            self.train[found.train.start : found.train.stop],
+            self.test[test],
+            self.labels[test],
+            self.columns,
+            notes=self.notes,
+        )
+
 
 AnyData = ForecastingData | ClassificationData | AnomalyData
 

@@ -86,3 +86,8 @@ def thin_out(values: np.ndarray, bins: int = 700) -> tuple[np.ndarray, np.ndarra
     """The largest value of each of at most `bins` stretches, with the rows where they begin."""
     edges = np.linspace(0, len(values), min(bins, len(values)) + 1).astype(int)[:-1]
     return edges, np.fmax.reduceat(values, edges)
+
+
+def plain(text: str) -> str:
+    """Text as it stands: matplotlib would read dollar signs as formulas."""
+    return text.replace("$", r"\$")

@@ -34,11 +34,13 @@ class Alarms(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """Scores `[T]` of the rows of a source, and what was found in it."""
+    """Scores `[T]` of the rows of a source, its times if it has any, and what was found in it."""
 
     scores: Array
     notes: tuple[str, ...] = ()
     understood: tuple[str, ...] = ()
+    times: Any = None  # a pandas column, written as the source wrote it
+    time: str = "time"  # its name
 
 
 def predict_alarms(trained: TrainedNetwork, data: Any) -> Any:
@@ -66,7 +68,7 @@ def predict_alarms(trained: TrainedNetwork, data: Any) -> Any:
 
 
 def tabulate_alarms(trained: TrainedNetwork, data: Any) -> TableAnswer:
-    """Row number, score, threshold and alarm of every row, as a pandas frame."""
+    """Row number, time, score, threshold and alarm of every row, as a pandas frame."""
     import pandas as pd
 
     threshold = threshold_of(trained)
@@ -79,6 +81,8 @@ def tabulate_alarms(trained: TrainedNetwork, data: Any) -> TableAnswer:
             "alarm": flag(scored.scores, threshold),
         }
     )
+    if scored.times is not None and scored.time not in frame:
+        frame.insert(1, scored.time, scored.times)
     return TableAnswer(frame, scored.notes, scored.understood)
 
 
@@ -95,14 +99,26 @@ def score_source(trained: TrainedNetwork, data: Any) -> Scored:
         )
     if is_array(data):
         data = as_tensor(data).cpu().numpy()
+    rows = read_rows(trained, data)
+    times = None
+    if rows.times is not None:
+        own = np.empty_like(rows.times)
+        own[rows.order] = rows.times  # as in the user's table, like the scores
+        times = rows.form.write_times(own)
+    understood = tuple(rows.understood())
+    name = rows.form.time or "time"
+    return Scored(row_scores(trained, rows), rows.notes, understood, times, name)
+
+
+def read_rows(trained: TrainedNetwork, data: Any) -> Table:
+    """Read rows as those that a detector was trained on were read."""
     options = trained.settings.reading()
-    rows = read_telemetry(
+    return read_telemetry(
         data,
         columns=trained.shape.columns,
         missing=options.get("missing", "interpolate"),
         reading=options,
     )
-    return Scored(row_scores(trained, rows), rows.notes, tuple(rows.understood()))
 
 
 def read_telemetry(

@@ -32,7 +32,7 @@ def predict_next(trained: TrainedNetwork, data: Any, future_data: Any = None) ->
     """Forecast what follows, in the form of the data; windows `[B, L, C]` one by one."""
     if is_array(data):
         return trained.forecast(data) if data.ndim == 3 else forecast_rows(trained, data)
-    reading = read_with_future(trained, data, future_data)
+    reading = read_for(trained, data, future_data)
     kept, short = leave_out_short(reading.data, trained.shape.input_len)
     warn_of(short if isinstance(data, ForecastingData) else (*kept.notes, *short))
     return give(SeriesReading(kept, reading.form), forecast_ahead(trained, kept))
@@ -60,7 +60,11 @@ def forecast_rows(trained: TrainedNetwork, rows: Any) -> Any:
 
 def tabulate_next(trained: TrainedNetwork, data: Any, future_data: Any = None) -> TableAnswer:
     """Forecast what follows as a pandas frame with a time or a row number in front."""
-    reading = read_with_future(trained, data, future_data)
+    return tabulate_reading(trained, read_for(trained, data, future_data))
+
+
+def tabulate_reading(trained: TrainedNetwork, reading: SeriesReading) -> TableAnswer:
+    """Forecast what follows data that have been read, as `tabulate_next`."""
     form = replace(reading.form, kind="pandas", flat=False, indexed=False)
     kept, short = leave_out_short(reading.data, trained.shape.input_len)
     reading = SeriesReading(kept, form)
@@ -78,8 +82,11 @@ def tabulate_next(trained: TrainedNetwork, data: Any, future_data: Any = None) -
     return TableAnswer(frame, notes, reading.data.understood)
 
 
-def read_with_future(trained: TrainedNetwork, data: Any, future_data: Any) -> SeriesReading:
-    """Data to forecast from, with known-future covariates of another table if there is one."""
+def read_for(trained: TrainedNetwork, data: Any, future_data: Any = None) -> SeriesReading:
+    """Read data to forecast from, with the columns and the time step that were trained on.
+
+    `future_data` is another table with known-future covariates, if there is one.
+    """
     shape, options = trained.shape, trained.settings.reading()
     reading = read_history(data, columns=shape.columns, frequency=shape.frequency, reading=options)
     if future_data is None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from sacm.data.benchmarks.load import names_file, resolve
-from sacm.data.covariates.plan import ROLES
 from sacm.data.datasets import AnyData
 from sacm.errors import ArgumentError, DataError, SACMError
 from sacm.files import read_json
@@ -16,6 +15,7 @@ from sacm.inference.classify import predict_labels, tabulate_labels
 from sacm.inference.detect import predict_alarms, tabulate_alarms
 from sacm.inference.forecast import predict_next, tabulate_next
 from sacm.inference.trained import TrainedNetwork
+from sacm.inference.uncertainty import Levels, tabulate_bounds
 from sacm.tasks import Result, get_task
 from sacm.training.run import Run
 
@@ -88,11 +88,21 @@ class Predictor(TrainedNetwork):
         """
         return _PREDICT[self.settings.task](self, self._find(data), **self._ahead(future_data))
 
-    def tabulate(self, data: Any, *, future_data: Any = None) -> TableAnswer:
+    def tabulate(
+        self,
+        data: Any,
+        *,
+        coverages: Sequence[float] = (),
+        quantiles: Sequence[float] = (),
+        future_data: Any = None,
+    ) -> TableAnswer:
         """Answer for new data as a pandas frame with everything there is to say.
 
         Args:
             data: As for `predict`, but for windows.
+            coverages: Forecasting: shares of future values that intervals should enclose; each
+                adds columns such as `load_lower_80` and `load_upper_80`.
+            quantiles: Forecasting: levels of quantiles; each adds columns such as `load_q90`.
             future_data: As for `predict`.
 
         Returns:
@@ -100,7 +110,11 @@ class Predictor(TrainedNetwork):
             classification: case, class and the probability of each class; anomaly detection: row,
             score, threshold and alarm.
         """
-        return _TABULATE[self.settings.task](self, self._find(data), **self._ahead(future_data))
+        found, ahead = self._find(data), self._ahead(future_data)
+        if coverages or quantiles:
+            levels = Levels(tuple(coverages), tuple(quantiles))
+            return tabulate_bounds(self, found, levels, **ahead)
+        return _TABULATE[self.settings.task](self, found, **ahead)
 
     def evaluate(self, data: AnyData) -> Result:
         """Test on the test part of a data set.
@@ -124,9 +138,7 @@ class Predictor(TrainedNetwork):
     def _find(self, data: Any) -> Any:
         """The data set that a name stands for; everything else as it is."""
         if isinstance(data, str) and not names_file(data):
-            plan = self.plan
-            roles = {role: getattr(plan, role) for role in ROLES if getattr(plan, role)}
-            return resolve(data, task=self.settings.task, reading=roles)
+            return resolve(data, task=self.settings.task, reading=self.roles)
         return data
 
     def _ahead(self, future_data: Any) -> dict[str, Any]:

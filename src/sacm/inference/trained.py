@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
-from sacm.data.covariates.plan import CovariatePlan
+from sacm.data.covariates.plan import ROLES, CovariatePlan
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import ArgumentError, SACMError
 from sacm.settings import ResolvedSettings
@@ -130,6 +130,11 @@ class TrainedNetwork:
     def plan(self) -> CovariatePlan:
         """The covariates that the network was trained with."""
         return CovariatePlan.of(self.settings.covariates())
+
+    @property
+    def roles(self) -> dict[str, tuple[str, ...]]:
+        """The columns that are covariates, by role, as options for reading."""
+        return {role: names for role in ROLES if (names := getattr(self.plan, role))}
 
     def answer(self, ask: Callable[..., Tensor], x: Tensor, *others: Tensor | None) -> Tensor:
         """Ask the network about scaled windows, a batch at a time and without gradients.

@@ -45,7 +45,7 @@ from sacm.inject.sites import (
     restore_class,
     swap_class,
 )
-from sacm.inject.state import MODULATOR, Call
+from sacm.inject.state import MODULATOR, SITE_LAYERS, Call
 from sacm.inject.window_argument import InputArg, WindowArgument, WindowLayout
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -62,6 +62,7 @@ def attach(
     coverage: Literal["modules", "all"] = "modules",
     scorer: nn.Module | None = None,
     mapper: nn.Module | None = None,
+    per_channel: bool = False,
     insert_after: Sequence[str] = (),
     skip: Sequence[str] = (),
     site_layouts: Mapping[str, SiteLayout] | None = None,
@@ -84,6 +85,8 @@ def attach(
             too.
         scorer: Module from windows `[B, L, C]` to scores `[B]`, in place of `SpectralScorer`.
         mapper: Module from scores `[B]` to rates `[B]`, each in [0, 1), in place of `RateMapper`.
+        per_channel: Give every channel a rate of its own at the sites that keep channels apart; the
+            other sites drop at the mean of a window's rates.
         insert_after: Names or globs of modules whose output shall drop too.
         skip: Names or globs of dropout sites to leave ordinary.
         site_layouts: Layout by site name or glob, for sites that the probe cannot resolve, e.g.
@@ -113,7 +116,11 @@ def attach(
         model, input_arg, window_layout, check_whole_number("channels", channels)
     )
     modulator = CapacityModulator(
-        window=window, config=check_config(config), scorer=scorer, mapper=mapper
+        window=window,
+        config=check_config(config),
+        scorer=scorer,
+        mapper=mapper,
+        per_channel=per_channel,
     )
     skipped, hosts = check_names("skip", skip), check_names("insert_after", insert_after)
     stated = check_mapping("site_layouts", site_layouts, SiteLayout)
@@ -188,7 +195,7 @@ def strip_state_dict(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {
         key.replace("_orig_mod.", ""): value
         for key, value in state_dict.items()
-        if MODULATOR not in key.split(".")
+        if {MODULATOR, SITE_LAYERS}.isdisjoint(key.split("."))
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -12,11 +11,15 @@ from torch import Tensor, nn
 
 from sacm.core.autocast import without_autocast
 from sacm.core.config import SACMConfig
+from sacm.core.distributed import average_gradient
 from sacm.core.mapper import RateMapper
 from sacm.core.no_compile import not_compiled
 from sacm.core.scorer import SpectralScorer
-from sacm.errors import ArgumentError, SACMWarning
+from sacm.errors import ArgumentError
+from sacm.inject.findings import report_nothing_adaptive, report_random_evaluation
 from sacm.inject.functional.coverage import FunctionalCoverage
+from sacm.inject.own_values import keep_own_values
+from sacm.inject.probe.channels import find_channel_dims
 from sacm.inject.probe.gradients import find_differentiable
 from sacm.inject.probe.passes import PassRunner
 from sacm.inject.probe.probe import Probe
@@ -61,10 +64,10 @@ class CapacityModulator(nn.Module):
         config: SACMConfig,
         scorer: nn.Module | None,
         mapper: nn.Module | None = None,
+        per_channel: bool = False,
     ) -> None:
         super().__init__()
-        self.config = config
-        self.window = window
+        self.config, self.window, self.per_channel = config, window, per_channel
         self.scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
         self.mapper = RateMapper(config) if mapper is None else mapper
         self.state = ModulationState()
@@ -72,10 +75,9 @@ class CapacityModulator(nn.Module):
         self.left_alone: list[Site] = []
         self.frozen: dict[nn.Module, Site] = {}  # adaptive if the probe sees gradients there
         self.coverage: FunctionalCoverage | None = None
-        self.probed = False
-        self.verification = Verification()
+        self.probed, self.verification = False, Verification()
         self.random_evaluation: list[str] = []  # paths of what is random in evaluation
-        self.register_load_state_dict_pre_hook(_keep_own_values)
+        self.register_load_state_dict_pre_hook(keep_own_values)
 
     @property
     def sites(self) -> list[Site]:
@@ -143,6 +145,20 @@ class CapacityModulator(nn.Module):
         finally:
             self.state.forced = before
 
+    def replicate(self) -> set[nn.Parameter]:
+        """Average the gradients of the scalars over all processes, for wrappers that cannot.
+
+        `fully_shard` takes no scalar parameters. It leaves those alone that this returns.
+        `DistributedDataParallel` averages all gradients itself and does not need it.
+
+        Returns:
+            The trained scalars, for ``fully_shard(model, ignored_params=modulator.replicate())``.
+        """
+        scalars = {p for p in self.parameters() if p.requires_grad}
+        for scalar in scalars:
+            scalar.register_post_accumulate_grad_hook(average_gradient)
+        return scalars
+
     def forward(self, value: Any, *_: Any) -> Any:
         """Return the value: `nn.Sequential` calls this child like every other."""
         return value
@@ -153,18 +169,32 @@ class CapacityModulator(nn.Module):
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
             window = torch.where(reliable.view(-1, 1, 1), window, 0)
-        result = self.scorer(window)
-        scores = getattr(result, "scores", result)
+        if type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None:
+            scores = self.scorer.score(window)
+        else:
+            result = self.scorer(window)
+            scores = getattr(result, "scores", result)
         if not isinstance(scores, Tensor) or scores.shape != window.shape[:1]:
             found = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
             raise ArgumentError(
                 f"the scorer must give one score per window, [{window.shape[0]}], but gave {found}."
             )
-        rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
+        if self.per_channel:
+            rates = self._map_channels(getattr(result, "channel_scores", scores), reliable)
+        else:
+            rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
         self.state.scores = scores.detach()
         if reliable is not None:
             self.state.scores = torch.where(reliable, self.state.scores, torch.inf)
         return rates
+
+    def _map_channels(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
+        """Map channel scores `[B, C]` to rates of channels, and their means `[B]` of windows."""
+        if scores.dim() != 2:
+            raise ArgumentError("per_channel needs a scorer that gives channel_scores [B, C].")
+        usable = None if reliable is None else reliable.repeat_interleave(scores.shape[1])
+        self.state.channel_rates = self._map(scores.flatten(), usable).view(scores.shape)
+        return self.state.channel_rates.mean(dim=1)
 
     def _map(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
         """Map scores `[B]` to rates `[B]`; what a user's own mapper gives is checked."""
@@ -238,6 +268,8 @@ class CapacityModulator(nn.Module):
             if self.frozen:
                 self._thaw(probe, call)
             random_evaluation = probe.run(call)
+            if self.per_channel:
+                find_channel_dims(runner, self.window, call, (site for _, site in self.adaptive))
         self._finish_probe(call.model, random_evaluation)
         self.verify(call, splits=2)
 
@@ -312,20 +344,10 @@ class CapacityModulator(nn.Module):
         for site in self.sites:
             site.reached = bool(site.reached)
         if not any(site.adaptive for site in self.sites):
-            warnings.warn(
-                f"{type(model).__name__} has no dropout to make adaptive, neither modules nor "
-                "functional; add sites with insert_after=[…].",
-                SACMWarning,
-                stacklevel=2,
-            )
+            self.requires_grad_(False)  # nothing gives the scalars a gradient
+            report_nothing_adaptive(type(model).__name__, in_training=self.state.call is not None)
         if random_evaluation:
-            warnings.warn(
-                f"{type(model).__name__}: two evaluations of the same windows differ in "
-                f"{', '.join(random_evaluation)} (dropout without a training check, or sampled "
-                "attention), so its predictions are random.",
-                SACMWarning,
-                stacklevel=2,
-            )
+            report_random_evaluation(type(model).__name__, random_evaluation)
 
     def _release_ordinary(self) -> None:
         """Give modules whose site the probe left ordinary their own class back."""
@@ -334,9 +356,3 @@ class CapacityModulator(nn.Module):
                 self.adaptive.remove((host, site))
                 self.left_alone.append(site)
                 restore_class(host)
-
-
-def _keep_own_values(module: nn.Module, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Let a checkpoint of the raw model load: scalars that it does not hold stay as they are."""
-    if not any(key.startswith(prefix) for key in state_dict):
-        state_dict.update({prefix + key: value for key, value in module.state_dict().items()})

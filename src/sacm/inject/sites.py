@@ -32,6 +32,7 @@ class Site:
         reached: Whether the probe saw a call; None before the probe.
         overwritten: The model changes the activation in place after the call, so it is copied for
             the gradient of the rates.
+        channel_dim: The dimension that keeps the channels apart, after unfolding; None if they mix.
         state: Rates of the running forward, shared by all sites of the model.
 
     Example:
@@ -48,6 +49,7 @@ class Site:
     layouts: list[tuple[tuple[int, ...], SiteLayout]] = field(default_factory=list)
     reached: bool | None = None
     overwritten: bool = False
+    channel_dim: int | None = None
     state: ModulationState = field(default_factory=ModulationState, repr=False)
 
     @property
@@ -80,7 +82,11 @@ class Site:
         if 0 in h.shape:
             return h.clone()
         layout = self.layout_for(h.shape, keep.probability.shape[0])
-        return layout.drop(h.clone() if self.overwritten else h, keep, mask_shape)
+        h = h.clone() if self.overwritten else h
+        channels = None if self.channel_dim is None else self.state.keep_channels(h)
+        if channels is not None and mask_shape is None and self.channel_dim is not None:
+            return layout.drop_channels(h, channels, self.channel_dim)
+        return layout.drop(h, keep, mask_shape)
 
     def drop_alpha(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
         """Drop to the lower limit of SELU, which keeps the mean and the variance of its output.

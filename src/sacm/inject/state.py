@@ -14,6 +14,7 @@ from sacm.core.masking import Keep
 from sacm.inject.retained_rates import retain_rates
 
 MODULATOR = "sacm_modulator"  # its name among the model's children, and in the model's state_dict
+SITE_LAYERS = "sacm_site_layers"  # likewise, of layers that serve training alone
 
 
 @dataclass
@@ -43,6 +44,7 @@ class ModulationState:
     """
 
     rates: Tensor | None = None  # [B], with its graph
+    channel_rates: Tensor | None = None  # [B, C], with its graph, where channels have their own
     sources: Sequence[Tensor] = ()  # what that graph leads to
     repeated: bool = False  # whether the backward of the rates may run more than once
     scores: Tensor | None = None  # [B], detached
@@ -53,7 +55,7 @@ class ModulationState:
 
     def begin(self, call: Call) -> None:
         """Forget the last forward before anything of the next can fail."""
-        self.rates = self.scores = None
+        self.rates = self.scores = self.channel_rates = None
         self.sources, self.repeated = (), False
         self.keep_by_place = {}
         self.call = call
@@ -70,10 +72,23 @@ class ModulationState:
         if self.rates.requires_grad and not torch.is_grad_enabled() and not self.repeated:
             # Reentrant checkpointing runs a part without gradients now, and with them in backward.
             self.rates, self.repeated = retain_rates(self.rates, self.sources), True
+            if self.channel_rates is not None:
+                self.channel_rates = retain_rates(self.channel_rates, self.sources)
             self.keep_by_place = {}
         found = self.keep_by_place.get(place)
         if found is None:
             found = self.keep_by_place[place] = Keep.of(1 - self.rates.to(like.device))
+        return found
+
+    def keep_channels(self, like: Tensor) -> Keep | None:
+        """Return keep probabilities `[B, C]`; None where channels have no rates of their own."""
+        if self.keep(like) is None or self.channel_rates is None:
+            return None
+        place = like.device, torch.is_grad_enabled(), "channels"
+        found = self.keep_by_place.get(place)
+        if found is None:
+            rates = self.channel_rates.to(like.device)
+            found = self.keep_by_place[place] = Keep.of(1 - rates)
         return found
 
     @contextmanager

@@ -3,8 +3,8 @@
 model = TransformerModel(24, 6, pl_trainer_kwargs={"callbacks": [SACMCallback()]})
 model.fit(series, sample_weight=…)
 
-`model.save`, `load`, `predict` and training after loading work as before: the saved callback
-carries the modulator's scalars, and darts' checkpoint stays that of the raw network.
+`model.save`, `load`, `predict` and training after loading work as before: the scalars are the state
+of the callback in darts' checkpoint, whose weights stay those of the raw network.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from darts.utils.serialization.registry import add_safe_globals
-from torch import Tensor
+from torch import nn
 
 from sacm.core.config import SACMConfig
-from sacm.inject.state import MODULATOR
+from sacm.inject.modulator import CapacityModulator
 from sacm.integrations.attached import WindowedNetwork
-from sacm.integrations.network_callbacks import AttachCallback, GuardCallback
-from sacm.integrations.scalars import put_scalars
+from sacm.integrations.network_callbacks import GuardCallback, RawCheckpointCallback
 from sacm.integrations.window_path import WindowPath
+from sacm.quality.protect import window_guard_of
+from sacm.quality.windows.module import WindowGuard
 
 WINDOW = WindowPath((0, "past_target"))
 
@@ -33,7 +34,7 @@ def locate_window(module: Any) -> WindowedNetwork:
     return WindowedNetwork(module, module.n_targets, WINDOW)
 
 
-class SACMCallback(AttachCallback):
+class SACMCallback(RawCheckpointCallback):
     """Attaches when a model is fitted, and logs the mean dropout rate of every epoch.
 
     Args:
@@ -48,26 +49,25 @@ class SACMCallback(AttachCallback):
         coverage: Literal["modules", "all"] = "modules",
     ) -> None:
         super().__init__(locate_window, config=config, coverage=coverage)
-        self._scalars: dict[str, Tensor] = {}
 
     def change(self, found: WindowedNetwork) -> None:
-        """Attach, with the scalars that this callback was saved with if there are any."""
+        """Attach."""
         super().change(found)
-        if self._scalars and self.modulator is not None:
-            put_scalars(self.modulator, self._scalars, "the saved callback")
-            self._scalars = {}
+        if self.modulator is not None:
+            _release_losses(found.network, self.modulator)
 
-    def on_save_checkpoint(self, trainer: Any, pl_module: Any, checkpoint: Any) -> None:
-        """Leave the checkpoint to the raw network: darts refuses keys that it does not know."""
-        weights = checkpoint["state_dict"]
-        for key in [key for key in weights if MODULATOR in key.split(".")]:
-            del weights[key]
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Carry the scalars in place of the modulator."""
-        held = {} if self.modulator is None else self.modulator.state_dict()
-        scalars = {key: value.detach().clone() for key, value in held.items()} or self._scalars
-        return {**super().__getstate__(), "_scalars": scalars}
+def _release_losses(network: Any, modulator: CapacityModulator) -> None:
+    """Give losses and metrics their own forward back: darts writes them into its checkpoints."""
+    if modulator.coverage is None:
+        return
+    names = ("criterion", "train_criterion", "val_criterion", "train_metrics", "val_metrics")
+    held = [getattr(network, name, None) for name in names]
+    beside = {part for module in held if isinstance(module, nn.Module) for part in module.modules()}
+    for owner in modulator.coverage.owners:
+        if owner.module in beside:
+            owner.unwrap()
+    modulator.coverage.owners = [o for o in modulator.coverage.owners if o.module not in beside]
 
 
 class ProtectCallback(GuardCallback):
@@ -79,7 +79,15 @@ class ProtectCallback(GuardCallback):
     """
 
     def __init__(self, guard: Any) -> None:
-        super().__init__(locate_window, guard)
+        super().__init__(locate_window, window_guard_of(guard))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Save the guard as plain numbers, which darts loads without being told to trust them."""
+        return {"guard": (self.guard.config(), dict(self.guard.state_dict()))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the guard again."""
+        self.locate, self.guard = locate_window, WindowGuard.load(*state["guard"])
 
 
 # darts unpickles only what it knows.

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
-from sacm.display.figure_style import canvas, house_style, key
+from sacm.display.figure_style import canvas, house_style, key, plain
 from sacm.display.palette import ALARM, INK, KEPT, MUTED, SERIES
 from sacm.quality.kinds import KINDS
 from sacm.quality.record import QualityEvent, QualityRecord
@@ -91,7 +91,7 @@ def draw_event(quality: QualityRecord, event: QualityEvent, *, width: float = 4.
             linewidth=1.2,
         )
         _limit(axes, repaired, raw[~flagged])
-        axes.set_title(_plain(f"{event.channel}: {event.kind}"))
+        axes.set_title(plain(f"{event.channel}: {event.kind}"))
         # A missing value cannot be drawn, only its repair.
         own = {} if event.kind == "missing" else {event.kind: COLOURS[event.kind]}
         key(figure, {"as it came": INK, **own, "repaired": KEPT})
@@ -117,7 +117,7 @@ def _draw_channel(axes: Axes, quality: QualityRecord, channel: int) -> None:
             color=COLOURS[KINDS[int(code)]],
         )
     axes.set_ylabel(
-        _plain(quality.subject.columns[channel][:14]), rotation=0, ha="right", va="center"
+        plain(quality.subject.columns[channel][:14]), rotation=0, ha="right", va="center"
     )
     axes.set_yticks([])
     axes.margins(x=0)
@@ -145,8 +145,3 @@ def _limit(axes: Axes, repaired: np.ndarray, healthy: np.ndarray) -> None:
         low, high = float(known.min()), float(known.max())
         room = 0.6 * (high - low) or 1.0
         axes.set_ylim(low - room, high + room)
-
-
-def _plain(text: str) -> str:
-    """Text as it stands: matplotlib would read dollar signs as formulas."""
-    return text.replace("$", r"\$")

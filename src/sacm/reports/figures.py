@@ -14,7 +14,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from sacm.display.figure_style import WIDTH, canvas, epoch_axis, house_style, key, thin_out
+from sacm.display.figure_style import (
+    WIDTH,
+    canvas,
+    epoch_axis,
+    house_style,
+    key,
+    plain,
+    thin_out,
+)
 from sacm.display.palette import ALARM, INK, KEPT, LEFT, MUTED, colours
 from sacm.experiments.compare import Comparison
 from sacm.metrics.catalogue import metric
@@ -142,7 +150,7 @@ def forecast_example(example: ForecastExample) -> Figure:
         for strategy, values in example.forecasts.items():
             axes.plot(future, values, color=chosen[strategy])
         axes.axvline(-0.5, color=MUTED, linewidth=0.7, linestyle=":")
-        axes.set_title(f"{example.label} window ({example.channel})")
+        axes.set_title(f"{example.label} window ({plain(example.channel)})")
         axes.set_xlabel("steps from the forecast's start")
         lines = {"input": Line2D([], [], color=MUTED), "truth": Line2D([], [], color=INK)}
         key(figure, chosen, others=lines)
@@ -164,7 +172,8 @@ def confusion_matrix(counts: np.ndarray, classes: Sequence[str], title: str) -> 
         axes.add_collection(PatchCollection(cells, facecolors=shades, linewidths=0))
         for true, guess in places if size <= _CELLS else []:
             axes.text(guess, true, str(counts[true, guess]), ha="center", va="center")
-        labels = [name if len(name) <= 10 else name[:9] + "…" for name in map(str, classes)]
+        names = map(str, classes)
+        labels = [plain(name if len(name) <= 10 else name[:9] + "…") for name in names]
         ticks = range(0, size, max(1, size // 20))
         named = [labels[tick] for tick in ticks]
         crowded = sum(map(len, named)) > 40
@@ -194,7 +203,7 @@ def anomaly_scores(strip: AnomalyStrip, strategy: str) -> Figure:
         axes.plot(rows + strip.first_row, peaks, color=colour, linewidth=0.8)
         axes.axhline(1, color=INK, linewidth=0.8, linestyle="--")
         axes.set_title(f"{strategy}: score / threshold")
-        axes.set_xlabel(f"test row, segment {strip.segment}")
+        axes.set_xlabel(f"test row, segment {plain(str(strip.segment))}")
         axes.grid(axis="x", visible=False)
         _shade(axes, strip)
     return figure
@@ -214,7 +223,7 @@ def spectrum(view: SpectralView, title: str) -> Figure:
     with house_style():
         figure, (time, frequency) = canvas(2, height=3.5)
         _kept_and_left(time, view)
-        time.set_title(f"{title}: score {view.score:.3g} ({view.channel})")
+        time.set_title(f"{title}: score {view.score:.3g} ({plain(view.channel)})")
         time.set_xlabel("step")
         bins = np.arange(len(view.amplitude))
         kept = view.amplitude * view.mask
@@ -277,7 +286,7 @@ def score_figure(
                 _kept_and_left(axes, view)
                 first = place * stride + 1
                 rows_of = f"rows {first:,} – {first + window - 1:,}"
-                axes.set_title(f"{name}: {rows_of}, {view.channel}, {scores[place]:.3g}")
+                axes.set_title(f"{name}: {rows_of}, {plain(view.channel)}, {scores[place]:.3g}")
         figure.legend(*_spectral_key(), loc="outside upper left", ncols=3)
     return figure
 

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from sacm.core.config import SACMConfig
+from sacm.core.mapper import QuantileMapper
+from sacm.errors import ArgumentError
 from sacm.inject.attach import attach
 from sacm.inject.modulator import CapacityModulator
 from sacm.strategies import mappers, scorers
-from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
+from sacm.strategies.base import (
+    SETS_RATES,
+    Loader,
+    Prepared,
+    Strategy,
+    StrategyRun,
+    TrainingContext,
+)
+from sacm.strategies.quality_score import QualityScorer, fit_guard
 from sacm.strategies.registry import register
 
 _LOW, _HIGH = SACMConfig.p_min, SACMConfig.p_max
@@ -50,43 +62,119 @@ class SACM(Strategy, SACMConfig):
     score_range: Normalise scores by the batch's own range (batch) or a running one (running).
     global_batch: With several processes, the batch is that of all of them.
     nonfinite: A window with NaN makes all rates NaN (propagate) or gets p_max alone (max_rate).
+    scale: Residuals count in the units of the windows (data), or over the channel's deviation in
+        the window, so that amplitude hardly counts (free).
     skip: A glob of dropout sites to leave ordinary, such as PatchTST's `network.head_dropout`.
     scorer: A registered scorer of windows.
     mapper: A registered map from scores to rates.
+    calibration: The range of scores is that of the batch (batch), or goes from the 5 % to the 95 %
+        quantile of all training windows, found anew before every epoch (quantiles).
+    per_channel: Give every channel a rate of its own where activations keep channels apart.
+    score: What the scorer says (spectral), or the residual without scale plus the share of values
+        that a guard finds broken (quality); the latter for forecasting alone.
     """
+
+    roles: ClassVar[tuple[str, ...]] = (SETS_RATES,)
 
     skip: str = ""
     scorer: str = scorers.DEFAULT
     mapper: str = mappers.DEFAULT
+    calibration: Literal["batch", "quantiles"] = "batch"
+    per_channel: bool = False
+    score: Literal["spectral", "quality"] = "spectral"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         # One spelling for one meaning: the dataclass is frozen, so it is set by this detour.
         object.__setattr__(self, "scorer", scorers.SCORERS.spelling(self.scorer))
         object.__setattr__(self, "mapper", mappers.MAPPERS.spelling(self.mapper))
+        if self.calibration not in ("batch", "quantiles"):
+            raise ArgumentError(
+                f"sacm(calibration=…) must be batch or quantiles, got {self.calibration!r}."
+            )
+        if self.score not in ("spectral", "quality"):
+            raise ArgumentError(f"sacm(score=…) must be spectral or quality, got {self.score!r}.")
+        if self.calibration == "quantiles" and self.mapper != mappers.DEFAULT:
+            raise ArgumentError("sacm(calibration=quantiles) works with the mapper tanh alone.")
+        if self.score == "quality" and self.scorer != scorers.DEFAULT:
+            raise ArgumentError("sacm(score=quality) works with the scorer spectral alone.")
 
     def config(self) -> SACMConfig:
         """Give the settings of the method alone."""
         return SACMConfig(**{f.name: getattr(self, f.name) for f in fields(SACMConfig)})
 
+    def check_task(self, task: str) -> None:
+        """Refuse a score that sees broken values in tasks whose windows have no guard."""
+        if self.score == "quality" and task != "forecasting":
+            raise ArgumentError(f"sacm(score=quality) is for forecasting, not for {task}.")
+
+    def prepare(self, data: Any, *, window: int) -> Prepared:
+        """Fit a guard of windows where the score needs one; the data stay as they are."""
+        if self.score != "quality":
+            return Prepared(data, self)
+        guard = fit_guard(data, window)
+        fitted = FittedSACM(**{f.name: getattr(self, f.name) for f in fields(self)}, guard=guard)
+        note = "the series is too short to find broken values in: the score is spectral alone."
+        return Prepared(data, fitted, (note,) if guard is None else ())
+
+    def make_scorer(self, channels: int) -> nn.Module:
+        """The scorer that is attached."""
+        return scorers.build(self.scorer, channels, self.config())
+
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Attach; the layout probe runs on the first training batch."""
         config = self.config()
+        quantiles = self.calibration == "quantiles"
         modulator = attach(
             model,
             channels=context.channels,
             config=config,
-            scorer=scorers.build(self.scorer, context.channels, config),
-            mapper=mappers.build(self.mapper, config),
+            scorer=self.make_scorer(context.channels),
+            mapper=QuantileMapper(config) if quantiles else mappers.build(self.mapper, config),
+            per_channel=self.per_channel,
             skip=[self.skip] if self.skip else [],
         )
-        return ModulatedRun(modulator)
+        return CalibratedRun(modulator, context.train) if quantiles else ModulatedRun(modulator)
+
+
+@dataclass(frozen=True)
+class FittedSACM(SACM):
+    """The method with a guard of windows, fitted on training rows."""
+
+    guard: nn.Module | None = None
+
+    def make_scorer(self, channels: int) -> nn.Module:
+        """The spectral score without scale, with what the guard finds."""
+        if self.guard is None:
+            return super().make_scorer(channels)
+        return QualityScorer(channels, self.config(), copy.deepcopy(self.guard))
+
+
+class CalibratedRun(ModulatedRun):
+    """Scores all training windows before every epoch, for the range of the mapper."""
+
+    def __init__(self, modulator: CapacityModulator, train: Loader) -> None:
+        super().__init__(modulator)
+        self.train = train
+
+    @torch.no_grad()
+    def begin_epoch(self, epoch: int) -> None:
+        device = next(self.modulator.parameters()).device
+        found = []
+        for batch in self.train:
+            result = self.modulator.scorer(batch.x.to(device))
+            name = "channel_scores" if self.modulator.per_channel else "scores"
+            found.append(getattr(result, name, result).flatten())
+        assert isinstance(self.modulator.mapper, QuantileMapper)
+        self.modulator.mapper.calibrate(torch.cat(found))
 
 
 @register("learned_global")
 @dataclass(frozen=True)
 class LearnedGlobal(Strategy):
     """Learn one rate for all windows and sites, with the same straight-through masks as sacm."""
+
+    roles: ClassVar[tuple[str, ...]] = (SETS_RATES,)
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Attach, with a constant in place of scorer and mapper."""

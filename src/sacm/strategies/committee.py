@@ -164,6 +164,19 @@ def turns(model: nn.Module) -> Iterator[None]:
         yield
 
 
+def check_processes(model: nn.Module, processes: int) -> None:
+    """Refuse several trained networks in several processes, which would wait for each other's.
+
+    Raises:
+        ArgumentError: There are several of both.
+    """
+    if processes > 1 and isinstance(model, Committee) and len(model.trained) > 1:
+        raise ArgumentError(
+            f"the strategy trains {len(model.trained)} networks, which works in one process alone: "
+            "use devices=1."
+        )
+
+
 @contextmanager
 def acting_in_evaluation(model: nn.Module) -> Iterator[None]:
     """Evaluation mode of a network in training, for a while.

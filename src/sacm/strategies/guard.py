@@ -48,7 +48,7 @@ class GuardStrategy(Strategy):
 
         guard = Guard(self.sensitivity, window=None).fit(data)
         repaired = repair_for_training(data, guard, targets=self.targets)  # type: ignore[arg-type]  # checked above
-        module = _fit_windows(repaired.data, window, self.sensitivity)
+        module = fit_windows(repaired.data, window, self.sensitivity)
         note = f"{repaired.share:.2%} of the training values look broken and were repaired."
         fitted = FittedGuard(self.sensitivity, self.targets, guard, module)
         return Prepared(repaired.data, fitted, (note,) if repaired.share else ())
@@ -119,7 +119,7 @@ class FittedGuard(GuardStrategy):
             write_weights(folder / _WINDOWS, self.module.state_dict(), metadata={"config": text})
 
 
-def _fit_windows(data: Any, window: int, sensitivity: float) -> WindowGuard | None:
+def fit_windows(data: Any, window: int, sensitivity: float) -> WindowGuard | None:
     """A guard of z-scored windows, for the inputs of forecasts."""
     from sacm.data.datasets import ForecastingData
     from sacm.data.scaling import ChannelScaler

@@ -49,11 +49,11 @@ class ForecastYardsticks:
     ) -> None:
         """Take the data, what windows are scaled by, and the units `[C]` of stated errors."""
         self._data, self._scaler, self._units = data, scaler, units
-        pieces = [data.values[rows.start : rows.stop] for rows in data.ranges("train")]
-        longest = max(pieces, key=len, default=data.values[:0])
-        self.season = season_length(longest, data.frequency)
-        error = naive_training_error(pieces or [longest], self.season)
-        self._naive_error = error
+        # Data that only test have no training rows: the step of a season is then taken from them.
+        ranges = data.ranges("train") or data.ranges("test")
+        pieces = [data.values[rows.start : rows.stop] for rows in ranges]
+        self.season = season_length(max(pieces, key=len), data.frequency)
+        self._naive_error = naive_training_error(pieces, self.season)
         self.model = self._relative()
 
     def _relative(self) -> RelativeErrors:

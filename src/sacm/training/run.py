@@ -15,7 +15,9 @@ failed_batch.pt   the batch whose loss was not a number, if that was why
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -25,8 +27,8 @@ from sacm.backbones.base import Backbone
 from sacm.data.benchmarks.load import resolve
 from sacm.data.datasets import AnyData
 from sacm.data.scaling import ChannelScaler
-from sacm.errors import SACMError
-from sacm.files import read_json, read_weights
+from sacm.errors import DataError, SACMError
+from sacm.files import read_json, read_weights, write_json
 from sacm.inject.attach import strip_state_dict
 from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
@@ -154,4 +156,16 @@ class Run:
             raise self._damage(name) from None
 
     def _damage(self, name: str) -> SACMError:
-        return SACMError(f"{self.folder / name} is damaged: train it again.")
+        return SACMError(
+            f"{self.folder / name} is damaged or was written by another version: train it again."
+        )
+
+
+def record_failure(run: Run, error: Exception) -> None:
+    """Keep the reason why a run stopped; of one whose data allow no training, nothing is kept."""
+    started = any((run.folder / name).exists() for name in ("last.pt", "history.csv", "model.json"))
+    if isinstance(error, DataError) and not started:
+        shutil.rmtree(run.folder, ignore_errors=True)
+        return
+    with suppress(SACMError):  # a full disk was the reason itself
+        write_json(run.folder / "failure.json", {"reason": str(error)})

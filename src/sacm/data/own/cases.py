@@ -156,7 +156,13 @@ def from_padded(arrays: Arrays, label: str) -> ClassificationData:
         if filled:
             notes.append(f"{filled:,} missing values in the {part} cases were interpolated.")
         parts[part] = (X, own)
-    classes = tuple(np.unique(arrays["y_train"]).tolist())
+    labels = arrays["y_train"]
+    classes = tuple(np.unique(labels).tolist())
+    if labels.dtype.kind == "f" and len(classes) > max(2, len(labels) // 2):
+        raise DataError(
+            f"{label}: the {len(labels)} training cases have {len(classes)} different labels, such "
+            f"as {classes[0]!r}: cases are classified, numbers cannot be learnt."
+        )
     if len(classes) < 2:
         raise DataError(f"{label}: all training cases have the label {classes[0]!r}.")
     return ClassificationData(

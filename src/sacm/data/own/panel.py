@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -15,6 +16,7 @@ from sacm.data.tables.table import Table
 from sacm.errors import ArgumentError, DataError
 
 Ratios = tuple[float, float, float]
+FAR_APART = 2.0  # levels of series, in deviations of one of them
 
 
 class Joined(NamedTuple):
@@ -56,7 +58,7 @@ def panel_data(
         frequency=panel.series[0].frequency,
         observed=joined.observed,
         segments=joined.segments,
-        notes=panel_notes(panel),
+        notes=panel_notes(panel, joined=join is end_to_end),
         understood=tuple(panel.understood()),
     )
 
@@ -126,9 +128,27 @@ def split_major(
     return plan, tuple(segments), borders
 
 
-def panel_notes(panel: Panel) -> tuple[str, ...]:
+def level_note(panel: Panel) -> tuple[str, ...]:
+    """Say that series of different levels share one scaler, which makes z-scored errors small."""
+    if len(panel.series) < 2:
+        return ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a series without any value
+        means = np.array([np.nanmean(one.values, axis=0) for one in panel.series])  # [S, C]
+        own = np.nanmedian([np.nanstd(one.values, axis=0) for one in panel.series], axis=0)
+        apart = np.nanstd(means, axis=0) > FAR_APART * own
+    if not apart.any():
+        return ()
+    name = panel.names[int(np.flatnonzero(apart)[0])]
+    return (
+        f"The series differ more in level than they change (column {name!r}) and share one scaler: "
+        "judge by errors in raw units, z-scored ones look small.",
+    )
+
+
+def panel_notes(panel: Panel, *, joined: bool) -> tuple[str, ...]:
     """Notes on the whole panel; of those on single series, the first."""
-    notes = list(panel.notes)
+    notes = [*panel.notes, *(level_note(panel) if joined else ())]
     told = [one for one in panel.series if one.notes]
     if told:
         rest = f" (and {len(told) - 1} more series)" if len(told) > 1 else ""

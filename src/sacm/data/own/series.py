@@ -214,7 +214,7 @@ def _covariate_data(
 def table_data(table: Table, *, ratios: Shares, missing: Policy) -> ForecastingData:
     """Split a table, fill its gaps inside each split, and say what is odd."""
     rows = len(table.values)
-    if rows < MIN_ROWS:
+    if rows < MIN_ROWS and ratios != ALL_ROWS:
         raise DataError(f"{table.where} has {rows} rows: too few to train, choose and test on.")
     splits = split_by_ratio(rows, ratios)
     filled = table.fill(splits, missing)

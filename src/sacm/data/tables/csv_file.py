@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Decimal = Literal[",", "."]
 DELIMITERS = ",;\t|"
+SAMPLE = 50  # lines to tell the delimiter from
 DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}")
 MISSING_WORDS = ["?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "none", ""]
 
@@ -152,13 +153,14 @@ def read_csv(content: bytes, path: Path | str, *, as_text: bool = False) -> pd.D
 
     if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         content = content.decode("utf-16", errors="replace").encode()
+    content = blank_comments(content)
     if b"\0" in content[:4096]:
         raise DataError(f"{path} is not a text file.")
     text_start = content.lstrip()[:65_536].decode("utf-8-sig", errors="replace")
     if not text_start:
         raise DataError(f"{path} is empty.")
     first_line = text_start.splitlines()[0]
-    delimiter = max(DELIMITERS, key=first_line.count)
+    delimiter = find_delimiter(text_start)
     names = next(csv.reader([first_line], delimiter=delimiter))
     check_fields(content, delimiter, len(names), path)
     header = is_header(names)
@@ -185,6 +187,36 @@ def read_csv(content: bytes, path: Path | str, *, as_text: bool = False) -> pd.D
     if not len(frame):
         raise DataError(f"{path} has a header line but no rows.")
     return frame
+
+
+def find_delimiter(text: str) -> str:
+    """The delimiter that is in the first line and divides most other lines into as many fields."""
+    lines = [line for line in text.splitlines()[:-1][:SAMPLE] if line.strip()] or text.splitlines()
+
+    def fitness(delimiter: str) -> tuple[float, int]:
+        counts = [len(fields) for fields in csv.reader(lines, delimiter=delimiter) if fields]
+        equal = sum(count == counts[0] for count in counts) / len(counts)
+        return (equal, counts[0]) if counts[0] > 1 else (0.0, 0)
+
+    return max(DELIMITERS, key=fitness)
+
+
+def blank_comments(content: bytes) -> bytes:
+    """The text with blank lines for the lines above its header that begin with #.
+
+    A line with as many fields as the one after it is the header itself, as in `#time,load`.
+    """
+    start = 3 if content[:3] == codecs.BOM_UTF8 else 0
+    while content[start : start + 1] == b"#":
+        end = content.find(b"\n", start)
+        line, after = content[start:end], content[end + 1 :].split(b"\n", 1)[0]
+        same = any(line.count(d) == after.count(d) > 0 for d in (b",", b";", b"\t", b"|"))
+        if end < 0 or (same and not after.startswith(b"#")):
+            break
+        content = content[:start] + b"\n" + content[end + 1 :]
+        start += 1
+    blank = content[:3] == codecs.BOM_UTF8 and content[3:4] == b"\n"
+    return content[3:] if blank else content
 
 
 def first_line_of(error: Exception) -> str:

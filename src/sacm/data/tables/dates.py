@@ -170,7 +170,10 @@ def read_dates(
         column = dates = put_in_zone(dates, zone, groups, where)
     local = False
     if getattr(dates.dtype, "tz", None) is not None:
+        named = zone is not None or getattr(column.dtype, "tz", None) is not None
         zone = zone or zone_of(column, dates)
+        if not named and "/" in zone:
+            notes += (f"The offsets change as in {zone}: zone= names another.",)
         local = prefers_local_clock(column, dates, groups)
         dates = local_times(column, dates) if local else utc_times(dates)
         clock = "are taken by the local clock" if local else "were converted to UTC"

@@ -46,6 +46,7 @@ def fill(
             "missing='interpolate' fills such gaps."
         )
     observed = ~np.isnan(values) if policy == "mask" else None
+    ended = trailing_gaps(values, gaps)
     # Never into the user's own array; a file mapped copy-on-write is the reader's and may be huge.
     values = values if getattr(values, "mode", None) == "c" else values.copy()
     pieces = [rows for rows in pieces if len(rows)]
@@ -55,7 +56,27 @@ def fill(
         fill_column(values[:, column], pieces, f"{where}: column {columns[column]!r}")
     share = 100 * count / values.size
     note = f"{count:,} missing values ({share:.2g} %) in {len(gaps)} columns were interpolated."
-    return Filled(values, observed, note)
+    ends = trailing_note(ended, columns)
+    return Filled(values, observed, f"{note} {ends}" if ends else note)
+
+
+def trailing_gaps(values: np.ndarray, columns: np.ndarray) -> dict[int, int]:
+    """How many values are missing at the end of each of some columns of `[T, C]`, if any are."""
+    last = {place: np.flatnonzero(~np.isnan(values[:, place])) for place in columns.tolist()}
+    ends = {place: len(values) - 1 - int(own[-1]) for place, own in last.items() if len(own)}
+    return {place: count for place, count in ends.items() if count}
+
+
+def trailing_note(ended: dict[int, int], columns: Sequence[str]) -> str:
+    """Say which columns end early: their last value was repeated."""
+    if not ended:
+        return ""
+    named = ", ".join(f"{columns[place]!r} ({count:,})" for place, count in list(ended.items())[:5])
+    more = f" and {len(ended) - 5} more" if len(ended) > 5 else ""
+    return (
+        f"The last rows of {named}{more} are missing: their last value was repeated, and forecasts "
+        "begin after these rows; cut the table there if they should not."
+    )
 
 
 def columns_with_gaps(values: np.ndarray) -> np.ndarray:
@@ -76,7 +97,10 @@ def fill_column(column: np.ndarray, pieces: Sequence[range], what: str) -> None:
             gaps = np.flatnonzero(np.isnan(part))
             part[gaps] = np.interp(gaps, known, part[known])
         elif np.isnan(before):
-            raise DataError(f"{what} has no value in rows {rows.start + 1} to {rows.stop}.")
+            raise DataError(
+                f"{what} has no value in rows {rows.start + 1} to {rows.stop}: leave it out with "
+                "ignore=, or cut those rows."
+            )
         else:
             part[:] = before
         before = part[-1]

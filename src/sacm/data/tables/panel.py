@@ -137,7 +137,11 @@ class Panel:
             form=panel_form(loaded.kind, groups, times, rows, tuple(picked.channels.columns)),
             notes=(
                 *((f"Columns not used: {', '.join(unused)}.",) if usual and unused else ()),
-                *(id_note(key, len(rows)) if id is None and not usual else ()),
+                *(
+                    id_note(key, len(rows))
+                    if id is None and loaded.id is None and not usual
+                    else ()
+                ),
                 *turned,
                 *(() if times is None else times.notes),
                 *timed.notes,

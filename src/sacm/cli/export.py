@@ -1,0 +1,64 @@
+"""`sacm export`: a finished run as one file for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from sacm.errors import ArgumentError
+
+_SUFFIX = {"onnx": ".onnx", "torch": ".pt2"}
+
+
+def export(
+    run: Annotated[
+        Path, typer.Argument(metavar="RUN", help="A finished run: its folder, or latest.")
+    ],
+    to: Annotated[str, typer.Option(help="onnx or torch (torch.export).")] = "onnx",
+    out: Annotated[
+        Path | None, typer.Option(help="The file. Default: model.onnx or model.pt2 in the run.")
+    ] = None,
+) -> None:
+    """Write the network as one file that takes and gives raw units, and check its answers.
+
+    Scaling, repair and un-scaling are inside. A JSON file beside it describes inputs and outputs
+    and holds an example.
+
+    Example: sacm export latest --to onnx --out model.onnx
+    """
+    from sacm.cli.output import note
+    from sacm.cli.runs import as_user_error, open_run
+    from sacm.inference import Predictor
+    from sacm.inference.export import export as write_model
+
+    if to not in _SUFFIX:
+        raise ArgumentError(f"--to {to!r}: expected onnx or torch.")
+    kind: Literal["onnx", "torch"] = "onnx" if to == "onnx" else "torch"
+    opened = open_run(run)
+    path = out or opened.folder / f"model{_SUFFIX[to]}"
+    if path.suffix != _SUFFIX[to]:
+        raise ArgumentError(f"{path}: a file for {to} ends in {_SUFFIX[to]}.")
+    with as_user_error():
+        described = write_model(Predictor.open(opened), path, kind, last_windows(opened))
+    note("Its answers have been checked against those of `sacm predict`.")
+    note(f"Described in {described}.")
+    typer.echo(f"model: {path}")
+
+
+def last_windows(run: Any) -> Any:
+    """The last two windows of the run's data, to check with; None where they are not at hand."""
+    import numpy as np
+
+    from sacm.errors import SACMError
+
+    try:
+        data = run.load_data()
+    except SACMError:
+        return None
+    length = run.shape.input_len
+    rows = getattr(data, "values", getattr(data, "test", None))
+    if rows is None or len(rows) <= length:
+        return None
+    return np.stack([rows[-length - 1 : -1], rows[-length:]])

@@ -1,0 +1,199 @@
+"""`sacm runs`: what has been trained: list, show, compare, report, remove."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sacm.cli.options import AsJson, Runs
+from sacm.cli.output import make_table, note, show_json
+from sacm.errors import ArgumentError, SACMError
+
+if TYPE_CHECKING:
+    from sacm.training import Run
+
+app = typer.Typer(add_completion=False, no_args_is_help=True)
+_RUN = typer.Argument(
+    metavar="RUN", help="A run: its folder, the beginning of its name, or latest."
+)
+OneRun = Annotated[Path, _RUN]
+
+
+@app.command("list")
+def list_runs(runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
+    """List the runs of a folder, the newest first.
+
+    Example: sacm runs list
+    """
+    from rich.console import Console
+
+    found = [summarise(folder) for folder in newest_first(runs)]
+    if as_json:
+        show_json(found)
+        return
+    if not found:
+        note(f"There is no run in {runs}.")
+        return
+    headings = ("run", "state", "epochs", "measure", "value", "beats yardsticks")
+    rows = [
+        (
+            each["run"],
+            each["state"],
+            str(each["epochs"] or ""),
+            each["measure"] or "",
+            each["value"],
+            {True: "yes", False: "no", None: ""}[each["beats_yardsticks"]],
+        )
+        for each in found
+    ]
+    table = make_table(headings, rows)
+    table.columns[0].overflow = "fold"  # a name that is cut off cannot be used
+    Console().print(table)
+
+
+@app.command()
+def show(run: OneRun = Path("latest"), as_json: AsJson = False) -> None:
+    """Show the results and settings of a run.
+
+    Example: sacm runs show latest
+    """
+    from rich.console import Console
+
+    from sacm.cli.output import show_results
+    from sacm.cli.runs import open_run
+
+    opened = open_run(run)
+    settings = opened.settings.model_dump()
+    if as_json:
+        show_json({"run": str(opened.folder), "settings": settings, **opened.metrics})
+        return
+    rows = [(name, str(value)) for name, value in settings.items() if value not in (None, {})]
+    Console().print(make_table(("setting", "value"), rows, text=True))
+    show_results(opened.settings.task, opened.metrics)
+    typer.echo(f"run: {opened.folder}")
+
+
+@app.command()
+def latest(runs: Runs = Path("runs")) -> None:
+    """Print the folder of the newest finished run.
+
+    Example: sacm runs latest
+    """
+    from sacm.cli.runs import find_run
+
+    typer.echo(find_run(runs / "latest"))
+
+
+@app.command()
+def compare(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN …", help="Two or more runs.")],
+    as_json: AsJson = False,
+) -> None:
+    """Put the results of runs side by side, and the settings in which they differ.
+
+    Example: sacm runs compare my_PatchTST_raw my_PatchTST_sacm
+    """
+    from rich.console import Console
+
+    from sacm.cli.runs import open_run
+
+    opened = [open_run(each) for each in runs]
+    if len(opened) < 2:
+        raise ArgumentError("there is one run: name two or more to compare.")
+    results = _side_by_side([run.metrics.get("test", {}) for run in opened])
+    settings = _side_by_side([run.settings.model_dump() for run in opened])
+    different = {name: own for name, own in settings.items() if any(v != own[0] for v in own)}
+    names = [run.folder.name for run in opened]
+    if as_json:
+        show_json({"runs": names, "settings": different, "results": results})
+        return
+    numbers = [f"run {place}" for place in range(1, len(names) + 1)]
+    for number, name in zip(numbers, names, strict=True):
+        note(f"{number}: {name}")
+    rows: list[Any] = [(name, *map(str, own)) for name, own in different.items()]
+    rows += [(name, *own) for name, own in results.items()]
+    Console().print(make_table(("", *numbers), rows))
+
+
+@app.command()
+def report(
+    run: OneRun = Path("latest"),
+    out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("run.html"),
+) -> None:
+    """Write a page about one run: results, model card, training, settings, how to use it.
+
+    Example: sacm runs report latest --out run.html
+    """
+    from sacm.cli.runs import open_run, write_file
+    from sacm.reports.run_page import run_page
+
+    text = run_page(open_run(run))
+    write_file(out, lambda file: file.write_text(text, encoding="utf-8"))
+    typer.echo(f"report: {out}")
+
+
+@app.command()
+def remove(
+    run: Annotated[Path, _RUN],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete a run and everything in its folder.
+
+    Example: sacm runs remove my_PatchTST_sacm_seed42_0123456789
+    """
+    import shutil
+
+    from sacm.cli.runs import as_user_error, find_run
+    from sacm.training import Run
+
+    with as_user_error():
+        folder = Run.open(find_run(run)).folder
+    if not yes and not typer.confirm(f"Delete {folder}?", err=True):
+        note("Nothing was deleted.")
+        return
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise ArgumentError(f"{folder} cannot be deleted: {error.strerror}.") from None
+    note(f"{folder} is deleted.")
+
+
+def newest_first(runs: Path) -> list[Path]:
+    """Folders of runs."""
+    if not runs.is_dir():
+        raise ArgumentError(f"there is no folder {runs}.")
+    found = runs.glob("*/config.json")
+    return [p.parent for p in sorted(found, key=lambda p: p.stat().st_mtime_ns, reverse=True)]
+
+
+def summarise(folder: Path) -> dict[str, Any]:
+    """What a list says about a run; a damaged one is listed as such."""
+    from sacm.training import Run
+
+    run = Run(folder)
+    record: dict[str, Any] = {"run": folder.name, "state": "unfinished", "epochs": None}
+    record |= {"measure": None, "value": None, "beats_yardsticks": None}
+    try:
+        if (folder / "failure.json").exists():
+            record["state"] = "failed"
+        elif run.finished:
+            record |= {"state": "finished", "epochs": run.metrics["epochs"], **_measure(run)}
+    except (SACMError, KeyError):
+        record["state"] = "damaged"
+    return record
+
+
+def _measure(run: Run) -> dict[str, Any]:
+    name = {"forecasting": "mae", "classification": "accuracy", "anomaly": "f1"}[run.settings.task]
+    beside: Mapping[str, Any] = run.metrics.get("yardsticks", {})
+    beats = not beside["sentences"] if len(beside.get("rows", {})) > 1 else None
+    value = run.metrics.get("test", {}).get(name)
+    return {"measure": name, "value": value, "beats_yardsticks": beats}
+
+
+def _side_by_side(records: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(name for record in records for name in record)
+    return {name: [record.get(name) for record in records] for name in names}

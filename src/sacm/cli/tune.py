@@ -1,0 +1,101 @@
+"""`sacm tune`: search for good settings on training and validation rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sacm.cli import options
+from sacm.cli.settings_options import takes_settings
+
+if TYPE_CHECKING:
+    from sacm.experiments.tune import Tuned
+
+
+@takes_settings(without=("strategy",))
+def tune(
+    asked: dict[str, Any],
+    trials: Annotated[int, typer.Option(help="Settings to try, at most.", min=1)] = 30,
+    strategies: Annotated[
+        str, typer.Option(help="Strategies to choose from, separated by commas.")
+    ] = "raw,sacm",
+    sampler: Annotated[str, typer.Option(help="tpe, random or cmaes.")] = "tpe",
+    pruner: Annotated[str, typer.Option(help="median, hyperband or none.")] = "median",
+    runs: options.Runs = Path("runs"),
+    accelerator: options.Accelerator = "cpu",
+    devices: options.Devices = 1,
+    as_json: options.AsJson = False,
+) -> None:
+    """Search learning rate, size, input length, batch and strategy; train and test the best.
+
+    Settings that are named as options are kept as they are. Test rows are not looked at before the
+    search is over. Killed, the same command continues.
+
+    Example: sacm tune forecasting --data my.csv --trials 30
+    """
+    from sacm.cli.compare import split_strategies
+    from sacm.cli.reading import show_reading
+    from sacm.cli.runs import check_writable
+    from sacm.data import resolve
+    from sacm.experiments.tune import TUNED, Search, tune
+    from sacm.strategies.registry import canonical
+    from sacm.tasks import make_settings
+
+    settings = make_settings(**asked)
+    hardware = options.make_hardware(
+        accelerator=accelerator, devices=devices, loggers=None, quiet=True
+    )
+    check_writable(runs)
+    data = resolve(settings.data, task=settings.task, reading=settings.reading())
+    show_reading(data, settings)
+    search = Search(
+        trials=trials,
+        strategies=tuple(canonical(each) for each in split_strategies(strategies)),
+        fixed=tuple(name for name in TUNED if name in asked),
+        sampler=sampler,
+        pruner=pruner,
+    )
+    found = tune(settings, data, search, folder=runs, hardware=hardware, on_trial=announce)
+    show_tuned(found, as_json=as_json)
+
+
+def announce(number: int, chosen: dict[str, Any]) -> None:
+    """Which trial is next, on standard error."""
+    from sacm.cli.output import format_cell, note
+
+    words = ", ".join(f"{name} {format_cell(value)}" for name, value in chosen.items())
+    note(f"[trial {number + 1}] {words}")
+
+
+def show_tuned(found: Tuned, *, as_json: bool) -> None:
+    """The best trials, what was chosen, and the test of the run that was made of it."""
+    from rich.console import Console
+
+    from sacm.cli.output import make_table, note, show_json, show_results
+    from sacm.experiments.tune import best_first
+
+    settings = found.run.settings
+    if as_json:
+        show_json(
+            {
+                "run": str(found.run.folder),
+                "chosen": found.chosen,
+                "value": found.value,
+                "trials": found.trials,
+                **found.run.metrics,
+            }
+        )
+        return
+    best = best_first(found.trials, maximise=settings.select == "accuracy")[:5]
+    names = list(found.chosen)
+    rows = [(each["number"] + 1, each["value"], *(each.get(n) for n in names)) for each in best]
+    headings = ("trial", f"validation {settings.select}", *names)
+    table = make_table(headings, rows)
+    ends = [each["state"] for each in found.trials]
+    table.title = f"{ends.count('complete')} trials, {ends.count('pruned')} stopped early"
+    Console().print(table)
+    show_results(settings.task, found.run.metrics)
+    note(f"Trials are recorded in {found.record}.")
+    typer.echo(f"run: {found.run.folder}")

@@ -1,0 +1,261 @@
+"""Search for good settings with Optuna; what is found becomes a run like any other.
+
+Trials see training and validation rows only: the data they get have no test part. Every trial is
+recorded in one file, so that a search that was killed goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, Segment, TelemetrySegment
+from sacm.data.fingerprint import fingerprint
+from sacm.data.splits import Splits
+from sacm.errors import ArgumentError, SACMError
+from sacm.settings import ResolvedSettings, RunSettings
+from sacm.tasks import get_task
+from sacm.training import Hardware, Run, train
+
+if TYPE_CHECKING:
+    import optuna
+
+SAMPLERS, PRUNERS = ("tpe", "random", "cmaes"), ("median", "hyperband", "none")
+TUNED = ("learning_rate", "size", "batch_size", "input_len", "strategy")
+_INPUTS = (24, 48, 96, 192, 336)
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is searched, and how.
+
+    Attributes:
+        trials: How many settings are tried, those of earlier calls included.
+        strategies: The strategies among which is chosen.
+        fixed: Settings that are not searched because the user named them.
+        sampler: "tpe", "random" or "cmaes".
+        pruner: "median" or "hyperband" stop bad trials early; "none" does not.
+    """
+
+    trials: int = 30
+    strategies: tuple[str, ...] = ("raw", "sacm")
+    fixed: tuple[str, ...] = ()
+    sampler: str = "tpe"
+    pruner: str = "median"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The run with the best settings, what was chosen, and how every trial went."""
+
+    run: Run
+    chosen: dict[str, Any]
+    value: float
+    trials: list[dict[str, Any]]
+    record: Path
+
+
+def tune(
+    settings: RunSettings,
+    data: AnyData,
+    search: Search,
+    *,
+    folder: Path = Path("runs"),
+    hardware: Hardware | None = None,
+    on_trial: Callable[[int, dict[str, Any]], None] | None = None,
+) -> Tuned:
+    """Search settings, then train the best on all training rows and test it.
+
+    Args:
+        settings: What all trials share.
+        data: The data, with their test part, which only the last run sees.
+        search: What is searched.
+        folder: Where runs are kept; trials go to `tuning` in it.
+        hardware: Where to train.
+        on_trial: Called with number and settings before each trial.
+
+    Returns:
+        The run of the best settings.
+
+    Raises:
+        ArgumentError: Optuna is missing, or a name is unknown.
+        SACMError: No trial succeeded.
+    """
+    optuna = import_optuna()
+    hardware = hardware or Hardware(show_progress=False)
+    seen = without_test(data)
+    base = get_task(settings.task).resolve(settings, data)
+    place = folder / "tuning" / study_name(base, search, fingerprint(data))
+    place.mkdir(parents=True, exist_ok=True)
+    record = place / "trials.log"
+    study = open_study(base, search, record)
+    adopt_killed(study)
+
+    def objective(trial: Any) -> float:
+        chosen = suggest(trial, base, search, seen)
+        if on_trial is not None:
+            on_trial(trial.number, chosen)
+
+        def judge(epoch: int, value: float) -> None:
+            trial.report(value, epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+
+        own = base.model_copy(update=chosen)
+        run = train(own, folder=place, hardware=hardware, data=seen, on_epoch=judge)
+        return float(run.metrics[f"best_val_{base.select}"])
+
+    left = search.trials - count_done(study)
+    if left > 0:
+        study.optimize(objective, n_trials=left, catch=(SACMError,))
+    done = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
+    if not done:
+        raise SACMError("no trial succeeded: see what stops a single training with `sacm train`.")
+    best = study.best_trial
+    chosen = {name: best.params[name] for name in best.params}
+    run = train(base.model_copy(update=chosen), folder=folder, hardware=hardware, data=data)
+    return Tuned(run, chosen, float(study.best_value), summarise_trials(study), record)
+
+
+def import_optuna() -> Any:
+    """Optuna, silent, or a sentence on how to get it."""
+    try:
+        import optuna
+    except ImportError:
+        raise ArgumentError("tuning needs Optuna: pip install 'sacm[tune]'.") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
+
+
+def study_name(base: ResolvedSettings, search: Search, mark: str) -> str:
+    """One name for one search: the same settings, data and choices continue it."""
+    choices = [sorted(search.strategies), sorted(search.fixed), search.sampler, search.pruner]
+    text = json.dumps([base.identity(), choices, mark], sort_keys=True)
+    return (
+        f"{base.run_id(mark).rpartition('_')[0]}_{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+    )
+
+
+def open_study(base: ResolvedSettings, search: Search, record: Path) -> optuna.Study:
+    """The study in a file, new or as it was left."""
+    optuna = import_optuna()
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    for name, known in (("sampler", SAMPLERS), ("pruner", PRUNERS)):
+        if getattr(search, name) not in known:
+            raise ArgumentError(f"unknown {name}: choose one of {', '.join(known)}.")
+    storage = JournalStorage(JournalFileBackend(str(record)))
+    direction = "maximize" if base.select == "accuracy" else "minimize"
+    study = optuna.create_study(
+        study_name="sacm", storage=storage, load_if_exists=True, direction=direction
+    )
+    # A continued search must not draw again what it has drawn.
+    seed = base.seed + len(study.trials)
+    study.sampler = {
+        "tpe": lambda: optuna.samplers.TPESampler(seed=seed, n_startup_trials=5),
+        "random": lambda: optuna.samplers.RandomSampler(seed=seed),
+        "cmaes": lambda: optuna.samplers.CmaEsSampler(seed=seed),
+    }[search.sampler]()
+    study.pruner = {
+        "median": lambda: optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=1),
+        "hyperband": lambda: optuna.pruners.HyperbandPruner(max_resource=base.epochs),
+        "none": optuna.pruners.NopPruner,
+    }[search.pruner]()
+    return study
+
+
+def adopt_killed(study: optuna.Study) -> None:
+    """Queue the settings of trials that were killed; their runs continue from the last epoch."""
+    from optuna.trial import TrialState
+
+    for trial in study.trials:
+        if trial.state == TrialState.RUNNING:
+            study.tell(trial.number, state=TrialState.FAIL)
+            if trial.params:
+                study.enqueue_trial(trial.params, user_attrs={"continues": trial.number})
+
+
+def count_done(study: optuna.Study) -> int:
+    """Trials that came to an end of their own, good or bad; a killed one will run again."""
+    from optuna.trial import TrialState
+
+    continued = {t.user_attrs["continues"] for t in study.trials if "continues" in t.user_attrs}
+    ends = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+    killed = (t.state == TrialState.FAIL and not t.params for t in study.trials)
+    own = [t for t in study.trials if t.state in ends and t.number not in continued]
+    return len(own) - sum(killed)
+
+
+def suggest(
+    trial: optuna.Trial, base: ResolvedSettings, search: Search, data: AnyData
+) -> dict[str, Any]:
+    """Settings of one trial; what the user fixed is left out."""
+    chosen: dict[str, Any] = {}
+    if "learning_rate" not in search.fixed:
+        chosen["learning_rate"] = trial.suggest_float("learning_rate", 1e-5, 1e-2, log=True)
+    if "size" not in search.fixed:
+        chosen["size"] = trial.suggest_categorical("size", ["small", "paper"])
+    if "batch_size" not in search.fixed:
+        chosen["batch_size"] = trial.suggest_categorical("batch_size", [16, 32, 64, 128])
+    lengths = input_lengths(base, data)
+    if "input_len" not in search.fixed and len(lengths) > 1:
+        chosen["input_len"] = trial.suggest_categorical("input_len", lengths)
+    if len(search.strategies) > 1:
+        chosen["strategy"] = trial.suggest_categorical("strategy", list(search.strategies))
+    elif search.strategies:
+        chosen["strategy"] = search.strategies[0]
+    return chosen
+
+
+def input_lengths(base: ResolvedSettings, data: AnyData) -> list[int]:
+    """Window lengths that leave at least as many validation windows as they have steps."""
+    if isinstance(data, ClassificationData):
+        return [base.input_len]
+    rows = len(data.train) // 5 if isinstance(data, AnomalyData) else len(data.splits.val)
+    fit = {length for length in _INPUTS if 2 * length + base.horizon <= rows}
+    return sorted(fit | {base.input_len})
+
+
+def without_test(data: AnyData) -> AnyData:
+    """The same data as if their test part did not exist."""
+    if isinstance(data, ClassificationData):
+        subjects = None if data.subjects_test is None else data.subjects_test[:0]
+        return replace(
+            data,
+            X_test=data.X_test[:0],
+            y_test=data.y_test[:0],
+            lengths_test=data.lengths_test[:0],
+            subjects_test=subjects,
+        )
+    if isinstance(data, AnomalyData):
+        segments = tuple(TelemetrySegment(s.name, s.train, range(0)) for s in data.segments)
+        return replace(data, test=data.test[:0], labels=data.labels[:0], segments=segments)
+    if not len(data.splits.test):
+        return data
+    stop = data.splits.test.start
+    pieces = [Segment(s.name, s.start, min(s.stop, stop)) for s in data.segments if s.start < stop]
+    arrays: dict[str, Any] = {
+        name: None if getattr(data, name) is None else getattr(data, name)[:stop]
+        for name in ("values", "timestamps", "targets", "observed")
+    }
+    splits = Splits(data.splits.train, data.splits.val, range(stop, stop))
+    return replace(data, splits=splits, segments=tuple(pieces), **arrays)
+
+
+def summarise_trials(study: optuna.Study) -> list[dict[str, Any]]:
+    """Number, state, value and settings of every trial."""
+    return [
+        {"number": t.number, "state": t.state.name.lower(), "value": t.value, **t.params}
+        for t in study.trials
+    ]
+
+
+def best_first(trials: Sequence[dict[str, Any]], *, maximise: bool) -> list[dict[str, Any]]:
+    """Complete trials, the best first."""
+    done = [each for each in trials if each["state"] == "complete"]
+    return sorted(done, key=lambda each: each["value"], reverse=maximise)

@@ -1,0 +1,196 @@
+"""A trained network as one file for other programs: raw units in, raw units out.
+
+Scaling, repair and un-scaling are part of the graph, so that who feeds it needs nothing of ours.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sacm.backbones.base import DetectorNetwork
+from sacm.errors import ArgumentError, SACMError
+from sacm.files import write_atomically, write_json
+from sacm.inference.trained import Array, TrainedNetwork
+
+Format = Literal["onnx", "torch"]
+_CLOSE = 1e-3  # of the spread of the answers: other runtimes add up in another order
+_NAMES = {"forecasting": "forecast", "classification": "probabilities", "anomaly": "scores"}
+
+
+class RawUnits(nn.Module):
+    """The network between scaling, repair and un-scaling.
+
+    Windows `[B, L, C]` in raw units to forecasts `[B, H, C]` in raw units, probabilities `[B, K]`
+    or anomaly scores `[B, L]`.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, trained: TrainedNetwork) -> None:
+        super().__init__()
+        self.network, self.strategy = trained.network, trained.strategy
+        self.task, self.score = trained.settings.task, trained.settings.score
+        self.register_buffer("mean", torch.from_numpy(trained.scaler.mean))
+        self.register_buffer("std", torch.from_numpy(trained.scaler.std))
+
+    def forward(self, window: Tensor, stamps: Tensor | None = None) -> Tensor:
+        """Answer for raw windows; `stamps` `[B, L + H, 4]` for networks with a calendar."""
+        scaled = self.strategy.inputs((window - self.mean) / self.std)
+        if self.task == "anomaly":
+            assert isinstance(self.network, DetectorNetwork)
+            return self.network.anomaly_scores(scaled, score=self.score)
+        answer: Tensor = self.network(scaled) if stamps is None else self.network(scaled, stamps)
+        if self.task == "classification":
+            return answer.softmax(dim=1)
+        return answer * self.std + self.mean
+
+
+def export(trained: TrainedNetwork, path: Path, to: Format, windows: Array | None = None) -> Path:
+    """Write a network as a file, check it against our own answers, and describe it beside it.
+
+    Args:
+        trained: The network, on the CPU.
+        path: The file; `.onnx` or `.pt2`.
+        to: "onnx", or "torch" for `torch.export`.
+        windows: Raw windows `[B, L, C]` to check with. Default: made from the scaler.
+
+    Returns:
+        The description, a JSON file beside it: inputs, outputs, channels, and an example.
+
+    Raises:
+        ArgumentError: A package is missing.
+        SACMError: The network cannot be exported, or the file answers differently.
+    """
+    if trained.shape.covariates is not None:
+        raise SACMError("a network with covariates cannot be exported: its input is no window.")
+    module = RawUnits(trained).eval()
+    inputs = example_inputs(trained, windows)
+    with torch.inference_mode():
+        expected = module(*inputs).numpy()
+    write = {"onnx": _write_onnx, "torch": _write_torch}[to]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # advice of the exporter to its developers
+        try:
+            write_atomically(path, lambda file: write(module, inputs, file))
+        except ArgumentError:
+            raise
+        except Exception as error:  # exporters have a dozen kinds of their own
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error)
+            raise SACMError(
+                f"{trained.settings.backbone} with {trained.settings.strategy} cannot be exported "
+                f"to {to}: {reason}"
+            ) from None
+    found = answer_of(path, to, inputs)
+    spread = float(np.abs(expected - expected.mean()).max()) or 1.0
+    difference = float(np.abs(found - expected).max())
+    if not difference <= _CLOSE * spread:
+        path.unlink()
+        raise SACMError(
+            f"the exported file answers differently by {difference:.3g}, so it was removed."
+        )
+    record = describe(trained, to, inputs, expected, difference)
+    described = path.with_name(f"{path.name}.json")
+    write_json(described, record)
+    return described
+
+
+def example_inputs(trained: TrainedNetwork, windows: Array | None = None) -> tuple[Tensor, ...]:
+    """Two raw windows `[2, L, C]`, and stamps where the network takes a calendar."""
+    shape = trained.shape
+    if windows is None or len(windows) < 2:
+        noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))
+        windows = noise * trained.scaler.std + trained.scaler.mean
+    found = [torch.from_numpy(np.ascontiguousarray(windows[-2:], dtype=np.float32))]
+    if shape.calendar_sizes is not None:
+        found.append(torch.zeros(2, shape.input_len + shape.horizon, 4))
+    return tuple(found)
+
+
+def answer_of(path: Path, to: Format, inputs: tuple[Tensor, ...]) -> Array:
+    """What the exported file says."""
+    if to == "torch":
+        program = torch.export.load(path)
+        with torch.inference_mode():
+            answer: Array = program.module()(*inputs).numpy()
+        return answer
+    from onnxruntime import InferenceSession
+
+    session = InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_inputs()]
+    feed = {name: value.numpy() for name, value in zip(names, inputs, strict=True)}
+    found: Array = session.run(None, feed)[0]
+    return found
+
+
+def _dynamic(inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
+    batch = torch.export.Dim("batch", min=1, max=4096)
+    return tuple({0: batch} for _ in inputs)
+
+
+def _write_torch(module: nn.Module, inputs: tuple[Tensor, ...], path: Path) -> None:
+    program = torch.export.export(module, inputs, dynamic_shapes=_dynamic(inputs))
+    with path.open("wb") as file:  # the name of a temporary file is no .pt2
+        torch.export.save(program, file)
+
+
+def _write_onnx(module: nn.Module, inputs: tuple[Tensor, ...], path: Path) -> None:
+    for name in ("onnxscript", "onnxruntime"):  # torch exports with the one; the other checks
+        if find_spec(name) is None:
+            raise ArgumentError(f"export to ONNX needs {name}: pip install 'sacm[export]'.")
+    # It tells of packages that it would know and that are not there.
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    names = ["window", "stamps"][: len(inputs)]
+    output = [_NAMES[str(module.task)]]
+    program: Any = torch.onnx.export(
+        module,
+        inputs,
+        dynamo=True,
+        input_names=names,
+        output_names=output,
+        dynamic_shapes=_dynamic(inputs),
+        verbose=False,
+    )
+    program.save(str(path), external_data=False)
+
+
+def describe(
+    trained: TrainedNetwork,
+    to: Format,
+    inputs: tuple[Tensor, ...],
+    expected: Array,
+    difference: float,
+) -> dict[str, Any]:
+    """What a program needs to know to feed the file, with one window and its answer."""
+    shape = trained.shape
+    sizes = {"forecasting": ["batch", shape.horizon, shape.channels]}
+    sizes |= {
+        "classification": ["batch", len(shape.classes)],
+        "anomaly": ["batch", shape.input_len],
+    }
+    record: dict[str, Any] = {
+        "format": to,
+        "task": trained.settings.task,
+        "inputs": {"window": ["batch", shape.input_len, shape.channels]},
+        "output": {_NAMES[trained.settings.task]: sizes[trained.settings.task]},
+        "channels": shape.columns,
+        "frequency": shape.frequency,
+        "classes": list(shape.classes),
+        "threshold": trained.threshold,
+        "backbone": trained.settings.backbone,
+        "strategy": trained.settings.strategy,
+        "units": "raw: scaling, repair and un-scaling are inside",
+        "largest_difference": difference,
+        "example": {"window": inputs[0][0].tolist(), "answer": expected[0].tolist()},
+    }
+    if len(inputs) > 1:
+        record["inputs"]["stamps"] = ["batch", shape.input_len + shape.horizon, 4]
+    return record

@@ -1,0 +1,81 @@
+"""SACM and guards in the torch models of GluonTS.
+
+estimator = PatchTSTEstimator(…, trainer_kwargs={"callbacks": [SACMCallback()]})
+predictor = estimator.train(dataset)
+
+Its models take NaN as missing: broken values may also be set to NaN in the data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from torch import Tensor
+
+from sacm.core.config import SACMConfig
+from sacm.integrations.attached import WindowedNetwork, modulator_of, protect_network
+from sacm.integrations.network_callbacks import RawCheckpointCallback
+from sacm.integrations.scalars import put_scalars
+from sacm.integrations.window_path import WindowPath
+
+WINDOW = "past_target"
+
+
+def locate_window(module: Any) -> WindowedNetwork:
+    """Return where a model of the library takes its windows: `past_target`.
+
+    Args:
+        module: The LightningModule of the library; its network is `module.model`.
+    """
+    shape = module.inputs.shapes[WINDOW]  # [B, L], or [B, L, C] for several channels
+    return WindowedNetwork(module.model, shape[2] if len(shape) > 2 else 1, WINDOW)
+
+
+class SACMCallback(RawCheckpointCallback):
+    """Attaches when an estimator is trained, and logs the mean dropout rate of every epoch.
+
+    A saved predictor is a raw one with the trained weights. The scalars stay in
+    `callback.modulator`.
+
+    Args:
+        config: Settings of the method.
+        coverage: As in `sacm.attach`.
+        scalars: Where to start, for `estimator.train_from`: `callback.modulator.state_dict()` of
+            the training before.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: SACMConfig | None = None,
+        coverage: Literal["modules", "all"] = "modules",
+        scalars: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        super().__init__(locate_window, config=config, coverage=coverage)
+        self.scalars = scalars
+
+    def change(self, found: WindowedNetwork) -> None:
+        """Attach."""
+        fresh = modulator_of(found.network) is None
+        super().change(found)
+        if fresh and self.scalars is not None and self.modulator is not None:
+            put_scalars(self.modulator, self.scalars, "scalars")
+
+
+def protect_predictor(predictor: Any, guard: Any) -> None:
+    """Make a trained predictor repair its windows before its network gets them.
+
+    Args:
+        predictor: What `estimator.train` returned.
+        guard: A `sacm.Guard` or `WindowGuard`, fitted in the units of the data set, with the length
+            of the network's `past_target` as its window.
+
+    Raises:
+        ArgumentError: The guard has other channels than the network.
+    """
+    module = predictor.prediction_net
+    place = list(predictor.input_names).index(WINDOW)
+    channels = locate_window(module).channels
+    # The library calls the forward of the inner network by name, past its hooks.
+    protect_network(WindowedNetwork(module, channels, WindowPath((place,))), guard)

@@ -1,0 +1,91 @@
+"""Exported files take and give raw units; their answers are those of `sacm predict`."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from sacm import Predictor
+from sacm.inference.export import RawUnits
+from sacm.training import Run
+from tests.cli.conftest import Command, Example
+
+
+def feed(path: Path, window: np.ndarray) -> np.ndarray:
+    """What another program gets that knows nothing of sacm."""
+    batch = window[None].astype(np.float32)
+    if path.suffix == ".pt2":
+        with torch.inference_mode():
+            answer: Any = torch.export.load(path).module()(torch.from_numpy(batch))
+        return answer[0].numpy()
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return session.run(None, {session.get_inputs()[0].name: batch})[0][0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("to", "name"), [("onnx", "m.onnx"), ("torch", "m.pt2")])
+def test_raw_units_in_and_the_numbers_of_predict_out(
+    sacm: Command, example: Example, to: str, name: str
+) -> None:
+    outcome = sacm("export", example.forecasting, "--to", to, "--out", name)
+    assert outcome.code == 0, outcome.err
+    window = pd.read_csv(example.series)[["load", "heat"]].to_numpy()[-12:]
+    expected = pd.read_csv(io.StringIO(sacm("predict", example.forecasting).out))
+    np.testing.assert_allclose(
+        feed(Path(name), window), expected[["load", "heat"]], rtol=1e-4, atol=1e-4
+    )
+    record = json.loads(Path(f"{name}.json").read_text())
+    assert record["channels"] == ["load", "heat"]
+    assert record["inputs"]["window"] == ["batch", 12, 2]
+    own = np.array(record["example"]["window"])
+    np.testing.assert_allclose(
+        feed(Path(name), own), record["example"]["answer"], rtol=1e-4, atol=1e-4
+    )
+
+
+@pytest.mark.slow
+def test_repair_is_inside(sacm: Command, example: Example) -> None:
+    """What is exported repairs; that a guard can be exported is tested where guards are."""
+    sizes = ("--input-len", 12, "--horizon", 4, "--size", "small", "--epochs", 1, "--stride", 8)
+    chosen = ("--backbone", "iTransformer", "--strategy", "guard+raw")
+    trained = sacm("train", "forecasting", "--data", example.series, *sizes, *chosen)
+    assert trained.code == 0, trained.err
+    table = pd.read_csv(example.series)
+    table.loc[294, "load"] = 5000.0
+    table.to_csv("broken.csv", index=False)
+    predicted = sacm("predict", "latest", "--data", "broken.csv")
+    assert "look broken" in predicted.err
+    expected = pd.read_csv(io.StringIO(predicted.out))[["load", "heat"]]
+    window = table[["load", "heat"]].to_numpy(np.float32)[-12:]
+    module = RawUnits(Predictor.open(next(Path("runs").iterdir())))
+    with torch.inference_mode():
+        found = module(torch.from_numpy(window)[None])[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_scores_and_probabilities_are_exported_too(sacm: Command, example: Example) -> None:
+    for run, output in ((example.anomaly, "scores"), (example.classification, "probabilities")):
+        copy = Path("copy")
+        shutil.copytree(run, copy)
+        outcome = sacm("export", copy, "--to", "torch")
+        assert outcome.code == 0, outcome.err
+        record = json.loads((copy / "model.pt2.json").read_text())
+        assert list(record["output"]) == [output]
+        assert Run.open(copy).shape == Run.open(run).shape  # the run itself is as it was
+        shutil.rmtree(copy)
+
+
+def test_wrong_formats_and_names_are_refused(sacm: Command, example: Example) -> None:
+    assert "expected onnx or torch" in sacm("export", example.forecasting, "--to", "tea").err
+    assert "ends in .onnx" in sacm("export", example.forecasting, "--out", "m.bin").err
+    assert Run.open(example.forecasting).shape.horizon == 4

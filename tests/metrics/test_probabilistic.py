@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from sacm.errors import ArgumentError
+from sacm.metrics.probabilistic import crps, measure_intervals, pinball_loss
+
+
+def test_coverage_and_width_are_counts_and_means() -> None:
+    truth = np.array([[[0.0], [5.0]], [[1.0], [np.nan]]])  # [N, H, C]
+    lower, upper = np.full(truth.shape, -0.5), np.full(truth.shape, 2.0)
+    found = measure_intervals(truth, lower, upper, 0.9)
+    assert found.coverage == pytest.approx(2 / 3)
+    assert found.width == 2.5
+    assert found.step_coverage == (1.0, 0.0)
+    with pytest.raises(ArgumentError, match="no target was observed"):
+        measure_intervals(np.full((1, 1, 1), np.nan), lower[:1, :1], upper[:1, :1], 0.9)
+    with pytest.raises(ArgumentError, match="share one shape"):
+        measure_intervals(truth, lower[:1], upper, 0.9)
+
+
+def test_pinball_is_lowest_at_the_quantile() -> None:
+    truth = np.random.default_rng(0).normal(size=4000)
+    candidates = np.linspace(-2, 2, 81)
+    losses = [pinball_loss(truth, np.full(4000, c), 0.8).mean() for c in candidates]
+    assert candidates[np.argmin(losses)] == pytest.approx(norm.ppf(0.8), abs=0.1)
+
+
+def test_crps_of_a_normal_forecast_is_the_closed_formula() -> None:
+    levels = (np.arange(1000) + 0.5) / 1000
+    truth = np.array([0.7, -1.3])
+    quantiles = np.repeat(norm.ppf(levels)[:, None], 2, axis=1)
+    expected = truth * (2 * norm.cdf(truth) - 1) + 2 * norm.pdf(truth) - 1 / np.sqrt(np.pi)
+    assert crps(truth, quantiles, levels) == pytest.approx(expected.mean(), rel=2e-3)
+    assert crps(truth, np.zeros((1, 2)), [0.5]) == pytest.approx(np.abs(truth).mean())
