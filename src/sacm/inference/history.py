@@ -20,6 +20,7 @@ from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy
 from sacm.data.tables.ids import find_ids
 from sacm.data.tables.source import Source, keep_present, load_source
+from sacm.data.tables.table import as_list
 from sacm.data.tables.timeline import Irregular
 from sacm.errors import DataError
 from sacm.tasks.shape import check_trained_columns
@@ -76,8 +77,10 @@ def read_as_came(
         layout = trained_layout(loaded, trained, options)
         options["columns"] = options["columns"] if layout == "channels" else trained
     found = read_user_series(loaded, covariates=plan.columns, **options)
-    data = series_data(found, ratios=ratios, missing=missing, layout=layout, plan=plan)
-    form = separate(found, plan)[0].form if plan.columns else found.form
+    data = series_data(
+        found, ratios=ratios, missing=missing, layout=layout, plan=plan, target=target
+    )
+    form = separate(found, plan, as_list(target or ()))[0].form if plan.columns else found.form
     return SeriesReading(choose_target(data, target), form)
 
 

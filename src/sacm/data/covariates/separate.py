@@ -33,11 +33,12 @@ class Separated:
     ahead: np.ndarray
 
 
-def separate_table(table: Table, plan: CovariatePlan) -> Separated:
+def separate_table(table: Table, plan: CovariatePlan, target: Sequence[str] = ()) -> Separated:
     """Set the covariates of a table apart.
 
-    Rows after the last value of the channels hold known-future covariates. Whatever they hold of
-    past covariates is dropped here, before gaps are filled, so that nothing can use it.
+    Rows after the last value of the channels, or of those in `target`, hold known-future
+    covariates. What else they hold is dropped here, before gaps are filled, so that nothing can use
+    it.
 
     Raises:
         DataError: No column is left to forecast, or a static feature changes.
@@ -50,7 +51,8 @@ def separate_table(table: Table, plan: CovariatePlan) -> Separated:
         raise DataError(f"{table.where}: every column is a covariate, so none is left to forecast.")
     channels, columns = table.values[:, rest], table.values[:, places]
     check_static(columns, plan, table.where)
-    known = np.flatnonzero(~np.isnan(channels).all(axis=1))
+    aim = [i for i, place in enumerate(rest) if not target or table.columns[place] in target]
+    known = np.flatnonzero(~np.isnan(channels[:, aim]).all(axis=1))
     stop = int(known[-1]) + 1 if plan.future and len(known) else len(channels)
     ahead = columns[stop:].copy()
     ahead[:, : len(plan.past)] = 0
@@ -73,10 +75,12 @@ def check_static(columns: np.ndarray, plan: CovariatePlan, where: str) -> None:
             )
 
 
-def separate(found: Table | Panel, plan: CovariatePlan) -> tuple[Table | Panel, list[Separated]]:
+def separate(
+    found: Table | Panel, plan: CovariatePlan, target: Sequence[str] = ()
+) -> tuple[Table | Panel, list[Separated]]:
     """A table or a panel without its covariates, and the covariates of every series."""
     tables = [found] if isinstance(found, Table) else found.series
-    parts = [separate_table(one, plan) for one in tables]
+    parts = [separate_table(one, plan, target) for one in tables]
     form = shorten_counters(found.form, parts)
     if isinstance(found, Table):
         return replace(parts[0].table, form=form), parts

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from sacm.data.covariates.plan import CovariatePlan
-from sacm.data.covariates.separate import add_separated, separate
+from sacm.data.covariates.separate import Separated, add_separated, separate
 from sacm.data.datasets import ForecastingData
 from sacm.data.own.panel import panel_data, split_major
 from sacm.data.splits import DEFAULT_RATIOS, split_by_ratio
@@ -115,7 +115,9 @@ def forecasting_data(
         decimal=decimal,
         covariates=plan.columns,
     )
-    data = series_data(found, ratios=ratios, missing=missing, layout=layout, plan=plan)
+    data = series_data(
+        found, ratios=ratios, missing=missing, layout=layout, plan=plan, target=target
+    )
     return choose_target(data, target)
 
 
@@ -184,12 +186,14 @@ def series_data(
     missing: Policy = "interpolate",
     layout: Layout = "auto",
     plan: CovariatePlan = NO_COVARIATES,
+    target: str | Sequence[str] | None = None,
 ) -> ForecastingData:
     """Split what `read_series` has read, and fill the gaps inside each split."""
     form = found.form
     zone = None if form.local else form.zone
     if plan.columns:
-        data = _covariate_data(found, plan, ratios=ratios, missing=missing)
+        parted = separate(found, plan, as_list(target or ()))
+        data = _covariate_data(*parted, plan, ratios=ratios, missing=missing)
     elif isinstance(found, Panel):
         data = panel_data(found, ratios=ratios, missing=missing, layout=layout)
     else:
@@ -198,10 +202,14 @@ def series_data(
 
 
 def _covariate_data(
-    found: Table | Panel, plan: CovariatePlan, *, ratios: Shares, missing: Policy
+    channels: Table | Panel,
+    parts: list[Separated],
+    plan: CovariatePlan,
+    *,
+    ratios: Shares,
+    missing: Policy,
 ) -> ForecastingData:
     """Split channels and covariates alike; several series stay series, each with its own."""
-    channels, parts = separate(found, plan)
     if isinstance(channels, Panel):
         data = panel_data(channels, ratios=ratios, missing=missing, layout="series")
     else:
