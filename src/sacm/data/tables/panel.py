@@ -67,6 +67,7 @@ class Panel:
         frequency: str | None = None,
         date_order: DateOrder | None = None,
         zone: str | None = None,
+        also: Sequence[str] = (),
     ) -> Self:
         """Read a table of several series, such as `unique_id, ds, y`.
 
@@ -85,6 +86,7 @@ class Panel:
             frequency: The time step as a pandas alias. Default: found for each series.
             date_order: How to read dates such as 01/02/03. Default: as needs the least sorting.
             zone: The time zone of times that name none.
+            also: Columns that are wanted besides the channels, whatever they look like.
 
         Returns:
             The series in order of time, each on its own grid.
@@ -105,7 +107,10 @@ class Panel:
         if time is None and not usual:
             time = find_time_in_one(frame, key, as_list(chosen or ())) or None
         timed = split_time(
-            frame.drop(columns=key), USUAL_TIME if usual else time, where, as_list(chosen or ())
+            frame.drop(columns=key),
+            USUAL_TIME if usual else time,
+            where,
+            [*as_list(chosen or ()), *also],
         )
         groups = frame[key]
         times = None
@@ -117,6 +122,7 @@ class Panel:
             None if chosen is None else as_list(chosen),
             label,
             where,
+            also=also,
         )
         rows = rows_of_series(groups)
         found = Channels(loaded, picked.channels, times)
