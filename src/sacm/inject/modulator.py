@@ -169,11 +169,10 @@ class CapacityModulator(nn.Module):
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
             window = torch.where(reliable.view(-1, 1, 1), window, 0)
-        if type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None:
-            scores = self.scorer.score(window)
-        else:
-            result = self.scorer(window)
-            scores = getattr(result, "scores", result)
+        plain = type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None
+        whole = self.per_channel or not plain  # what is not needed is not computed
+        result = self.scorer(window) if whole else self.scorer.score(window)
+        scores = getattr(result, "scores", result)
         if not isinstance(scores, Tensor) or scores.shape != window.shape[:1]:
             found = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
             raise ArgumentError(
