@@ -95,9 +95,12 @@ class Committee(Backbone):
 class ForecastCommittee(Committee, ForecastNetwork):
     """Forecasters that answer as one."""
 
-    def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, stamps: Tensor | None = None, covariates: Tensor | None = None
+    ) -> Tensor:
         """Forecast `[B, H, C]`."""
-        extra = () if stamps is None else (stamps,)
+        extra: tuple[Tensor | None, ...] = () if stamps is None else (stamps,)
+        extra = extra if covariates is None else (stamps, covariates)
         return self.consult(lambda member, windows: member(windows, *extra), x)
 
 

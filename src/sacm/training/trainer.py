@@ -155,7 +155,7 @@ class Training:
         fresh = partial(self.task.build, self.settings, self.shape)
         model = self.strategy.build(fresh).to(self.fabric.device)
         check_processes(model, self.fabric.world_size)
-        if type(model).prepare is not Backbone.prepare:
+        if model.prepares:
             everything = torch.arange(len(self.windows.train))
             model.prepare(self.windows.train.batch(everything).x.to(self.fabric.device))
         context = TrainingContext(

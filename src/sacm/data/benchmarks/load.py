@@ -19,6 +19,8 @@ from sacm.data.benchmarks.catalogue import entries as all_entries
 from sacm.data.benchmarks.fetch import fetch
 from sacm.data.benchmarks.from_arrays import Ratios, build_dataset
 from sacm.data.benchmarks.sources import Found, locate, read_compact
+from sacm.data.covariates.move import move_channels
+from sacm.data.covariates.plan import ROLES, CovariatePlan
 from sacm.data.datasets import DATASETS, AnomalyData, AnyData, ForecastingData
 from sacm.data.own.read import READERS
 from sacm.data.splits import split_by_ratio
@@ -205,8 +207,8 @@ def resolve(
         source: A name of the catalogue, a file, a folder of files, or "-" for standard input.
         task: What the data are for.
         reading: Options for reading a file by their names on the command line, as
-            `RunSettings.reading()` gives them. Of the catalogue only series take one, `split`,
-            which divides all their rows anew.
+            `RunSettings.reading()` gives them. Of the catalogue only series take some: `split`,
+            which divides all their rows anew, and the columns that are covariates.
 
     Returns:
         The data set of the task.
@@ -218,11 +220,14 @@ def resolve(
     if names_file(source):
         return READERS[task](source, dict(reading or {}))
     options = dict(reading or {})
+    plan = CovariatePlan.of({role: options.pop(role, ()) for role in ROLES})
     ratios = options.pop("split", None)
     refuse_options(str(source), options)
     data = load(str(source), ratios=ratios)
     if data.task != task:
         raise ArgumentError(f"{data.name} is a data set for {data.task}, not for {task}.")
+    if plan and isinstance(data, ForecastingData):
+        return move_channels(data, plan)
     return data
 
 
