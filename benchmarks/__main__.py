@@ -5,7 +5,17 @@ from __future__ import annotations
 import importlib
 import sys
 
-NAMES = ("core", "loader", "backbones", "training", "serving", "grid", "quality_cost", "startup")
+NAMES = (
+    "core",
+    "loader",
+    "backbones",
+    "training",
+    "serving",
+    "grid",
+    "quality_cost",
+    "startup",
+    "strategies_cost",
+)
 
 
 def main() -> None:

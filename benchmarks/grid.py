@@ -10,10 +10,10 @@ from pathlib import Path
 from sacm.experiments.engines import make_engine
 from sacm.experiments.grid import Grid
 from sacm.experiments.grid_points import Selection
+from sacm.experiments.named.experiment import points
 from sacm.experiments.plan import make_plan
 from sacm.experiments.run_plan import run_plan
 from sacm.paper.experiments.catalogue import find
-from sacm.paper.experiments.experiment import points
 
 SEEDS = tuple(range(8))
 WAYS = (("local", 1), ("local", 2), ("ray", 2))

@@ -17,6 +17,7 @@ from sacm.data.benchmarks.load import resolve
 from sacm.data.synthetic import corruptions
 from sacm.errors import ArgumentError, DataError, SACMWarning
 from sacm.experiments import engines
+from sacm.experiments.named.experiment import Experiment
 from sacm.metrics import catalogue as metrics
 from sacm.metrics.registered import (
     RegisteredClassMetrics,
@@ -25,7 +26,6 @@ from sacm.metrics.registered import (
 )
 from sacm.paper import figures
 from sacm.paper.experiments import catalogue as experiments
-from sacm.paper.experiments.experiment import Experiment
 from sacm.registry import Registry, temporary_entries
 from sacm.tasks.forecasting import is_benchmark
 

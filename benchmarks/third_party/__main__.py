@@ -24,6 +24,15 @@ EXTRAS = {  # file in `libraries`, and what to install for it
     "torch_layers": "torch",
     "transformers_models": "transformers",
     "neuralforecast_models": "neuralforecast",
+    "darts_models": "darts",
+    "gluonts_models": "gluonts",
+    "pypots_models": "pypots",
+    "braindecode_models": "braindecode",
+    "tsai_models": "tsai",
+    "timm_models": "timm torchvision",
+    "foundation_models": "chronos-forecasting momentfm",
+    "forecasting_models": "pytorch-forecasting",
+    "lucidrains_models": "x-transformers vit-pytorch performer-pytorch reformer-pytorch …",
 }
 KINDS = ("right", "ordinary", "refused", "wrong", "traceback", "unavailable")
 

@@ -7,6 +7,7 @@ what it computed before, bit by bit; what is still random must be named in the s
 
 from __future__ import annotations
 
+import random
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -77,9 +78,15 @@ def judge(configuration: Configuration) -> Verdict:
     return verdict("right") if live else verdict("ordinary", last)
 
 
+def _seed(seed: int) -> None:
+    """Seed torch and Python, whose numbers some models use to skip layers."""
+    random.seed(seed)
+    torch.manual_seed(seed)
+
+
 def _build(configuration: Configuration) -> Case:
     """Make the model of a configuration, the same every time."""
-    torch.manual_seed(0)
+    _seed(0)
     case = configuration.make()
     for module in case.model.modules():
         if isinstance(module, _BatchNorm):
@@ -113,7 +120,7 @@ def _find_problem(case: Case, modulator: Any, before: list[Tensor], steady: bool
 def _step(case: Case) -> None:
     """Run one training step whose learning rate is zero."""
     case.model.train()
-    torch.manual_seed(0)
+    _seed(0)
     optimizer = torch.optim.SGD([p for p in case.model.parameters() if p.requires_grad], lr=0.0)
     loss = sum(each.float().square().mean() for each in _tensors(case.run()))
     if isinstance(loss, Tensor) and loss.requires_grad:
@@ -145,7 +152,7 @@ def _check_masks(case: Case, modulator: Any) -> str:
     if _distance(calm, other).max() > 1e-5 and not _names_randomness(modulator):
         return "something random is left that the summary does not name"
     if _mixes_windows(case, modulator, calm):
-        return check_sites(case, modulator)
+        return _check_mixing(case, modulator)
     effect = _changes(case, modulator, torch.full((BATCH,), 0.9))
     for window in range(BATCH):
         rates = torch.zeros(BATCH)
@@ -159,14 +166,15 @@ def _check_masks(case: Case, modulator: Any) -> str:
     return ""
 
 
-def _changes(case: Case, modulator: Any, rates: Tensor) -> Tensor:
+def _changes(case: Case, modulator: Any, rates: Tensor, *, typical: bool = False) -> Tensor:
     """Return how far these rates move the result of each window, over some seeds."""
     calm = torch.zeros(BATCH)
     found = [
         _distance(_rows(case, modulator, calm, seed), _rows(case, modulator, rates, seed))
         for seed in range(SEEDS)
     ]
-    return torch.stack(found).amax(dim=0)
+    together = torch.stack(found)
+    return together.median(dim=0).values if typical else together.amax(dim=0)
 
 
 def _names_randomness(modulator: Any) -> bool:
@@ -177,17 +185,36 @@ def _names_randomness(modulator: Any) -> bool:
 
 
 def _mixes_windows(case: Case, modulator: Any, calm: list[Tensor]) -> bool:
-    """Whether the raw model lets one window change the results of others (means over the batch)."""
-    order = torch.tensor([0, 0, 2, 3, 4])  # the second window is replaced by the first
-    torch.manual_seed(0)
-    with modulator.forced_rates(torch.zeros(BATCH)), torch.no_grad():
-        changes = _distance(calm, _split(case.run(order)))
-    return bool(changes[[0, 2, 3, 4]].max() > 1e-5)
+    """Whether the raw model lets windows change each other's results (means over the batch)."""
+    for window in range(BATCH):
+        order = (torch.arange(BATCH) + 1) % BATCH  # all others are replaced
+        order[window] = window
+        _seed(0)
+        with modulator.forced_rates(torch.zeros(BATCH)), torch.no_grad():
+            changes = _distance(calm, _split(case.run(order)))
+        if changes[window] > 1e-5:
+            return True
+    return False
+
+
+def _check_mixing(case: Case, modulator: Any) -> str:
+    """A window's rate must change its own result most; or else its own entries at all modules."""
+    functional = any(":" in site.name for site in modulator.sites if site.adaptive)
+    problem = check_sites(case, modulator)
+    if problem or not functional:
+        return problem
+    for window in range(BATCH):
+        rates = torch.zeros(BATCH)
+        rates[window] = 0.9
+        changes = _changes(case, modulator, rates, typical=True)
+        if changes.argmax() != window:
+            return f"the rate of window {window} changes the result of another more than its own"
+    return ""
 
 
 def _rows(case: Case, modulator: Any, rates: Tensor, seed: int) -> list[Tensor]:
     """Run a training forward at these rates; results `[B, …]` by window."""
-    torch.manual_seed(seed)
+    _seed(seed)
     with modulator.forced_rates(rates), torch.no_grad():
         return _split(case.run())
 
@@ -197,7 +224,7 @@ def _split(output: Any) -> list[Tensor]:
     return [
         each.float().reshape(BATCH, -1)
         for each in _tensors(output)
-        if each.dim() and each.shape[0] % BATCH == 0
+        if each.dim() and each.numel() and each.shape[0] % BATCH == 0
     ]
 
 
@@ -210,7 +237,7 @@ def _distance(first: list[Tensor], second: list[Tensor]) -> Tensor:
 def _evaluate(case: Case) -> list[Tensor]:
     """Return the results of the model in evaluation mode."""
     case.model.eval()
-    torch.manual_seed(7)
+    _seed(7)
     with torch.no_grad():
         return _tensors(case.run())
 

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ import pytest
 import torch
 
 from sacm.cli.main import resource_sentence
+from sacm.data import classification_data, forecasting_data
 from sacm.errors import SACMError
 from sacm.files import write_atomically
 from tests.cli.conftest import Command, Example
@@ -90,7 +90,7 @@ def test_s2_3_other_shares_of_rows(sacm: Command) -> None:
 
 
 @pytest.fixture(scope="module")
-def panel_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def panel_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run on series of which one is too short to forecast."""
     from sacm.tasks import make_settings
     from sacm.training import Hardware, train
@@ -104,7 +104,7 @@ def panel_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         size="small",
         epochs=1,
     )
-    yield train(settings, folder=folder / "runs", hardware=Hardware(show_progress=False)).folder
+    return train(settings, folder=folder / "runs", hardware=Hardware(show_progress=False)).folder
 
 
 def test_s2_4_a_short_series_does_not_stop_the_others(sacm: Command, panel_run: Path) -> None:
@@ -265,3 +265,10 @@ def test_s3_17_rows_that_are_piped_in(sacm: Command, monkeypatch: pytest.MonkeyP
     outcome = sacm("score", "-", "--window", 24)
     assert outcome.code == 0
     assert "rows: 120" in outcome.err
+
+
+def test_s3_13_numbers_are_no_classes_and_one_name_is_no_letters() -> None:
+    cases = np.random.default_rng(0).normal(size=(12, 1, 8))
+    with pytest.raises(SACMError, match="12 training cases have 12 different labels"):
+        classification_data(cases, np.linspace(0, 1, 12))
+    assert forecasting_data(hourly(value=1.5), columns="value").columns == ("value",)

@@ -15,13 +15,17 @@ BACKBONES = [
     for case in cases()
     for check in backbone_checks(case.task)
 ]
-NEEDED = {"fixed": "fixed(p=0.2)"}  # strategies that need an option
+# Strategies that need an option, or are quicker with one.
+NEEDED = {"fixed": "fixed(p=0.2)", "ensemble": "ensemble(k=2)", "smoothing": "smoothing(samples=2)"}
 OTHERS = [
     "sacm(p_max=0.3,detrend=endpoint,skip=second)",
     "sacm(score_range=running,nonfinite=max_rate)",
     "hard_denoise(keep=0.2,kind=lowpass)",
     "selective(masks=uncertainty)",
     "selective+sacm",
+    "sacm(scale=free,calibration=quantiles,per_channel=true)",
+    "sacm(score=quality)",
+    "ema+sacm",
 ]
 
 

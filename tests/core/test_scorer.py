@@ -153,3 +153,15 @@ def test_without_the_anchor_its_weight_is_not_trained() -> None:
     scorer = SpectralScorer(3, SACMConfig(sfm_anchor=False))
     trained = {name for name, p in scorer.named_parameters() if p.requires_grad}
     assert trained == {"bias", "alpha"}
+
+
+@settings(max_examples=40)
+@given(x=windows(), config=configs)
+def test_scores_alone_and_their_gradients_are_the_same_bits(x: Tensor, config: SACMConfig) -> None:
+    scorer = SpectralScorer(x.shape[2], config)
+    trained = [p for p in scorer.parameters() if p.requires_grad]
+    found = []
+    for scores in (scorer(x).scores, scorer.score(x)):
+        found.append([scores, *torch.autograd.grad(scores.sum(), trained)])
+    for one, other in zip(*found, strict=True):
+        assert torch.equal(one, other)

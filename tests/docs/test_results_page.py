@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from sacm.paper.commands.findings import read_results
-from sacm.paper.report.summary import write_summary
+from sacm.cli.experiments.findings import read_results
+from sacm.reports.named.summary import write_summary
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,10 +9,10 @@ from sacm.experiments.engines import threads_for
 from sacm.experiments.grid import Grid, JobGroup
 from sacm.experiments.grid_points import Point
 from sacm.experiments.jobs import Job, Status, record_failure
+from sacm.experiments.named.experiment import points
 from sacm.experiments.plan import Plan, PlannedGroup, make_plan
 from sacm.files import write_json
 from sacm.paper.experiments.catalogue import find
-from sacm.paper.experiments.experiment import points
 from sacm.tasks import make_settings
 from tests.experiments.tiny import InProcess, groups_of, ili, run_all, run_plan, tiny
 

@@ -13,14 +13,14 @@ from sacm.experiments.engines.local import describe_error
 from sacm.experiments.grid import Grid, JobGroup
 from sacm.experiments.grid_points import Key, Point, Selection
 from sacm.experiments.jobs import Job, execute
+from sacm.experiments.named.collect import collect
+from sacm.experiments.named.experiment import Experiment, points
+from sacm.experiments.named.findings import Findings
+from sacm.experiments.named.tabulate import tabulate
 from sacm.experiments.plan import Plan, make_plan
 from sacm.experiments.run_plan import Tally, run_plan
 from sacm.files import read_json
 from sacm.paper.experiments.catalogue import find
-from sacm.paper.experiments.collect import collect
-from sacm.paper.experiments.experiment import Experiment, points
-from sacm.paper.experiments.findings import Findings
-from sacm.paper.experiments.tabulate import tabulate
 
 # experiment: data set, backbone, horizon
 PARTS: dict[str, tuple[str, str, int | None]] = {

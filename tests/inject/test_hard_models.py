@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 import warnings
 from typing import Any
 
@@ -567,3 +568,57 @@ def test_rate_zero_is_adaptive_and_attention_without_dropout_is_listed() -> None
         "RateZero:attention_without_dropout": False,
     }
     assert "rate 0: attention without dropout stays as it is" in modulator.summary()
+
+
+def test_a_model_found_to_have_no_dropout_on_its_first_batch_trains_without_idle_gradients() -> (
+    None
+):
+    model = nn.Sequential(nn.Linear(CHANNELS, 8), nn.Linear(8, 2))
+    modulator = attach(model, coverage="all", example_inputs=None)
+    with pytest.warns(sacm.SACMWarning, match="has no dropout to make adaptive"):
+        model(windows()).sum().backward()
+    trained = [p for p in model.parameters() if p.requires_grad]
+    assert all(p.grad is not None for p in trained)
+    assert len(trained) == 4
+    assert not any(p.requires_grad for p in modulator.parameters())
+
+
+class DictInput(OneSite):
+    """Takes one dict with everything."""
+
+    def forward(self, batch: dict[str, Any]) -> Tensor:
+        return super().forward(batch["past"]["x"] + batch["level"][:, None, None])
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_dict_input(lazy: bool) -> None:
+    def batch(x: Tensor) -> dict[str, Any]:
+        return {"past": {"x": x, "name": "series"}, "level": torch.ones(len(x)), "step": 3}
+
+    torch.manual_seed(0)
+    model, x = DictInput(), windows()
+    modulator = attach(
+        model,
+        input_arg=lambda args, kwargs: args[0]["past"]["x"],
+        example_inputs=None if lazy else (batch(x),),
+    )
+    model(batch(x)).sum().backward()
+    check_every_site(model, modulator, lambda w: model(batch(w)), x)
+
+
+class SkipsLayers(nn.Module):
+    """Python's generator decides whether a layer runs, as in some stochastic depth."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.drop, self.second = nn.Linear(2, 8), nn.Dropout(0.2), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = self.drop(self.first(x))
+        return hidden if self.training and random.random() < 0.5 else self.second(hidden)
+
+
+def test_numbers_of_pythons_own_generator_are_named() -> None:
+    model = SkipsLayers()
+    modulator = sacm.attach(model, channels=2, example_inputs=torch.randn(4, 8, 2))
+    assert "not adaptive: SkipsLayers (random of Python)" in modulator.summary()

@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.utils.checkpoint import checkpoint
 
 import sacm
 
@@ -424,6 +425,51 @@ def test_recurrent_dropout_is_left_alone_unless_the_user_allows_it() -> None:
         sacm.detach(model)
     with pytest.raises(sacm.ArgumentError, match="unroll_recurrent must be True or False"):
         sacm.attach(model, channels=CHANNELS, unroll_recurrent=1)
+
+
+# --- checkpointing ------------------------------------------------------------------------------
+
+
+class Checkpointed(nn.Module):
+    """A block with every other kind of dropout, re-run in the backward pass or not."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.embed, self.how = nn.Linear(CHANNELS, 8), how
+        self.block = nn.Sequential(Then(nn.AlphaDropout(0.1), 8), DropPath(0.1), LastOf(nn.LSTM))
+        self.block[0].embed = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = self.embed(x)
+        if self.how == "plain":
+            return self.block(h)
+        return checkpoint(self.block, h, use_reentrant=self.how == "reentrant")
+
+
+class LastOf(nn.Module):
+    def __init__(self, kind: type[nn.RNNBase]) -> None:
+        super().__init__()
+        self.cell = kind(8, 8, num_layers=2, dropout=0.1, batch_first=True)
+
+    def forward(self, h: Tensor) -> Tensor:
+        return self.cell(h)[0]
+
+
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad")
+def test_checkpointing_of_both_kinds_gives_the_same_gradients() -> None:
+    found = {}
+    for how in ("plain", "non-reentrant", "reentrant"):
+        torch.manual_seed(0)
+        model = Checkpointed(how)
+        modulator = attach(model, unroll_recurrent=True)
+        assert sum(site.adaptive for site in modulator.sites) == 3
+        torch.manual_seed(1)
+        model(windows()).square().mean().backward()
+        found[how] = {name: p.grad for name, p in model.named_parameters()}
+    assert found["plain"]["sacm_modulator.mapper.gamma"] != 0
+    for how in ("non-reentrant", "reentrant"):
+        for name, gradient in found["plain"].items():
+            torch.testing.assert_close(found[how][name], gradient, atol=1e-7, rtol=1e-5)
 
 
 # --- scripted children --------------------------------------------------------------------------

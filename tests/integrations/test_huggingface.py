@@ -17,7 +17,8 @@ from transformers import (
 
 import sacm
 from sacm.errors import ArgumentError
-from sacm.integrations.huggingface import SACMCallback, attach_transformer
+from sacm.integrations.huggingface import ProtectCallback, SACMCallback, attach_transformer
+from sacm.integrations.scalars import load_scalars, save_scalars
 
 CHANNELS, LENGTH, HORIZON = 2, 32, 4
 
@@ -172,3 +173,92 @@ def test_optimizer_made_too_early_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(ArgumentError, match="does not hold SACM's"):
         trainer.train()
+
+
+def trainer_of(model: Any, folder: Path, *callbacks: Any, steps: int = 4, **options: Any) -> Any:
+    pytest.importorskip("accelerate", reason="transformers.Trainer needs accelerate")
+    from transformers import Trainer, TrainingArguments
+
+    arguments = TrainingArguments(
+        output_dir=str(folder),
+        max_steps=steps,
+        per_device_train_batch_size=8,
+        report_to=[],
+        use_cpu=True,
+        disable_tqdm=True,
+        learning_rate=1e-2,
+        **options,
+    )
+    return Trainer(
+        model, arguments, train_dataset=Series(), eval_dataset=Series(), callbacks=[*callbacks]
+    )
+
+
+@pytest.mark.filterwarnings("ignore")  # the library's own
+def test_mean_rate_is_in_the_training_log_though_an_evaluation_comes_first(tmp_path: Path) -> None:
+    trainer = trainer_of(
+        patch_model(),
+        tmp_path,
+        SACMCallback(),
+        eval_strategy="steps",
+        eval_steps=1,
+        logging_steps=4,
+    )
+    trainer.train()
+    history = trainer.state.log_history
+    assert any("eval_runtime" in row for row in history)
+    assert all("sacm_rate_mean" in row for row in history if "loss" in row)
+    assert not any("sacm_rate_mean" in row for row in history if "loss" not in row)
+
+
+@pytest.mark.filterwarnings("ignore")  # the library's own
+def test_protected_model_trains_and_evaluates_on_repaired_windows(tmp_path: Path) -> None:
+    rows = torch.randn(400, CHANNELS, generator=torch.Generator().manual_seed(2))
+    guard = sacm.Guard(window=LENGTH).fit(rows.numpy())
+    model = patch_model()
+    trainer = trainer_of(model, tmp_path, ProtectCallback(guard), SACMCallback(), steps=1)
+    trainer.train()
+    broken = batch()
+    broken["past_values"][0, 5] = torch.nan
+    with torch.no_grad():
+        assert torch.isfinite(model.eval()(**broken).prediction_outputs).all()
+    assert "guard" not in " ".join(model.state_dict())
+
+
+def adapted() -> Any:
+    peft = pytest.importorskip("peft", reason="needs the `integrations` extra")
+    settings = peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj"])
+    return peft.get_peft_model(patch_model(), settings)
+
+
+@pytest.mark.filterwarnings("ignore")  # the library's own
+def test_adapters_are_trained_with_scalars_that_checkpoints_keep(tmp_path: Path) -> None:
+    model = adapted()
+    trainer_of(model, tmp_path, SACMCallback(), save_steps=4).train()
+    learnt = {key: value.clone() for key, value in model.sacm_modulator.state_dict().items()}
+    assert not torch.equal(learnt["scorer.weight"], torch.ones(CHANNELS))
+    raw = adapted()
+    with torch.no_grad():
+        state = {k: v for k, v in model.state_dict().items() if "sacm_modulator" not in k}
+        raw.load_state_dict(state)
+        ours = model.eval()(**batch()).prediction_outputs
+        assert torch.equal(raw.eval()(**batch()).prediction_outputs, ours)
+
+    resumed = adapted()
+    again = trainer_of(resumed, tmp_path, SACMCallback(), save_steps=4)
+    again.train(resume_from_checkpoint=True)  # at the last step already: nothing is trained
+    for key, value in resumed.sacm_modulator.state_dict().items():
+        assert torch.equal(value, learnt[key])
+
+
+def test_scalars_of_another_model_are_refused(tmp_path: Path) -> None:
+    model = patch_model()
+    with pytest.raises(ArgumentError, match="is not attached"):
+        save_scalars(model, tmp_path)
+    attach_transformer(model)
+    save_scalars(model, tmp_path)
+    load_scalars(model, tmp_path)
+    other = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Dropout(0.1))
+    sacm.attach(other, channels=3)
+    with pytest.raises(ArgumentError, match="for a model with 3 channels"):
+        load_scalars(other, tmp_path)

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import sacm
 from sacm.errors import ArgumentError
-from sacm.integrations.lightning import SACMCallback
+from sacm.integrations.lightning import ProtectCallback, SACMCallback
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:lightning", "ignore::FutureWarning")
 
@@ -153,3 +153,26 @@ def test_module_that_no_step_calls_is_refused(tmp_path: Path) -> None:
     fit = trainer(tmp_path, SACMCallback(channels=CHANNELS))
     with pytest.raises(ArgumentError, match="outside a training forward of the attached model"):
         fit.fit(Regression(), loader())
+
+
+def test_protected_network_trains_and_answers_on_repaired_windows(tmp_path: Path) -> None:
+    rows = torch.randn(400, CHANNELS, generator=torch.Generator().manual_seed(2))
+    guard = sacm.Guard(window=LENGTH).fit(rows.numpy())
+    model = Regression()
+    callbacks = (
+        ProtectCallback(guard, target="network"),
+        SACMCallback(channels=CHANNELS, target="network"),
+    )
+    trainer(tmp_path, *callbacks).fit(model, loader())
+    broken = torch.randn(2, LENGTH, CHANNELS)
+    broken[0, 5] = torch.nan
+    assert torch.isfinite(model.network.eval()(broken)).all()
+    assert not torch.isfinite(sacm.unprotect(model.network)(broken)).all()
+
+
+def test_a_window_picked_by_a_function_cannot_be_protected(tmp_path: Path) -> None:
+    rows = torch.randn(400, CHANNELS, generator=torch.Generator().manual_seed(2))
+    guard = sacm.Guard(window=LENGTH).fit(rows.numpy())
+    callback = ProtectCallback(guard, target="network", input_arg=lambda args, kwargs: args[0])
+    with pytest.raises(ArgumentError, match="cannot put a repaired window back"):
+        trainer(tmp_path, callback).fit(Regression(), loader())

@@ -9,14 +9,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from sacm.cli.experiments.words import duration, format_duration
 from sacm.errors import ArgumentError
 from sacm.experiments.grid_points import Selection
 from sacm.experiments.jobs import load_data, record_failure
+from sacm.experiments.named.experiment import points
 from sacm.paper import figures
-from sacm.paper.commands.options import duration, format_duration
 from sacm.paper.experiments.catalogue import EXPERIMENTS, find
-from sacm.paper.experiments.experiment import points
-from sacm.paper.report.summary import BEGIN, END
+from sacm.reports.named.summary import BEGIN, END
 from tests.cli.conftest import Command
 from tests.experiments import stand_in
 from tests.experiments.cases import write_run

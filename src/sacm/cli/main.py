@@ -45,6 +45,7 @@ COMMANDS = {
     "backbones": CommandPlace("sacm.cli.backbones", "backbones"),
     "strategies": CommandPlace("sacm.cli.strategies", "strategies"),
     "paper": CommandPlace("sacm.paper.commands", "app"),
+    "robust": CommandPlace("sacm.robust.commands", "app"),
 }
 
 

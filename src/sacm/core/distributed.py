@@ -1,4 +1,4 @@
-"""Minimum and maximum over the batches of all processes, and the number of this process."""
+"""What several processes share: extremes of their batches and means of gradients; their number."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ def world_size() -> int:
 def rank() -> int:
     """Return the number of this process, from 0 to `world_size() - 1`."""
     return dist.get_rank() if world_size() > 1 else 0
+
+
+def average_gradient(parameter: Tensor) -> None:
+    """Replace the gradient of a parameter by its mean over all processes; a hook of autograd."""
+    if world_size() > 1 and parameter.grad is not None:
+        dist.all_reduce(parameter.grad)
+        parameter.grad /= world_size()
 
 
 def reduce_extremes(low_of: Tensor, high_of: Tensor) -> tuple[Tensor, Tensor]:

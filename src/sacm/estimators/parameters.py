@@ -9,6 +9,8 @@ from typing import Any
 
 from sacm.settings import READING, RunSettings
 
+# Protocols of experiments break data on purpose; a user's own data are learnt from as they are.
+_OF_EXPERIMENTS = ("contamination", "watch")
 # Other libraries' estimators have seed 0 (the command line has the paper's 42); scikit-learn wants
 # defaults that cannot be changed in place.
 _DEFAULTS: dict[str, Any] = {"seed": 0, "overrides": None}
@@ -38,7 +40,8 @@ def parameters_from_settings(*, without: tuple[str, ...]) -> Callable[[Callable[
                 annotation=field.annotation,
             )
             for name, field in RunSettings.model_fields.items()
-            if name not in own and name not in ("task", "data", *READING, *without)
+            if name not in own
+            and name not in ("task", "data", *READING, *_OF_EXPERIMENTS, *without)
         ]
         signature = inspect.Signature([*named, *settings])
 

@@ -83,7 +83,8 @@ class Costs:
 
 def measure_epoch(settings: ResolvedSettings, threads: int) -> float:
     """Seconds of one epoch and its validation with so many threads, from a few batches."""
-    task, data = get_task(settings.task), load_data(settings.data, settings.task)
+    task = get_task(settings.task)
+    data = load_data(settings.data, settings.task, settings.split)
     with thread_count(threads):
         training = _prepare(settings, task, data)
         batches, val = training.train_batches, training.windows.val

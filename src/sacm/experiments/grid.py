@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sacm.data.benchmarks.catalogue import find_entry
-from sacm.data.benchmarks.load import presence
+from sacm.data.benchmarks.load import is_synthetic, presence
 from sacm.data.fingerprint import fingerprint
 from sacm.experiments.grid_points import Point, Selection
 from sacm.experiments.jobs import Job, Status, load_data, status
@@ -60,20 +60,28 @@ class Grid:
         for name in needed:
             if not _is_here(name):
                 return JobGroup(point, size, (), absent=name)
-        asked = [
-            make_settings(**point.settings, size=size, strategy=strategy)
-            for strategy in point.strategies
+        jobs = [
+            self._job(
+                make_settings(**{**point.settings_of(row), "size": size}),
+                task,
+                point.target,
+                point.checks.get(row, ()),
+            )
+            for row in point.strategies
         ]
-        return JobGroup(point, size, tuple(self._job(one, task, point.target) for one in asked))
+        return JobGroup(point, size, tuple(jobs))
 
-    def _job(self, asked: RunSettings, task: TaskName, target: str | None) -> Job:
-        data = load_data(asked.data, task)
-        if asked.data not in self._fingerprints:
-            self._fingerprints[asked.data] = fingerprint(data)
+    def _job(
+        self, asked: RunSettings, task: TaskName, target: str | None, checks: tuple[str, ...]
+    ) -> Job:
+        data = load_data(asked.data, task, asked.split)
+        name = f"{asked.data} {asked.split}"
+        if name not in self._fingerprints:
+            self._fingerprints[name] = fingerprint(data)
         settings = get_task(task).resolve(asked, data)
-        run_id = settings.run_id(self._fingerprints[asked.data])
-        return Job(settings, run_id, () if target is None else (target,))
+        run_id = settings.run_id(self._fingerprints[name])
+        return Job(settings, run_id, () if target is None else (target,), checks)
 
 
 def _is_here(name: str) -> bool:
-    return name.startswith("Synth-12") or presence(find_entry(name)).present
+    return is_synthetic(name) or presence(find_entry(name.partition("@")[0])).present

@@ -11,12 +11,22 @@ Key = str | int | float
 
 @dataclass(frozen=True)
 class Point:
-    """One place in a grid: the settings that its strategies share, and the keys that name it."""
+    """One place in a grid: the settings that its rows share, and the keys that name it.
+
+    strategies: The names of its rows; changes: settings of a row that is more than a strategy, by
+    its name; checks: what a finished run of a row is also tested by.
+    """
 
     keys: dict[str, Key]
     settings: dict[str, Any]
     strategies: tuple[str, ...]
     target: str | None = None
+    changes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    checks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def settings_of(self, row: str) -> dict[str, Any]:
+        """The settings of one row."""
+        return {**self.settings, "strategy": row, **self.changes.get(row, {})}
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from filelock import FileLock
 from sacm.data.benchmarks.load import resolve
 from sacm.data.fingerprint import fingerprint
 from sacm.errors import SACMError
+from sacm.experiments.checks import CHECKS
 from sacm.experiments.run_files import RESULTS, read_failure, read_record_with, write_failure
 from sacm.files import write_json
 from sacm.settings import ResolvedSettings
@@ -26,15 +27,20 @@ State = Literal["done", "failed", "interrupted", "missing"]
 
 @dataclass(frozen=True)
 class Job:
-    """A run by its complete settings; `targets` are data sets to test the finished model on."""
+    """A run by its complete settings.
+
+    targets: data sets to test the finished model on; checks: names of what else it is tested by.
+    """
 
     settings: ResolvedSettings
     run_id: str
     targets: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
 
     def files(self) -> list[str]:
         """What is there when it is done."""
-        return ["metrics.json", *(transfer_file(target) for target in self.targets)]
+        transfers = [transfer_file(target) for target in self.targets]
+        return ["metrics.json", *transfers, *map(check_file, self.checks)]
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ def execute(job: Job, folder: Path) -> None:
     locks = folder / ".locks"
     locks.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"{job.run_id}.lock"):
-        data = load_data(job.settings.data, job.settings.task)
+        data = load_data(job.settings.data, job.settings.task, job.settings.split)
         if job.settings.run_id(fingerprint(data)) != job.run_id:
             raise SACMError(
                 f"{job.settings.data} on this worker differs from the driver's: give every worker "
@@ -95,6 +101,9 @@ def execute(job: Job, folder: Path) -> None:
         for target in job.targets:
             if not (run.folder / transfer_file(target)).exists():
                 write_json(run.folder / transfer_file(target), transfer(run, target))
+        for check in job.checks:
+            if not (run.folder / check_file(check)).exists():
+                write_json(run.folder / check_file(check), CHECKS.get(check)(run, data))
 
 
 def transfer(run: Run, target: str) -> dict[str, Any]:
@@ -116,7 +125,12 @@ def transfer_file(target: str) -> str:
     return f"on_{target.replace(' ', '_')}.json"
 
 
-@lru_cache(maxsize=2)
-def load_data(name: str, task: TaskName) -> Any:
-    """A data set, kept for the next job of the same process."""
-    return resolve(name, task=task)
+def check_file(check: str) -> str:
+    """Where the result of a check stands in the run folder."""
+    return f"check_{check}.json"
+
+
+@lru_cache(maxsize=4)
+def load_data(name: str, task: TaskName, split: tuple[float, ...] | None = None) -> Any:
+    """A data set, in its own split or in other shares, kept for the next job of the process."""
+    return resolve(name, task=task, reading={} if split is None else {"split": split})

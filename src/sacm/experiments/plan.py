@@ -69,22 +69,24 @@ class Plan:
         A group that would take longer than what is left of the budget is passed over.
         """
         started = clock()
-        shared = self._targets()
+        shared = self._shared()
         for planned in self.todo:
             left = None if budget is None else budget - (clock() - started)
             if left is not None and planned.lasts(workers) > left:
                 continue
             for job in planned.todo:
                 if job.run_id in shared:
-                    yield replace(job, targets=shared.pop(job.run_id))
+                    yield shared.pop(job.run_id)
 
-    def _targets(self) -> dict[str, tuple[str, ...]]:
-        """Every run that is left, with all targets that any group wants of it."""
-        wanted: dict[str, tuple[str, ...]] = {}
+    def _shared(self) -> dict[str, Job]:
+        """Every run that is left, with all targets and checks that any group wants of it."""
+        wanted: dict[str, Job] = {}
         for planned in self.todo:
             for job in planned.todo:
-                known = wanted.get(job.run_id, ())
-                wanted[job.run_id] = tuple(dict.fromkeys((*known, *job.targets)))
+                known = wanted.get(job.run_id, job)
+                targets = tuple(dict.fromkeys((*known.targets, *job.targets)))
+                checks = tuple(dict.fromkeys((*known.checks, *job.checks)))
+                wanted[job.run_id] = replace(job, targets=targets, checks=checks)
         return wanted
 
 
@@ -94,17 +96,19 @@ def make_plan(
     *,
     workers: int = 1,
     retry_failed: bool = False,
+    together: bool = True,
     on_group: Callable[[JobGroup], object] | None = None,
 ) -> Plan:
     """Look at what is there and estimate the rest; `on_group` hears of each group.
 
-    workers: how many runs there will be at once, each with its share of the cores.
+    workers: how many runs there will be at once, each with its share of the cores. together:
+    whether a failed run makes the others of its group useless.
     """
     costs = Costs(folder, threads=threads_for(workers))
     planned = []
     for group in groups:
         statuses = group.statuses(folder)
-        if not retry_failed:
+        if together and not retry_failed:
             statuses = _given_up(statuses)
         wanted = {"missing", "interrupted"} | ({"failed"} if retry_failed else set())
         pairs = zip(group.jobs, statuses, strict=True)

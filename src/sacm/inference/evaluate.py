@@ -36,7 +36,7 @@ def evaluate_source(trained: TrainedNetwork, source: Any) -> Result:
         DataError: The data are too short, or have no labels where they are needed.
     """
     if isinstance(source, str) and not names_file(source):
-        source = resolve(source, task=trained.settings.task)
+        source = resolve(source, task=trained.settings.task, reading=trained.roles)
     return _EVALUATE[trained.settings.task](trained, source)
 
 

@@ -69,6 +69,7 @@ def calibration_windows(trained: TrainedNetwork, data: ForecastingData) -> Forec
         horizon=shape.horizon,
         stamps=shape.calendar_sizes is not None,
         scaler=trained.scaler,
+        plan=trained.plan,
     )
     return windows.test
 
@@ -104,20 +105,23 @@ def calibrate_for(trained: TrainedNetwork, data: Any) -> Calibration:
     return calibrate(trained, windows, source=source)
 
 
-def tabulate_bounds(trained: TrainedNetwork, data: Any, levels: Levels) -> TableAnswer:
+def tabulate_bounds(
+    trained: TrainedNetwork, data: Any, levels: Levels, future_data: Any = None
+) -> TableAnswer:
     """Forecast what follows, with bounds in columns such as `load_lower_80` and `load_q90`.
 
     Args:
         trained: A forecasting network.
         data: What to forecast from.
         levels: Which bounds.
+        future_data: A table with known-future covariates, if there is one.
 
     Returns:
         The table, and notes, the last on how the bounds were made.
     """
     if trained.settings.task != "forecasting":
         raise ArgumentError("intervals and quantiles are for forecasts.")
-    reading = read_for(trained, data)
+    reading = read_for(trained, data, future_data)
     answer = tabulate_reading(trained, reading)
     calibration = calibrate_for(trained, reading.data)
     kept, _ = leave_out_short(reading.data, trained.shape.input_len)

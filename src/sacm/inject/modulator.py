@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -10,13 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sacm.core.autocast import without_autocast
 from sacm.core.config import SACMConfig
+from sacm.core.distributed import average_gradient
 from sacm.core.mapper import RateMapper
 from sacm.core.no_compile import not_compiled
 from sacm.core.scorer import SpectralScorer
-from sacm.errors import ArgumentError, SACMWarning
+from sacm.errors import ArgumentError
+from sacm.inject.findings import report_nothing_adaptive, report_random_evaluation
 from sacm.inject.functional.coverage import FunctionalCoverage
+from sacm.inject.map_scores import map_scores
 from sacm.inject.own_values import keep_own_values
 from sacm.inject.probe.channels import find_channel_dims
 from sacm.inject.probe.gradients import find_differentiable
@@ -66,8 +67,7 @@ class CapacityModulator(nn.Module):
         per_channel: bool = False,
     ) -> None:
         super().__init__()
-        self.config, self.per_channel = config, per_channel
-        self.window = window
+        self.config, self.window, self.per_channel = config, window, per_channel
         self.scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
         self.mapper = RateMapper(config) if mapper is None else mapper
         self.state = ModulationState()
@@ -75,8 +75,7 @@ class CapacityModulator(nn.Module):
         self.left_alone: list[Site] = []
         self.frozen: dict[nn.Module, Site] = {}  # adaptive if the probe sees gradients there
         self.coverage: FunctionalCoverage | None = None
-        self.probed = False
-        self.verification = Verification()
+        self.probed, self.verification = False, Verification()
         self.random_evaluation: list[str] = []  # paths of what is random in evaluation
         self.register_load_state_dict_pre_hook(keep_own_values)
 
@@ -146,6 +145,20 @@ class CapacityModulator(nn.Module):
         finally:
             self.state.forced = before
 
+    def replicate(self) -> set[nn.Parameter]:
+        """Average the gradients of the scalars over all processes, for wrappers that cannot.
+
+        `fully_shard` takes no scalar parameters. It leaves those alone that this returns.
+        `DistributedDataParallel` averages all gradients itself and does not need it.
+
+        Returns:
+            The trained scalars, for ``fully_shard(model, ignored_params=modulator.replicate())``.
+        """
+        scalars = {p for p in self.parameters() if p.requires_grad}
+        for scalar in scalars:
+            scalar.register_post_accumulate_grad_hook(average_gradient)
+        return scalars
+
     def forward(self, value: Any, *_: Any) -> Any:
         """Return the value: `nn.Sequential` calls this child like every other."""
         return value
@@ -156,7 +169,10 @@ class CapacityModulator(nn.Module):
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
             window = torch.where(reliable.view(-1, 1, 1), window, 0)
-        result = self.scorer(window)
+        plain = type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None
+        result = (
+            self.scorer.score(window) if plain and not self.per_channel else self.scorer(window)
+        )
         scores = getattr(result, "scores", result)
         if not isinstance(scores, Tensor) or scores.shape != window.shape[:1]:
             found = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
@@ -164,7 +180,7 @@ class CapacityModulator(nn.Module):
                 f"the scorer must give one score per window, [{window.shape[0]}], but gave {found}."
             )
         if self.per_channel:
-            rates = self._map_channels(getattr(result, "channel_scores", None), reliable)
+            rates = self._map_channels(getattr(result, "channel_scores", scores), reliable)
         else:
             rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
         self.state.scores = scores.detach()
@@ -172,34 +188,17 @@ class CapacityModulator(nn.Module):
             self.state.scores = torch.where(reliable, self.state.scores, torch.inf)
         return rates
 
-    def _map_channels(self, scores: Tensor | None, reliable: Tensor | None) -> Tensor:
+    def _map_channels(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
         """Map channel scores `[B, C]` to rates of channels, and their means `[B]` of windows."""
-        if scores is None:
+        if scores.dim() != 2:
             raise ArgumentError("per_channel needs a scorer that gives channel_scores [B, C].")
-        if reliable is not None:
-            reliable = reliable.repeat_interleave(scores.shape[1])
-        self.state.channel_rates = self._map(scores.flatten(), reliable).view(scores.shape)
+        usable = None if reliable is None else reliable.repeat_interleave(scores.shape[1])
+        self.state.channel_rates = self._map(scores.flatten(), usable).view(scores.shape)
         return self.state.channel_rates.mean(dim=1)
 
     def _map(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
-        """Map scores `[B]` to rates `[B]`; what a user's own mapper gives is checked."""
-        with without_autocast(scores.device.type):
-            if isinstance(self.mapper, RateMapper):
-                rates: Tensor = self.mapper(scores, reliable)
-                return rates
-            rates = self.mapper(scores)
-        if not isinstance(rates, Tensor) or rates.shape != scores.shape:
-            found = list(rates.shape) if isinstance(rates, Tensor) else type(rates).__name__
-            raise ArgumentError(
-                f"the mapper must give one rate per window, {list(scores.shape)}, but gave {found}."
-            )
-        # Elsewhere this would wait for the device in every step.
-        if rates.device.type == "cpu" and not torch.compiler.is_compiling():
-            outside = (rates < 0) | (rates >= 1)
-            if bool(outside.any()):
-                value = rates[outside][0].item()
-                raise ArgumentError(f"rates of the mapper must lie in [0, 1), got {value:g}.")
-        return rates if reliable is None else torch.where(reliable, rates, self.config.p_max)
+        """Map scores `[B]` to rates `[B]`."""
+        return map_scores(self.mapper, scores, reliable, self.config.p_max)
 
     def before_forward(
         self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -329,20 +328,10 @@ class CapacityModulator(nn.Module):
         for site in self.sites:
             site.reached = bool(site.reached)
         if not any(site.adaptive for site in self.sites):
-            warnings.warn(
-                f"{type(model).__name__} has no dropout to make adaptive, neither modules nor "
-                "functional; add sites with insert_after=[…].",
-                SACMWarning,
-                stacklevel=2,
-            )
+            self.requires_grad_(False)  # nothing gives the scalars a gradient
+            report_nothing_adaptive(type(model).__name__, in_training=self.state.call is not None)
         if random_evaluation:
-            warnings.warn(
-                f"{type(model).__name__}: two evaluations of the same windows differ in "
-                f"{', '.join(random_evaluation)} (dropout without a training check, or sampled "
-                "attention), so its predictions are random.",
-                SACMWarning,
-                stacklevel=2,
-            )
+            report_random_evaluation(type(model).__name__, random_evaluation)
 
     def _release_ordinary(self) -> None:
         """Give modules whose site the probe left ordinary their own class back."""

@@ -12,14 +12,12 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from darts.utils.serialization.registry import add_safe_globals
-from torch import Tensor, nn
+from torch import nn
 
 from sacm.core.config import SACMConfig
 from sacm.inject.modulator import CapacityModulator
-from sacm.inject.state import MODULATOR
-from sacm.integrations.attached import WindowedNetwork, modulator_of
-from sacm.integrations.network_callbacks import AttachCallback, GuardCallback
-from sacm.integrations.scalars import put_scalars
+from sacm.integrations.attached import WindowedNetwork
+from sacm.integrations.network_callbacks import GuardCallback, RawCheckpointCallback
 from sacm.integrations.window_path import WindowPath
 from sacm.quality.protect import window_guard_of
 from sacm.quality.windows.module import WindowGuard
@@ -36,7 +34,7 @@ def locate_window(module: Any) -> WindowedNetwork:
     return WindowedNetwork(module, module.n_targets, WINDOW)
 
 
-class SACMCallback(AttachCallback):
+class SACMCallback(RawCheckpointCallback):
     """Attaches when a model is fitted, and logs the mean dropout rate of every epoch.
 
     Args:
@@ -53,27 +51,10 @@ class SACMCallback(AttachCallback):
         super().__init__(locate_window, config=config, coverage=coverage)
 
     def change(self, found: WindowedNetwork) -> None:
-        """Attach; checkpoints of darts stay those of the raw network."""
-        fresh = modulator_of(found.network) is None
+        """Attach."""
         super().change(found)
-        if self.modulator is not None and fresh:
-            found.network.register_state_dict_post_hook(_hide_scalars)
+        if self.modulator is not None:
             _release_losses(found.network, self.modulator)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the scalars, which a checkpoint holds as the state of this callback."""
-        return {} if self.modulator is None else dict(self.modulator.state_dict())
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on with the scalars of a checkpoint."""
-        if state_dict and self.modulator is not None:
-            put_scalars(self.modulator, state_dict, "the checkpoint")
-
-
-def _hide_scalars(module: Any, weights: dict[str, Tensor], prefix: str, metadata: Any) -> None:
-    """Leave state dicts to the raw network: darts refuses keys that it does not know."""
-    for key in [key for key in weights if key.startswith(f"{prefix}{MODULATOR}.")]:
-        del weights[key]
 
 
 def _release_losses(network: Any, modulator: CapacityModulator) -> None:

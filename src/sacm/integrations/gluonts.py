@@ -8,11 +8,15 @@ Its models take NaN as missing: broken values may also be set to NaN in the data
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
+from torch import Tensor
+
 from sacm.core.config import SACMConfig
-from sacm.integrations.attached import WindowedNetwork, protect_network
-from sacm.integrations.network_callbacks import AttachCallback
+from sacm.integrations.attached import WindowedNetwork, modulator_of, protect_network
+from sacm.integrations.network_callbacks import RawCheckpointCallback
+from sacm.integrations.scalars import put_scalars
 from sacm.integrations.window_path import WindowPath
 
 WINDOW = "past_target"
@@ -28,14 +32,17 @@ def locate_window(module: Any) -> WindowedNetwork:
     return WindowedNetwork(module.model, shape[2] if len(shape) > 2 else 1, WINDOW)
 
 
-class SACMCallback(AttachCallback):
+class SACMCallback(RawCheckpointCallback):
     """Attaches when an estimator is trained, and logs the mean dropout rate of every epoch.
 
-    A predictor's `serialize` writes the scalars with the network.
+    A saved predictor is a raw one with the trained weights. The scalars stay in
+    `callback.modulator`.
 
     Args:
         config: Settings of the method.
         coverage: As in `sacm.attach`.
+        scalars: Where to start, for `estimator.train_from`: `callback.modulator.state_dict()` of
+            the training before.
     """
 
     def __init__(
@@ -43,8 +50,17 @@ class SACMCallback(AttachCallback):
         *,
         config: SACMConfig | None = None,
         coverage: Literal["modules", "all"] = "modules",
+        scalars: Mapping[str, Tensor] | None = None,
     ) -> None:
         super().__init__(locate_window, config=config, coverage=coverage)
+        self.scalars = scalars
+
+    def change(self, found: WindowedNetwork) -> None:
+        """Attach."""
+        fresh = modulator_of(found.network) is None
+        super().change(found)
+        if fresh and self.scalars is not None and self.modulator is not None:
+            put_scalars(self.modulator, self.scalars, "scalars")
 
 
 def protect_predictor(predictor: Any, guard: Any) -> None:

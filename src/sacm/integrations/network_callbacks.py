@@ -8,16 +8,19 @@ from collections.abc import Callable
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
+from torch import Tensor
 
 from sacm.errors import ArgumentError
 from sacm.inject.attach import attach
 from sacm.inject.modulator import CapacityModulator
+from sacm.inject.state import MODULATOR
 from sacm.integrations.attached import (
     WindowedNetwork,
     check_optimizers,
     modulator_of,
     protect_network,
 )
+from sacm.integrations.scalars import put_scalars
 
 Locator = Callable[[Any], WindowedNetwork | None]  # None while the network is not made yet
 
@@ -121,6 +124,36 @@ class AttachCallback(NetworkCallback):
     def __getstate__(self) -> dict[str, Any]:
         """Leave the modulator out: a callback may be saved among the settings of a model."""
         return {**self.__dict__, "modulator": None}
+
+
+class RawCheckpointCallback(AttachCallback):
+    """An `AttachCallback` for libraries that load checkpoints into a raw network of their own.
+
+    The weights of a checkpoint stay those of the raw network. The scalars are the state of this
+    callback in it, and are read when training is resumed from it.
+    """
+
+    def change(self, found: WindowedNetwork) -> None:
+        """Attach, and hide the scalars from the state dict of the network."""
+        fresh = modulator_of(found.network) is None
+        super().change(found)
+        if fresh and modulator_of(found.network) is not None:
+            found.network.register_state_dict_post_hook(_hide_scalars)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the scalars."""
+        return {} if self.modulator is None else dict(self.modulator.state_dict())
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on with the scalars of a checkpoint."""
+        if state_dict and self.modulator is not None:
+            put_scalars(self.modulator, state_dict, "the checkpoint")
+
+
+def _hide_scalars(module: Any, weights: dict[str, Tensor], prefix: str, metadata: Any) -> None:
+    """Take the scalars out of a state dict."""
+    for key in [key for key in weights if key.startswith(f"{prefix}{MODULATOR}.")]:
+        del weights[key]
 
 
 class GuardCallback(NetworkCallback):

@@ -109,6 +109,17 @@ def _score(name: str, label: str, phrase: str = "", *, random: str | None = None
     return Metric(name, label, phrase or label, higher_is_better=True, share=True, random=random)
 
 
+# The scenarios of SensorFault-Bench: the error under each over the error on clean inputs.
+_FAULTS = (
+    "drift",
+    "attenuation",
+    "noise",
+    "spike",
+    "time_stretch",
+    "time_compress",
+    "stuck_sensor",
+    "missing_data",
+)
 _OWN = (
     _error("mse", "MSE"),
     _error("mae", "MAE"),
@@ -140,6 +151,13 @@ _OWN = (
     _error("epochs", "epochs"),
     _error("seconds_per_epoch", "seconds an epoch"),
     _error("train_seconds", "seconds of training"),
+    _error("mse_last", "MSE, last epoch", "MSE of the last epoch"),
+    _error("mae_last", "MAE, last epoch", "MAE of the last epoch"),
+    _score("accuracy_last_ten", "accuracy, last ten", "mean accuracy of the last ten epochs"),
+    _error("mean_fault_mse", "mean fault MSE", "mean MSE over the faults"),
+    _error("worst_degradation", "D_w", "the largest degradation"),
+    _error("clean_mse", "clean MSE", "MSE on clean inputs"),
+    *(_error(f"degradation_{fault}", f"D {fault}", f"degradation by {fault}") for fault in _FAULTS),
     Metric("rate_mean", "mean rate", "mean dropout rate", False, descriptive=True),
     Metric("rate_std", "spread of rates", "spread of the dropout rates", False, descriptive=True),
 )

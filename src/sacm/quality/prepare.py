@@ -25,7 +25,12 @@ class Repaired(NamedTuple):
 
 
 def repair_for_training(
-    data: AnyData, guard: Guard, *, inputs: bool = True, targets: Targets = "weigh"
+    data: AnyData,
+    guard: Guard,
+    *,
+    inputs: bool = True,
+    targets: Targets = "weigh",
+    flags: np.ndarray | None = None,
 ) -> Repaired:
     """Repair the rows that a network learns from.
 
@@ -39,16 +44,22 @@ def repair_for_training(
         inputs: Whether values are replaced by their repair; False only changes weights.
         targets: What a repaired target counts in a forecasting loss: its reliability ("weigh"),
             nothing ("drop"), or as much as any other ("keep").
+        flags: Flags `[T, C]` of a forecasting data set, if it is known what is broken.
     """
     if isinstance(data, ForecastingData):
-        return _forecasting(data, guard, inputs=inputs, targets=targets)
+        return _forecasting(data, guard, inputs=inputs, targets=targets, flags=flags)
     if isinstance(data, ClassificationData):
         return _whole(data, guard, read_subject(data), inputs)
     return _anomaly(data, guard, inputs)
 
 
 def _forecasting(
-    data: ForecastingData, guard: Guard, *, inputs: bool, targets: Targets
+    data: ForecastingData,
+    guard: Guard,
+    *,
+    inputs: bool,
+    targets: Targets,
+    flags: np.ndarray | None,
 ) -> Repaired:
     subject = read_subject(data)
     values, weights = data.values.copy(), np.ones(data.values.shape, np.float32)
@@ -58,7 +69,8 @@ def _forecasting(
         known = _until(subject, stop)
         if known is None:
             continue
-        found = guard.find(known, causal=False)
+        given = None if flags is None else flags[:stop]
+        found = guard.find(known, causal=False, flags=given)
         record = QualityRecord.of(known, guard, found)
         rows = data.splits[split]
         own = slice(rows.start, rows.stop)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sacm.strategies import (  # noqa: F401  (importing a file registers what is in it)
     adaptive,
     augment,
+    bottleneck,
     co_teaching,
     ema,
     ensemble,
@@ -13,8 +14,10 @@ from sacm.strategies import (  # noqa: F401  (importing a file registers what is
     gce,
     guard,
     hard_denoise,
+    learned_dropout,
     loe,
     mappers,
+    oracle,
     pgd,
     raw,
     reld,

@@ -62,12 +62,8 @@ class _AverageRun(StrategyRun):
         share = max(1 - self.decay, 1 / (self.steps + 1))
         network, average = self.committee.all_members
         weights = dict(network.named_parameters())
-        names = [name for name, _ in average.named_parameters()]
-        torch._foreach_lerp_(
-            [weight for _, weight in average.named_parameters()],
-            [weights[name] for name in names],
-            share,
-        )
+        for name, weight in average.named_parameters():
+            weight.lerp_(weights[name], share)
         buffers = dict(network.named_buffers())
         for name, buffer in average.named_buffers():
             buffer.copy_(buffers[name])

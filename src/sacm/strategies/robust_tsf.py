@@ -46,7 +46,7 @@ class RobustTSF(Strategy):
         """Find the rows that lie near the trend of the training rows; the data stay as they are."""
         near = find_near_rows(data, self.limit, self.penalty)
         share = 1 - near[data.splits.train.start : data.splits.train.stop].mean()
-        note = f"{share:.2%} of the training windows end off the trend and do not count."
+        note = f"{share:.2%} of the training values lie off the trend; no window may end there."
         return Prepared(data, _FittedRobustTSF(self.limit, self.penalty, near), (note,))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sacm.backbones.registry import entry
+from sacm.data.contaminate import Contamination
 from sacm.errors import ArgumentError
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.registry import canonical
@@ -60,4 +61,6 @@ def make_settings(**values: Any) -> RunSettings:
         "backbone": entry(settings.backbone or task.default_backbone, task.name).name,
         "strategy": canonical(settings.strategy),
     }
+    if settings.contamination:
+        names["contamination"] = str(Contamination.parse(settings.contamination))
     return settings.model_copy(update=names)

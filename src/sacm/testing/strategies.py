@@ -9,7 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sacm.strategies.base import CombinedRun, Strategy, StrategyRun, TrainingContext
+from sacm.errors import ArgumentError
+from sacm.strategies.base import ALL_TASKS, CombinedRun, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.committee import turns
 from sacm.strategies.registry import Combined, canonical, parse
 from sacm.tasks import get_task
@@ -37,14 +38,24 @@ def check_strategy(text: str, *, task: TaskName | None = None) -> None:
     """
     _check_spelling(text)
     chosen = parse(text)
-    first = chosen.parts[0].tasks[0] if isinstance(chosen, Combined) else chosen.tasks[0]
-    task = task or first
+    task = task or _first_task(chosen)
     chosen.check_task(task)
     with torch.random.fork_rng(devices=[]):
         strategy = _prepare(text) if task == "forecasting" else chosen
         _check_inputs(text, strategy)
         _check_training(text, strategy, task)
         _check_learning(text, strategy, task)
+
+
+def _first_task(strategy: Strategy) -> TaskName:
+    """The first task that a strategy is for."""
+    for task in ALL_TASKS:
+        try:
+            strategy.check_task(task)
+        except ArgumentError:
+            continue
+        return task
+    return ALL_TASKS[0]  # it is for none: the check of this one says so
 
 
 def _prepare(text: str) -> Strategy:
@@ -127,9 +138,8 @@ def _begin(text: str, strategy: Strategy, task: TaskName) -> tuple[nn.Module, St
     """A fresh network and the strategy at work on it."""
     torch.manual_seed(0)
     model = strategy.build(lambda: network(task))
-    context = TrainingContext(
-        task, channels=CHANNELS, rows=ROWS, train=batches(task), val=batches(task)[:1], seed=0
-    )
+    few = batches(task)[:3]  # some strategies train on them beforehand
+    context = TrainingContext(task, channels=CHANNELS, rows=ROWS, train=few, val=few[:1], seed=0)
     run = strategy.begin(model, context)
     _require(isinstance(run, StrategyRun), text, "begin must return a StrategyRun")
     return model, _CheckedRun(text, run)

@@ -16,11 +16,12 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.data.benchmarks.load import resolve
+from sacm.data.contaminate import contaminate_by_text
 from sacm.data.datasets import AnyData
 from sacm.data.fingerprint import fingerprint
 from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows
-from sacm.errors import ArgumentError, DataError, SACMError
+from sacm.errors import DataError, SACMError
 from sacm.files import (
     read_state,
     read_weights,
@@ -31,14 +32,14 @@ from sacm.files import (
 )
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
-from sacm.strategies.committee import Committee, turns
-from sacm.strategies.registry import parse
+from sacm.strategies.committee import check_processes, turns
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
 from sacm.training.environment import environment
 from sacm.training.epoch_statistics import Observed
 from sacm.training.hardware import Hardware, make_fabric
 from sacm.training.optimizer import make_optimizer
+from sacm.training.prepared import prepare_once
 from sacm.training.prepared_windows import cut_prepared_windows
 from sacm.training.progress import TrainingProgress
 from sacm.training.run import DEFAULT_FOLDER, Run, record_failure
@@ -55,9 +56,10 @@ def train(
 ) -> Run:
     """Train, or continue, or simply return the run that these settings and these data name.
 
-    `data` replaces what `settings.data` names, for data that are in memory. `on_epoch` is called
-    with the number and the validation of every epoch, once it can be resumed from; what it raises
-    ends the training.
+    `data` replaces what `settings.data` names, for data that are in memory. It is clean: what
+    `settings.contamination` asks for is done here, so that test errors are in clean units.
+    `on_epoch` is called with the number and the validation of every epoch, once it can be resumed
+    from; what it raises ends the training.
     """
     hardware = hardware or Hardware()
     task = get_task(settings.task)
@@ -112,11 +114,12 @@ class Training:
     ) -> None:
         self.folder, self.settings, self.task, self.data = run.folder, settings, task, data
         self.fabric, self.show = fabric, show
-        started = time.perf_counter()
-        prepared = parse(settings.strategy).prepare(data, window=settings.input_len)
+        broken = contaminate_by_text(data, settings.contamination, seed=settings.seed)
+        prepared, self.preparing = prepare_once(
+            settings.strategy, broken, window=settings.input_len
+        )
         self.strategy: Strategy = prepared.strategy
         self.notes = prepared.notes
-        self.preparing = time.perf_counter() - started
         self.windows: SplitWindows[Any] = cut_prepared_windows(task, settings, data, prepared.data)
         self.shape = task.shape(settings, data)
         self.train_batches = self._train_batches(settings.batch_size)
@@ -151,8 +154,8 @@ class Training:
         seed_epoch(self.settings.seed)
         fresh = partial(self.task.build, self.settings, self.shape)
         model = self.strategy.build(fresh).to(self.fabric.device)
-        self._check_processes(model)
-        if type(model).prepare is not Backbone.prepare:
+        check_processes(model, self.fabric.world_size)
+        if model.prepares:
             everything = torch.arange(len(self.windows.train))
             model.prepare(self.windows.train.batch(everything).x.to(self.fabric.device))
         context = TrainingContext(
@@ -176,14 +179,6 @@ class Training:
         # One process in full precision needs none of what the wrapper does at every call.
         plain = self.fabric.world_size == 1 and self.settings.precision == "32-true"
         self.network = model if plain and not self.settings.compile else self.wrapped
-
-    def _check_processes(self, model: Backbone) -> None:
-        """Refuse several networks in several processes, which would wait for each other's."""
-        if self.fabric.world_size > 1 and isinstance(model, Committee) and len(model.trained) > 1:
-            raise ArgumentError(
-                f"{self.settings.strategy} trains {len(model.trained)} networks, which works in "
-                "one process alone: use devices=1."
-            )
 
     def run(self) -> None:
         """Train to the end, test, and leave a finished run folder."""
@@ -286,6 +281,7 @@ class Training:
             **observed.rates(),
             "train_seconds": round(seconds, 4),
             "validation_seconds": round(checking, 4),
+            **self._watched(),
         }
         progress.history.append(row)
         self.fabric.log_dict(
@@ -306,6 +302,13 @@ class Training:
                 "precision": self.fabric.strategy.precision.state_dict(),
             },
         )
+
+    def _watched(self) -> dict[str, float | None]:
+        """Test results of this epoch's weights, if they are asked for."""
+        if not self.settings.watch or not len(self.windows.test):
+            return {}
+        parts = (self.model, self.windows, self.data, self.settings, self.strategy)
+        return {f"test_{name}": value for name, value in self.task.evaluate(*parts).row.items()}
 
     def _resume(self) -> None:
         path = self.folder / "last.pt"

@@ -21,11 +21,11 @@ import pytest
 from sacm.experiments.engines import local
 from sacm.experiments.grid import JobGroup
 from sacm.experiments.grid_points import Point
+from sacm.experiments.named.collect import collect
+from sacm.experiments.named.tabulate import tabulate
 from sacm.experiments.plan import make_plan
 from sacm.experiments.run_plan import run_plan
 from sacm.paper.experiments.catalogue import find
-from sacm.paper.experiments.collect import collect
-from sacm.paper.experiments.tabulate import tabulate
 from tests.experiments.tiny import groups_of, ili, results, run_all
 
 pytestmark = [

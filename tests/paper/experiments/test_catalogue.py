@@ -14,19 +14,19 @@ from rich.console import Console
 from sacm.data import load
 from sacm.errors import ArgumentError
 from sacm.experiments.grid import Grid
+from sacm.experiments.named.collect import collect
+from sacm.experiments.named.experiment import BEST_FIXED, points
+from sacm.experiments.named.findings import FindingRow, Group, RunFinding
+from sacm.experiments.named.pairs import run_of
+from sacm.experiments.named.tabulate import read_findings
 from sacm.experiments.plan import make_plan
 from sacm.files import read_json, write_json
 from sacm.metrics.catalogue import metric
 from sacm.paper.experiments.catalogue import EXPERIMENTS, find
-from sacm.paper.experiments.collect import collect
-from sacm.paper.experiments.experiment import BEST_FIXED, points
-from sacm.paper.experiments.findings import FindingRow, Group, RunFinding
-from sacm.paper.experiments.pairs import run_of
-from sacm.paper.experiments.tabulate import read_findings
-from sacm.paper.report.headline import experiment_headline
-from sacm.paper.report.render import render
-from sacm.paper.report.tables import overall_table, result_table
 from sacm.published.tables import read_published
+from sacm.reports.named.headline import experiment_headline
+from sacm.reports.named.render import render
+from sacm.reports.named.tables import overall_table, result_table
 from sacm.strategies.registry import canonical
 from sacm.training.run import Run
 from tests.experiments.tiny import PARTS, Carried, carry_out, tiny

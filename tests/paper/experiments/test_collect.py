@@ -7,13 +7,13 @@ import pytest
 
 from sacm.experiments.grid_points import Point
 from sacm.experiments.jobs import record_failure
+from sacm.experiments.named.collect import collect
+from sacm.experiments.named.experiment import BEST_FIXED
+from sacm.experiments.named.findings import RunFinding
+from sacm.experiments.named.pairs import run_of
+from sacm.experiments.named.tabulate import tabulate
 from sacm.files import read_json, write_json
 from sacm.paper.experiments.catalogue import find
-from sacm.paper.experiments.collect import collect
-from sacm.paper.experiments.experiment import BEST_FIXED
-from sacm.paper.experiments.findings import RunFinding
-from sacm.paper.experiments.pairs import run_of
-from sacm.paper.experiments.tabulate import tabulate
 from tests.experiments.tiny import groups_of, ili, run_all
 
 pytestmark = pytest.mark.usefixtures("stand_in")

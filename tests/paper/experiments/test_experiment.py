@@ -4,8 +4,8 @@ import pytest
 
 from sacm.errors import ArgumentError
 from sacm.experiments.grid_points import Selection
+from sacm.experiments.named.experiment import Experiment, points
 from sacm.paper.experiments.catalogue import EXPERIMENTS, find
-from sacm.paper.experiments.experiment import Experiment, points
 
 SWEEP = Experiment(
     name="sweep",

@@ -11,10 +11,10 @@ from scipy import stats
 
 from sacm.errors import DataError, SACMError
 from sacm.experiments.grid_points import Selection
-from sacm.paper.experiments.experiment import BEST_FIXED, Experiment, points
-from sacm.paper.experiments.findings import Findings, Group, RunFinding
-from sacm.paper.experiments.pairs import metric_gain
-from sacm.paper.experiments.tabulate import read_findings, tabulate
+from sacm.experiments.named.experiment import BEST_FIXED, Experiment, points
+from sacm.experiments.named.findings import Findings, Group, RunFinding
+from sacm.experiments.named.pairs import metric_gain
+from sacm.experiments.named.tabulate import read_findings, tabulate
 
 MISSING = RunFinding("sacm", "missing")
 REAL = Experiment(

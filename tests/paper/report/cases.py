@@ -8,9 +8,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from sacm.experiments.critical_difference import critical_difference
-from sacm.experiments.statistics import Summary, bootstrap_mean, compare_pairs, mean_and_deviation
-from sacm.metrics.catalogue import metric
-from sacm.paper.experiments.findings import (
+from sacm.experiments.named.findings import (
     Coverage,
     EpochFinding,
     FindingRow,
@@ -20,6 +18,8 @@ from sacm.paper.experiments.findings import (
     PaperValue,
     RunFinding,
 )
+from sacm.experiments.statistics import Summary, bootstrap_mean, compare_pairs, mean_and_deviation
+from sacm.metrics.catalogue import metric
 
 REASON = 'the loss is not finite </script><script>alert("x")</script> in epoch 3 & <b>later</b>'
 EPOCHS = (

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from sacm.display.html_page import inline_svg
 from sacm.experiments.critical_difference import critical_difference
-from sacm.paper.report.diagram import rank_caption, rank_diagram
+from sacm.reports.named.diagram import rank_caption, rank_diagram
 
 
 def test_names_ranks_and_bars():

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 
+from sacm.experiments.named.findings import Coverage
 from sacm.experiments.statistics import bootstrap_mean
-from sacm.paper.experiments.findings import Coverage
-from sacm.paper.report.headline import coverage_sentence, experiment_headline
+from sacm.reports.named.headline import coverage_sentence, experiment_headline
 from tests.paper.report.cases import any_findings, hand_made, with_ranks
 
 ANY = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from sacm.paper.report.heatmap import heatmaps, row_state
+from sacm.reports.named.heatmap import heatmaps, row_state
 from tests.paper.report.cases import hand_made, with_ranks
 from tests.reports.reading import Page
 

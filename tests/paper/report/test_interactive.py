@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from hypothesis import HealthCheck, given, settings
 
-from sacm.paper.experiments.findings import EpochFinding, Group, RunFinding
-from sacm.paper.report.interactive import interactive_page
-from sacm.paper.report.page_data import pack_findings
+from sacm.experiments.named.findings import EpochFinding, Group, RunFinding
+from sacm.reports.named.interactive import interactive_page
+from sacm.reports.named.page_data import pack_findings
 from tests.paper.report.cases import REASON, any_findings, hand_made, with_ranks
 from tests.reports.reading import Page
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from sacm.errors import ArgumentError
-from sacm.paper.report.render import render, write_report
-from sacm.paper.report.tables import result_table
+from sacm.reports.named.render import render, write_report
+from sacm.reports.named.tables import result_table
 from tests.paper.report.cases import REASON, any_findings, hand_made, with_ranks
 
 ANY = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sacm.errors import DataError
-from sacm.paper.experiments.findings import Group
-from sacm.paper.report.summary import BEGIN, END, replace_between, summary_table, write_summary
+from sacm.experiments.named.findings import Group
+from sacm.reports.named.summary import BEGIN, END, replace_between, summary_table, write_summary
 from tests.paper.report.cases import any_findings, done, hand_made
 
 ANY = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

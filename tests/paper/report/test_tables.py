@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from rich.cells import cell_len
 from rich.console import Console
 
-from sacm.paper.experiments.findings import Group, PaperValue, RunFinding
-from sacm.paper.report.tables import (
+from sacm.experiments.named.findings import Group, PaperValue, RunFinding
+from sacm.reports.named.tables import (
     coverage_table,
     failure_table,
     key_text,

@@ -21,18 +21,30 @@ from sacm.data.datasets import (
     TelemetrySegment,
 )
 from sacm.data.own.cases import from_padded
+from sacm.data.splits import split_by_ratio
 from sacm.data.tables import gaps
 from sacm.errors import ArgumentError, DataError
 
 SEGMENT_KEYS = ("segment", "machine", "channel")
 
 
-def build_dataset(entry: DatasetEntry, arrays: Arrays, *, mask_faults: bool = False) -> AnyData:
-    """The data set `entry` describes, out of `arrays`."""
+Ratios = tuple[float, ...]
+
+
+def build_dataset(
+    entry: DatasetEntry,
+    arrays: Arrays,
+    *,
+    mask_faults: bool = False,
+    ratios: Ratios | None = None,
+) -> AnyData:
+    """The data set `entry` describes, out of `arrays`; `ratios` split all rows of a series anew."""
     if mask_faults and getattr(entry, "fault_code", None) is None:
         raise ArgumentError(f"{entry.name} has no fault codes to mask; only Weather does.")
+    if ratios is not None and not isinstance(entry, ForecastingEntry):
+        raise ArgumentError(f"{entry.name} is no series: it has a split of its own.")
     if isinstance(entry, ForecastingEntry):
-        return build_forecasting(entry, arrays, mask_faults=mask_faults)
+        return build_forecasting(entry, arrays, mask_faults=mask_faults, ratios=ratios)
     if isinstance(entry, ClassificationEntry):
         return build_classification(entry, arrays)
     assert isinstance(entry, AnomalyEntry)
@@ -40,16 +52,16 @@ def build_dataset(entry: DatasetEntry, arrays: Arrays, *, mask_faults: bool = Fa
 
 
 def build_forecasting(
-    entry: ForecastingEntry, arrays: Arrays, *, mask_faults: bool
+    entry: ForecastingEntry, arrays: Arrays, *, mask_faults: bool, ratios: Ratios | None = None
 ) -> ForecastingData:
-    """The benchmark's rows and split."""
-    rows = entry.benchmark_rows
+    """The benchmark's rows and split, or all rows in the shares of `ratios`."""
+    rows = entry.benchmark_rows if ratios is None else None
     found = arrays["values"].shape
     values = np.ascontiguousarray(arrays["values"][:rows], dtype=np.float32)
     columns = tuple(str(column) for column in arrays["columns"])
     if len(columns) != values.shape[1]:
         raise DataError(f"{entry.name}: {len(columns)} names for {values.shape[1]} columns.")
-    splits = entry.splits(len(values))
+    splits = entry.splits(len(values)) if ratios is None else split_by_ratio(len(values), ratios)
     policy: gaps.Policy = "interpolate"
     if mask_faults:
         values = np.where(values == np.float32(entry.fault_code or 0), np.float32(np.nan), values)

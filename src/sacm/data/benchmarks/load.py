@@ -17,10 +17,13 @@ from sacm.data.benchmarks.catalogue import (
 )
 from sacm.data.benchmarks.catalogue import entries as all_entries
 from sacm.data.benchmarks.fetch import fetch
-from sacm.data.benchmarks.from_arrays import build_dataset
+from sacm.data.benchmarks.from_arrays import Ratios, build_dataset
 from sacm.data.benchmarks.sources import Found, locate, read_compact
-from sacm.data.datasets import DATASETS, AnyData, ForecastingData
+from sacm.data.covariates.move import move_channels
+from sacm.data.covariates.plan import ROLES, CovariatePlan
+from sacm.data.datasets import DATASETS, AnomalyData, AnyData, ForecastingData
 from sacm.data.own.read import READERS
+from sacm.data.splits import split_by_ratio
 from sacm.data.synthetic.plant import NAME as PLANT
 from sacm.data.synthetic.plant import plant
 from sacm.data.synthetic.synth12 import NAME, synth12
@@ -49,19 +52,23 @@ def load(
     download: bool = True,
     mask_faults: bool = False,
     progress: bool = True,
+    ratios: Ratios | None = None,
 ) -> AnyData:
     """Load a data set by its name.
 
     Looks in the folder named by SACM_DATA, then in the user's cache, then downloads.
 
     Args:
-        name: A name from `names()` in any letter case; "Synth-12" ("Synth-12@0.3" sets its noise
-            level) and "Plant" are generated. A data set that a plug-in registered comes from the
-            function it registered, whatever the other arguments.
+        name: A name from `names()` in any letter case; "SMD@machine-1-1" is one machine of SMD;
+            "Synth-12" ("Synth-12@0.3" sets its noise level) and "Plant" are generated. A data set
+            that a plug-in registered comes from the function it registered, whatever the other
+            arguments.
         folder: The only folder to look in.
         download: Whether it may be downloaded.
         mask_faults: Treat Weather's -9999 codes as missing.
         progress: Whether a download shows a bar.
+        ratios: Shares of training, validation and test rows of a series, instead of the
+            benchmark's own split; every row counts, also those that the benchmark leaves out.
 
     Returns:
         A `ForecastingData`, `ClassificationData` or `AnomalyData`.
@@ -76,20 +83,29 @@ def load(
     """
     generated = synthetic(name)
     if generated is not None:
-        return generated
+        return split_anew(generated, ratios)
+    whole, _, part = name.partition("@")
+    if part:
+        options: dict[str, Any] = {"folder": folder, "download": download, "progress": progress}
+        data = load(whole, **options)
+        if not isinstance(data, AnomalyData):
+            raise ArgumentError(f"{data.name} has no parts: name it without @{part}.")
+        return data.only(part)
     entry = find_entry(name)
     if isinstance(entry, LoaderEntry):
-        return load_registered(entry)
+        return split_anew(load_registered(entry), ratios)
     assert isinstance(entry, DatasetEntry)
     place = presence(entry, folder)
     if place.found is not None:
         layout, path = place.found
-        return build_dataset(entry, layout.read(path, entry), mask_faults=mask_faults)
+        arrays = layout.read(path, entry)
+        return build_dataset(entry, arrays, mask_faults=mask_faults, ratios=ratios)
     if folder is not None or not download:
         where = folder or data_folder() or cache_folder()
         raise DataError(f"{entry.name} is not in {where}: it should hold {entry.files[0].path}.")
     archive = fetch(entry, progress=progress)
-    return build_dataset(entry, read_compact(archive, entry), mask_faults=mask_faults)
+    arrays = read_compact(archive, entry)
+    return build_dataset(entry, arrays, mask_faults=mask_faults, ratios=ratios)
 
 
 def load_registered(entry: LoaderEntry) -> AnyData:
@@ -169,6 +185,19 @@ def names_file(source: str | Path) -> bool:
         return True
 
 
+def split_anew(data: AnyData, ratios: Ratios | None) -> AnyData:
+    """A series with its rows in other shares; without `ratios` the data as they are.
+
+    Raises:
+        ArgumentError: The data are no single series.
+    """
+    if ratios is None:
+        return data
+    if not isinstance(data, ForecastingData) or len(data.segments) > 1:
+        raise ArgumentError(f"{data.name} is no single series: it cannot be split anew.")
+    return replace(data, splits=split_by_ratio(len(data.values), ratios))
+
+
 def resolve(
     source: str | Path, *, task: TaskName, reading: Mapping[str, Any] | None = None
 ) -> AnyData:
@@ -178,7 +207,8 @@ def resolve(
         source: A name of the catalogue, a file, a folder of files, or "-" for standard input.
         task: What the data are for.
         reading: Options for reading a file by their names on the command line, as
-            `RunSettings.reading()` gives them.
+            `RunSettings.reading()` gives them. Of the catalogue only series take some: `split`,
+            which divides all their rows anew, and the columns that are covariates.
 
     Returns:
         The data set of the task.
@@ -189,10 +219,15 @@ def resolve(
     """
     if names_file(source):
         return READERS[task](source, dict(reading or {}))
-    refuse_options(str(source), reading)
-    data = load(str(source))
+    options = dict(reading or {})
+    plan = CovariatePlan.of({role: options.pop(role, ()) for role in ROLES})
+    ratios = options.pop("split", None)
+    refuse_options(str(source), options)
+    data = load(str(source), ratios=ratios)
     if data.task != task:
         raise ArgumentError(f"{data.name} is a data set for {data.task}, not for {task}.")
+    if plan and isinstance(data, ForecastingData):
+        return move_channels(data, plan)
     return data
 
 

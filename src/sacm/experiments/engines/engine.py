@@ -28,5 +28,7 @@ class Engine(Protocol):
 
 
 def threads_for(workers: int) -> int:
-    """Threads of each worker, so that together they have one a core."""
-    return max(1, (os.cpu_count() or 1) // workers)
+    """Threads of each worker: together one a core, and no more than OMP_NUM_THREADS each."""
+    share = max(1, (os.cpu_count() or 1) // workers)
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(share, int(asked)) if asked.isdigit() and int(asked) else share

@@ -13,8 +13,10 @@ from sacm.inject.sites import feature_mask_shape
 
 _SPATIAL = {F.dropout1d: 1, F.dropout2d: 2, F.dropout3d: 3, torch.feature_dropout: 2}
 _SPATIAL |= {F.feature_alpha_dropout: 2, torch.feature_alpha_dropout: 2}
-_ALPHA = (F.alpha_dropout, F.feature_alpha_dropout, torch.alpha_dropout)
-_ALPHA += (torch.feature_alpha_dropout,)
+_ALPHA: tuple[Any, ...] = (
+    *(F.alpha_dropout, F.feature_alpha_dropout),
+    *(torch.alpha_dropout, torch.feature_alpha_dropout),
+)
 _PLAIN = {
     torch.dropout_: torch.dropout,
     torch.feature_dropout_: torch.feature_dropout,

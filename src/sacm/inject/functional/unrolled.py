@@ -16,8 +16,12 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from sacm.inject.functional.owner import OwnerForward
 
-_KERNELS = {"LSTM": torch.lstm, "GRU": torch.gru, "RNN_TANH": torch.rnn_tanh}
-_KERNELS["RNN_RELU"] = torch.rnn_relu
+_KERNELS: dict[str, Callable[..., Any]] = {
+    "LSTM": torch.lstm,
+    "GRU": torch.gru,
+    "RNN_TANH": torch.rnn_tanh,
+    "RNN_RELU": torch.rnn_relu,
+}
 Drop = Callable[[Tensor], Tensor]
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sacm.cli.experiments.words import split_names
 from sacm.cli.options import whole_numbers
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sacm.experiments.grid_points import Selection
-    from sacm.paper.experiments.experiment import Experiment
+    from sacm.experiments.named.experiment import Experiment
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="See `sacm paper list`.")]
 Datasets = Annotated[str, typer.Option(help="Data sets, separated by commas. Default: all.")]
@@ -31,8 +31,6 @@ Stride = Annotated[
 Score = Annotated[str | None, typer.Option(help="Anomaly score: native or reconstruction.")]
 Runs = Annotated[Path, typer.Option(help="Folder that holds the runs.")]
 
-_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
-
 
 def make_selection(
     experiment: Experiment,
@@ -49,7 +47,7 @@ def make_selection(
 ) -> Selection:
     """Checked against what the experiment has."""
     from sacm.experiments.grid_points import Selection
-    from sacm.paper.experiments.experiment import choose_names
+    from sacm.experiments.named.experiment import choose_names
 
     for size in sizes:
         if size not in ("paper", "small"):
@@ -65,24 +63,3 @@ def make_selection(
         small=choose_names(experiment.backbones, named, "backbone", experiment) if named else (),
         settings={name: value for name, value in settings.items() if value is not None},
     )
-
-
-def split_names(text: str) -> tuple[str, ...]:
-    """`a,b` as names."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def duration(text: str) -> float:
-    """`2h`, `90m` or `1h30m` in seconds."""
-    parts = re.fullmatch(r"(?:(\d+(?:\.\d+)?[dhms]))+", text.strip())
-    if parts is None:
-        raise ArgumentError(f"--budget {text!r}: expected a time such as 2h, 90m or 1h30m.")
-    found = re.findall(r"(\d+(?:\.\d+)?)([dhms])", text)
-    return sum(float(number) * _UNITS[unit] for number, unit in found)
-
-
-def format_duration(seconds: float) -> str:
-    """A time for a person: `45 s`, `12 min`, `3.5 h`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from sacm.cli.experiments.findings import find_groups, read_results, tabulate_with_notes
+from sacm.cli.experiments.output import FORMATS, deliver
+from sacm.cli.experiments.words import check_runs
 from sacm.errors import ArgumentError
 from sacm.paper.commands import options as ask
-from sacm.paper.commands.findings import find_groups, read_results, tabulate_with_notes
-from sacm.paper.commands.output import FORMATS, deliver
 
 
 def report(
@@ -72,15 +73,3 @@ def report(
         groups = find_groups(experiment, selection, runs)
         findings = tabulate_with_notes(experiment, selection, groups, runs)
     deliver(findings, style, out, brief=brief)
-
-
-def check_runs(runs: Path) -> None:
-    """Refuse a folder that is not there, or that holds its runs one level further down."""
-    if not runs.is_dir():
-        raise ArgumentError(f"--runs {runs}: there is no such folder.")
-    nested = sorted({path.parent.parent for path in runs.glob("*/*/config.json")})
-    if nested and not any(runs.glob("*/config.json")):
-        raise ArgumentError(
-            f"--runs {runs}: the runs are further down, in {nested[0]}: copy the run folders of "
-            "all machines into one folder."
-        )

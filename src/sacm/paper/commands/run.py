@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from sacm.cli.experiments.findings import find_groups, tabulate_with_notes
+from sacm.cli.experiments.output import show_findings, show_plan
+from sacm.cli.experiments.words import duration
+from sacm.cli.experiments.work import make_plan_with_progress, work
 from sacm.cli.options import AsJson
 from sacm.paper.commands import options as ask
-from sacm.paper.commands.findings import find_groups, tabulate_with_notes
-from sacm.paper.commands.output import show_findings, show_plan
-
-if TYPE_CHECKING:
-    from sacm.experiments.engines import Outcome
-    from sacm.experiments.grid import JobGroup
-    from sacm.experiments.plan import Plan
 
 
 def run(
@@ -67,7 +63,7 @@ def run(
         stride=stride,
         score=score,
     )
-    seconds = ask.duration(budget) if budget else None
+    seconds = duration(budget) if budget else None
     chosen_engine = make_engine(engine, workers=workers)
     check_writable(runs)
     groups = find_groups(experiment, selection, runs)
@@ -80,44 +76,3 @@ def run(
     show_findings(findings, as_json=as_json)
     if failed:
         raise typer.Exit(1)
-
-
-def make_plan_with_progress(
-    groups: Sequence[JobGroup], runs: Path, *, workers: int, retry_failed: bool
-) -> Plan:
-    """What is left, with a bar while step costs are measured."""
-    from tqdm import tqdm
-
-    from sacm.experiments.plan import make_plan
-
-    with tqdm(total=len(groups), desc="planning", unit="group", leave=False) as bar:
-        return make_plan(
-            groups,
-            runs,
-            workers=workers,
-            retry_failed=retry_failed,
-            on_group=lambda _: bar.update(),
-        )
-
-
-def work(
-    plan: Plan, engine: Any, runs: Path, *, workers: int, budget: float | None, quiet: bool
-) -> int:
-    """Run the plan with a bar; how many runs failed."""
-    from tqdm import tqdm
-
-    from sacm.cli.output import note
-    from sacm.experiments.run_plan import run_plan
-
-    with tqdm(total=plan.jobs_left, desc="runs", unit="run", disable=quiet) as bar:
-
-        def on_outcome(outcome: Outcome) -> None:
-            bar.update()
-            if outcome.reason is not None:
-                bar.write(f"failed: {outcome.job.run_id}: {outcome.reason}")
-
-        tally = run_plan(plan, engine, runs, workers=workers, budget=budget, on_outcome=on_outcome)
-    if tally.left:
-        needed = f"the cheapest pair needs about {ask.format_duration(tally.shortest)}"
-        note(f"{tally.left} runs did not fit into the budget; {needed}.")
-    return len(tally.failed)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from sacm.cli.experiments.findings import read_results
 from sacm.errors import ArgumentError
-from sacm.paper.commands.findings import read_results
 
 
 def summary(
@@ -24,7 +24,7 @@ def summary(
     from rich.console import Console
 
     from sacm.cli.runs import as_user_error
-    from sacm.paper.report.summary import NARROW, summary_table, write_summary
+    from sacm.reports.named.summary import NARROW, summary_table, write_summary
 
     found = [read_results(path, path.stem) for path in sorted(results.glob("*.json"))]
     if not found:

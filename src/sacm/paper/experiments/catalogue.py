@@ -7,7 +7,7 @@ from sacm.data.benchmarks.catalogue import (
     PAPER_CLASSIFICATION,
     PAPER_FORECASTING,
 )
-from sacm.paper.experiments.experiment import BEST_FIXED, Experiment
+from sacm.experiments.named.experiment import BEST_FIXED, Experiment
 from sacm.registry import Registry
 
 _FORECASTERS = (

@@ -1,0 +1,1 @@
+"""What the commands of named experiments share: plans, work, findings, output."""

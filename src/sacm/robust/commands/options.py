@@ -1,0 +1,94 @@
+"""Which part of a protocol the user asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sacm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from sacm.experiments.grid_points import Selection
+    from sacm.robust.choose import Chosen
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="See `sacm robust list`.")]
+Data = Annotated[str, typer.Option(help="Data sets, separated by commas. Default: its own.")]
+Backbone = Annotated[str, typer.Option(help="Backbones, separated by commas. Default: its own.")]
+Strategies = Annotated[
+    str, typer.Option(help="Strategies, separated by commas; raw is always there. Default: all.")
+]
+Seeds = Annotated[str, typer.Option(help="Seeds, separated by commas. Default: 1 to 5.")]
+Kind = Annotated[
+    str,
+    typer.Option(help="Faults in the training data, separated by commas: `sacm corrupt --list`."),
+]
+Ratio = Annotated[str, typer.Option(help="Shares of the training data to break, by commas.")]
+Horizons = Annotated[str, typer.Option(help="Horizons, separated by commas. Default: 96.")]
+Size = Annotated[str, typer.Option(help="small or paper.")]
+Epochs = Annotated[int | None, typer.Option(help="At most so many epochs.", min=1)]
+Patience = Annotated[int | None, typer.Option(help="Epochs without improvement.", min=1)]
+Rate = Annotated[float | None, typer.Option("--lr", help="Learning rate.")]
+Stride = Annotated[int | None, typer.Option(help="Rows between two training windows.", min=1)]
+Runs = Annotated[Path, typer.Option(help="Folder that holds the runs.")]
+
+
+def choose_part(
+    name: str,
+    *,
+    data: str,
+    backbone: str,
+    strategies: str,
+    seeds: str,
+    kind: str,
+    ratio: str,
+    horizons: str,
+    size: str,
+    epochs: int | None,
+    patience: int | None,
+    rate: float | None,
+    stride: int | None,
+) -> tuple[Chosen, Selection]:
+    """The protocol as it is asked for, and how its runs are made."""
+    from sacm.cli.compare import split_strategies
+    from sacm.cli.experiments.words import split_names
+    from sacm.cli.options import whole_numbers
+    from sacm.experiments.grid_points import Selection
+    from sacm.robust.choose import choose
+    from sacm.robust.protocols import PROTOCOLS
+
+    if size not in ("paper", "small"):
+        raise ArgumentError(f"--size {size!r}: use small or paper.")
+    chosen = choose(
+        PROTOCOLS.get(name),
+        datasets=split_names(data),
+        backbones=split_names(backbone),
+        strategies=tuple(split_strategies(strategies)) if strategies else (),
+        kinds=split_names(kind),
+        ratios=_numbers(ratio),
+    )
+    if horizons:  # any that the data sets have, not only those of the protocol
+        chosen = chosen._replace(experiment=replace(chosen.experiment, horizons=()))
+    settings: dict[str, Any] = {
+        "epochs": epochs,
+        "patience": patience,
+        "learning_rate": rate,
+        "stride": stride,
+    }
+    selection = Selection(
+        horizons=whole_numbers(horizons, "--horizons"),
+        seeds=whole_numbers(seeds, "--seeds"),
+        sizes=(size,),
+        settings={key: value for key, value in settings.items() if value is not None},
+    )
+    return chosen, selection
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    """`0.1,0.3` as numbers."""
+    try:
+        return tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ArgumentError(f"--ratio {text!r}: expected numbers such as 0.1,0.3.") from None

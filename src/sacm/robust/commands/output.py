@@ -1,0 +1,74 @@
+"""Findings of a protocol, printed or written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from sacm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from sacm.robust.examples import Example
+    from sacm.robust.findings import RobustFindings
+
+FORMATS = ("table", "md", "latex", "csv", "json", "html")
+
+
+def show_findings(found: RobustFindings, *, as_json: bool) -> None:
+    """Tables and sentences for a person, or everything as JSON."""
+    from rich.console import Console
+
+    from sacm.cli.output import note, show_json
+    from sacm.robust.headline import robust_headline
+    from sacm.robust.tables import report_tables
+
+    if as_json:
+        show_json(without_curves(found).to_dict())
+        return
+    console = Console()
+    for table, _ in report_tables(found)[:2]:
+        console.print(table.rich())
+    for sentence in robust_headline(found):
+        console.print(sentence, highlight=False, markup=False)
+    for text in found.findings.notes:
+        note(f"Note: {text}")
+
+
+def deliver(
+    found: RobustFindings,
+    style: Any,
+    out: Path | None,
+    *,
+    examples: dict[str, Example] | None = None,
+) -> None:
+    """Print a report, or write it to a file; `style` is one of FORMATS."""
+    from sacm.cli.runs import as_user_error, check_writable
+    from sacm.files import write_json
+    from sacm.robust.render import render, write_report
+
+    if out is None:
+        if style in ("table", "json"):
+            show_findings(found, as_json=style == "json")
+        else:
+            typer.echo(render(found, style, examples=examples))
+        return
+    if out.is_dir():
+        raise ArgumentError(f"--out {out} is a folder: name a file in it.")
+    check_writable(out.parent)
+    with as_user_error():
+        if style == "json":
+            write_json(out, without_curves(found).to_dict())
+        else:
+            chosen: Any = "md" if style == "table" else style
+            write_report(found, out, format=chosen, examples=examples)
+    typer.echo(f"report: {out}")
+
+
+def without_curves(found: RobustFindings) -> RobustFindings:
+    """The same without what every epoch of every run was like."""
+    from sacm.experiments.named.findings import without_curves as drop
+
+    return replace(found, findings=drop(found.findings))

@@ -1,0 +1,75 @@
+"""`sacm robust report`: what finished runs of a protocol say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sacm.errors import ArgumentError
+from sacm.robust.commands import options as ask
+from sacm.robust.commands.output import FORMATS, deliver
+
+
+def report(
+    name: ask.Name,
+    data: ask.Data = "",
+    backbone: ask.Backbone = "",
+    strategies: ask.Strategies = "",
+    seeds: ask.Seeds = "",
+    kind: ask.Kind = "",
+    ratio: ask.Ratio = "",
+    horizons: ask.Horizons = "",
+    size: ask.Size = "small",
+    epochs: ask.Epochs = None,
+    patience: ask.Patience = None,
+    rate: ask.Rate = None,
+    stride: ask.Stride = None,
+    style: Annotated[
+        str, typer.Option("--format", help="table, md, latex, csv, json or html.")
+    ] = "table",
+    out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    results: Annotated[
+        Path | None, typer.Option(help="Read findings from this JSON file, not from runs.")
+    ] = None,
+    runs: ask.Runs = Path("runs"),
+) -> None:
+    """What the finished runs of a protocol say.
+
+    Example: sacm robust report T --data ETTh1 --format html --out t.html
+    """
+    from sacm.cli.experiments.words import check_runs
+    from sacm.cli.runs import as_user_error
+    from sacm.robust.examples import first_raw_run, make_examples
+    from sacm.robust.findings import read_robust_findings
+    from sacm.robust.gather import find_groups, gather
+
+    if style not in FORMATS:
+        raise ArgumentError(f"--format {style!r}: use {', '.join(FORMATS)}.")
+    (experiment, _), selection = ask.choose_part(
+        name,
+        data=data,
+        backbone=backbone,
+        strategies=strategies,
+        seeds=seeds,
+        kind=kind,
+        ratio=ratio,
+        horizons=horizons,
+        size=size,
+        epochs=epochs,
+        patience=patience,
+        rate=rate,
+        stride=stride,
+    )
+    examples = None
+    if results is not None:
+        with as_user_error():
+            found = read_robust_findings(results)
+    else:
+        check_runs(runs)
+        groups = find_groups(experiment, selection, runs)
+        found = gather(experiment, selection, groups, runs)
+        raw = first_raw_run(groups, runs) if style == "html" else None
+        examples = None if raw is None else make_examples(raw)
+    deliver(found, style, out, examples=examples)

@@ -1,0 +1,182 @@
+"""The tables of a protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sacm.display.text_table import TableRow, TextTable
+from sacm.experiments.grid_points import Key
+from sacm.experiments.named.findings import Findings, Group
+from sacm.experiments.named.pairs import compare_metric, own_gains, pairs, value_of
+from sacm.experiments.statistics import bootstrap_mean, mean_and_deviation
+from sacm.faults.windows import TESTED
+from sacm.metrics.catalogue import metric
+from sacm.published.sensor_faults import DATA, sensor_fault_rows
+from sacm.reports import number_format
+from sacm.reports.named.diagram import rank_caption
+from sacm.reports.named.tables import coverage_table, failure_table, key_text, rank_table
+from sacm.reports.number_format import UNDEFINED
+from sacm.robust.findings import RobustFindings
+from sacm.robust.recovered import Recovered
+
+MEANS_LEGEND = (
+    "Mean ± deviation over n seeds. The first strategy is the baseline; rows in words are "
+    "references: they know what no strategy knows."
+)
+FAULT_LEGEND = (
+    "Gain against raw in percent over seeds, positive is better: in the mean error over the eight "
+    "faults, in the largest degradation D_w, on clean inputs. Interval: bootstrap over seeds, from "
+    "five on. p: paired t-test of relative gains, not corrected."
+)
+PUBLISHED_LEGEND = (
+    "Printed by arXiv:2605.10822 for networks of its own sizes and training; degradations are "
+    "ratios and can be compared, errors only roughly."
+)
+_FAULT_FIGURES = ("mean_fault_mse", "worst_degradation", "clean_mse")
+RECOVERED_LEGEND = (
+    "Lost: how much larger the error of raw is after training on broken rows than on clean ones. "
+    "Recovered: (raw - strategy) / (raw - raw on clean), of means over n seeds; 100 % is as good "
+    "as clean data, negative is worse than doing nothing. Interval: 95 %, bootstrapped over seeds; "
+    "in the last lines, which average over all places, over places. p: paired t-test of raw "
+    "against the strategy over seeds; Holm: corrected for all lines of the metric."
+)
+
+
+def report_tables(found: RobustFindings) -> list[tuple[TextTable, tuple[str, ...]]]:
+    """Every table with the sentences that explain it, the most important first."""
+    findings = found.findings
+    tables: list[tuple[TextTable, tuple[str, ...]]] = []
+    if found.recovered:
+        tables.append((recovered_table(findings, found.recovered), (RECOVERED_LEGEND,)))
+    tables.append((means_table(findings), (MEANS_LEGEND,)))
+    if any(name.startswith("degradation_") for name in findings.metrics):
+        tables.append((fault_table(findings), (FAULT_LEGEND,)))
+        if any(group.keys.get("data") == DATA for group in findings.groups):
+            tables.append((published_table(findings), (PUBLISHED_LEGEND,)))
+    if findings.ranks is not None:
+        tables.append((rank_table(findings.ranks), (rank_caption(findings.ranks),)))
+    tables.append((coverage_table(findings), ()))
+    if findings.coverage.failed:
+        tables.append((failure_table(findings), ()))
+    return tables
+
+
+def fault_table(findings: Findings) -> TextTable:
+    """Mean fault error, the largest degradation and the clean error against raw, by place."""
+    names = [name for name in _FAULT_FIGURES if name in findings.metrics]
+    lines: list[TableRow] = []
+    for keys, groups in places_of(findings):
+        for number, strategy in enumerate(findings.strategies[1:]):
+            cells: list[str] = []
+            for name in names:
+                both = pairs(groups, findings.baseline, strategy, name)
+                gains = own_gains(name, both)
+                mean = sum(gains) / len(gains) if gains else None
+                test = compare_metric(name, both) if len(gains) > 1 else None
+                cells += [
+                    number_format.percent(mean),
+                    number_format.interval(bootstrap_mean(gains) if gains else None),
+                    number_format.probability(None if test is None else test.t_test.p_value),
+                ]
+            words = (*(key_text(keys[key]) for key in findings.row_keys), strategy)
+            lines.append(TableRow((*words, *cells), group=number == 0))
+    heads = [
+        heading
+        for name in names
+        for heading in (f"{metric(name).label}, gain", "95 % interval", "p (t)")
+    ]
+    headings = (*findings.row_keys, "strategy", *heads)
+    caption = "Faults at test, against raw"
+    return TextTable(headings, tuple(lines), caption, len(findings.row_keys) + 1)
+
+
+def published_table(findings: Findings) -> TextTable:
+    """The published rows of ETTh1; models that were also run here come first."""
+    own = {str(group.keys["backbone"]).lower() for group in findings.groups}
+    rows = sorted(sensor_fault_rows(), key=lambda row: row.model.lower() not in own)
+    lines = [
+        TableRow(
+            (
+                row.model,
+                row.method,
+                number_format.number(row.clean_mse),
+                number_format.number(row.mean_fault_mse),
+                number_format.number(row.degradation),
+                *(number_format.number(row.by_fault.get(fault), digits=3) for fault in TESTED),
+            ),
+            quiet=row.model.lower() not in own,
+        )
+        for row in rows
+    ]
+    headings = ("model", "method", "clean MSE", "mean fault MSE", "D_w", *TESTED)
+    return TextTable(headings, tuple(lines), "Published for ETTh1 (SensorFault-Bench)", 2)
+
+
+def means_table(findings: Findings) -> TextTable:
+    """Every strategy in every place: its metrics over seeds."""
+    lines: list[TableRow] = []
+    for keys, groups in places_of(findings):
+        for number, strategy in enumerate(findings.strategies):
+            values = [_defined(groups, strategy, name) for name in findings.metrics]
+            n = max(map(len, values), default=0)
+            cells = [
+                number_format.mean_and_spread(mean_and_deviation(own)) if own else UNDEFINED
+                for own in values
+            ]
+            words = (*(key_text(keys[key]) for key in findings.row_keys), strategy)
+            lines.append(TableRow((*words, str(n), *cells), group=number == 0))
+    labels = [metric(name).label for name in findings.metrics]
+    headings = (*findings.row_keys, "strategy", "n", *labels)
+    return TextTable(headings, tuple(lines), findings.title, len(findings.row_keys) + 1)
+
+
+def recovered_table(findings: Findings, recovered: Sequence[Recovered]) -> TextTable:
+    """The recovered share of every strategy, by place and over all places."""
+    lines: list[TableRow] = []
+    last: tuple[str, ...] = ()
+    for one in recovered:
+        where = tuple(key_text(one.keys[key]) if one.keys else "all" for key in findings.row_keys)
+        start = (*where, metric(one.metric).label)
+        cells = (
+            *start,
+            one.strategy,
+            str(one.n),
+            number_format.percent(None if one.lost is None else 100 * one.lost),
+            number_format.percent(None if one.share is None else 100 * one.share),
+            _interval(one),
+            number_format.probability(one.p_value),
+            number_format.probability(one.adjusted_p_value),
+        )
+        lines.append(TableRow(cells, group=start != last))
+        last = start
+    headings = (
+        *findings.row_keys,
+        "metric",
+        "strategy",
+        "n",
+        "lost",
+        "recovered",
+        "95 % interval",
+        "p (t)",
+        "p (t, Holm)",
+    )
+    return TextTable(headings, tuple(lines), "Recovered share", len(findings.row_keys) + 2)
+
+
+def places_of(findings: Findings) -> list[tuple[dict[str, Key], list[Group]]]:
+    """The places that rows differ in, each with its groups."""
+    found: dict[tuple[Key, ...], list[Group]] = {}
+    for group in findings.groups:
+        found.setdefault(tuple(group.keys[key] for key in findings.row_keys), []).append(group)
+    return [(dict(zip(findings.row_keys, at, strict=True)), own) for at, own in found.items()]
+
+
+def _defined(groups: Sequence[Group], strategy: str, name: str) -> list[float]:
+    values = (value_of(group, strategy, name) for group in groups)
+    return [value for value in values if value is not None]
+
+
+def _interval(one: Recovered) -> str:
+    if one.low is None or one.high is None:
+        return UNDEFINED
+    return f"{100 * one.low:.1f} to {100 * one.high:.1f}"

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.utils.data import DataLoader, TensorDataset
+
+import sacm
+from sacm.errors import ArgumentError
+from sacm.integrations.attached import check_optimizers
+
+accelerate = pytest.importorskip("accelerate", reason="needs the `integrations` extra")
+pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
+CHANNELS, LENGTH = 2, 16
+
+
+def network() -> nn.Module:
+    torch.manual_seed(0)
+    layers = (nn.Linear(LENGTH * CHANNELS, 8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 1))
+    return nn.Sequential(nn.Flatten(), *layers)
+
+
+def loader() -> DataLoader[Any]:
+    x = torch.randn(160, LENGTH, CHANNELS, generator=torch.Generator().manual_seed(0))
+    return DataLoader(TensorDataset(x, x.mean(dim=(1, 2))[:, None]), batch_size=8)
+
+
+def train(accelerator: Any, model: Any, optimizer: Any, batches: Any) -> None:
+    model.train()
+    for x, y in batches:
+        optimizer.zero_grad()
+        accelerator.backward(F.mse_loss(model(x), y))
+        optimizer.step()
+
+
+def test_loop_trains_saves_and_resumes(tmp_path: Path) -> None:
+    accelerator = accelerate.Accelerator(cpu=True)
+    model = network()
+    modulator = sacm.attach(model, channels=CHANNELS)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    model, optimizer, batches = accelerator.prepare(model, optimizer, loader())
+    train(accelerator, model, optimizer, batches)
+    assert not torch.equal(modulator.scorer.weight.detach(), torch.ones(CHANNELS))
+    accelerator.save_state(str(tmp_path))
+    saved = {key: value.clone() for key, value in model.state_dict().items()}
+
+    raw = network()
+    raw.load_state_dict(sacm.strip_state_dict(saved))
+    x = torch.randn(4, LENGTH, CHANNELS)
+    assert torch.equal(raw.eval()(x), model.eval()(x))
+
+    train(accelerator, model, optimizer, batches)
+    assert not torch.equal(
+        model.state_dict()["sacm_modulator.scorer.weight"], saved["sacm_modulator.scorer.weight"]
+    )
+    accelerator.load_state(str(tmp_path))
+    for key, value in model.state_dict().items():
+        assert torch.equal(value, saved[key])
+
+
+def test_an_optimizer_made_too_early_is_found() -> None:
+    model = network()
+    optimizer = torch.optim.Adam(model.parameters())
+    modulator = sacm.attach(model, channels=CHANNELS)
+    with pytest.raises(ArgumentError, match="made before the model was attached"):
+        check_optimizers(modulator, [optimizer])

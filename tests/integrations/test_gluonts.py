@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sacm
+
+pytest.importorskip("gluonts.torch", reason="needs gluonts, which asks for an older pandas")
+from gluonts.dataset.common import ListDataset  # after the check
+from gluonts.model.predictor import Predictor
+from gluonts.torch.model.patch_tst import PatchTSTEstimator
+from gluonts.transform import ExpectedNumInstanceSampler
+
+from sacm.integrations.gluonts import SACMCallback, protect_predictor
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
+LENGTH = 24
+
+
+def values() -> np.ndarray:
+    noise = 0.1 * np.random.default_rng(0).normal(size=200)
+    return (2 + np.sin(np.arange(200) / 4) + noise).astype(np.float32)
+
+
+def dataset(target: np.ndarray) -> Any:
+    return ListDataset([{"start": pd.Period("2024-01-01", "D"), "target": target}], freq="D")
+
+
+def answer(predictor: Any, target: np.ndarray) -> np.ndarray:
+    import torch
+
+    torch.manual_seed(0)
+    (forecast,) = predictor.predict(dataset(target))
+    return np.asarray(forecast.mean)
+
+
+def test_estimator_trains_and_its_predictor_is_saved_and_protected(tmp_path: Path) -> None:
+    callback = SACMCallback(coverage="all")
+    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+    estimator = PatchTSTEstimator(
+        prediction_length=4,
+        context_length=LENGTH,
+        patch_len=8,
+        d_model=8,
+        nhead=2,
+        dim_feedforward=8,
+        num_encoder_layers=1,
+        dropout=0.2,
+        num_batches_per_epoch=20,
+        batch_size=8,
+        # Windows without any value get a scale from the other windows of their batch, which
+        # attach refuses.
+        train_sampler=ExpectedNumInstanceSampler(num_instances=1.0, min_past=LENGTH, min_future=4),
+        trainer_kwargs={
+            "max_epochs": 1,
+            "accelerator": "cpu",
+            "callbacks": [callback],
+            "default_root_dir": str(tmp_path),
+            **quiet,
+        },
+    )
+    predictor = estimator.train(dataset(values()))
+    modulator = callback.modulator
+    assert modulator is not None
+    assert abs(float(modulator.scorer.weight.detach()) - 1) > 1e-5
+
+    predictor.serialize(tmp_path)
+    np.testing.assert_array_equal(
+        answer(Predictor.deserialize(tmp_path), values()), answer(predictor, values())
+    )
+    sacm.detach(predictor.prediction_net.model)
+    np.testing.assert_array_equal(
+        answer(Predictor.deserialize(tmp_path), values()), answer(predictor, values())
+    )
+    learnt = modulator.state_dict()
+    second = SACMCallback(coverage="all", scalars=learnt)
+    estimator.trainer_kwargs["callbacks"] = [second]
+    estimator.train_from(predictor, dataset(values()))
+    assert second.modulator is not None
+    moved = abs(second.modulator.scorer.weight.detach() - learnt["scorer.weight"])
+    assert 0 < moved < 0.1
+
+    broken = values()
+    broken[-3] = 90.0
+    healthy, raw = answer(predictor, values()), answer(predictor, broken)
+    protect_predictor(predictor, sacm.Guard(window=LENGTH).fit(values()))
+    assert abs(answer(predictor, broken) - healthy).max() < 0.2 * abs(raw - healthy).max()
