@@ -171,10 +171,12 @@ class CapacityModulator(nn.Module):
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
             window = torch.where(reliable.view(-1, 1, 1), window, 0)
-        plain = type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None
-        result = (
-            self.scorer.score(window) if plain and not self.per_channel else self.scorer(window)
-        )
+        scorer = self.scorer
+        result: Any = None
+        if type(scorer) is SpectralScorer and not self.per_channel:
+            # The scores alone take less time; a scorer that the user has compiled stays compiled.
+            result = scorer.score(window) if scorer._compiled_call_impl is None else None
+        result = scorer(window) if result is None else result
         scores = getattr(result, "scores", result)
         if not isinstance(scores, Tensor) or scores.shape != window.shape[:1]:
             found = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
