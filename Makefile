@@ -25,7 +25,7 @@ demo: $(VENV)/.ready-to-train
 	$(BIN)/sacm demo
 
 quick: $(VENV)/.ready-to-develop
-	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow and not compile and not ray"
+	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow and not compile and not ray and not nightly"
 
 test: $(VENV)/.ready-to-develop
 	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal

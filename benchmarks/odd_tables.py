@@ -135,9 +135,8 @@ def one_frame(chance: np.random.Generator, table: OddTable, name: str) -> pd.Dat
 
 
 def date_order(style: str) -> str | None:
-    """What comes first in dates of a style that write all of day, month and year in digits."""
-    found = {"%d": "day", "%m": "month", "%y": "year"}.get(style[:2])
-    return found if {"%d", "%m"} <= {style[i : i + 2] for i in range(len(style))} else None
+    """What comes first in dates of a style that begins with a number."""
+    return {"%d": "day", "%m": "month", "%y": "year"}.get(style[:2])
 
 
 def write_times(times: pd.DatetimeIndex, style: str) -> list[Any]:

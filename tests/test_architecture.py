@@ -43,10 +43,9 @@ cli: __init__ backbones data errors experiments faults files inference quality r
 estimators: backbones data errors files inference metrics settings tasks training types
 integrations: core errors files inject quality
 theory: errors
-paper: cli core data display errors experiments files metrics published registry reports
-    strategies tasks theory training types
-robust: backbones cli data display errors experiments faults files metrics registry reports
-    strategies tasks training types
+paper: cli core data display errors experiments files registry reports strategies theory training
+robust: backbones cli data display errors experiments faults files metrics published quality
+    registry reports strategies tasks training
 testing: backbones core data errors inject strategies tasks types
 """
 ALLOWED: dict[str, set[str]] = {

@@ -224,7 +224,7 @@ def _split(output: Any) -> list[Tensor]:
     return [
         each.float().reshape(BATCH, -1)
         for each in _tensors(output)
-        if each.dim() and each.shape[0] % BATCH == 0
+        if each.dim() and each.numel() and each.shape[0] % BATCH == 0
     ]
 
 

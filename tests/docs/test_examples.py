@@ -16,6 +16,7 @@ EXPECTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "noisy_sensors": ("seed   raw MSE   sacm MSE", ("noisy_sensors.png", "runs")),
     "classification": ("accuracy", ()),
     "anomaly_detection": ("f1_pa_random", ("anomaly_detection.png",)),
+    "foundation_models": ("dropout sites adaptive, 4 scalars added.", ()),
 }
 
 
@@ -40,6 +41,8 @@ def test_example_runs_in_small(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    if name == "foundation_models":
+        pytest.importorskip("transformers", reason="needs the `integrations` extra")
     monkeypatch.chdir(tmp_path)
     load(name).main(["--quick"])
     printed, files = EXPECTED[name]

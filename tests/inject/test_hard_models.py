@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import random
 import warnings
 from typing import Any
 
@@ -603,3 +604,21 @@ def test_dict_input(lazy: bool) -> None:
     )
     model(batch(x)).sum().backward()
     check_every_site(model, modulator, lambda w: model(batch(w)), x)
+
+
+class SkipsLayers(nn.Module):
+    """Python's generator decides whether a layer runs, as in some stochastic depth."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.drop, self.second = nn.Linear(2, 8), nn.Dropout(0.2), nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = self.drop(self.first(x))
+        return hidden if self.training and random.random() < 0.5 else self.second(hidden)
+
+
+def test_numbers_of_pythons_own_generator_are_named() -> None:
+    model = SkipsLayers()
+    modulator = sacm.attach(model, channels=2, example_inputs=torch.randn(4, 8, 2))
+    assert "not adaptive: SkipsLayers (random of Python)" in modulator.summary()

@@ -54,7 +54,7 @@ def test_estimator_trains_and_its_predictor_is_saved_and_protected(tmp_path: Pat
         batch_size=8,
         # Windows without any value get a scale from the other windows of their batch, which
         # attach refuses.
-        train_sampler=ExpectedNumInstanceSampler(1.0, min_past=LENGTH, min_future=4),
+        train_sampler=ExpectedNumInstanceSampler(num_instances=1.0, min_past=LENGTH, min_future=4),
         trainer_kwargs={
             "max_epochs": 1,
             "accelerator": "cpu",

@@ -8,21 +8,24 @@ import numpy as np
 import pytest
 
 from sacm.data.contaminate import contaminate
-from sacm.experiments.jobs import load_data
+from sacm.experiments.jobs import load_data, record_failure
 from sacm.experiments.named.pairs import value_of
 from sacm.experiments.plan import make_plan
+from sacm.faults.windows import TESTED
 from sacm.files import read_json
 from sacm.robust.choose import choose
 from sacm.robust.gather import find_groups
 from sacm.robust.protocols import ON_CLEAN, PROTECTED, PROTOCOLS, RANDOM
+from sacm.training import Hardware
+from sacm.training.replay import replay
 from sacm.training.run import Run
-from tests.robust.conftest import Carried, carry_out
+from tests.robust.conftest import Carried, carry_out, tiny
 
 
 def test_t_has_every_row_and_is_not_run_twice(protocol_t: Carried) -> None:
     assert protocol_t.tally.failed == ()
     cover = protocol_t.found.findings.coverage
-    assert cover.done == cover.total == 2 * 6
+    assert cover.done == cover.total == 2 * 7
     groups = find_groups(protocol_t.experiment, protocol_t.selection, protocol_t.folder)
     assert make_plan(groups, protocol_t.folder, together=False).jobs_left == 0
 
@@ -62,7 +65,9 @@ def test_f_measures_faults_and_protects_without_training(protocol_f: Carried) ->
     job = protocol_f.groups[0].jobs[0]
     assert job.settings.split == (0.6, 0.2, 0.2)
     record = read_json(protocol_f.folder / job.run_id / "check_faults.json")
-    own = np.average(record["blocks"]["clean"], weights=record["sizes"])
+    assert set(record["blocks"]) == {"clean", *TESTED}
+    # All test windows are used, so the clean error is that of the run itself.
+    own = record["test"]["clean_mse"]
     assert own == pytest.approx(Run(protocol_f.folder / job.run_id).row["mse"], rel=1e-4)
 
 
@@ -90,3 +95,22 @@ def test_declared_strategies_that_are_not_there_are_named_and_left_out() -> None
     assert chosen.experiment.strategies[0] == "raw"
     declared = PROTOCOLS.get("T").strategies
     assert len(chosen.experiment.strategies) + len(chosen.unknown) == len(declared)
+
+
+def test_a_contaminated_run_is_replayed_to_the_last_digit(
+    protocol_t: Carried, tmp_path: Path
+) -> None:
+    job = protocol_t.groups[0].jobs[0]
+    assert job.settings.contamination == "mix(0.3)"
+    run = Run(protocol_t.folder / job.run_id)
+    again = replay(run, run.load_data(), folder=tmp_path, hardware=Hardware(show_progress=False))
+    assert again.same
+    assert again.run.folder.name == run.folder.name
+
+
+def test_a_failed_strategy_costs_its_own_row_only(made_data: None, tmp_path: Path) -> None:
+    experiment, selection = tiny("T", "sacm")
+    groups = find_groups(experiment, selection, tmp_path)[:1]
+    record_failure(groups[0].jobs[1], tmp_path, "no luck", killed=False)
+    assert make_plan(groups, tmp_path).jobs_left == 0
+    assert make_plan(groups, tmp_path, together=False).jobs_left == len(groups[0].jobs) - 1

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sacm.core.autocast import without_autocast
 from sacm.core.config import SACMConfig
 from sacm.core.distributed import average_gradient
 from sacm.core.mapper import RateMapper
@@ -18,6 +17,7 @@ from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError
 from sacm.inject.findings import report_nothing_adaptive, report_random_evaluation
 from sacm.inject.functional.coverage import FunctionalCoverage
+from sacm.inject.map_scores import map_scores
 from sacm.inject.own_values import keep_own_values
 from sacm.inject.probe.channels import find_channel_dims
 from sacm.inject.probe.gradients import find_differentiable
@@ -169,11 +169,11 @@ class CapacityModulator(nn.Module):
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
             window = torch.where(reliable.view(-1, 1, 1), window, 0)
-        if type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None:
-            scores = self.scorer.score(window)
-        else:
-            result = self.scorer(window)
-            scores = getattr(result, "scores", result)
+        plain = type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None
+        result = (
+            self.scorer.score(window) if plain and not self.per_channel else self.scorer(window)
+        )
+        scores = getattr(result, "scores", result)
         if not isinstance(scores, Tensor) or scores.shape != window.shape[:1]:
             found = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
             raise ArgumentError(
@@ -197,24 +197,8 @@ class CapacityModulator(nn.Module):
         return self.state.channel_rates.mean(dim=1)
 
     def _map(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
-        """Map scores `[B]` to rates `[B]`; what a user's own mapper gives is checked."""
-        with without_autocast(scores.device.type):
-            if isinstance(self.mapper, RateMapper):
-                rates: Tensor = self.mapper(scores, reliable)
-                return rates
-            rates = self.mapper(scores)
-        if not isinstance(rates, Tensor) or rates.shape != scores.shape:
-            found = list(rates.shape) if isinstance(rates, Tensor) else type(rates).__name__
-            raise ArgumentError(
-                f"the mapper must give one rate per window, {list(scores.shape)}, but gave {found}."
-            )
-        # Elsewhere this would wait for the device in every step.
-        if rates.device.type == "cpu" and not torch.compiler.is_compiling():
-            outside = (rates < 0) | (rates >= 1)
-            if bool(outside.any()):
-                value = rates[outside][0].item()
-                raise ArgumentError(f"rates of the mapper must lie in [0, 1), got {value:g}.")
-        return rates if reliable is None else torch.where(reliable, rates, self.config.p_max)
+        """Map scores `[B]` to rates `[B]`."""
+        return map_scores(self.mapper, scores, reliable, self.config.p_max)
 
     def before_forward(
         self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]

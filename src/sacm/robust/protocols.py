@@ -7,8 +7,11 @@ from sacm.faults.windows import TESTED
 from sacm.registry import Registry
 
 ON_CLEAN = "raw on clean"
+GUARD_ON_CLEAN = "guard on clean"  # what repairing costs where nothing is broken
 ORACLE_FLAGS, ORACLE_WEIGHTS = "oracle flags", "oracle weights"
 PROTECTED, RANDOM = "raw + protect", "random scores"
+# Rows that are no strategies: they know more, or less, than a strategy can.
+REFERENCES = (ON_CLEAN, GUARD_ON_CLEAN, ORACLE_FLAGS, ORACLE_WEIGHTS, RANDOM)
 SEEDS = (1, 2, 3, 4, 5)
 STRATEGIES = (
     "raw",
@@ -75,6 +78,7 @@ _ALL = (
         rows=("data", "backbone", "contamination"),
         references={
             ON_CLEAN: {"strategy": "raw", "contamination": ""},
+            GUARD_ON_CLEAN: {"strategy": "guard", "contamination": ""},
             ORACLE_FLAGS: {"strategy": "oracle"},
             ORACLE_WEIGHTS: {"strategy": "oracle(repair=false)"},
         },

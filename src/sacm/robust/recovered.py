@@ -13,7 +13,7 @@ from sacm.experiments.named.pairs import value_of
 from sacm.experiments.statistics import compare_pairs, holm
 from sacm.metrics.catalogue import metric as known_metric
 from sacm.metrics.result import Record
-from sacm.robust.protocols import ON_CLEAN
+from sacm.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN
 
 _DRAWS = 2000
 _MEASURES = (
@@ -54,7 +54,8 @@ def recovered_shares(findings: Findings) -> list[Recovered]:
     places: dict[tuple[Key, ...], list[Group]] = {}
     for group in findings.groups:
         places.setdefault(tuple(group.keys[key] for key in findings.row_keys), []).append(group)
-    others = [name for name in findings.strategies if name not in (findings.baseline, ON_CLEAN)]
+    known = (findings.baseline, ON_CLEAN, GUARD_ON_CLEAN)
+    others = [name for name in findings.strategies if name not in known]
     found: list[Recovered] = []
     for metric in (name for name in _MEASURES if name in findings.metrics):
         rows = [

@@ -156,8 +156,9 @@ def read_csv(content: bytes, path: Path | str, *, as_text: bool = False) -> pd.D
     content = blank_comments(content)
     if b"\0" in content[:4096]:
         raise DataError(f"{path} is not a text file.")
-    text_start = content.lstrip()[:65_536].decode("utf-8-sig", errors="replace")
-    if not text_start:
+    # A tab at the beginning ends a name that is empty.
+    text_start = content.lstrip(b"\r\n ")[:65_536].decode("utf-8-sig", errors="replace")
+    if not text_start.strip():
         raise DataError(f"{path} is empty.")
     first_line = text_start.splitlines()[0]
     delimiter = find_delimiter(text_start)

@@ -16,7 +16,7 @@ from sacm.data.tables.ids import find_ids, is_usual, join_ids, turn_rows
 from sacm.data.tables.roles import LeftOut, pick_channels
 from sacm.data.tables.source import Source, load_source
 from sacm.data.tables.table import Table, as_list, counters_of, drop_columns, reindex_rows
-from sacm.data.tables.time_column import split_time
+from sacm.data.tables.time_column import find_time, split_time, time_index
 from sacm.data.tables.timeline import Irregular, timeline
 from sacm.data.tables.understood import describe_left_out, describe_time, shorten
 from sacm.errors import DataError
@@ -104,6 +104,8 @@ class Panel:
         frame, turned = turn_rows(frame, key, time)
         usual = is_usual(frame) and key == "unique_id" and time is None
         chosen = [USUAL_CHANNEL] if usual and columns is None else columns
+        if time is None and not usual:
+            time = find_time_in_one(frame, key, as_list(chosen or ())) or None
         timed = split_time(
             frame.drop(columns=key),
             USUAL_TIME if usual else time,
@@ -116,7 +118,7 @@ class Panel:
             times = read_times(timed.time, where, groups, date_order, zone)
         picked = pick_channels(
             timed.rest,
-            None if times is None else times.stamps,
+            None if times is None else times.by_clock,
             None if chosen is None else as_list(chosen),
             label,
             where,
@@ -222,6 +224,14 @@ class Channels:
             form=form,
             notes=tuple(note for note in notes if note),
         )
+
+
+def find_time_in_one(frame: pd.DataFrame, key: str, channels: Sequence[str]) -> list[str]:
+    """The time column of the first series: in all of them together, times repeat."""
+    if time_index(frame) is not None:
+        return []
+    first = frame[frame[key] == frame[key].iloc[0]].reset_index(drop=True)
+    return find_time(first.drop(columns=[key, *channels], errors="ignore"))
 
 
 def id_note(key: str, count: int) -> tuple[str, ...]:

@@ -135,7 +135,7 @@ class Table:
         line = timeline(
             times, len(frame), where=where, grid=grid, frequency=frequency, irregular=irregular
         )
-        stamps = None if times is None else times.stamps
+        stamps = None if times is None else times.by_clock
         picked = pick_channels(
             timed.rest, stamps, chosen, label, where, labelled=labelled, also=also
         )

@@ -7,6 +7,7 @@ the run was fitted on. At most 2,000 windows are used, drawn once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,37 +18,22 @@ from torch import Tensor, nn
 from sacm.data.contaminate import contaminate_by_text
 from sacm.data.datasets import AnyData, ForecastingData
 from sacm.data.scaling import ChannelScaler
-from sacm.data.windows.batch import ForecastBatch
 from sacm.data.windows.split import SplitWindows
-from sacm.data.windows.windows import ForecastWindows, Indices, Windows, positions_array
 from sacm.errors import ArgumentError
 from sacm.experiments.checks.registry import CHECKS
 from sacm.faults.windows import TESTED, break_windows
 from sacm.quality.protect import protect
 from sacm.quality.windows.fit import fit_window_guard
+from sacm.quality.windows.module import WindowGuard
 from sacm.strategies.base import Strategy
+from sacm.tasks.base import EVALUATION_BATCH, evaluating, to_device
+from sacm.tasks.forecasting import forecast
 from sacm.training.run import Run
 
 CLEAN = "clean"
 MOST_WINDOWS = 2000
 BLOCKS = 20  # of neighbouring windows, for bootstrap intervals
 SEED = 0
-
-
-class FaultyWindows(Windows[ForecastBatch]):
-    """Some windows of others, with other inputs `[N, L, C]`."""
-
-    def __init__(self, windows: ForecastWindows, places: np.ndarray, x: Tensor) -> None:
-        self.windows, self.places, self.x = windows, places, x
-        self.scaler = windows.scaler
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def batch(self, indices: Indices) -> ForecastBatch:
-        """See `ForecastBatch`."""
-        chosen = positions_array(indices)
-        return self.windows.batch(self.places[chosen])._replace(x=self.x[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,26 +71,29 @@ class FaultTest:
         }
         return cls(windows, places, {CLEAN: x, **broken})
 
-    def errors(self, run: Run, model: Any, strategy: Strategy, data: Any) -> dict[str, list[float]]:
-        """MSE of every block of neighbouring windows, by fault."""
-        blocks = [part for part in np.array_split(np.arange(len(self.places)), BLOCKS) if len(part)]
-        found: dict[str, list[float]] = {}
-        for kind, x in self.inputs.items():
-            for part in blocks:
-                test = FaultyWindows(self.windows.test, self.places[part], x[part])
-                split = self.windows._replace(test=test)
-                result = run.task.evaluate(model, split, data, run.settings, strategy)
-                found.setdefault(kind, []).append(float(result.row["mse"] or 0.0))
-        return found
+    def errors(self, model: nn.Module, strategy: Strategy) -> dict[str, np.ndarray]:
+        """MSE of every window `[N]` by fault, in deviations of the clean training rows."""
+        scaler = self.windows.train.scaler
+        reference = scaler.std if scaler.reference is None else scaler.reference
+        units = torch.from_numpy(scaler.std / reference)
+        found: dict[str, list[np.ndarray]] = {kind: [] for kind in self.inputs}
+        with evaluating(model) as device:
+            for first in range(0, len(self.places), EVALUATION_BATCH):
+                own = slice(first, first + EVALUATION_BATCH)
+                batch = self.windows.test.batch(self.places[own])
+                seen = torch.ones_like(batch.y) if batch.observed is None else batch.observed
+                for kind, x in self.inputs.items():
+                    inputs = strategy.inputs(x[own].to(device))
+                    answer = forecast(model, to_device(batch, device), inputs).float().cpu()
+                    square = ((answer - batch.y) * units).square() * seen
+                    mean = square.sum((1, 2)) / seen.sum((1, 2)).clamp_min(1)
+                    found[kind].append(mean.double().numpy())
+        return {kind: np.concatenate(parts) for kind, parts in found.items()}
 
-    def sizes(self) -> list[int]:
-        """How many windows each block has."""
-        return [len(part) for part in np.array_split(self.places, BLOCKS) if len(part)]
 
-
-def summarise(blocks: dict[str, list[float]], sizes: list[int]) -> dict[str, float]:
+def summarise(errors: Mapping[str, np.ndarray | list[float]]) -> dict[str, float]:
     """Clean MSE, mean fault MSE, the degradation of every fault and the largest."""
-    mean = {kind: float(np.average(own, weights=sizes)) for kind, own in blocks.items()}
+    mean = {kind: float(np.mean(own)) for kind, own in errors.items()}
     clean = mean.pop(CLEAN)
     degradation = {f"degradation_{kind}": error / clean for kind, error in mean.items()}
     return {
@@ -127,23 +116,32 @@ def check_protected(run: Run, data: AnyData) -> dict[str, Any]:
 
     The guard is fitted on the rows that the run was trained on.
     """
-    _refuse_others(data)
-    trained: Any = contaminate_by_text(data, run.settings.contamination, seed=run.settings.seed)
-    stop = trained.splits.train.stop
-    guard = fit_window_guard(
-        run.scaler.transform(trained.values[:stop]),
-        run.settings.input_len,
-        pieces=list(trained.ranges("train")),
-    )
-    model: nn.Module = protect(run.load_model(), guard)
+    model: nn.Module = protect(run.load_model(), fit_guard_of(run, _refuse_others(data)))
     return _check(run, data, model, run.strategy)
 
 
-def _check(run: Run, data: AnyData, model: Any, strategy: Strategy) -> dict[str, Any]:
-    series = _refuse_others(data)
-    test = FaultTest.make(run, series)
-    blocks, sizes = test.errors(run, model, strategy, series), test.sizes()
-    return {"test": summarise(blocks, sizes), "blocks": blocks, "sizes": sizes}
+def fit_guard_of(run: Run, data: ForecastingData) -> WindowGuard:
+    """A guard of z-scored windows, fitted on the rows that a run was trained on."""
+    trained: Any = contaminate_by_text(data, run.settings.contamination, seed=run.settings.seed)
+    return fit_window_guard(
+        run.scaler.transform(trained.values[: trained.splits.train.stop]),
+        run.settings.input_len,
+        pieces=list(trained.ranges("train")),
+    )
+
+
+def _check(run: Run, data: AnyData, model: nn.Module, strategy: Strategy) -> dict[str, Any]:
+    errors = FaultTest.make(run, _refuse_others(data)).errors(model, strategy)
+    return {
+        "test": summarise(errors),
+        "blocks": {kind: block_means(own) for kind, own in errors.items()},
+    }
+
+
+def block_means(values: np.ndarray) -> list[float]:
+    """Means of blocks of neighbouring windows that are equally long, but for one window."""
+    parts = np.array_split(values, min(BLOCKS, len(values)))
+    return [float(part.mean()) for part in parts]
 
 
 def _refuse_others(data: AnyData) -> ForecastingData:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,6 +69,8 @@ def choose_part(
         kinds=split_names(kind),
         ratios=_numbers(ratio),
     )
+    if horizons:  # any that the data sets have, not only those of the protocol
+        chosen = chosen._replace(experiment=replace(chosen.experiment, horizons=()))
     settings: dict[str, Any] = {
         "epochs": epochs,
         "patience": patience,
