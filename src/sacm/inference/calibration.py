@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sacm.data.windows.batch import beside_windows
 from sacm.data.windows.windows import ForecastWindows
 from sacm.errors import ArgumentError
 from sacm.inference.trained import Array, TrainedNetwork
@@ -135,7 +136,7 @@ def signed_residuals(
     parts, shares = [], []
     for start in range(0, len(chosen), EVALUATION_BATCH):
         batch = windows.batch(chosen[start : start + EVALUATION_BATCH])
-        forecast = trained.answer(trained.network, batch.x, *batch.beside)
+        forecast = trained.answer(trained.network, batch.x, *beside_windows(batch))
         residuals = (batch.y - forecast).numpy()
         if batch.observed is not None:
             residuals[batch.observed.numpy() < 1] = np.nan

@@ -18,6 +18,7 @@ from sacm.data.covariates.plan import ROLES, CovariatePlan
 from sacm.data.covariates.rows import check_roles, fit_covariates
 from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import ChannelScaler
+from sacm.data.windows.batch import beside_windows
 from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows, forecasting_windows
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
@@ -241,7 +242,7 @@ def is_benchmark(name: str) -> bool:
 
 def forecast(model: Any, batch: Any, x: Tensor) -> Tensor:
     """`[B, H, C]` from windows `x` `[B, L, C]`, with what the batch has beside them."""
-    prediction: Tensor = model(x, *batch.beside)
+    prediction: Tensor = model(x, *beside_windows(batch))
     return prediction
 
 

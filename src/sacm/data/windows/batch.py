@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -21,12 +21,16 @@ class ForecastBatch(NamedTuple):
     positions: Tensor  # [B] row of the first input step
     covariates: Tensor | None = None  # [B, L + H, K]
 
-    @property
-    def beside(self) -> tuple[Tensor | None, ...]:
-        """What a network takes beside the windows: calendar positions, then covariates."""
-        if self.covariates is not None:
-            return (self.stamps, self.covariates)
-        return () if self.stamps is None else (self.stamps,)
+
+def beside_windows(batch: Any) -> tuple[Tensor | None, ...]:
+    """What a forecasting network takes beside windows: calendar positions, then covariates.
+
+    A batch of a user's own need not have covariates.
+    """
+    covariates = getattr(batch, "covariates", None)
+    if covariates is not None:
+        return (batch.stamps, covariates)
+    return () if batch.stamps is None else (batch.stamps,)
 
 
 class LabelledBatch(NamedTuple):

@@ -1,0 +1,178 @@
+"""Forecasts with covariates, from training to prediction, on every road."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sacm import Forecaster, Predictor
+from sacm.data import forecasting_data
+from sacm.errors import ArgumentError, DataError
+from sacm.inference.backtest import backtest
+from sacm.tasks import make_settings
+from sacm.training import Hardware, Run, train
+from tests.cli.conftest import Command, sacm
+
+__all__ = ["sacm"]  # the fixture
+ROWS, LENGTH, HORIZON = 240, 12, 4
+SETTINGS = {
+    "backbone": "iTransformer",
+    "size": "small",
+    "epochs": 1,
+    "input_len": LENGTH,
+    "horizon": HORIZON,
+}
+COVARIATES = {"past": ["wind"], "future": ["promo"], "calendar": ["hour", "weekend"]}
+
+
+def make_frame(ahead: int = HORIZON, *, seed: int = 0) -> pd.DataFrame:
+    """A series that follows a covariate, whose last rows hold that covariate alone."""
+    random = np.random.default_rng(seed)
+    promo = (random.random(ROWS) < 0.3).astype(float)
+    frame = pd.DataFrame(
+        {
+            "date": pd.date_range("2024-01-01", periods=ROWS, freq="h"),
+            "y": np.sin(np.arange(ROWS) / 4) + promo,
+            "wind": random.normal(size=ROWS),
+            "promo": promo,
+        }
+    )
+    if ahead:
+        frame.loc[ROWS - ahead :, ["y", "wind"]] = np.nan
+    return frame
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A finished run on a file with covariates."""
+    folder = tmp_path_factory.mktemp("covariates")
+    path = folder / "series.csv"
+    make_frame().to_csv(path, index=False)
+    settings = make_settings(task="forecasting", data=str(path), **SETTINGS, **COVARIATES)
+    return train(settings, folder=folder, hardware=Hardware(show_progress=False))
+
+
+@pytest.fixture(scope="module")
+def predictor(run: Run) -> Predictor:
+    return Predictor.open(run)
+
+
+def test_known_future_values_reach_the_forecast(predictor: Predictor) -> None:
+    changed = make_frame()
+    changed.loc[ROWS - HORIZON :, "promo"] = 1 - changed["promo"]
+    usual, other = predictor.predict(make_frame()), predictor.predict(changed)
+    assert list(usual.columns) == ["date", "y"]
+    assert usual["date"][0] == make_frame()["date"][ROWS - HORIZON]
+    assert not np.array_equal(usual["y"], other["y"])
+
+
+def test_past_covariates_after_the_end_change_nothing(predictor: Predictor) -> None:
+    changed = make_frame()
+    changed.loc[ROWS - HORIZON :, "wind"] = [1e6, -5, 3, np.nan]
+    pd.testing.assert_frame_equal(predictor.predict(changed), predictor.predict(make_frame()))
+    changed.loc[ROWS - HORIZON - 1, "wind"] = 50.0  # the last row of the history does count
+    assert not predictor.predict(changed).equals(predictor.predict(make_frame()))
+
+
+def test_another_table_gives_the_same_as_rows_of_the_same_one(
+    predictor: Predictor, tmp_path: Path
+) -> None:
+    frame = make_frame()
+    history, ahead = frame[: ROWS - HORIZON], frame.loc[ROWS - HORIZON :, ["date", "promo"]]
+    expected = predictor.predict(frame)
+    pd.testing.assert_frame_equal(predictor.predict(history, future_data=ahead), expected)
+    path = tmp_path / "ahead.csv"
+    ahead[::-1].to_csv(path, index=False)  # found by their times, not by their order
+    pd.testing.assert_frame_equal(predictor.predict(history, future_data=path), expected)
+
+
+def test_missing_future_values_are_asked_for_by_name(predictor: Predictor) -> None:
+    with pytest.raises(DataError, match="needs the values of 'promo' for 2024-01-11T00:00:00 to"):
+        predictor.predict(make_frame(ahead=0))
+    short = make_frame()[:-1]
+    with pytest.raises(DataError, match="missing from 2024-01-10T23:00:00 on"):
+        predictor.predict(short)
+
+
+def test_data_without_the_covariates_are_refused(predictor: Predictor) -> None:
+    with pytest.raises(DataError, match="'wind'"):
+        predictor.predict(make_frame().drop(columns="wind"))
+    with pytest.raises(ArgumentError, match="trained with covariates"):
+        predictor.predict(np.zeros((ROWS, 1)))
+
+
+def test_a_run_remembers_its_covariates(run: Run, predictor: Predictor) -> None:
+    assert run.settings.past == ("wind",)
+    again = Predictor.open(Run.open(run.folder))
+    pd.testing.assert_frame_equal(again.predict(make_frame()), predictor.predict(make_frame()))
+    assert predictor.evaluate(run.load_data()).row == pytest.approx(run.row)
+
+
+def test_intervals_and_backtests_take_covariates(predictor: Predictor) -> None:
+    bounds = predictor.tabulate(make_frame(), quantiles=(0.3, 0.7)).frame
+    assert (bounds["y_q30"] <= bounds["y_q70"]).all()
+    data = forecasting_data(make_frame(), past="wind", future="promo")
+    found = backtest(predictor, data, origins=2)
+    last = make_frame()[: ROWS - HORIZON]
+    ahead = last.loc[ROWS - 2 * HORIZON :, ["date", "promo"]]
+    expected = predictor.predict(last[:-HORIZON], future_data=ahead)
+    np.testing.assert_allclose(found.forecasts[-1][:, 0], expected["y"], rtol=1e-5)
+
+
+def test_the_estimator_takes_the_same_names(tmp_path: Path) -> None:
+    forecaster = Forecaster(**SETTINGS, **COVARIATES).fit(make_frame())
+    expected = forecaster.predict()
+    history, ahead = make_frame()[:-HORIZON], make_frame()[-HORIZON:][["date", "promo"]]
+    pd.testing.assert_frame_equal(forecaster.predict(history, future_data=ahead), expected)
+    forecaster.save(tmp_path / "saved")
+    loaded = Forecaster.load(tmp_path / "saved")
+    pd.testing.assert_frame_equal(loaded.predict(), expected)
+
+
+@pytest.mark.parametrize(
+    "strategy", ["sacm", "ensemble(k=2)", pytest.param("guard+selective", marks=pytest.mark.slow)]
+)
+def test_strategies_work_with_covariates(strategy: str) -> None:
+    forecaster = Forecaster(**SETTINGS, **COVARIATES, strategy=strategy).fit(make_frame())
+    assert np.isfinite(forecaster.predict()["y"]).all()
+
+
+def test_every_series_of_a_panel_is_forecast_with_its_own() -> None:
+    parts = [
+        make_frame(seed=place)
+        .assign(unique_id=name, size=float(place))
+        .rename(columns={"date": "ds"})
+        for place, name in enumerate("ab")
+    ]
+    forecaster = Forecaster(**SETTINGS, past="wind", future="promo", static="size")
+    forecaster.fit(pd.concat(parts))
+    both = forecaster.predict()
+    assert len(both) == 2 * HORIZON
+    alone = forecaster.predict(pd.concat(parts[::-1]))
+    for name in "ab":
+        key = both.columns[0]
+        np.testing.assert_allclose(
+            both[both[key] == name]["y"], alone[alone[key] == name]["y"], rtol=1e-5
+        )
+
+
+def test_the_command_line_asks_and_answers(sacm: Command, run: Run, tmp_path: Path) -> None:
+    make_frame()[:-HORIZON].to_csv(tmp_path / "history.csv", index=False)
+    make_frame()[-HORIZON:][["date", "promo"]].to_csv(tmp_path / "ahead.csv", index=False)
+    asked = sacm("predict", run.folder, "--data", "history.csv")
+    assert asked.code != 0
+    assert "'promo'" in asked.err
+    assert "--future-data" in asked.err
+    told = sacm("predict", run.folder, "--data", "history.csv", "--future-data", "ahead.csv")
+    own = sacm("predict", run.folder)
+    assert told.code == own.code == 0, told.err + own.err
+    pd.testing.assert_frame_equal(*(pd.read_csv(io.StringIO(one.out)) for one in (told, own)))
+
+
+def test_other_tasks_have_no_covariates() -> None:
+    with pytest.raises(ArgumentError, match="anomaly has no use for it"):
+        make_settings(task="anomaly", data="MSL", past="a")
