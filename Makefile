@@ -9,12 +9,13 @@ SINGLE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 # What needs nothing that is newer than the oldest versions.
 OLD_TESTS := $(addprefix tests/,core inject data strategies tasks training estimators reports cli)
 
-.PHONY: help demo quick test docs oldest lint bench clean
+.PHONY: help demo quick test nightly docs oldest lint bench clean
 
 help:
 	@echo "make demo   train a network on broken data, as they came and repaired, write sacm-demo/report.html"
 	@echo "make quick  the tests of daily work: without slow ones, the compiler and Ray"
-	@echo "make test   run every test"
+	@echo "make test   run every test but the nightly ones"
+	@echo "make nightly  every network through torch's compiler, which takes minutes each"
 	@echo "make docs   build the documentation in site/, with warnings as errors"
 	@echo "make oldest run most tests with the oldest versions of everything but torch"
 	@echo "make lint   ruff and mypy"
@@ -24,10 +25,13 @@ demo: $(VENV)/.ready-to-train
 	$(BIN)/sacm demo
 
 quick: $(VENV)/.ready-to-develop
-	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow and not compile and not ray"
+	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow and not compile and not ray and not nightly"
 
 test: $(VENV)/.ready-to-develop
 	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+nightly: $(VENV)/.ready-to-develop
+	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m nightly
 
 docs: $(VENV)/.ready-to-develop
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -17,6 +17,7 @@ from sacm.faults.catalogue import FAULTS
 from sacm.faults.series import break_series, series_kinds, series_parts
 from sacm.quality.kinds import KINDS
 from sacm.quality.series import SeriesDetector
+from sacm.quality.series.arrays import find_stretches
 
 DEFAULT = (
     *("missing", "code", "zero", "stuck", "spike", "points"),
@@ -43,10 +44,10 @@ def main() -> None:
 
 def measure(name: str, options: argparse.Namespace) -> dict[str, object]:
     values, pieces = load_pieces(name)
-    begin = time.perf_counter()
+    begin = time.process_time()
     detector = SeriesDetector(options.sensitivity).fit(values, pieces)
     flags = detector.detect(values, pieces)
-    seconds = (time.perf_counter() - begin) / values.size * 1e6
+    seconds = (time.process_time() - begin) / values.size * 1e6
     untouched = {
         "rows": len(values),
         "channels": values.shape[1],
@@ -58,6 +59,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, object]:
             for kind in range(1, len(KINDS))
             if (flags == kind).any()
         },
+        "longest": list_longest(flags),
         "seconds_a_million": round(seconds, 2),
     }
     print(f"{name}: untouched {untouched}", flush=True)
@@ -71,6 +73,17 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, object]:
             injected.append(row)
             print("   " + " ".join(f"{key} {value}" for key, value in row.items()), flush=True)
     return {"data": name, "untouched": untouched, "injected": injected}
+
+
+def list_longest(flags: np.ndarray, most: int = 12) -> list[list[object]]:
+    """Channel, kind, first row and rows of the longest stretches that are flagged."""
+    found: list[list[object]] = []
+    for kind in range(1, len(KINDS)):
+        for channel in np.flatnonzero((flags == kind).any(axis=0)):
+            starts, stops = find_stretches(flags[:, channel] == kind)
+            rows = zip(starts.tolist(), (stops - starts).tolist(), strict=True)
+            found += [[int(channel), KINDS[kind], first, length] for first, length in rows]
+    return sorted(found, key=lambda each: -int(str(each[3])))[:most]
 
 
 def cut_rows(pieces: list[range], most: int, rows: int) -> tuple[slice, list[range]]:

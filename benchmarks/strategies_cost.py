@@ -6,7 +6,7 @@ thread, in processor time; ratios are paired round by round. `before` is what a 
 the first step, in seconds, on 2,500 rows (training windows with stride 8). Memory is the highest
 sum of what a step allocates on top of weights and optimizer, plus these.
 
-    python -m benchmarks.strategies_cost [results/strategies_cost.json]
+    python -m benchmarks.strategies_cost [results/costs/strategies.json]
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ published: data errors metrics strategies
 settings: errors types
 tasks: backbones data errors metrics settings strategies types
 training: backbones data errors files inject settings strategies tasks
-experiments: data errors files inject metrics published registry settings strategies tasks
-    training types
+experiments: data errors faults files inject metrics published quality registry settings strategies
+    tasks training types
 inference: backbones data errors files metrics quality settings strategies tasks training
 reports: core data display errors experiments files inject metrics published quality settings
     strategies tasks training
@@ -43,10 +43,9 @@ cli: __init__ backbones data errors experiments faults files inference quality r
 estimators: backbones data errors files inference metrics settings tasks training types
 integrations: core errors files inject quality
 theory: errors
-paper: cli core data display errors experiments files metrics published registry reports
-    strategies tasks theory training types
-robust: backbones cli data display errors experiments files metrics registry reports strategies
-    tasks training types
+paper: cli core data display errors experiments files registry reports strategies theory training
+robust: backbones cli data display errors experiments faults files metrics published quality
+    registry reports strategies tasks training
 testing: backbones core data errors inject strategies tasks types
 """
 ALLOWED: dict[str, set[str]] = {

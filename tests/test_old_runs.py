@@ -100,7 +100,7 @@ def test_an_estimator_loads_and_predicts(task: str) -> None:
         np.testing.assert_allclose(estimator.predict_proba(CASES), expected, **CLOSE)
         assert estimator.classes_.tolist() == ["a", "b", "c"]
     else:
-        np.testing.assert_allclose(estimator.decision_function(ROWS), expected, **CLOSE)
+        np.testing.assert_allclose(estimator.anomaly_scores(ROWS), expected, **CLOSE)
         assert set(estimator.predict(ROWS)) <= {0, 1}
 
 

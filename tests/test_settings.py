@@ -30,6 +30,10 @@ ANOMALY = {
         (FORECASTING, "ILI_PatchTST_sacm_seed42_5b0a8a3c91"),
         (CLASSIFICATION, "my_PatchTST_sacm_seed42_0f22a203de"),
         (ANOMALY, "MSL_TranAD_sacm-p-max-0-4_seed42_507c5e76b2"),
+        (
+            {**FORECASTING, "contamination": "mix(0.3)"},
+            "ILI_PatchTST_sacm_seed42_e11a709c57",
+        ),
     ],
 )
 def test_run_ids_are_what_they_were(values: dict[str, object], name: str) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -47,20 +48,25 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         temporary.replace(path)
-    except Exception as error:
-        # Each library has its own error for a full disk; only the system's name the reason.
-        if isinstance(error, OSError) and error.strerror:
-            raise SACMError(f"{path} cannot be written ({error.strerror}).") from error
-        if is_full(path.parent):
-            raise SACMError(f"{path} cannot be written (no space left).") from error
-        raise
+    except Exception as error:  # each library has its own for a full disk
+        reason = reason_not_written(error, path.parent)
+        if reason is None:
+            raise
+        raise SACMError(f"{path} cannot be written ({reason}).") from error
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def is_full(folder: Path) -> bool:
-    """Whether there is no room for more on the disk of a folder."""
-    return shutil.disk_usage(folder).free < NO_ROOM
+def reason_not_written(error: Exception, folder: Path) -> str | None:
+    """Why a file could not be written to a folder; None if the error is about something else."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    number = re.search(r"\(os error (\d+)\)", str(error))  # as safetensors writes it
+    if number is not None:
+        return os.strerror(int(number[1]))
+    if "inline_container" in str(error) or shutil.disk_usage(folder).free < NO_ROOM:
+        return "the disk may be full"
+    return None
 
 
 def write_json(path: Path, record: Any) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+from collections.abc import Iterable
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
@@ -29,7 +30,8 @@ from sacm.types import ScoreKind, Size, TaskName
 _FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npy", ".npz", ".ts")
 _STDIN = "-"  # as data: the rows that are piped in
 _LONGEST_NAME = 160  # bytes of a data set's name in that of a run; file systems take 255 in all
-_READING = "Reading your own data"  # heading of these options in the help
+_READING = "Reading your own data"  # headings of these options in the help
+_COVARIATES = "Covariates of a forecast"
 _UNSET = object()
 
 Selection = Literal["mae", "mse", "accuracy", "loss"]
@@ -126,13 +128,51 @@ class ReadingSettings(BaseModel):
 
     def reading(self) -> dict[str, Any]:
         """The options for reading that were given, by name."""
-        return {name: getattr(self, name) for name in READING if getattr(self, name) is not None}
+        return self._given(READING)
+
+    def _given(self, names: Iterable[str]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
 READING = tuple(ReadingSettings.model_fields)
 
 
-class RunSettings(ReadingSettings):
+def _covariate(help: str) -> Any:
+    """Declare one option for covariates; None, the default, means: there are none."""
+    return setting(None, help, panel=_COVARIATES, absent=None)
+
+
+class CovariateSettings(ReadingSettings):
+    """What a forecast may know besides the channels.
+
+    Example:
+        >>> CovariateSettings(past="load", calendar="hour,weekday").covariates()
+        {'past': ('load',), 'calendar': ('hour', 'weekday')}
+    """
+
+    past: Names | None = _covariate("Columns that are inputs only and are not forecast.")
+    future: Names | None = _covariate(
+        "Columns that are known ahead: rows after the last value to forecast hold them."
+    )
+    static: Names | None = _covariate("Columns that never change within a series of several.")
+    calendar: Names | None = _covariate(
+        "Features of the calendar: hour, weekday, weekend, monthday, yearday, or all."
+    )
+    holidays: str | None = _covariate("Country whose public holidays count: DE, US-NY.")
+
+    def reading(self) -> dict[str, Any]:
+        """The options for reading that were given, by name, with columns that are covariates."""
+        return self._given((*READING, "past", "future", "static"))
+
+    def covariates(self) -> dict[str, Any]:
+        """The covariates that were asked for, by name."""
+        return self._given(COVARIATES)
+
+
+COVARIATES = tuple(name for name in CovariateSettings.model_fields if name not in READING)
+
+
+class RunSettings(CovariateSettings):
     """What a user asks for. None means: what suits the task and the data.
 
     Make one with `sacm.tasks.make_settings`, which also checks it against its task.

@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from sacm.cli.main import resource_sentence
+from sacm.data import classification_data, forecasting_data
 from sacm.errors import SACMError
 from sacm.files import write_atomically
 from tests.cli.conftest import Command, Example
@@ -264,3 +265,10 @@ def test_s3_17_rows_that_are_piped_in(sacm: Command, monkeypatch: pytest.MonkeyP
     outcome = sacm("score", "-", "--window", 24)
     assert outcome.code == 0
     assert "rows: 120" in outcome.err
+
+
+def test_s3_13_numbers_are_no_classes_and_one_name_is_no_letters() -> None:
+    cases = np.random.default_rng(0).normal(size=(12, 1, 8))
+    with pytest.raises(SACMError, match="12 training cases have 12 different labels"):
+        classification_data(cases, np.linspace(0, 1, 12))
+    assert forecasting_data(hourly(value=1.5), columns="value").columns == ("value",)

@@ -69,8 +69,8 @@ CASES = [
     Case(
         tiny(AnomalyDetector, input_len=12),
         lambda channels=CHANNELS: (waves(channels=channels),),
-        lambda estimator, arguments: estimator.decision_function(arguments[0]),
-        ("predict", "decision_function"),
+        lambda estimator, arguments: estimator.anomaly_scores(arguments[0]),
+        ("predict", "anomaly_scores", "score_samples", "decision_function"),
     ),
 ]
 every_estimator = pytest.mark.parametrize("case", CASES, ids=str)

@@ -38,7 +38,7 @@ def broken() -> tuple[np.ndarray, np.ndarray]:
 
 def test_finds_what_is_obvious(fitted: AnomalyDetector) -> None:
     values, labels = broken()
-    scores = fitted.decision_function(values)
+    scores = fitted.anomaly_scores(values)
     assert scores.shape == (240,)
     assert scores[labels == 1].min() > np.median(scores[labels == 0])
     assert fitted.predict(values)[100:110].all()
@@ -49,7 +49,7 @@ def test_finds_what_is_obvious(fitted: AnomalyDetector) -> None:
 
 def test_evaluation_is_the_projects_own(fitted: AnomalyDetector) -> None:
     values, labels = broken()
-    scores = fitted.decision_function(values)
+    scores = fitted.anomaly_scores(values)
     assert (
         fitted.evaluate(values, labels) == evaluate_scores(scores, labels, fitted.threshold_).row()
     )
@@ -62,7 +62,7 @@ def test_threshold_comes_from_the_last_fifth(fitted: AnomalyDetector) -> None:
     windows = task.windows(fitted.settings_, data)
     expected = fit_threshold(fitted.model_, windows, fitted.settings_, fitted.predictor_.strategy)
     assert fitted.threshold_ == pytest.approx(expected)
-    alarms = fitted.decision_function(values[480:]) >= fitted.threshold_
+    alarms = fitted.anomaly_scores(values[480:]) >= fitted.threshold_
     assert alarms.mean() == pytest.approx(0.05, abs=0.01)
     assert small(quantile=0.5, epochs=1).fit(values).predict(values).mean() > 0.3
 
@@ -73,10 +73,10 @@ def test_frames_keep_their_order(fitted: AnomalyDetector) -> None:
     frame = pd.DataFrame(values, columns=["a", "b"]).assign(time=stamps, label=labels)
     detector = small(epochs=1).fit(frame)
     assert detector.n_features_in_ == 2  # the labels are none of them
-    straight = detector.decision_function(frame)
+    straight = detector.anomaly_scores(frame)
     shuffled = frame.sample(frac=1, random_state=0)
     with pytest.warns(SACMWarning, match="have been sorted"):
-        found = detector.decision_function(shuffled[["b", "time", "a"]])
+        found = detector.anomaly_scores(shuffled[["b", "time", "a"]])
     np.testing.assert_allclose(found, straight[shuffled.index], rtol=1e-6)
     with pytest.raises(DataError, match="no column 'b'"):
         detector.predict(frame[["time", "a"]])
@@ -86,21 +86,21 @@ def test_flat_series_has_one_channel() -> None:
     values = waves(channels=1)
     detector = small(epochs=1).fit(values[:, 0])
     np.testing.assert_array_equal(
-        detector.decision_function(values), detector.decision_function(values[:, 0])
+        detector.anomaly_scores(values), detector.anomaly_scores(values[:, 0])
     )
 
 
 def test_every_row_has_a_score_whatever_the_stride() -> None:
     values = waves()
     detector = small(epochs=1, stride=7).fit(values)
-    assert np.isfinite(detector.decision_function(values[:151])).all()
+    assert np.isfinite(detector.anomaly_scores(values[:151])).all()
 
 
 def test_gaps_are_filled_and_said_so(fitted: AnomalyDetector) -> None:
     values, _ = broken()
     values[5, 1] = np.nan
     with pytest.warns(SACMWarning, match="1 missing values"):
-        assert np.isfinite(fitted.decision_function(values)).all()
+        assert np.isfinite(fitted.anomaly_scores(values)).all()
     with pytest.raises(DataError, match="row 6 of column '1' is missing"):
         small(missing="error").fit(values)
 

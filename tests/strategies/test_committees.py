@@ -12,7 +12,7 @@ from sacm import Predictor
 from sacm.errors import ArgumentError
 from sacm.strategies import TrainingContext, parse
 from sacm.strategies.co_teaching import CoTeachingRun
-from sacm.strategies.committee import Committee, turns
+from sacm.strategies.committee import Committee, check_processes, turns
 from sacm.tasks import get_task
 from sacm.testing.strategy_cases import batches, network
 from sacm.training import Run
@@ -149,6 +149,13 @@ def test_each_network_learns_from_what_fits_the_other() -> None:
             losses = (peer(batch.x) - batch.y).abs().mean(dim=(1, 2))
         chosen = set(losses.argsort()[:4].tolist())
         assert set(kept[:, 0, 0].nonzero().flatten().tolist()) == chosen
+
+
+def test_several_networks_train_in_one_process() -> None:
+    with pytest.raises(ArgumentError, match="trains 2 networks, which works in one process"):
+        check_processes(committee("co_teaching"), 2)
+    check_processes(committee("co_teaching"), 1)
+    check_processes(committee("ema"), 2)  # its average is not trained
 
 
 def test_clashes_and_wrong_options_are_one_sentence() -> None:

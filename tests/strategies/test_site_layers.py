@@ -10,6 +10,7 @@ import torch
 from scipy import integrate, stats
 from torch.distributions import Normal, kl_divergence
 
+from sacm import strip_state_dict
 from sacm.errors import ArgumentError
 from sacm.strategies import TrainingContext, parse
 from sacm.strategies.bottleneck import BottleneckLayer, normal_divergence
@@ -103,7 +104,18 @@ def test_the_bottleneck_sits_at_the_last_dropout_that_is_not_the_answer() -> Non
 def test_a_run_with_learned_rates_predicts_as_a_raw_network(tmp_path: Path) -> None:
     run = small_run("forecasting", tmp_path, strategy="concrete", epochs=1)
     keys = run.load_model().state_dict()
-    assert not [key for key in keys if "sacm_modulator" in key]
+    assert not [key for key in keys if "sacm" in key]
+
+
+def test_a_bottleneck_goes_with_the_method_in_either_order() -> None:
+    for text in ("bottleneck+sacm", "sacm+bottleneck"):
+        model = network("forecasting").train()
+        run = parse(text).begin(model, CONTEXT)
+        model(batches()[0].x)
+        kinds = {"sacm_site_layers.bottleneck.0.log_variance.bias", "sacm_modulator.mapper.gamma"}
+        assert kinds <= set(model.state_dict())
+        assert run.rates() is not None
+        assert not [key for key in strip_state_dict(model.state_dict()) if "sacm" in key]
 
 
 def test_clashes_and_wrong_options_are_one_sentence() -> None:

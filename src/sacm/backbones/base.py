@@ -58,6 +58,11 @@ class Backbone(nn.Module):
     def prepare(self, train_x: Tensor) -> None:
         """Fit what is fitted once, before the first step, on training windows `[N, L, C]` only."""
 
+    @property
+    def prepares(self) -> bool:
+        """Whether `prepare` does anything; it is given a copy of all training windows."""
+        return type(self).prepare is not Backbone.prepare
+
     def set_epoch(self, epoch: int) -> None:
         """Tell the network which epoch (1, 2, …) is about to begin."""
 

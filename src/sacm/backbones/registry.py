@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from sacm.backbones.base import Backbone
+from sacm.backbones.covariates import takes_covariates
 from sacm.errors import ArgumentError
 from sacm.registry import Registry
 from sacm.types import TaskName
@@ -32,6 +33,15 @@ class BackboneEntry:
     small: Any
     cost: Cost
     reference: str
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """What the network takes besides windows, by its signature: calendar, covariates.
+
+        An adapter gives covariates to networks that take none.
+        """
+        found = {"calendar": has_tables(self.model), "covariates": takes_covariates(self.model)}
+        return tuple(name for name, taken in found.items() if taken)
 
 
 # One name may stand for a network of each task.
@@ -177,6 +187,7 @@ class Description:
     cost: Cost
     reference: str
     config: Any
+    takes: tuple[str, ...] = ()
 
 
 def describe(name: str, task: TaskName, *, size: Size = "paper") -> Description:
@@ -194,4 +205,5 @@ def describe(name: str, task: TaskName, *, size: Size = "paper") -> Description:
         cost=found.cost,
         reference=found.reference,
         config=configure(found, size=size, overrides={}),
+        takes=found.takes,
     )

@@ -55,7 +55,7 @@ def show_backbones(found: list[tuple[Description, Description]]) -> None:
 
     title = f"{len({paper.name for paper, _ in found})} backbones"
     table = Table(title=title, box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("name", "task", "parameters", "small", "sites", "cost"):
+    for heading in ("name", "task", "parameters", "small", "sites", "cost", "takes"):
         numeric = heading in ("parameters", "small", "sites")
         table.add_column(heading, justify="right" if numeric else "left", no_wrap=True)
     for paper, small in found:
@@ -66,13 +66,15 @@ def show_backbones(found: list[tuple[Description, Description]]) -> None:
             f"{small.parameters:,}",
             str(paper.dropout_sites),
             paper.cost,
+            ", ".join(paper.takes),
         )
     console = Console()
     console.print(table)
     console.print(
         "Trainable parameters at size=paper and size=small with 7 channels, 96 steps (anomaly: "
         "100), horizon 96, 5 classes; dropout sites; cost of a training step at size=paper, batch "
-        "32, one CPU core: light below 0.3 s, medium below 1 s, heavy below 5 s, very heavy above.",
+        "32, one CPU core: light below 0.3 s, medium below 1 s, heavy below 5 s, very heavy above; "
+        "what it takes besides windows (an adapter gives covariates to networks that take none).",
         highlight=False,
     )
 
@@ -84,6 +86,7 @@ def describe_backbone(paper: Description, small: Description) -> dict[str, Any]:
         "task": paper.task,
         "cost": paper.cost,
         "reference": paper.reference,
+        "takes": list(paper.takes),
         "sizes": {
             each.size: {
                 "parameters": each.parameters,

@@ -28,6 +28,10 @@ def predict(
     data: Annotated[
         str | None, typer.Option(help="A file or data set. Default: what the run was trained on.")
     ] = None,
+    future_data: Annotated[
+        Path | None,
+        typer.Option(help="A table with known-future covariates of the steps to forecast."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A .csv or .parquet file. Default: print CSV.")
     ] = None,
@@ -81,7 +85,8 @@ def predict(
         predictor = replace(predictor, settings=settings)
         if threshold is not None:
             predictor = with_threshold(predictor, threshold)
-        answer = predictor.tabulate(data or opened.settings.data, **levels)
+        source = data or opened.settings.data
+        answer = predictor.tabulate(source, future_data=future_data, **levels)
     frame = answer.frame
     show_understood(answer.understood)
     show_notes(answer.notes)
@@ -154,7 +159,9 @@ def forecast_picture(predictor: Predictor, source: Any, frame: pd.DataFrame) -> 
     from sacm.reports.prediction_figures import forecast_figure
 
     named = isinstance(source, str) and not names_file(source)
-    reading = read_for(predictor, resolve(source, task="forecasting") if named else source)
+    reading = read_for(
+        predictor, resolve(source, task="forecasting", reading=predictor.roles) if named else source
+    )
     data = reading.data
     name, rows = next(iter(data.last_rows(3 * predictor.shape.input_len).items()))
     past = pd.DataFrame(data.values[rows], columns=list(data.columns))

@@ -36,7 +36,7 @@ def tune(
     Example: sacm tune forecasting --data my.csv --trials 30
     """
     from sacm.cli.compare import split_strategies
-    from sacm.cli.output import show_notes
+    from sacm.cli.reading import show_reading
     from sacm.cli.runs import check_writable
     from sacm.data import resolve
     from sacm.experiments.tune import TUNED, Search, tune
@@ -48,8 +48,8 @@ def tune(
         accelerator=accelerator, devices=devices, loggers=None, quiet=True
     )
     check_writable(runs)
-    data = resolve(settings.data, task=settings.task)
-    show_notes(data.notes)
+    data = resolve(settings.data, task=settings.task, reading=settings.reading())
+    show_reading(data, settings)
     search = Search(
         trials=trials,
         strategies=tuple(canonical(each) for each in split_strategies(strategies)),

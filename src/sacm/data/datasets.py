@@ -35,12 +35,14 @@ class ForecastingData:
     `values` is `[T, C]` float32. `targets`, where given, replaces `values` as what is to be
     forecast (Synth-12: clean targets behind noisy inputs). `observed` is False where a value was
     missing and has been filled in. `broken` is True where a value was broken on purpose: the truth
-    for tests, not for models. With several series the rows are ordered split by split, series
-    by series, and `segments` holds the borders; one series has a single segment.
-    missing and has been filled in. `target` names the channels to forecast, empty for all; the
-    others are inputs. `understood` says how a user's table was read. With several series the rows
-    are ordered split by split, series by series, and `segments` holds the borders; one series has a
+    for tests, not for models. `target` names the channels to forecast, empty for all; the others
+    are inputs. `understood` says how a user's table was read. With several series the rows are
+    ordered split by split, series by series, and `segments` holds the borders; one series has a
     single segment.
+
+    `covariates` `[T, k]` are the columns named in `past`, `future` and `static`, in this order;
+    `ahead` holds, by series, those `[N, k]` of the rows after its last one. `zone` is the time zone
+    of timestamps that are in UTC, None if they are by the local clock.
     """
 
     task: ClassVar[TaskName] = "forecasting"
@@ -59,11 +61,17 @@ class ForecastingData:
     broken: np.ndarray | None = None
     target: tuple[str, ...] = ()
     understood: tuple[str, ...] = ()
+    covariates: np.ndarray | None = None
+    past: tuple[str, ...] = ()
+    future: tuple[str, ...] = ()
+    static: tuple[str, ...] = ()
+    ahead: dict[str, np.ndarray] | None = None
+    zone: str | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2:
             raise DataError(f"{self.name}: values must be [T, C], got {list(self.values.shape)}.")
-        for what in ("timestamps", "targets", "observed", "broken"):
+        for what in ("timestamps", "targets", "observed", "broken", "covariates"):
             other = getattr(self, what)
             if other is not None and len(other) != len(self.values):
                 raise DataError(
@@ -219,6 +227,26 @@ class AnomalyData:
     def channels(self) -> int:
         """Number of channels C."""
         return int(self.train.shape[1])
+
+    def only(self, name: str) -> AnomalyData:
+        """One machine or channel file alone.
+
+        Raises:
+            ArgumentError: There is none of that name.
+        """
+        found = next((each for each in self.segments if each.name == name), None)
+        if found is None:
+            known = ", ".join(each.name for each in self.segments[:8])
+            raise ArgumentError(f"{self.name} has no part {name!r}: it has {known} …")
+        test = slice(found.test.start, found.test.stop)
+        return AnomalyData(
+            f"{self.name}@{name}",
+            self.train[found.train.start : found.train.stop],
+            self.test[test],
+            self.labels[test],
+            self.columns,
+            notes=self.notes,
+        )
 
 
 AnyData = ForecastingData | ClassificationData | AnomalyData

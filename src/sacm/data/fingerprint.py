@@ -10,8 +10,9 @@ import numpy as np
 from sacm.data.datasets import AnyData
 from sacm.data.scaling import chunks
 
-# Notes describe how the data came here; the same content found elsewhere is the same data.
-IGNORED = ("notes", "understood")
+# Notes describe how the data came here; the same content found elsewhere is the same data. What
+# lies ahead of the last row is for forecasts, not for training; a zone says how the clock is read.
+IGNORED = ("notes", "understood", "ahead", "zone")
 LENGTH = 16
 
 

@@ -31,7 +31,7 @@ class Splits:
         return iter((self.train, self.val, self.test))
 
 
-def split_by_ratio(rows: int, ratios: tuple[float, float, float] = DEFAULT_RATIOS) -> Splits:
+def split_by_ratio(rows: int, ratios: tuple[float, ...] = DEFAULT_RATIOS) -> Splits:
     """`int(rows * r)` for training and validation, the rest for testing.
 
     Without a test share the rest goes to validation.

@@ -15,6 +15,7 @@ from sacm.data.splits import HELD_OUT
 from sacm.data.tables.gaps import Policy
 from sacm.errors import DataError
 from sacm.estimators.base import Estimator, check_share
+from sacm.estimators.like_input import like_rows
 from sacm.estimators.parameters import parameters_from_settings
 from sacm.inference.answer import warn_of
 from sacm.inference.detect import read_telemetry, row_scores
@@ -31,7 +32,11 @@ class AnomalyDetector(Estimator):
     Data are arrays `[T]` or `[T, C]`, pandas or polars frames, or files. Rows whose score reaches
     `threshold_` are alarms. Windows begin every `stride` rows, in training and in scoring: every
     row has a score, with a large stride the mean over fewer windows. See `Estimator` for the
-    attributes of a fitted one.
+    attributes of a fitted one. Frames are answered with series that have their index.
+
+    Two conventions: `anomaly_scores` and `predict` are ours (higher is worse, 1 is an alarm);
+    `score_samples`, `decision_function` and `fit_predict` are those of scikit-learn's outlier
+    detectors (lower is worse, negative or -1 is an alarm).
 
     Args:
         backbone: A network from `sacm.backbones.names("anomaly")`.
@@ -50,7 +55,7 @@ class AnomalyDetector(Estimator):
         >>> import numpy as np
         >>> rows = np.random.default_rng(0).normal(size=(300, 2))
         >>> detector = AnomalyDetector("iTransformer", input_len=20, size="small", epochs=1)
-        >>> detector.fit(rows).decision_function(rows).shape
+        >>> detector.fit(rows).anomaly_scores(rows).shape
         (300,)
     """
 
@@ -106,27 +111,44 @@ class AnomalyDetector(Estimator):
         self.predictor_ = replace(self.predictor_, threshold=self.threshold_)
         return self
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def anomaly_scores(self, X: Any) -> Any:
         """A score for every row, `[T]`; higher is more anomalous."""
+        return like_rows(self._scores(X), X, "score")
+
+    def predict(self, X: Any) -> Any:
+        """1 for every row that is an alarm, 0 for the others, `[T]`."""
+        return like_rows(flag(self._scores(X), self.threshold_), X, "alarm")
+
+    def score_samples(self, X: Any) -> Any:
+        """Minus the anomaly score `[T]`, as scikit-learn's outlier detectors: lower is worse."""
+        return like_rows(-self._scores(X), X, "score_samples")
+
+    def decision_function(self, X: Any) -> Any:
+        """Threshold minus score `[T]`, as scikit-learn's: zero or below is an alarm."""
+        scores = self._scores(X)
+        return like_rows(self.threshold_ - scores, X, "decision")
+
+    def fit_predict(self, X: Any, y: None = None) -> Any:
+        """Fit, then -1 for alarms among the same rows and 1 for the others, as scikit-learn's."""
+        alarms = flag(self.fit(X)._scores(X), self.threshold_)
+        return like_rows(np.where(alarms == 1, -1, 1), X, "inlier")
+
+    def evaluate(self, X: Any, labels: Any) -> dict[str, float | None]:
+        """Measures against 0/1 labels `[T]`, the point-adjusted beside those it flatters."""
+        return evaluate_scores(self._scores(X), labels, self.threshold_).row()
+
+    def score(self, X: Any, labels: Any) -> float:
+        """VUS-PR, which needs no threshold and forgives labels that are a few steps off."""
+        measure = vus_pr(self._scores(X), labels)
+        if measure.value is None:
+            raise DataError(f"VUS-PR is undefined: {measure.reason}.")
+        return measure.value
+
+    def _scores(self, X: Any) -> np.ndarray:
         self._check_fitted()
         rows = read_telemetry(X, columns=self._columns, missing=self.missing)
         warn_of(rows.notes)
         return row_scores(self.predictor_, rows)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """1 for every row that is an alarm, 0 for the others, `[T]`."""
-        return flag(self.decision_function(X), self.threshold_)
-
-    def evaluate(self, X: Any, labels: Any) -> dict[str, float | None]:
-        """Measures against 0/1 labels `[T]`, the point-adjusted beside those it flatters."""
-        return evaluate_scores(self.decision_function(X), labels, self.threshold_).row()
-
-    def score(self, X: Any, labels: Any) -> float:
-        """VUS-PR, which needs no threshold and forgives labels that are a few steps off."""
-        measure = vus_pr(self.decision_function(X), labels)
-        if measure.value is None:
-            raise DataError(f"VUS-PR is undefined: {measure.reason}.")
-        return measure.value
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         return {"columns": self._columns, "threshold": self.threshold_}, {}

@@ -15,6 +15,7 @@ from torch import Tensor
 from sacm.data.own.cases import classification_data
 from sacm.errors import ArgumentError, DataError
 from sacm.estimators.base import Estimator
+from sacm.estimators.like_input import like_rows, like_table
 from sacm.estimators.parameters import parameters_from_settings
 from sacm.inference.answer import warn_of
 from sacm.inference.classify import as_array, case_logits, case_probabilities, case_windows
@@ -28,7 +29,9 @@ class Classifier(ClassifierMixin, Estimator):
 
     `X` is an array `[N, C, L]` or `[N, L]` (NaN after the end of shorter cases) or a list of arrays
     `[C, L_i]`. A fifth of the training cases chooses the epoch; new cases are cut or padded to the
-    longest training case. See `Estimator` for the attributes of a fitted one, and `classes_`.
+    longest training case. See `Estimator` for the attributes of a fitted one, and `classes_`;
+    `n_features_in_` is the number of channels. A frame holds one case of one channel a row and is
+    answered with a series or frame that has its index.
 
     Args:
         backbone: A network from `sacm.backbones.names("classification")`.
@@ -63,10 +66,13 @@ class Classifier(ClassifierMixin, Estimator):
 
     def fit(self, X: Any, y: Any, *, subjects: Any = None) -> Self:
         """Train on cases and their labels; `subjects` `[N]` are kept together in validation."""
+        if y is None:
+            raise ArgumentError("Classifier requires y to be passed, but the target y is None.")
+        X = check_cases(X)
         classes, codes = _encode(y)
         # Numbers written with leading zeros sort as the labels do, whatever type they are of.
         names = np.array([f"{code:09d}" for code in codes])
-        data = classification_data(as_array(X), names, subjects=subjects)
+        data = classification_data(X, names, subjects=subjects)
         warn_of(data.notes)
         self._train(self._settings(data.name), data)
         self.classes_ = classes
@@ -75,16 +81,16 @@ class Classifier(ClassifierMixin, Estimator):
         self.predictor_ = replace(self.predictor_, shape=shape)
         return self
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any) -> Any:
         """Probabilities `[N, K]` in the order of `classes_`."""
         windows = self._windows(X)
-        return case_probabilities(self.predictor_, windows)
+        return like_table(case_probabilities(self.predictor_, windows), X, self.classes_)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any) -> Any:
         """Labels `[N]`."""
-        best = self.predict_proba(X).argmax(axis=1)
-        labels: np.ndarray = self.classes_[best]
-        return labels
+        windows = self._windows(X)
+        best = case_probabilities(self.predictor_, windows).argmax(axis=1)
+        return like_rows(self.classes_[best], X, "class")
 
     def evaluate(self, X: Any, y: Any) -> dict[str, float]:
         """Accuracy, balanced accuracy, macro F1 and negative log-likelihood."""
@@ -104,7 +110,13 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _windows(self, X: Any, codes: np.ndarray | None = None) -> Any:
         self._check_fitted()
-        return case_windows(self.predictor_, X, codes)
+        return case_windows(self.predictor_, check_cases(X), codes)
+
+    def __sklearn_tags__(self) -> Any:
+        """NaN is allowed: it ends a case or is a gap in it. Cases may have several channels."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.three_d_array = True
+        return tags
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         return {"label_type": str(self.classes_.dtype)}, {}
@@ -126,10 +138,45 @@ def _encode(y: Any) -> tuple[np.ndarray, np.ndarray]:
     labels = _as_labels(y)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError(f"label {int(np.argmin(np.isfinite(labels))) + 1} of y is missing.")
+    fractions = labels.dtype.kind == "f" and (labels != np.floor(labels)).any()
+    if fractions and len(np.unique(labels)) > max(2, len(labels) // 2):
+        raise DataError("Unknown label type: continuous. Labels y must name classes.")
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError:
         raise DataError("labels y must be of one type: all numbers or all text.") from None
     if len(classes) < 2:
-        raise DataError(f"all {len(labels)} cases have the same label: two classes are needed.")
+        raise DataError(f"all {len(labels)} cases have the same label (1 class): two are needed.")
     return classes, codes
+
+
+def check_cases(X: Any) -> Any:
+    """Cases as an array or a list; what cannot be cases is refused in scikit-learn's words.
+
+    Raises:
+        ArgumentError: `X` is sparse, complex, flat or without steps.
+    """
+    if hasattr(X, "toarray"):
+        raise ArgumentError("sparse input is not supported: pass a dense array.")
+    if not hasattr(X, "to_numpy") and not isinstance(X, np.ndarray | Tensor | list | tuple):
+        X = np.asarray(X) if hasattr(X, "__array__") else X
+    X = as_array(X)
+    if not isinstance(X, np.ndarray):
+        return X
+    if X.dtype == object and X.ndim > 1:
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError):
+            return X  # the reader says which case is wrong
+    if X.dtype.kind == "c":
+        raise ArgumentError("Complex data not supported: pass real numbers.")
+    if X.ndim == 1 and X.dtype != object:
+        raise ArgumentError(
+            f"cases must be [N, C, L] or [N, L], got {list(X.shape)}. Reshape your data: a single "
+            "case is X[None]."
+        )
+    if X.ndim > 1 and 0 in X.shape[1:]:
+        raise ArgumentError(
+            f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
+        )
+    return X

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sacm.data.covariates.plan import ROLES
 from sacm.data.datasets import ForecastingData, Segment
 from sacm.data.splits import Splits
 from sacm.data.tables.form import Form
@@ -22,12 +23,13 @@ from sacm.estimators.intervals import Interval, absolute_residuals, conformal_ra
 from sacm.estimators.parameters import parameters_from_settings
 from sacm.inference.answer import warn_of
 from sacm.inference.forecast import forecast_ahead, give
+from sacm.inference.future_data import add_future
 from sacm.inference.history import SeriesReading, keep_tail, read_as_came, read_history
 from sacm.tasks import get_task
 from sacm.tasks.forecasting import Forecasting
 from sacm.types import TaskName
 
-_ARRAYS = ("values", "timestamps", "targets", "observed")
+_ARRAYS = ("values", "timestamps", "targets", "observed", "covariates")
 
 
 class Forecaster(Estimator):
@@ -35,7 +37,9 @@ class Forecaster(Estimator):
 
     Data are pandas or polars frames, wide (timestamps and channels) or long (`unique_id, ds, y`),
     arrays or tensors `[T]` or `[T, C]`, or files; forecasts come back in the same form, with the
-    timestamps that follow. See `Estimator` for the attributes of a fitted one.
+    timestamps that follow. Covariates are columns of a frame: `past`, `future` and `static` name
+    them, `calendar` and `holidays` ask for features of the timestamps. See `Estimator` for the
+    attributes of a fitted one.
 
     Args:
         backbone: A network from `sacm.backbones.names("forecasting")`.
@@ -95,6 +99,7 @@ class Forecaster(Estimator):
             columns=self.columns,
             missing=self.missing,
             irregular=self.irregular,
+            reading=self._settings("data").reading(),
         )
         if not isinstance(data, ForecastingData):
             warn_of(reading.data.notes)
@@ -106,19 +111,25 @@ class Forecaster(Estimator):
         self._residuals: np.ndarray | None = None
         return self
 
-    def predict(self, history: Any = None) -> Any:
-        """The `horizon` steps after the end of the training data, or of `history`."""
-        reading, rows = self._history(history)
+    def predict(self, history: Any = None, *, future_data: Any = None) -> Any:
+        """The `horizon` steps after the end of the training data, or of `history`.
+
+        `future_data` is a frame or a file with the known-future covariates of these steps, unless
+        rows after the last value hold them.
+        """
+        reading, rows = self._history(history, future_data)
         return give(reading, forecast_ahead(self.predictor_, reading.data), rows)
 
-    def predict_interval(self, history: Any = None, *, coverage: float = 0.9) -> Interval:
+    def predict_interval(
+        self, history: Any = None, *, coverage: float = 0.9, future_data: Any = None
+    ) -> Interval:
         """Lower and upper bounds that a new value keeps with probability `coverage`.
 
         Split conformal, for each step and channel, from the residuals on the validation rows. The
         probability is exact if future windows resemble those; they overlap and have chosen the
         epoch, so take it as close, not as guaranteed.
         """
-        reading, rows = self._history(history)
+        reading, rows = self._history(history, future_data)
         if self._residuals is None:
             windows = self._windows(self._reading.data).val
             self._residuals = absolute_residuals(self.predictor_, windows)
@@ -155,11 +166,19 @@ class Forecaster(Estimator):
         assert error is not None
         return -error
 
-    def _history(self, source: Any) -> tuple[SeriesReading, int]:
+    def _history(self, source: Any, future_data: Any = None) -> tuple[SeriesReading, int]:
         """What to forecast from and how many rows it has."""
         self._check_fitted()
-        if source is None:
-            return self._reading, self._rows
+        reading, rows = (self._reading, self._rows) if source is None else self._read(source)
+        if future_data is None:
+            return reading, rows
+        trained, horizon = self.predictor_, self.settings_.horizon
+        options = self.settings_.reading()
+        added = add_future(reading, future_data, trained.plan, horizon=horizon, options=options)
+        return added, rows
+
+    def _read(self, source: Any) -> tuple[SeriesReading, int]:
+        """Data other than those of `fit`."""
         reading = read_history(
             source,
             columns=self._reading.columns,
@@ -167,6 +186,7 @@ class Forecaster(Estimator):
             timestamp=self.timestamp,
             missing=self.missing,
             irregular=self.irregular,
+            reading=self.settings_.reading(),
         )
         if not isinstance(source, ForecastingData):
             warn_of(reading.data.notes)
@@ -180,6 +200,7 @@ class Forecaster(Estimator):
             scaler=self.scaler_,
             input_len=self.settings_.input_len,
             horizon=self.settings_.horizon,
+            plan=self.predictor_.plan,
         )
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -194,15 +215,25 @@ class Forecaster(Estimator):
             "time_type": None if data.timestamps is None else str(data.timestamps.dtype),
             "form": form.to_dict(),
             "rows": self._rows,
+            "zone": data.zone,
+            "roles": {role: getattr(data, role) for role in ROLES},
+            "ahead": list(data.ahead or ()),
         }
         tensors = {
             name: torch.from_numpy(array.view(np.int64) if name == "timestamps" else array)
             for name, array in arrays.items()
         }
+        for place, ahead in enumerate((data.ahead or {}).values()):
+            tensors[f"ahead {place}"] = torch.from_numpy(ahead)
         return values, tensors
 
     def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        arrays: dict[str, Any] = {name: tensor.numpy() for name, tensor in tensors.items()}
+        arrays: dict[str, Any] = {
+            name: tensors[name].numpy() for name in _ARRAYS if name in tensors
+        }
+        arrays |= {role: tuple(own) for role, own in values.get("roles", {}).items()}
+        names = values.get("ahead", [])
+        ahead = {name: tensors[f"ahead {place}"].numpy() for place, name in enumerate(names)}
         if "timestamps" in arrays:
             arrays["timestamps"] = arrays["timestamps"].view(values["time_type"])
         data = ForecastingData(
@@ -211,6 +242,8 @@ class Forecaster(Estimator):
             splits=Splits(*(range(*rows) for rows in values["splits"])),
             frequency=values["frequency"],
             segments=tuple(Segment(*segment) for segment in values["segments"]),
+            ahead=ahead or None,
+            zone=values.get("zone"),
             **arrays,
         )
         self._reading = SeriesReading(data, Form.from_dict(values["form"]))

@@ -34,8 +34,8 @@ def absolute_residuals(trained: TrainedNetwork, windows: ForecastWindows) -> np.
     parts = []
     for start in range(0, len(chosen), EVALUATION_BATCH):
         batch = windows.batch(chosen[start : start + EVALUATION_BATCH])
-        inputs = (batch.x,) if batch.stamps is None else (batch.x, batch.stamps)
-        residuals = (batch.y - trained.answer(trained.network, *inputs)).abs().numpy()
+        forecast = trained.answer(trained.network, batch.x, *batch.beside)
+        residuals = (batch.y - forecast).abs().numpy()
         if batch.observed is not None:
             residuals[batch.observed.numpy() < 1] = np.nan
         parts.append(residuals)

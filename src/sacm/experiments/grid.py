@@ -84,4 +84,4 @@ class Grid:
 
 
 def _is_here(name: str) -> bool:
-    return is_synthetic(name) or presence(find_entry(name)).present
+    return is_synthetic(name) or presence(find_entry(name.partition("@")[0])).present

@@ -132,5 +132,5 @@ def check_file(check: str) -> str:
 
 @lru_cache(maxsize=4)
 def load_data(name: str, task: TaskName, split: tuple[float, ...] | None = None) -> Any:
-    """A data set, kept for the next job of the same process."""
-    return resolve(name, task=task, reading=None if split is None else {"split": split})
+    """A data set, in its own split or in other shares, kept for the next job of the process."""
+    return resolve(name, task=task, reading={} if split is None else {"split": split})

@@ -149,7 +149,8 @@ def open_study(base: ResolvedSettings, search: Search, record: Path) -> optuna.S
     for name, known in (("sampler", SAMPLERS), ("pruner", PRUNERS)):
         if getattr(search, name) not in known:
             raise ArgumentError(f"unknown {name}: choose one of {', '.join(known)}.")
-    storage = JournalStorage(JournalFileBackend(str(record)))
+    lock: Any = _RecordLock(record)
+    storage = JournalStorage(JournalFileBackend(str(record), lock_obj=lock))
     direction = "maximize" if base.select == "accuracy" else "minimize"
     study = optuna.create_study(
         study_name="sacm", storage=storage, load_if_exists=True, direction=direction
@@ -167,6 +168,24 @@ def open_study(base: ResolvedSettings, search: Search, record: Path) -> optuna.S
         "none": optuna.pruners.NopPruner,
     }[search.pruner]()
     return study
+
+
+class _RecordLock:
+    """A lock that the system releases when its process is killed; Optuna's own stays behind."""
+
+    def __init__(self, record: Path) -> None:
+        from filelock import FileLock
+
+        self._lock = FileLock(record.with_suffix(".lock"))
+
+    def acquire(self) -> bool:
+        """Wait for the lock."""
+        self._lock.acquire()
+        return True
+
+    def release(self) -> None:
+        """Give it back."""
+        self._lock.release()
 
 
 def adopt_killed(study: optuna.Study) -> None:

@@ -19,6 +19,7 @@ from sacm.inference.trained import Array
 
 _MEMORY = 300  # residuals kept for each step and channel
 _REFRESH = 10  # rows between two sortings of them
+_STRETCH = 0.1  # of their range, for every target that a level lies below 0
 
 
 class Bounds(NamedTuple):
@@ -99,7 +100,7 @@ class AdaptiveIntervals:
             seen = np.isfinite(residuals)
             for side, missed in enumerate((residuals < offsets[0], residuals > offsets[1])):
                 moved = self._levels[side, steps] + self._rate * (self._target - missed) * seen
-                self._levels[side, steps] = np.clip(moved, 0, 0.5)
+                self._levels[side, steps] = np.minimum(moved, 0.5)
             place = self._time % len(self._memory)
             kept = np.where(seen, residuals, self._memory[place, steps])
             self._memory[place, steps] = kept
@@ -113,9 +114,13 @@ class AdaptiveIntervals:
         return np.array([self._time - each.time for each in self._issued], dtype=np.int64)
 
     def _read(self, side: int) -> Array:
-        """The residual `[H, C]` at the present level of one side."""
-        count = len(self._sorted)
-        rank = np.floor((count + 1) * self._levels[side]).astype(np.int64).clip(1, count)
+        """The residual `[H, C]` at the present level of one side; beyond all of them below 0."""
+        count, levels = len(self._sorted), self._levels[side]
+        rank = np.floor((count + 1) * levels).astype(np.int64).clip(1, count)
         place = rank - 1 if side == 0 else count - rank
         found: Array = np.take_along_axis(self._sorted, place[None], axis=0)[0]
-        return found
+        # The method asks for infinite bounds there; a part of the range of what was seen at a time
+        # reaches as far as is needed and can be drawn.
+        beyond = np.maximum(-levels, 0) / self._target * _STRETCH
+        width = self._sorted[-1] - self._sorted[0]
+        return found + (-1 if side == 0 else 1) * beyond * width

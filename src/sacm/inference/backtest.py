@@ -186,11 +186,13 @@ def cut(data: ForecastingData, start: int, stop: int) -> ForecastingData:
     """Rows `start … stop - 1` of one series."""
     arrays: dict[str, Any] = {
         name: None if getattr(data, name) is None else getattr(data, name)[start:stop]
-        for name in ("values", "timestamps", "targets", "observed")
+        for name in ("values", "timestamps", "targets", "observed", "covariates")
     }
     rows = range(stop - start)
     everything = Splits(rows, rows[:0], rows[:0])
-    return replace(data, splits=everything, segments=(), **arrays)
+    # Only known-future covariates are taken from what lies ahead.
+    ahead = None if data.covariates is None else {data.name: data.covariates[stop:]}
+    return replace(data, splits=everything, segments=(), ahead=ahead, **arrays)
 
 
 def train_before(

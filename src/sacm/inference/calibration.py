@@ -135,8 +135,8 @@ def signed_residuals(
     parts, shares = [], []
     for start in range(0, len(chosen), EVALUATION_BATCH):
         batch = windows.batch(chosen[start : start + EVALUATION_BATCH])
-        inputs = (batch.x,) if batch.stamps is None else (batch.x, batch.stamps)
-        residuals = (batch.y - trained.answer(trained.network, *inputs)).numpy()
+        forecast = trained.answer(trained.network, batch.x, *batch.beside)
+        residuals = (batch.y - forecast).numpy()
         if batch.observed is not None:
             residuals[batch.observed.numpy() < 1] = np.nan
         parts.append(residuals)

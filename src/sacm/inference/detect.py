@@ -99,24 +99,25 @@ def score_source(trained: TrainedNetwork, data: Any) -> Scored:
         )
     if is_array(data):
         data = as_tensor(data).cpu().numpy()
-    options = trained.settings.reading()
-    rows = read_telemetry(
-        data,
-        columns=trained.shape.columns,
-        missing=options.get("missing", "interpolate"),
-        reading=options,
-    )
+    rows = read_rows(trained, data)
     times = None
     if rows.times is not None:
         own = np.empty_like(rows.times)
         own[rows.order] = rows.times  # as in the user's table, like the scores
         times = rows.form.write_times(own)
-    return Scored(
-        row_scores(trained, rows),
-        rows.notes,
-        tuple(rows.understood()),
-        times,
-        rows.form.time or "time",
+    understood = tuple(rows.understood())
+    name = rows.form.time or "time"
+    return Scored(row_scores(trained, rows), rows.notes, understood, times, name)
+
+
+def read_rows(trained: TrainedNetwork, data: Any) -> Table:
+    """Read rows as those that a detector was trained on were read."""
+    options = trained.settings.reading()
+    return read_telemetry(
+        data,
+        columns=trained.shape.columns,
+        missing=options.get("missing", "interpolate"),
+        reading=options,
     )
 
 

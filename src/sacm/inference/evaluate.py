@@ -13,7 +13,7 @@ from sacm.data.datasets import AnomalyData, ClassificationData
 from sacm.data.windows.split import SplitWindows
 from sacm.errors import DataError
 from sacm.inference.classify import case_windows
-from sacm.inference.detect import read_telemetry, row_scores, threshold_of
+from sacm.inference.detect import read_rows, read_telemetry, row_scores, threshold_of
 from sacm.inference.forecast import read_for
 from sacm.inference.trained import TrainedNetwork
 from sacm.inference.uncertainty import calibration_windows
@@ -36,7 +36,7 @@ def evaluate_source(trained: TrainedNetwork, source: Any) -> Result:
         DataError: The data are too short, or have no labels where they are needed.
     """
     if isinstance(source, str) and not names_file(source):
-        source = resolve(source, task=trained.settings.task)
+        source = resolve(source, task=trained.settings.task, reading=trained.roles)
     return _EVALUATE[trained.settings.task](trained, source)
 
 
@@ -54,7 +54,8 @@ def _forecasts(trained: TrainedNetwork, source: Any) -> Result:
 def _cases(trained: TrainedNetwork, source: Any) -> Result:
     data: Any = source
     if not isinstance(data, ClassificationData):
-        data = resolve(source, task="classification")
+        reading = trained.settings.reading()
+        data = resolve(source, task="classification", reading=reading)
     if not len(data.X_test):
         data = replace(
             data, X_test=data.X_train, y_test=data.y_train, lengths_test=data.lengths_train
@@ -76,7 +77,7 @@ def _rows(trained: TrainedNetwork, source: Any) -> Result:
         labels, name = source.labels, source.name
     else:
         place = Path(source) if isinstance(source, str) else source
-        rows = read_telemetry(place, columns=trained.shape.columns, missing="interpolate")
+        rows = read_rows(trained, place)
         name = rows.name
         if rows.labels is None:
             raise DataError(f"{name} has no column of labels to test by: use `sacm predict`.")

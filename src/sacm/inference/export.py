@@ -70,6 +70,8 @@ def export(trained: TrainedNetwork, path: Path, to: Format, windows: Array | Non
         ArgumentError: A package is missing.
         SACMError: The network cannot be exported, or the file answers differently.
     """
+    if trained.shape.covariates is not None:
+        raise SACMError("a network with covariates cannot be exported: its input is no window.")
     module = RawUnits(trained).eval()
     inputs = example_inputs(trained, windows)
     with torch.inference_mode():

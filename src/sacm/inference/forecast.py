@@ -9,10 +9,12 @@ import numpy as np
 import torch
 
 from sacm.data.calendar import future_timestamps, stamp_features
+from sacm.data.covariates.rows import check_roles, window_ahead
 from sacm.data.datasets import ForecastingData
 from sacm.data.tables.gaps import fill
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.answer import TableAnswer, warn_of
+from sacm.inference.future_data import add_future
 from sacm.inference.history import SeriesReading, read_history
 from sacm.inference.repairs import find_repairs
 from sacm.inference.trained import Array, TrainedNetwork, as_tensor, is_array, like
@@ -26,11 +28,11 @@ class Forecast(NamedTuple):
     times: Array | None  # [S, H]
 
 
-def predict_next(trained: TrainedNetwork, data: Any) -> Any:
+def predict_next(trained: TrainedNetwork, data: Any, future_data: Any = None) -> Any:
     """Forecast what follows, in the form of the data; windows `[B, L, C]` one by one."""
     if is_array(data):
         return trained.forecast(data) if data.ndim == 3 else forecast_rows(trained, data)
-    reading = read_for(trained, data)
+    reading = read_for(trained, data, future_data)
     kept, short = leave_out_short(reading.data, trained.shape.input_len)
     warn_of(short if isinstance(data, ForecastingData) else (*kept.notes, *short))
     return give(SeriesReading(kept, reading.form), forecast_ahead(trained, kept))
@@ -56,9 +58,9 @@ def forecast_rows(trained: TrainedNetwork, rows: Any) -> Any:
     return ahead if rows.ndim == 2 else ahead[:, 0]
 
 
-def tabulate_next(trained: TrainedNetwork, data: Any) -> TableAnswer:
+def tabulate_next(trained: TrainedNetwork, data: Any, future_data: Any = None) -> TableAnswer:
     """Forecast what follows as a pandas frame with a time or a row number in front."""
-    return tabulate_reading(trained, read_for(trained, data))
+    return tabulate_reading(trained, read_for(trained, data, future_data))
 
 
 def tabulate_reading(trained: TrainedNetwork, reading: SeriesReading) -> TableAnswer:
@@ -80,15 +82,16 @@ def tabulate_reading(trained: TrainedNetwork, reading: SeriesReading) -> TableAn
     return TableAnswer(frame, notes, reading.data.understood)
 
 
-def read_for(trained: TrainedNetwork, data: Any) -> SeriesReading:
-    """Read data to forecast from, with the columns and the time step that were trained on."""
-    shape = trained.shape
-    return read_history(
-        data,
-        columns=shape.columns,
-        frequency=shape.frequency,
-        reading=trained.settings.reading(),
-    )
+def read_for(trained: TrainedNetwork, data: Any, future_data: Any = None) -> SeriesReading:
+    """Read data to forecast from, with the columns and the time step that were trained on.
+
+    `future_data` is another table with known-future covariates, if there is one.
+    """
+    shape, options = trained.shape, trained.settings.reading()
+    reading = read_history(data, columns=shape.columns, frequency=shape.frequency, reading=options)
+    if future_data is None:
+        return reading
+    return add_future(reading, future_data, trained.plan, horizon=shape.horizon, options=options)
 
 
 def forecast_ahead(trained: TrainedNetwork, data: ForecastingData) -> Forecast:
@@ -113,8 +116,26 @@ def forecast_ahead(trained: TrainedNetwork, data: ForecastingData) -> Forecast:
     stamps = None
     if trained.shape.calendar_sizes is not None:
         stamps = calendar_features(data, positions, times)
-    values = trained.forecast(data.values[positions], stamps)
+    values = trained.forecast(
+        data.values[positions], stamps, covariates_ahead(trained, data, rows, times)
+    )
     return Forecast(list(rows), values, times)
+
+
+def covariates_ahead(
+    trained: TrainedNetwork, data: ForecastingData, rows: dict[str, Array], times: Array | None
+) -> Array | None:
+    """Covariates `[S, L + H, K]` of inputs and targets; None for a network without."""
+    plan, horizon = trained.plan, trained.shape.horizon
+    if not plan:
+        return None
+    check_roles(data, plan)
+    own = [None] * len(rows) if times is None else list(times)
+    windows = [
+        window_ahead(data, name, plan, rows=places, times=following, horizon=horizon)
+        for (name, places), following in zip(rows.items(), own, strict=True)
+    ]
+    return np.stack(windows)
 
 
 def give(reading: SeriesReading, forecast: Forecast, rows: int | None = None) -> Any:

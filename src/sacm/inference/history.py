@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sacm.data.covariates.plan import ROLES, CovariatePlan
+from sacm.data.covariates.separate import separate
 from sacm.data.datasets import ForecastingData, Segment
 from sacm.data.own.read import rename
 from sacm.data.own.series import ALL_ROWS, Layout, choose_target, series_data
@@ -18,6 +20,7 @@ from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy
 from sacm.data.tables.ids import find_ids
 from sacm.data.tables.source import Source, keep_present, load_source
+from sacm.data.tables.table import as_list
 from sacm.data.tables.timeline import Irregular
 from sacm.errors import DataError
 from sacm.tasks.shape import check_trained_columns
@@ -65,6 +68,7 @@ def read_as_came(
     options = {**given, **rename(dict(reading or {}), {"time": "timestamp"})}
     options.pop("split", None)  # is for training
     missing, target = options.pop("missing", missing), options.pop("target", None)
+    plan = CovariatePlan.of({role: options.pop(role, None) for role in ROLES})
     name = str(source) if isinstance(source, str | Path) else "data"
     loaded = load_source(source, name, options.pop("decimal", None))
     options = keep_present(loaded, options) if trained is not None else options
@@ -72,9 +76,12 @@ def read_as_came(
     if trained is not None:
         layout = trained_layout(loaded, trained, options)
         options["columns"] = options["columns"] if layout == "channels" else trained
-    found = read_user_series(loaded, **options)
-    data = series_data(found, ratios=ratios, missing=missing, layout=layout)
-    return SeriesReading(choose_target(data, target), found.form)
+    found = read_user_series(loaded, covariates=plan.columns, **options)
+    data = series_data(
+        found, ratios=ratios, missing=missing, layout=layout, plan=plan, target=target
+    )
+    form = separate(found, plan, as_list(target or ()))[0].form if plan.columns else found.form
+    return SeriesReading(choose_target(data, target), form)
 
 
 def trained_layout(source: Source, trained: Sequence[str], options: Mapping[str, Any]) -> Layout:
@@ -183,6 +190,6 @@ def keep_tail(data: ForecastingData, count: int) -> ForecastingData:
     splits = Splits(*(range(borders[i], borders[i + 1]) for i in range(3)))
     arrays: dict[str, Any] = {
         name: None if getattr(data, name) is None else getattr(data, name)[chosen]
-        for name in ("values", "timestamps", "targets", "observed")
+        for name in ("values", "timestamps", "targets", "observed", "covariates")
     }
     return replace(data, splits=splits, segments=tuple(segments), **arrays)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from sacm.data.benchmarks.load import names_file, resolve
 from sacm.data.datasets import AnyData
-from sacm.errors import DataError, SACMError
+from sacm.errors import ArgumentError, DataError, SACMError
 from sacm.files import read_json
 from sacm.inference.answer import TableAnswer
 from sacm.inference.classify import predict_labels, tabulate_labels
@@ -20,12 +20,12 @@ from sacm.tasks import Result, get_task
 from sacm.training.run import Run
 
 ESTIMATOR_FILE = "estimator.json"  # in the folder of a saved estimator
-_PREDICT: dict[str, Callable[[TrainedNetwork, Any], Any]] = {
+_PREDICT: dict[str, Callable[..., Any]] = {
     "forecasting": predict_next,
     "classification": predict_labels,
     "anomaly": predict_alarms,
 }
-_TABULATE: dict[str, Callable[[TrainedNetwork, Any], TableAnswer]] = {
+_TABULATE: dict[str, Callable[..., TableAnswer]] = {
     "forecasting": tabulate_next,
     "classification": tabulate_labels,
     "anomaly": tabulate_alarms,
@@ -65,7 +65,7 @@ class Predictor(TrainedNetwork):
             threshold=_threshold(run),
         )
 
-    def predict(self, data: Any) -> Any:
+    def predict(self, data: Any, *, future_data: Any = None) -> Any:
         """Answer for new data.
 
         Args:
@@ -73,6 +73,8 @@ class Predictor(TrainedNetwork):
                 rows `[T, C]` (a window `[L, C]` is the shortest), or windows `[B, L, C]` that are
                 answered one by one. For classification an array is one case `[L, C]` or cases
                 `[B, L, C]`, in time order first.
+            future_data: A frame or a file with the known-future covariates of the steps to
+                forecast. Not needed if the rows after the last value in `data` hold them.
 
         Returns:
             Forecasting: what follows the data, in the form they came in; `[H, C]` for rows and
@@ -84,10 +86,15 @@ class Predictor(TrainedNetwork):
             DataError: The data cannot be read, or are too short.
             SACMError: An answer is not finite.
         """
-        return _PREDICT[self.settings.task](self, self._find(data))
+        return _PREDICT[self.settings.task](self, self._find(data), **self._ahead(future_data))
 
     def tabulate(
-        self, data: Any, *, coverages: Sequence[float] = (), quantiles: Sequence[float] = ()
+        self,
+        data: Any,
+        *,
+        coverages: Sequence[float] = (),
+        quantiles: Sequence[float] = (),
+        future_data: Any = None,
     ) -> TableAnswer:
         """Answer for new data as a pandas frame with everything there is to say.
 
@@ -96,16 +103,18 @@ class Predictor(TrainedNetwork):
             coverages: Forecasting: shares of future values that intervals should enclose; each
                 adds columns such as `load_lower_80` and `load_upper_80`.
             quantiles: Forecasting: levels of quantiles; each adds columns such as `load_q90`.
+            future_data: As for `predict`.
 
         Returns:
             The frame and notes on the data. Forecasting: times or row numbers and channels;
             classification: case, class and the probability of each class; anomaly detection: row,
             score, threshold and alarm.
         """
-        found = self._find(data)
+        found, ahead = self._find(data), self._ahead(future_data)
         if coverages or quantiles:
-            return tabulate_bounds(self, found, Levels(tuple(coverages), tuple(quantiles)))
-        return _TABULATE[self.settings.task](self, found)
+            levels = Levels(tuple(coverages), tuple(quantiles))
+            return tabulate_bounds(self, found, levels, **ahead)
+        return _TABULATE[self.settings.task](self, found, **ahead)
 
     def evaluate(self, data: AnyData) -> Result:
         """Test on the test part of a data set.
@@ -129,8 +138,16 @@ class Predictor(TrainedNetwork):
     def _find(self, data: Any) -> Any:
         """The data set that a name stands for; everything else as it is."""
         if isinstance(data, str) and not names_file(data):
-            return resolve(data, task=self.settings.task)
+            return resolve(data, task=self.settings.task, reading=self.roles)
         return data
+
+    def _ahead(self, future_data: Any) -> dict[str, Any]:
+        """The argument of forecasts; other tasks have no future."""
+        if future_data is None:
+            return {}
+        if self.settings.task != "forecasting":
+            raise ArgumentError(f"future_data: {self.settings.task} has no use for it.")
+        return {"future_data": future_data}
 
 
 def _threshold(run: Run) -> float | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sacm.data.benchmarks.load import names_file, resolve
 from sacm.errors import ArgumentError, DataError
-from sacm.inference.detect import read_telemetry, row_scores
+from sacm.inference.detect import read_rows, row_scores
 from sacm.inference.trained import Array, TrainedNetwork
 from sacm.metrics.pointwise import best_f1, quantile_threshold
 from sacm.tasks import get_task
@@ -59,8 +59,9 @@ def choose_threshold(trained: TrainedNetwork, way: str) -> Threshold:
 
 def validation_scores(trained: TrainedNetwork) -> Array:
     """Scores of the validation rows of the training data, which must be at hand."""
-    data = resolve(trained.settings.data, task="anomaly")
-    windows = get_task("anomaly").windows(trained.settings, data, scaler=trained.scaler)
+    settings = trained.settings
+    data = resolve(settings.data, task="anomaly", reading=settings.reading())
+    windows = get_task("anomaly").windows(settings, data, scaler=trained.scaler)
     scores = step_scores(trained.network, windows.val, trained.settings, trained.strategy)
     kept: Array = scores[~np.isnan(scores)]
     return kept
@@ -93,7 +94,7 @@ def rows_a_day(trained: TrainedNetwork) -> float:
     source = trained.settings.data
     times = None
     if names_file(source):
-        times = read_telemetry(source, columns=trained.shape.columns, missing="interpolate").times
+        times = read_rows(trained, source).times
     if times is None or len(times) < 2:
         raise DataError(f"{source} has no timestamps to count days by: use quantile=0.99 instead.")
     step = np.median(np.diff(times).astype("timedelta64[ns]").astype(np.int64)) / 1e9
@@ -101,7 +102,7 @@ def rows_a_day(trained: TrainedNetwork) -> float:
 
 
 def _by_labels(trained: TrainedNetwork, source: str) -> Threshold:
-    rows = read_telemetry(Path(source), columns=trained.shape.columns, missing="interpolate")
+    rows = read_rows(trained, Path(source))
     if rows.labels is None:
         raise DataError(f"{source} has no column of labels: name it 'label', with 0 and 1.")
     labels = np.empty(len(rows.labels))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
+from sacm.data.covariates.plan import ROLES, CovariatePlan
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import ArgumentError, SACMError
 from sacm.settings import ResolvedSettings
@@ -50,13 +51,16 @@ class TrainedNetwork:
     def __post_init__(self) -> None:
         self.network.eval()
 
-    def forecast(self, windows: Values, stamps: Values | None = None) -> Values:
+    def forecast(
+        self, windows: Values, stamps: Values | None = None, covariates: Values | None = None
+    ) -> Values:
         """Forecast what follows each window.
 
         Args:
             windows: `[B, L, C]` in raw units, an array or a tensor.
             stamps: Calendar features `[B, L + H, 4]` of inputs and targets (see
                 `sacm.data.stamp_features`), for networks that were trained with a calendar.
+            covariates: `[B, L + H, K]` in raw units, for networks that were trained with some.
 
         Returns:
             `[B, H, C]` in raw units, of the kind and on the device of `windows`.
@@ -71,10 +75,16 @@ class TrainedNetwork:
             raise ArgumentError(
                 "the data have no timestamps, but the network was trained with calendar features."
             )
-        inputs = [self.scale(windows)]
+        if self.shape.covariates is not None and covariates is None:
+            raise ArgumentError(
+                "the network was trained with covariates: give the data as a table that has them."
+            )
+        beside: list[Tensor | None] = []
         if calendar and stamps is not None:
-            inputs.append(as_tensor(stamps))
-        scaled = self.answer(self.network, *inputs)
+            beside.append(as_tensor(stamps))
+        if covariates is not None:
+            beside = [*(beside or [None]), as_tensor(covariates)]
+        scaled = self.answer(self.network, self.scale(windows), *beside)
         check_finite(scaled, "the forecast of window {} is not finite")
         return like(self.scaler.inverse(scaled), windows)
 
@@ -116,25 +126,39 @@ class TrainedNetwork:
         check_finite(found, "the anomaly score of window {} is not finite")
         return like(found, windows)
 
-    def answer(self, ask: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
+    @property
+    def plan(self) -> CovariatePlan:
+        """The covariates that the network was trained with."""
+        return CovariatePlan.of(self.settings.covariates())
+
+    @property
+    def roles(self) -> dict[str, tuple[str, ...]]:
+        """The columns that are covariates, by role, as options for reading."""
+        return {role: names for role in ROLES if (names := getattr(self.plan, role))}
+
+    def answer(self, ask: Callable[..., Tensor], x: Tensor, *others: Tensor | None) -> Tensor:
         """Ask the network about scaled windows, a batch at a time and without gradients.
 
         Args:
             ask: The network or one of its methods.
             x: Scaled windows `[B, L, C]`.
-            others: Further arguments `[B, …]`.
+            others: Further arguments `[B, …]`, or None.
 
         Returns:
             The answers in float32 on the CPU.
         """
         device = device_of(self.network)
-        pieces = zip(*(one.split(EVALUATION_BATCH) for one in (x, *others)), strict=True)
+
+        def part_of(one: Tensor | None, start: int) -> Tensor | None:
+            return None if one is None else one[start : start + EVALUATION_BATCH].to(device)
+
         with torch.inference_mode():
             parts = [
                 ask(
-                    self.strategy.inputs(part.to(device)), *(other.to(device) for other in rest)
+                    self.strategy.inputs(x[start : start + EVALUATION_BATCH].to(device)),
+                    *(part_of(other, start) for other in others),
                 ).float()
-                for part, *rest in pieces
+                for start in range(0, len(x), EVALUATION_BATCH)
             ]
             return (parts[0] if len(parts) == 1 else torch.cat(parts)).cpu()
 

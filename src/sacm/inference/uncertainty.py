@@ -69,6 +69,7 @@ def calibration_windows(trained: TrainedNetwork, data: ForecastingData) -> Forec
         horizon=shape.horizon,
         stamps=shape.calendar_sizes is not None,
         scaler=trained.scaler,
+        plan=trained.plan,
     )
     return windows.test
 
@@ -86,7 +87,8 @@ def calibrate_for(trained: TrainedNetwork, data: Any) -> Calibration:
         ArgumentError: Neither holds enough windows.
     """
     try:
-        own: Any = resolve(trained.settings.data, task="forecasting")
+        settings = trained.settings
+        own: Any = resolve(settings.data, task="forecasting", reading=settings.reading())
         trained.shape.check_columns(own.name, own.columns)
     except SACMError:
         own = None
@@ -103,24 +105,27 @@ def calibrate_for(trained: TrainedNetwork, data: Any) -> Calibration:
     return calibrate(trained, windows, source=source)
 
 
-def tabulate_bounds(trained: TrainedNetwork, data: Any, levels: Levels) -> TableAnswer:
+def tabulate_bounds(
+    trained: TrainedNetwork, data: Any, levels: Levels, future_data: Any = None
+) -> TableAnswer:
     """Forecast what follows, with bounds in columns such as `load_lower_80` and `load_q90`.
 
     Args:
         trained: A forecasting network.
         data: What to forecast from.
         levels: Which bounds.
+        future_data: A table with known-future covariates, if there is one.
 
     Returns:
         The table, and notes, the last on how the bounds were made.
     """
     if trained.settings.task != "forecasting":
         raise ArgumentError("intervals and quantiles are for forecasts.")
-    found = read_for(trained, data)
-    kept, short = leave_out_short(found.data, trained.shape.input_len)
-    reading = SeriesReading(kept, found.form)
+    reading = read_for(trained, data, future_data)
     answer = tabulate_reading(trained, reading)
     calibration = calibrate_for(trained, reading.data)
+    kept, _ = leave_out_short(reading.data, trained.shape.input_len)
+    reading = SeriesReading(kept, reading.form)
     forecast = forecast_ahead(trained, reading.data)
     rows = last_rows(reading.data, trained.shape.input_len)
     windows = reading.data.values[np.stack(list(rows.values()))]
@@ -138,7 +143,7 @@ def tabulate_bounds(trained: TrainedNetwork, data: Any, levels: Levels) -> Table
             frame[f"{name}_{suffix}"] = bound[name].to_numpy()
     wider = "" if not calibration.widening else ", wider where values were repaired"
     note = f"Intervals are conformal, from {calibration.source}{wider}."
-    return TableAnswer(frame, (*answer.notes, *short, note), answer.understood)
+    return TableAnswer(frame, (*answer.notes, note), answer.understood)
 
 
 def measure_uncertainty(

@@ -45,7 +45,7 @@ from sacm.inject.sites import (
     restore_class,
     swap_class,
 )
-from sacm.inject.state import MODULATOR, Call
+from sacm.inject.state import MODULATOR, SITE_LAYERS, Call
 from sacm.inject.window_argument import InputArg, WindowArgument, WindowLayout
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -195,7 +195,7 @@ def strip_state_dict(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {
         key.replace("_orig_mod.", ""): value
         for key, value in state_dict.items()
-        if MODULATOR not in key.split(".")
+        if {MODULATOR, SITE_LAYERS}.isdisjoint(key.split("."))
     }
 
 

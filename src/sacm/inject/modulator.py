@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sacm.core.autocast import without_autocast
 from sacm.core.config import SACMConfig
 from sacm.core.distributed import average_gradient
 from sacm.core.mapper import RateMapper
@@ -18,6 +17,7 @@ from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError
 from sacm.inject.findings import report_nothing_adaptive, report_random_evaluation
 from sacm.inject.functional.coverage import FunctionalCoverage
+from sacm.inject.map_scores import map_scores
 from sacm.inject.own_values import keep_own_values
 from sacm.inject.probe.channels import find_channel_dims
 from sacm.inject.probe.gradients import find_differentiable
@@ -25,6 +25,7 @@ from sacm.inject.probe.passes import PassRunner
 from sacm.inject.probe.probe import Probe
 from sacm.inject.probe.random_operations import find_random_operations
 from sacm.inject.probe.verify import LayoutCheck, Verification
+from sacm.inject.score_results import map_channels, read_scores
 from sacm.inject.sites import ADAPTIVE, InsertedSite, Site, Tap, TapHook, restore_class, swap_class
 from sacm.inject.state import Call, ModulationState
 from sacm.inject.summary import format_summary
@@ -67,8 +68,7 @@ class CapacityModulator(nn.Module):
         per_channel: bool = False,
     ) -> None:
         super().__init__()
-        self.config, self.per_channel = config, per_channel
-        self.window = window
+        self.config, self.window, self.per_channel = config, window, per_channel
         self.scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
         self.mapper = RateMapper(config) if mapper is None else mapper
         self.state = ModulationState()
@@ -76,8 +76,7 @@ class CapacityModulator(nn.Module):
         self.left_alone: list[Site] = []
         self.frozen: dict[nn.Module, Site] = {}  # adaptive if the probe sees gradients there
         self.coverage: FunctionalCoverage | None = None
-        self.probed = False
-        self.verification = Verification()
+        self.probed, self.verification = False, Verification()
         self.random_evaluation: list[str] = []  # paths of what is random in evaluation
         self.register_load_state_dict_pre_hook(keep_own_values)
 
@@ -171,18 +170,14 @@ class CapacityModulator(nn.Module):
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
             window = torch.where(reliable.view(-1, 1, 1), window, 0)
-        if type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None:
-            scores = self.scorer.score(window)
+        quick = not self.per_channel and self.scorer._compiled_call_impl is None
+        if quick and type(self.scorer) is SpectralScorer:
+            result: Any = self.scorer.score(window)
         else:
             result = self.scorer(window)
-            scores = getattr(result, "scores", result)
-        if not isinstance(scores, Tensor) or scores.shape != window.shape[:1]:
-            found = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
-            raise ArgumentError(
-                f"the scorer must give one score per window, [{window.shape[0]}], but gave {found}."
-            )
+        scores = read_scores(result, window)
         if self.per_channel:
-            rates = self._map_channels(getattr(result, "channel_scores", None), reliable)
+            rates, self.state.channel_rates = map_channels(result, reliable, self._map)
         else:
             rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
         self.state.scores = scores.detach()
@@ -190,34 +185,9 @@ class CapacityModulator(nn.Module):
             self.state.scores = torch.where(reliable, self.state.scores, torch.inf)
         return rates
 
-    def _map_channels(self, scores: Tensor | None, reliable: Tensor | None) -> Tensor:
-        """Map channel scores `[B, C]` to rates of channels, and their means `[B]` of windows."""
-        if scores is None:
-            raise ArgumentError("per_channel needs a scorer that gives channel_scores [B, C].")
-        if reliable is not None:
-            reliable = reliable.repeat_interleave(scores.shape[1])
-        self.state.channel_rates = self._map(scores.flatten(), reliable).view(scores.shape)
-        return self.state.channel_rates.mean(dim=1)
-
     def _map(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
-        """Map scores `[B]` to rates `[B]`; what a user's own mapper gives is checked."""
-        with without_autocast(scores.device.type):
-            if isinstance(self.mapper, RateMapper):
-                rates: Tensor = self.mapper(scores, reliable)
-                return rates
-            rates = self.mapper(scores)
-        if not isinstance(rates, Tensor) or rates.shape != scores.shape:
-            found = list(rates.shape) if isinstance(rates, Tensor) else type(rates).__name__
-            raise ArgumentError(
-                f"the mapper must give one rate per window, {list(scores.shape)}, but gave {found}."
-            )
-        # Elsewhere this would wait for the device in every step.
-        if rates.device.type == "cpu" and not torch.compiler.is_compiling():
-            outside = (rates < 0) | (rates >= 1)
-            if bool(outside.any()):
-                value = rates[outside][0].item()
-                raise ArgumentError(f"rates of the mapper must lie in [0, 1), got {value:g}.")
-        return rates if reliable is None else torch.where(reliable, rates, self.config.p_max)
+        """Map scores `[B]` to rates `[B]`."""
+        return map_scores(self.mapper, scores, reliable, self.config.p_max)
 
     def before_forward(
         self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]

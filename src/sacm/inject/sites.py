@@ -91,16 +91,18 @@ class Site:
     def drop_alpha(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
         """Drop to the lower limit of SELU, which keeps the mean and the variance of its output.
 
+        Windows drop at one rate each, also where channels have rates of their own.
+
         With `m` the limit, alpha dropout is `a (B h + (1 - B) m) - a m p` for
         `a = (q (1 + p m²))^(-1/2)`. That is `a q ((h - m) B / q + m)`, an ordinary dropout inside.
         """
         keep = self.state.keep(h)
-        if keep is None:
+        if keep is None or 0 in h.shape:
             return self.drop(h)
-        dropped = self.drop(h - _SELU_LIMIT, mask_shape)
         q = keep.probability
-        factor = (q / (1 + (1 - q) * _SELU_LIMIT**2)).sqrt()
         layout = self.layout_for(h.shape, q.shape[0])
+        dropped = layout.drop(h - _SELU_LIMIT, keep, mask_shape)
+        factor = (q / (1 + (1 - q) * _SELU_LIMIT**2)).sqrt()
         return (dropped + _SELU_LIMIT) * layout.spread(factor, h.dim()).to(h.dtype)
 
     def drop_into(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:

@@ -14,6 +14,7 @@ from sacm.core.masking import Keep
 from sacm.inject.retained_rates import retain_rates
 
 MODULATOR = "sacm_modulator"  # its name among the model's children, and in the model's state_dict
+SITE_LAYERS = "sacm_site_layers"  # likewise, of layers that serve training alone
 
 
 @dataclass

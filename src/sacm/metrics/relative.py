@@ -23,7 +23,7 @@ class RelativeErrors:
 
     def __init__(self, *, mean: np.ndarray, std: np.ndarray, naive_error: np.ndarray) -> None:
         """Take mean and deviation of the scaler and the naive training error, `[C]` raw units."""
-        self._mean, self._std = (torch.from_numpy(np.float64(a)) for a in (mean, std))
+        self._mean, self._std = (torch.from_numpy(np.asarray(a, np.float64)) for a in (mean, std))
         self._naive = naive_error
         self._totals = torch.zeros(4, len(naive_error), dtype=torch.float64)
 

@@ -99,9 +99,9 @@ class QualityRecord:
             self.flags, subject.values, self.values, self.uncertainty, pieces=pieces
         )
         firsts = np.array([piece.start for piece in subject.pieces])
+        places = np.searchsorted(firsts, [event.first for event in found], side="right") - 1
         result = []
-        for event in found:
-            place = int(np.searchsorted(firsts, event.first, side="right")) - 1
+        for event, place in zip(found, places.tolist(), strict=True):
             ends = (event.first, event.last)
             stamps = (None, None) if times is None else tuple(times[row] for row in ends)
             result.append(

@@ -58,7 +58,8 @@ def choose(
 
 
 def _data_name(name: str) -> str:
-    return name if is_synthetic(name) else find_entry(name).name
+    whole, at, part = name.partition("@")
+    return name if is_synthetic(name) else f"{find_entry(whole).name}{at}{part}"
 
 
 def _strategies(asked: tuple[str, ...], *, strict: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -53,7 +53,7 @@ def gather(
     found = tabulate(
         experiment,
         collect(experiment, groups, runs),
-        settings=dict(selection.settings),
+        settings={name: str(value) for name, value in selection.settings.items()},
         notes=[*said, *notes],
     )
     shares = recovered_shares(found) if ON_CLEAN in experiment.references else []

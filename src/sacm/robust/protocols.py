@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from sacm.experiments.named.experiment import Experiment
+from sacm.faults.windows import TESTED
 from sacm.registry import Registry
 
 ON_CLEAN = "raw on clean"
+GUARD_ON_CLEAN = "guard on clean"  # what repairing costs where nothing is broken
 ORACLE_FLAGS, ORACLE_WEIGHTS = "oracle flags", "oracle weights"
+PROTECTED, RANDOM = "raw + protect", "random scores"
+# Rows that are no strategies: they know more, or less, than a strategy can.
+REFERENCES = (ON_CLEAN, GUARD_ON_CLEAN, ORACLE_FLAGS, ORACLE_WEIGHTS, RANDOM)
 SEEDS = (1, 2, 3, 4, 5)
 STRATEGIES = (
     "raw",
@@ -41,6 +46,19 @@ _STRIDES = {
 }
 _BY_SEED = "The seed of a run also draws the faults, so strategies meet the same ones."
 
+_SEVERITIES = (
+    "Test inputs have faults, one a window of uniform severity; targets never. At most 2,000 test "
+    "windows, the same for every run. D: error under a fault over the error on clean inputs."
+)
+_ALL_ROWS = {**_QUICK, "split": (0.6, 0.2, 0.2), "stride": 4, "epochs": 25, "patience": 6}
+_FAULT_METRICS = (
+    "mean_fault_mse",
+    "worst_degradation",
+    "clean_mse",
+    *(f"degradation_{fault}" for fault in TESTED),
+    "train_seconds",
+)
+
 PROTOCOLS: Registry[Experiment] = Registry("protocol", listing="Protocols")
 _ALL = (
     Experiment(
@@ -60,6 +78,7 @@ _ALL = (
         rows=("data", "backbone", "contamination"),
         references={
             ON_CLEAN: {"strategy": "raw", "contamination": ""},
+            GUARD_ON_CLEAN: {"strategy": "guard", "contamination": ""},
             ORACLE_FLAGS: {"strategy": "oracle"},
             ORACLE_WEIGHTS: {"strategy": "oracle(repair=false)"},
         },
@@ -67,6 +86,112 @@ _ALL = (
         notes=(
             "Training and validation rows are broken, inputs and targets alike; test rows are "
             "clean. Errors are in deviations of the clean training rows, over all targets.",
+            _BY_SEED,
+        ),
+    ),
+    Experiment(
+        name="F",
+        title="Faults in test inputs (SensorFault-Bench)",
+        where="protocol F",
+        task="forecasting",
+        datasets=("ETTh1", "Weather", "Exchange Rate"),
+        backbones=("PatchTST", "iTransformer", "TimeMixer"),
+        strategies=(
+            "raw",
+            "sacm",
+            "guard",
+            "guard+sacm",
+            "expose",
+            "augment",
+            "pgd",
+            "ensemble",
+            "smoothing",
+        ),
+        horizons=(96,),
+        seeds=SEEDS,
+        fixed=_ALL_ROWS,
+        by_data={"Weather": {"stride": 32}},
+        metrics=_FAULT_METRICS,
+        references={PROTECTED: {"strategy": "raw"}},
+        checks=("faults",),
+        own_checks={PROTECTED: ("protect",)},
+        notes=(
+            "Trained on clean rows; all rows, split .6/.2/.2 in time.",
+            _SEVERITIES,
+            f"{PROTECTED}: the network of raw behind a window guard, without retraining.",
+        ),
+    ),
+    Experiment(
+        name="TF",
+        title="Trained on broken rows, tested with faults in the inputs",
+        where="protocols T and F at once",
+        task="forecasting",
+        datasets=("ETTh1", "Exchange Rate"),
+        backbones=("iTransformer",),
+        strategies=STRATEGIES,
+        horizons=(96,),
+        seeds=SEEDS,
+        vary={"contamination": ("mix(0.3)",)},
+        fixed=_QUICK,
+        by_data=_STRIDES,
+        metrics=_FAULT_METRICS,
+        rows=("data", "backbone", "contamination"),
+        references={
+            ON_CLEAN: {"strategy": "raw", "contamination": ""},
+            PROTECTED: {"strategy": "raw"},
+        },
+        checks=("faults",),
+        own_checks={PROTECTED: ("protect",)},
+        notes=("Training and validation rows are broken as in T.", _SEVERITIES, _BY_SEED),
+    ),
+    Experiment(
+        name="N",
+        title="Wrong labels in classification",
+        where="protocol N",
+        task="classification",
+        datasets=(
+            "BasicMotions",
+            "Epilepsy",
+            "NATOPS",
+            "UWaveGestureLibrary",
+            "JapaneseVowels",
+        ),
+        backbones=("InceptionTime", "iTransformer"),
+        strategies=("raw", "sacm", "fixed(p=0.3)", "gce", "trim", "co_teaching", "ema"),
+        seeds=(1, 2, 3),
+        vary={"contamination": ("symmetric(0.3)", "symmetric(0.5)", "asymmetric(0.4)")},
+        fixed={"learning_rate": 1e-3, "epochs": 30, "patience": 30, "watch": True},
+        metrics=("accuracy", "accuracy_last_ten", "macro_f1", "train_seconds"),
+        rows=("data", "backbone", "contamination"),
+        references={ON_CLEAN: {"strategy": "raw", "contamination": ""}},
+        notes=(
+            "Training and validation labels are wrong, test labels right. Accuracy is that of the "
+            "epoch that the wrong validation labels choose; last ten: mean over the last ten "
+            "epochs.",
+            _BY_SEED,
+        ),
+    ),
+    Experiment(
+        name="C",
+        title="Anomalies hidden in the training rows of detectors",
+        where="protocol C",
+        task="anomaly",
+        datasets=("MSL", "SMD@machine-1-1", "SMD@machine-2-1"),
+        backbones=("TranAD", "iTransformer"),
+        strategies=("raw", "sacm", "fixed(p=0.3)", "guard", "trim", "loe", "ema"),
+        seeds=(1, 2, 3),
+        vary={"contamination": ("anomalies(0.05)", "anomalies(0.1)")},
+        fixed={"learning_rate": 1e-3, "epochs": 5, "patience": 3, "stride": 20},
+        metrics=("vus_pr", "auc_pr", "f1_best", "train_seconds"),
+        rows=("data", "backbone", "contamination"),
+        references={
+            ON_CLEAN: {"strategy": "raw", "contamination": ""},
+            RANDOM: {"strategy": "raw"},
+        },
+        own_checks={RANDOM: ("random",)},
+        notes=(
+            "Stretches of 10 to 99 training rows are shifted, noisy, drifting, stuck or scaled in "
+            "one to half of the channels. Nothing is point-adjusted.",
             _BY_SEED,
         ),
     ),

@@ -11,19 +11,28 @@ from sacm.experiments.grid_points import Key
 from sacm.experiments.named.findings import Findings, Group
 from sacm.experiments.named.pairs import value_of
 from sacm.experiments.statistics import compare_pairs, holm
+from sacm.metrics.catalogue import metric as known_metric
 from sacm.metrics.result import Record
-from sacm.robust.protocols import ON_CLEAN
+from sacm.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN
 
 _DRAWS = 2000
-_ERRORS = ("mse", "mae")
+_MEASURES = (
+    "mse",
+    "mae",
+    "mean_fault_mse",
+    "accuracy",
+    "accuracy_last_ten",
+    "vus_pr",
+    "auc_pr",
+)
 
 
 @dataclass(frozen=True)
 class Recovered(Record):
     """One strategy in one place: (raw - strategy) / (raw - raw on clean), of means over n seeds.
 
-    keys: Where; empty for all places together. lost: How much larger the error of raw is than on
-    clean data, as a share of it. share: None where nothing was lost. low, high: 95 % interval,
+    keys: Where; empty for all places together. lost: How much worse raw is than on clean data, as
+    a share of what it is there. share: None where nothing was lost. low, high: 95 % interval,
     bootstrapped over seeds (over places, for all together). p_value: Of the paired t-test of raw
     against the strategy over seeds; adjusted_p_value: the same after Holm's correction.
     """
@@ -45,9 +54,10 @@ def recovered_shares(findings: Findings) -> list[Recovered]:
     places: dict[tuple[Key, ...], list[Group]] = {}
     for group in findings.groups:
         places.setdefault(tuple(group.keys[key] for key in findings.row_keys), []).append(group)
-    others = [name for name in findings.strategies if name not in (findings.baseline, ON_CLEAN)]
+    known = (findings.baseline, ON_CLEAN, GUARD_ON_CLEAN)
+    others = [name for name in findings.strategies if name not in known]
     found: list[Recovered] = []
-    for metric in (name for name in _ERRORS if name in findings.metrics):
+    for metric in (name for name in _MEASURES if name in findings.metrics):
         rows = [
             _in_place(dict(zip(findings.row_keys, at, strict=True)), groups, metric, name)
             for at, groups in places.items()
@@ -71,8 +81,10 @@ def _in_place(
     whole = np.array([line for line in table if None not in line], dtype=float).reshape(-1, 3)
     if not len(whole):
         return Recovered(keys, metric, strategy, 0, None, None, None, None)
+    if known_metric(metric).higher_is_better:
+        whole = -whole
     raw, clean, own = whole.T
-    lost = float(raw.mean() / clean.mean() - 1)
+    lost = float((raw.mean() - clean.mean()) / max(abs(clean.mean()), 1e-12))
     p_value = None
     if len(whole) > 1 and (raw != own).any():
         p_value = compare_pairs(raw.tolist(), own.tolist(), higher_is_better=False).t_test.p_value

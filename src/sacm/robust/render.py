@@ -6,22 +6,28 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from sacm.display.latex import escape
-from sacm.display.text_table import TextTable
 from sacm.errors import ArgumentError
 from sacm.files import write_atomically
 from sacm.reports.named.csv_rows import flat_csv
-from sacm.reports.named.diagram import rank_caption
-from sacm.reports.named.tables import coverage_table, failure_table, rank_table
+from sacm.robust.examples import Example
 from sacm.robust.findings import RobustFindings
 from sacm.robust.headline import robust_headline
-from sacm.robust.tables import MEANS_LEGEND, RECOVERED_LEGEND, means_table, recovered_table
+from sacm.robust.page import robust_page
+from sacm.robust.tables import report_tables
 
-Format = Literal["md", "latex", "csv"]
+Format = Literal["md", "latex", "csv", "html"]
 _PAGE_LINES = 42  # of a LaTeX table; a float cannot break across pages
 
 
-def render(found: RobustFindings, format: Format) -> str:
+def render(
+    found: RobustFindings, format: Format, *, examples: dict[str, Example] | None = None
+) -> str:
     """Findings as text; the CSV is the plain data of every run.
+
+    Args:
+        found: What the runs say.
+        format: md, latex, csv or html.
+        examples: One window under every fault, for the page.
 
     Raises:
         ArgumentError: There is no such format.
@@ -32,29 +38,22 @@ def render(found: RobustFindings, format: Format) -> str:
         return _markdown(found)
     if format == "latex":
         return _latex(found)
+    if format == "html":
+        return robust_page(found, examples)
     raise ArgumentError(f"format must be one of {', '.join(get_args(Format))}, got {format!r}.")
 
 
-def write_report(found: RobustFindings, path: Path, *, format: Format) -> None:
+def write_report(
+    found: RobustFindings,
+    path: Path,
+    *,
+    format: Format,
+    examples: dict[str, Example] | None = None,
+) -> None:
     """Write the report; the file is either whole or not there."""
-    text = render(found, format)
+    text = render(found, format, examples=examples)
     # CSV brings its own line ends.
     write_atomically(path, lambda file: file.write_text(text, encoding="utf-8", newline=""))
-
-
-def report_tables(found: RobustFindings) -> list[tuple[TextTable, tuple[str, ...]]]:
-    """Every table with the sentences that explain it, the most important first."""
-    findings = found.findings
-    tables: list[tuple[TextTable, tuple[str, ...]]] = []
-    if found.recovered:
-        tables.append((recovered_table(findings, found.recovered), (RECOVERED_LEGEND,)))
-    tables.append((means_table(findings), (MEANS_LEGEND,)))
-    if findings.ranks is not None:
-        tables.append((rank_table(findings.ranks), (rank_caption(findings.ranks),)))
-    tables.append((coverage_table(findings), ()))
-    if findings.coverage.failed:
-        tables.append((failure_table(findings), ()))
-    return tables
 
 
 def _markdown(found: RobustFindings) -> str:

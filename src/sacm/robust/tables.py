@@ -7,18 +7,32 @@ from collections.abc import Sequence
 from sacm.display.text_table import TableRow, TextTable
 from sacm.experiments.grid_points import Key
 from sacm.experiments.named.findings import Findings, Group
-from sacm.experiments.named.pairs import value_of
-from sacm.experiments.statistics import mean_and_deviation
+from sacm.experiments.named.pairs import compare_metric, own_gains, pairs, value_of
+from sacm.experiments.statistics import bootstrap_mean, mean_and_deviation
+from sacm.faults.windows import TESTED
 from sacm.metrics.catalogue import metric
+from sacm.published.sensor_faults import DATA, sensor_fault_rows
 from sacm.reports import number_format
-from sacm.reports.named.tables import key_text
+from sacm.reports.named.diagram import rank_caption
+from sacm.reports.named.tables import coverage_table, failure_table, key_text, rank_table
 from sacm.reports.number_format import UNDEFINED
+from sacm.robust.findings import RobustFindings
 from sacm.robust.recovered import Recovered
 
 MEANS_LEGEND = (
     "Mean ± deviation over n seeds. The first strategy is the baseline; rows in words are "
     "references: they know what no strategy knows."
 )
+FAULT_LEGEND = (
+    "Gain against raw in percent over seeds, positive is better: in the mean error over the eight "
+    "faults, in the largest degradation D_w, on clean inputs. Interval: bootstrap over seeds, from "
+    "five on. p: paired t-test of relative gains, not corrected."
+)
+PUBLISHED_LEGEND = (
+    "Printed by arXiv:2605.10822 for networks of its own sizes and training; degradations are "
+    "ratios and can be compared, errors only roughly."
+)
+_FAULT_FIGURES = ("mean_fault_mse", "worst_degradation", "clean_mse")
 RECOVERED_LEGEND = (
     "Lost: how much larger the error of raw is after training on broken rows than on clean ones. "
     "Recovered: (raw - strategy) / (raw - raw on clean), of means over n seeds; 100 % is as good "
@@ -26,6 +40,76 @@ RECOVERED_LEGEND = (
     "in the last lines, which average over all places, over places. p: paired t-test of raw "
     "against the strategy over seeds; Holm: corrected for all lines of the metric."
 )
+
+
+def report_tables(found: RobustFindings) -> list[tuple[TextTable, tuple[str, ...]]]:
+    """Every table with the sentences that explain it, the most important first."""
+    findings = found.findings
+    tables: list[tuple[TextTable, tuple[str, ...]]] = []
+    if found.recovered:
+        tables.append((recovered_table(findings, found.recovered), (RECOVERED_LEGEND,)))
+    tables.append((means_table(findings), (MEANS_LEGEND,)))
+    if any(name.startswith("degradation_") for name in findings.metrics):
+        tables.append((fault_table(findings), (FAULT_LEGEND,)))
+        if any(group.keys.get("data") == DATA for group in findings.groups):
+            tables.append((published_table(findings), (PUBLISHED_LEGEND,)))
+    if findings.ranks is not None:
+        tables.append((rank_table(findings.ranks), (rank_caption(findings.ranks),)))
+    tables.append((coverage_table(findings), ()))
+    if findings.coverage.failed:
+        tables.append((failure_table(findings), ()))
+    return tables
+
+
+def fault_table(findings: Findings) -> TextTable:
+    """Mean fault error, the largest degradation and the clean error against raw, by place."""
+    names = [name for name in _FAULT_FIGURES if name in findings.metrics]
+    lines: list[TableRow] = []
+    for keys, groups in places_of(findings):
+        for number, strategy in enumerate(findings.strategies[1:]):
+            cells: list[str] = []
+            for name in names:
+                both = pairs(groups, findings.baseline, strategy, name)
+                gains = own_gains(name, both)
+                mean = sum(gains) / len(gains) if gains else None
+                test = compare_metric(name, both) if len(gains) > 1 else None
+                cells += [
+                    number_format.percent(mean),
+                    number_format.interval(bootstrap_mean(gains) if gains else None),
+                    number_format.probability(None if test is None else test.t_test.p_value),
+                ]
+            words = (*(key_text(keys[key]) for key in findings.row_keys), strategy)
+            lines.append(TableRow((*words, *cells), group=number == 0))
+    heads = [
+        heading
+        for name in names
+        for heading in (f"{metric(name).label}, gain", "95 % interval", "p (t)")
+    ]
+    headings = (*findings.row_keys, "strategy", *heads)
+    caption = "Faults at test, against raw"
+    return TextTable(headings, tuple(lines), caption, len(findings.row_keys) + 1)
+
+
+def published_table(findings: Findings) -> TextTable:
+    """The published rows of ETTh1; models that were also run here come first."""
+    own = {str(group.keys["backbone"]).lower() for group in findings.groups}
+    rows = sorted(sensor_fault_rows(), key=lambda row: row.model.lower() not in own)
+    lines = [
+        TableRow(
+            (
+                row.model,
+                row.method,
+                number_format.number(row.clean_mse),
+                number_format.number(row.mean_fault_mse),
+                number_format.number(row.degradation),
+                *(number_format.number(row.by_fault.get(fault), digits=3) for fault in TESTED),
+            ),
+            quiet=row.model.lower() not in own,
+        )
+        for row in rows
+    ]
+    headings = ("model", "method", "clean MSE", "mean fault MSE", "D_w", *TESTED)
+    return TextTable(headings, tuple(lines), "Published for ETTh1 (SensorFault-Bench)", 2)
 
 
 def means_table(findings: Findings) -> TextTable:

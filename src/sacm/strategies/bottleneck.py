@@ -79,7 +79,9 @@ class Bottleneck(Strategy):
             raise ArgumentError(
                 "bottleneck found no representation of its own: name a module with at=…."
             )
-        layers = place_layers(model, list(seen), lambda host: BottleneckLayer(seen[host][-1]))
+        layers = place_layers(
+            model, list(seen), lambda host: BottleneckLayer(seen[host][-1]), self.name
+        )
         return PlacedRun(layers, self.beta)
 
 

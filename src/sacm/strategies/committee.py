@@ -95,9 +95,12 @@ class Committee(Backbone):
 class ForecastCommittee(Committee, ForecastNetwork):
     """Forecasters that answer as one."""
 
-    def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, stamps: Tensor | None = None, covariates: Tensor | None = None
+    ) -> Tensor:
         """Forecast `[B, H, C]`."""
-        extra = () if stamps is None else (stamps,)
+        extra: tuple[Tensor | None, ...] = () if stamps is None else (stamps,)
+        extra = extra if covariates is None else (stamps, covariates)
         return self.consult(lambda member, windows: member(windows, *extra), x)
 
 
@@ -159,6 +162,19 @@ def turns(model: nn.Module) -> Iterator[None]:
         yield from model.turns()
     else:
         yield
+
+
+def check_processes(model: nn.Module, processes: int) -> None:
+    """Refuse several trained networks in several processes, which would wait for each other's.
+
+    Raises:
+        ArgumentError: There are several of both.
+    """
+    if processes > 1 and isinstance(model, Committee) and len(model.trained) > 1:
+        raise ArgumentError(
+            f"the strategy trains {len(model.trained)} networks, which works in one process alone: "
+            "use devices=1."
+        )
 
 
 @contextmanager

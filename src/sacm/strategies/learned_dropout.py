@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
 
 from sacm.errors import ArgumentError
 from sacm.strategies.base import SETS_RATES, Strategy, StrategyRun, TrainingContext
@@ -97,9 +98,12 @@ class _LearnedDropout(Strategy):
         context: TrainingContext,
         make: Callable[[nn.Module], SiteLayer],
     ) -> StrategyRun:
-        """Put a layer at every dropout of the model."""
+        """Put a layer in place of every dropout of the model."""
         hosts = list(find_dropouts(model, self.name).values())
-        layers = place_layers(model, hosts, make)
+        for host in hosts:
+            assert isinstance(host, _DropoutNd)
+            host.p = 0.0
+        layers = place_layers(model, hosts, make, self.name)
         return PlacedRun(layers, self.weight / max(1, count_windows(context.train)))
 
 

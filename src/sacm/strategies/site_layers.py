@@ -8,12 +8,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.dropout import _DropoutNd
 
 from sacm.errors import ArgumentError
 from sacm.inject.discover import discover
-from sacm.inject.sites import ADAPTIVE
-from sacm.inject.state import MODULATOR
+from sacm.inject.sites import ADAPTIVE, ORIGINAL
+from sacm.inject.state import SITE_LAYERS
 from sacm.strategies.base import Loader, StrategyRun, TrainingStep
 
 
@@ -49,7 +48,7 @@ def find_dropouts(model: nn.Module, strategy: str) -> dict[str, nn.Module]:
     found = {
         site.name: module
         for module, site in discover(model, []).items()
-        if site.adaptive and type(module) in ADAPTIVE
+        if (site.adaptive and type(module) in ADAPTIVE) or type(module) in ORIGINAL
     }
     if not found:
         raise ArgumentError(
@@ -60,22 +59,25 @@ def find_dropouts(model: nn.Module, strategy: str) -> dict[str, nn.Module]:
 
 
 def place_layers(
-    model: nn.Module, hosts: Sequence[nn.Module], make: Callable[[nn.Module], SiteLayer]
+    model: nn.Module,
+    hosts: Sequence[nn.Module],
+    make: Callable[[nn.Module], SiteLayer],
+    strategy: str,
 ) -> list[SiteLayer]:
-    """Put a layer after each host, in place of what the host drops.
+    """Put a layer after each host.
 
-    The layers become a child of the model under the modulator's name, so that optimizers see their
-    parameters, and checkpoints give the raw network when stripped.
+    The layers become a child of the model, so that optimizers see their parameters; stripped
+    checkpoints are those of the raw network.
     """
     device = next(model.parameters()).device
     layers = []
     for host in hosts:
         layer = make(host).to(device)
-        if isinstance(host, _DropoutNd):
-            host.p = 0.0
         host.register_forward_hook(SiteHook(layer))
         layers.append(layer)
-    model.add_module(MODULATOR, nn.ModuleList(layers))
+    if not hasattr(model, SITE_LAYERS):
+        model.add_module(SITE_LAYERS, nn.ModuleDict())
+    model.get_submodule(SITE_LAYERS).add_module(strategy, nn.ModuleList(layers))
     return layers
 
 

@@ -21,7 +21,7 @@ from sacm.errors import SACMError
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.pointwise import quantile_threshold
 from sacm.metrics.registered import compute_anomaly_metrics
-from sacm.settings import ResolvedSettings, RunSettings
+from sacm.settings import COVARIATES, ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (
     EVALUATION_BATCH,
@@ -60,7 +60,7 @@ class Anomaly(Task[AnomalyData]):
     name = "anomaly"
     default_backbone = "TranAD"
     selections = ("loss",)
-    unused = ("horizon", "train_fraction", "split")
+    unused = ("horizon", "train_fraction", *COVARIATES)
     leading_metrics = ("f1_pa", "f1", "vus_pr", "f1_affiliation")
 
     def preset(self, settings: RunSettings, data: AnomalyData) -> dict[str, Any]:

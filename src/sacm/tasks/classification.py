@@ -18,7 +18,7 @@ from sacm.data.windows.split import SplitWindows, classification_windows
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
 from sacm.metrics.registered import RegisteredClassMetrics
-from sacm.settings import ResolvedSettings, RunSettings
+from sacm.settings import COVARIATES, ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (
     EVALUATION_BATCH,
@@ -43,7 +43,7 @@ class Classification(Task[ClassificationData]):
     name = "classification"
     default_backbone = "InceptionTime"
     selections = ("accuracy", "loss")
-    unused = ("horizon", "stride", "train_fraction", "score", "split")
+    unused = ("horizon", "stride", "train_fraction", "score", *COVARIATES)
     leading_metrics = ("accuracy", "macro_f1")
     # An archive of 40 cases has one step an epoch: batch norm and patience would mean nothing.
     minimum_steps = 20

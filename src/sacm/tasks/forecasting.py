@@ -9,10 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.backbones.base import Backbone
+from sacm.backbones.base import Backbone, ForecastNetwork
+from sacm.backbones.covariates import CovariateAdapter
 from sacm.backbones.registry import build, takes_calendar
 from sacm.data.benchmarks.catalogue import PAPER_FORECASTING
 from sacm.data.calendar import calendar_sizes
+from sacm.data.covariates.plan import ROLES, CovariatePlan
+from sacm.data.covariates.rows import check_roles, fit_covariates
 from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows.loader import WindowBatches
@@ -52,6 +55,18 @@ class Forecasting(Task[ForecastingData]):
     selections = ("mae", "mse")
     unused = ("score",)
     leading_metrics = ("mse", "mae")
+
+    def check(self, settings: RunSettings) -> None:
+        super().check(settings)
+        CovariatePlan.of(settings.covariates())
+
+    def resolve(self, settings: RunSettings, data: ForecastingData) -> ResolvedSettings:
+        """Complete settings; data that were read with covariates need not be told again."""
+        own = {role: getattr(data, role) for role in ROLES if getattr(data, role)}
+        asked = {name: settings.covariates().get(name, own.get(name)) for name in ROLES}
+        settings = settings.model_copy(update=asked)
+        check_roles(data, CovariatePlan.of(settings.covariates()))
+        return super().resolve(settings, data)
 
     def preset(self, settings: RunSettings, data: ForecastingData) -> dict[str, Any]:
         input_len, horizon = _INPUT, _BENCHMARK_HORIZON
@@ -97,12 +112,17 @@ class Forecasting(Task[ForecastingData]):
             stamps=_uses_calendar(settings, data),
             scaler=scaler,
             stride=settings.stride,
+            plan=CovariatePlan.of(settings.covariates()),
         )
 
     def shape(self, settings: ResolvedSettings, data: ForecastingData) -> NetworkShape:
         tables = None
         if _uses_calendar(settings, data) and data.timestamps is not None:
             tables = calendar_sizes(data.timestamps)
+        plan, scale = CovariatePlan.of(settings.covariates()), None
+        if plan:
+            fitted = fit_covariates(data, plan)
+            scale = (tuple(fitted.mean.tolist()), tuple(fitted.std.tolist()))
         return NetworkShape(
             channels=data.channels,
             input_len=settings.input_len,
@@ -111,10 +131,11 @@ class Forecasting(Task[ForecastingData]):
             columns=column_names(data.columns),
             frequency=data.frequency,
             stamped=data.timestamps is not None,
+            covariates=scale,
         )
 
     def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:
-        return build(
+        network = build(
             settings.backbone,
             "forecasting",
             channels=shape.channels,
@@ -124,6 +145,11 @@ class Forecasting(Task[ForecastingData]):
             horizon=shape.horizon,
             **settings.overrides,
         )
+        if shape.covariates is None:
+            return network
+        assert isinstance(network, ForecastNetwork)
+        mean, std = shape.covariates
+        return CovariateAdapter(network, past=len(settings.past or ()), mean=mean, std=std)
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
         step = NetworkStep(model, batch, forecast, _absolute_error)
@@ -214,8 +240,8 @@ def is_benchmark(name: str) -> bool:
 
 
 def forecast(model: Any, batch: Any, x: Tensor) -> Tensor:
-    """`[B, H, C]` from windows `x` `[B, L, C]`, with the calendar where the batch has one."""
-    prediction: Tensor = model(x) if batch.stamps is None else model(x, batch.stamps)
+    """`[B, H, C]` from windows `x` `[B, L, C]`, with what the batch has beside them."""
+    prediction: Tensor = model(x, *batch.beside)
     return prediction
 
 

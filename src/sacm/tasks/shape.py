@@ -24,6 +24,8 @@ class NetworkShape:
         columns: Names of the channels; None if the training data had none.
         frequency: Time step of the training data as a pandas alias, if it is known.
         stamped: Whether the training data had timestamps.
+        covariates: Means and deviations of the covariates in the training rows, `[K]` each; None if
+            the network takes none.
     """
 
     channels: int
@@ -34,6 +36,7 @@ class NetworkShape:
     columns: tuple[str, ...] | None = None
     frequency: str | None = None
     stamped: bool = False
+    covariates: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for a run's record."""
@@ -52,6 +55,10 @@ class NetworkShape:
             for name in lists
             if name in record
         }
+        scale = record.get("covariates")
+        if scale is not None:
+            mean, std = scale
+            tuples["covariates"] = (tuple(mean), tuple(std))
         return cls(**{**record, **tuples})
 
     def check_columns(self, name: str, found: Sequence[str]) -> None:

@@ -138,9 +138,8 @@ def _begin(text: str, strategy: Strategy, task: TaskName) -> tuple[nn.Module, St
     """A fresh network and the strategy at work on it."""
     torch.manual_seed(0)
     model = strategy.build(lambda: network(task))
-    context = TrainingContext(
-        task, channels=CHANNELS, rows=ROWS, train=batches(task), val=batches(task)[:1], seed=0
-    )
+    few = batches(task)[:3]  # some strategies train on them beforehand
+    context = TrainingContext(task, channels=CHANNELS, rows=ROWS, train=few, val=few[:1], seed=0)
     run = strategy.begin(model, context)
     _require(isinstance(run, StrategyRun), text, "begin must return a StrategyRun")
     return model, _CheckedRun(text, run)

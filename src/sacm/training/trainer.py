@@ -21,7 +21,7 @@ from sacm.data.datasets import AnyData
 from sacm.data.fingerprint import fingerprint
 from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows
-from sacm.errors import ArgumentError, DataError, SACMError
+from sacm.errors import DataError, SACMError
 from sacm.files import (
     read_state,
     read_weights,
@@ -32,7 +32,7 @@ from sacm.files import (
 )
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
-from sacm.strategies.committee import Committee, turns
+from sacm.strategies.committee import check_processes, turns
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
 from sacm.training.environment import environment
@@ -154,8 +154,8 @@ class Training:
         seed_epoch(self.settings.seed)
         fresh = partial(self.task.build, self.settings, self.shape)
         model = self.strategy.build(fresh).to(self.fabric.device)
-        self._check_processes(model)
-        if type(model).prepare is not Backbone.prepare:
+        check_processes(model, self.fabric.world_size)
+        if model.prepares:
             everything = torch.arange(len(self.windows.train))
             model.prepare(self.windows.train.batch(everything).x.to(self.fabric.device))
         context = TrainingContext(
@@ -179,14 +179,6 @@ class Training:
         # One process in full precision needs none of what the wrapper does at every call.
         plain = self.fabric.world_size == 1 and self.settings.precision == "32-true"
         self.network = model if plain and not self.settings.compile else self.wrapped
-
-    def _check_processes(self, model: Backbone) -> None:
-        """Refuse several networks in several processes, which would wait for each other's."""
-        if self.fabric.world_size > 1 and isinstance(model, Committee) and len(model.trained) > 1:
-            raise ArgumentError(
-                f"{self.settings.strategy} trains {len(model.trained)} networks, which works in "
-                "one process alone: use devices=1."
-            )
 
     def run(self) -> None:
         """Train to the end, test, and leave a finished run folder."""

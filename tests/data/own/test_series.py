@@ -106,7 +106,9 @@ def test_missing_values_are_interpolated_and_counted():
     frame = wide()
     frame.loc[[0, 10, 11, 49], "load"] = np.nan
     data = forecasting_data(frame)
-    assert data.notes == ("4 missing values (4 %) in 1 columns were interpolated.",)
+    assert len(data.notes) == 1
+    assert data.notes[0].startswith("4 missing values (4 %) in 1 columns were interpolated.")
+    assert "The last rows of 'load' (1) are missing" in data.notes[0]
     expected = frame["load"].interpolate(limit_direction="both").to_numpy()
     np.testing.assert_allclose(data.values[:, 0], expected, rtol=1e-5)
     assert data.observed is None

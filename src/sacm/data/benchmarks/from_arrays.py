@@ -28,7 +28,7 @@ from sacm.errors import ArgumentError, DataError
 SEGMENT_KEYS = ("segment", "machine", "channel")
 
 
-Ratios = tuple[float, float, float]
+Ratios = tuple[float, ...]
 
 
 def build_dataset(
@@ -41,6 +41,8 @@ def build_dataset(
     """The data set `entry` describes, out of `arrays`; `ratios` split all rows of a series anew."""
     if mask_faults and getattr(entry, "fault_code", None) is None:
         raise ArgumentError(f"{entry.name} has no fault codes to mask; only Weather does.")
+    if ratios is not None and not isinstance(entry, ForecastingEntry):
+        raise ArgumentError(f"{entry.name} is no series: it has a split of its own.")
     if isinstance(entry, ForecastingEntry):
         return build_forecasting(entry, arrays, mask_faults=mask_faults, ratios=ratios)
     if isinstance(entry, ClassificationEntry):

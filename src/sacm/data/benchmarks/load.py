@@ -19,7 +19,9 @@ from sacm.data.benchmarks.catalogue import entries as all_entries
 from sacm.data.benchmarks.fetch import fetch
 from sacm.data.benchmarks.from_arrays import Ratios, build_dataset
 from sacm.data.benchmarks.sources import Found, locate, read_compact
-from sacm.data.datasets import DATASETS, AnyData, ForecastingData
+from sacm.data.covariates.move import move_channels
+from sacm.data.covariates.plan import ROLES, CovariatePlan
+from sacm.data.datasets import DATASETS, AnomalyData, AnyData, ForecastingData
 from sacm.data.own.read import READERS
 from sacm.data.splits import split_by_ratio
 from sacm.data.synthetic.plant import NAME as PLANT
@@ -57,9 +59,10 @@ def load(
     Looks in the folder named by SACM_DATA, then in the user's cache, then downloads.
 
     Args:
-        name: A name from `names()` in any letter case; "Synth-12" ("Synth-12@0.3" sets its noise
-            level) and "Plant" are generated. A data set that a plug-in registered comes from the
-            function it registered, whatever the other arguments.
+        name: A name from `names()` in any letter case; "SMD@machine-1-1" is one machine of SMD;
+            "Synth-12" ("Synth-12@0.3" sets its noise level) and "Plant" are generated. A data set
+            that a plug-in registered comes from the function it registered, whatever the other
+            arguments.
         folder: The only folder to look in.
         download: Whether it may be downloaded.
         mask_faults: Treat Weather's -9999 codes as missing.
@@ -81,6 +84,13 @@ def load(
     generated = synthetic(name)
     if generated is not None:
         return split_anew(generated, ratios)
+    whole, _, part = name.partition("@")
+    if part:
+        options: dict[str, Any] = {"folder": folder, "download": download, "progress": progress}
+        data = load(whole, **options)
+        if not isinstance(data, AnomalyData):
+            raise ArgumentError(f"{data.name} has no parts: name it without @{part}.")
+        return data.only(part)
     entry = find_entry(name)
     if isinstance(entry, LoaderEntry):
         return split_anew(load_registered(entry), ratios)
@@ -197,7 +207,8 @@ def resolve(
         source: A name of the catalogue, a file, a folder of files, or "-" for standard input.
         task: What the data are for.
         reading: Options for reading a file by their names on the command line, as
-            `RunSettings.reading()` gives them. `split` also works for series of the catalogue.
+            `RunSettings.reading()` gives them. Of the catalogue only series take some: `split`,
+            which divides all their rows anew, and the columns that are covariates.
 
     Returns:
         The data set of the task.
@@ -206,14 +217,17 @@ def resolve(
         ArgumentError: There is no such data set, it is of another task, or an option is of no use.
         DataError: It cannot be read.
     """
-    options = dict(reading or {})
     if names_file(source):
-        return READERS[task](source, options)
-    ratios = options.pop("split", None) if task == "forecasting" else None
+        return READERS[task](source, dict(reading or {}))
+    options = dict(reading or {})
+    plan = CovariatePlan.of({role: options.pop(role, ()) for role in ROLES})
+    ratios = options.pop("split", None)
     refuse_options(str(source), options)
     data = load(str(source), ratios=ratios)
     if data.task != task:
         raise ArgumentError(f"{data.name} is a data set for {data.task}, not for {task}.")
+    if plan and isinstance(data, ForecastingData):
+        return move_channels(data, plan)
     return data
 
 

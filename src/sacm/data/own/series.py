@@ -8,8 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sacm.data.covariates.plan import CovariatePlan
+from sacm.data.covariates.separate import Separated, add_separated, separate
 from sacm.data.datasets import ForecastingData
-from sacm.data.own.panel import panel_data
+from sacm.data.own.panel import panel_data, split_major
 from sacm.data.splits import DEFAULT_RATIOS, split_by_ratio
 from sacm.data.tables.csv_file import Decimal
 from sacm.data.tables.date_text import DateOrder
@@ -22,7 +24,9 @@ from sacm.errors import DataError
 
 MIN_ROWS = 3
 ALL_ROWS = (1.0, 0.0, 0.0)  # ratios that put every row in the first split
+NO_COVARIATES = CovariatePlan()
 Layout = Literal["auto", "channels", "series"]
+Shares = tuple[float, float, float]
 
 
 def forecasting_data(
@@ -32,10 +36,13 @@ def forecasting_data(
     timestamp: str | Sequence[str] | None = None,
     columns: str | Sequence[str] | None = None,
     target: str | Sequence[str] | None = None,
+    past: str | Sequence[str] = (),
+    future: str | Sequence[str] = (),
+    static: str | Sequence[str] = (),
     ignore: str | Sequence[str] = (),
     label: str | None = None,
     id: str | Sequence[str] | None = None,
-    ratios: tuple[float, float, float] = DEFAULT_RATIOS,
+    ratios: Shares = DEFAULT_RATIOS,
     missing: Policy = "interpolate",
     irregular: Irregular = "error",
     frequency: str | None = None,
@@ -60,6 +67,10 @@ def forecasting_data(
             calendar; `y` of a table `unique_id, ds, y`.
         target: The channels to forecast; the others are inputs only and count in no error. Default:
             all.
+        past: Columns that are inputs only: covariates, which are not forecast.
+        future: Covariates that are known ahead; rows after the last value of the channels hold
+            them for the steps to forecast.
+        static: Covariates that never change within a series of several.
         ignore: Columns to leave out.
         label: A column of labels, which is no channel. Default: found by name.
         id: The column that tells several series apart, or several that do together. Default:
@@ -88,6 +99,7 @@ def forecasting_data(
         >>> data.values.shape, [len(rows) for rows in data.splits]
         ((100, 1), [70, 10, 20])
     """
+    plan = CovariatePlan.of({"past": past, "future": future, "static": static})
     found = read_series(
         source,
         name=name,
@@ -101,8 +113,11 @@ def forecasting_data(
         date_order=date_order,
         zone=zone,
         decimal=decimal,
+        covariates=plan.columns,
     )
-    data = series_data(found, ratios=ratios, missing=missing, layout=layout)
+    data = series_data(
+        found, ratios=ratios, missing=missing, layout=layout, plan=plan, target=target
+    )
     return choose_target(data, target)
 
 
@@ -120,8 +135,11 @@ def read_series(
     date_order: DateOrder | None = None,
     zone: str | None = None,
     decimal: Decimal | None = None,
+    covariates: Sequence[str] = (),
 ) -> Table | Panel:
     """Read what `forecasting_data` reads, but do not split it or fill gaps; see there.
+
+    Columns named in `covariates` are read beside the channels, whatever they look like.
 
     Returns:
         A table, or a panel if the source holds several series. `understood()` of both says how the
@@ -138,6 +156,7 @@ def read_series(
         frequency=frequency,
         date_order=date_order,
         zone=zone,
+        also=covariates,
     )
 
 
@@ -163,19 +182,44 @@ def choose_target(data: ForecastingData, target: str | Sequence[str] | None) -> 
 def series_data(
     found: Table | Panel,
     *,
-    ratios: tuple[float, float, float] = DEFAULT_RATIOS,
+    ratios: Shares = DEFAULT_RATIOS,
     missing: Policy = "interpolate",
     layout: Layout = "auto",
+    plan: CovariatePlan = NO_COVARIATES,
+    target: str | Sequence[str] | None = None,
 ) -> ForecastingData:
     """Split what `read_series` has read, and fill the gaps inside each split."""
-    if isinstance(found, Panel):
-        return panel_data(found, ratios=ratios, missing=missing, layout=layout)
-    return table_data(found, ratios=ratios, missing=missing)
+    form = found.form
+    zone = None if form.local else form.zone
+    if plan.columns:
+        parted = separate(found, plan, as_list(target or ()))
+        data = _covariate_data(*parted, plan, ratios=ratios, missing=missing)
+    elif isinstance(found, Panel):
+        data = panel_data(found, ratios=ratios, missing=missing, layout=layout)
+    else:
+        data = table_data(found, ratios=ratios, missing=missing)
+    return replace(data, zone=zone)
 
 
-def table_data(
-    table: Table, *, ratios: tuple[float, float, float], missing: Policy
+def _covariate_data(
+    channels: Table | Panel,
+    parts: list[Separated],
+    plan: CovariatePlan,
+    *,
+    ratios: Shares,
+    missing: Policy,
 ) -> ForecastingData:
+    """Split channels and covariates alike; several series stay series, each with its own."""
+    if isinstance(channels, Panel):
+        data = panel_data(channels, ratios=ratios, missing=missing, layout="series")
+    else:
+        data = table_data(channels, ratios=ratios, missing=missing)
+    splits = [split_by_ratio(len(part.columns), ratios) for part in parts]
+    order, _, _ = split_major([part.table.name for part in parts], splits)
+    return add_separated(data, parts, plan, order=order, splits=splits, missing=missing)
+
+
+def table_data(table: Table, *, ratios: Shares, missing: Policy) -> ForecastingData:
     """Split a table, fill its gaps inside each split, and say what is odd."""
     rows = len(table.values)
     if rows < MIN_ROWS and ratios != ALL_ROWS:

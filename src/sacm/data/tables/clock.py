@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import zoneinfo
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from sacm.data.tables.time_grid import is_even
 from sacm.errors import ArgumentError, DataError
@@ -12,6 +15,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OFFSET = r"([+-])(\d{2}):?(\d{2})?\s*$"
+COMMON_ZONES = (
+    *("Europe/Berlin", "Europe/London", "Europe/Athens", "America/New_York", "America/Chicago"),
+    *("America/Denver", "America/Los_Angeles", "Australia/Sydney", "America/Sao_Paulo"),
+)
 ZONE_NAME = re.compile(r"\s([A-Z]{2,5}|[A-Z][A-Za-z]+/[A-Za-z_/]+)\s*$")
 
 
@@ -54,16 +61,49 @@ def offsets(column: pd.Series) -> pd.Series:
 
 
 def zone_of(column: pd.Series, stamps: pd.Series) -> str:
-    """The zone to give times back in; of several offsets in text, that of the latest row."""
+    """The zone to give times back in; of several offsets in text, a zone whose clock shows them.
+
+    If no zone does, the offset of the latest row.
+    """
     import pandas as pd
 
     if getattr(column.dtype, "tz", None) is not None:
         return str(stamps.dt.tz)
+    found = offsets(column)
+    if found.nunique() > 1:
+        named = zone_with_offsets(stamps, found)
+        if named is not None:
+            return named
     last = int(offsets(column).iloc[int(stamps.to_numpy().argmax())] / pd.Timedelta(minutes=1))
     if last == 0:
         return "UTC"
     hours, minutes = divmod(abs(last), 60)
     return f"UTC{'-' if last < 0 else '+'}{hours:02d}:{minutes:02d}"
+
+
+def zone_with_offsets(stamps: pd.Series, found: pd.Series) -> str | None:
+    """A zone whose clock has these offsets from UTC `[T]` at these times, the usual ones first."""
+    import pandas as pd
+
+    times = pd.DatetimeIndex(utc_times(stamps)).as_unit("s")
+    order = times.argsort()
+    times, wanted = times[order], pd.TimedeltaIndex(found)[order]
+    # Most zones already differ at the first and last time before and after a change.
+    changes = np.flatnonzero(wanted[1:] != wanted[:-1])
+    some = np.unique([0, len(times) - 1, *changes[:20], *(changes[:20] + 1)])
+    for zone in (*COMMON_ZONES, *sorted(zoneinfo.available_timezones())):
+        if all(has_offsets(times[rows], wanted[rows], zone) for rows in (some, slice(None))):
+            return zone
+    return None
+
+
+def has_offsets(times: pd.DatetimeIndex, wanted: pd.TimedeltaIndex, zone: str) -> bool:
+    """Whether the clock of a zone is ahead of UTC `times` by the offsets wanted."""
+    try:
+        local = times.tz_localize("UTC").tz_convert(zone).tz_localize(None)
+    except (ValueError, KeyError, OverflowError):  # zones that pandas does not know
+        return False
+    return bool(((local - times) == wanted).all())
 
 
 def spell_offsets(column: pd.Series) -> pd.Series:

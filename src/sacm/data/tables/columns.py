@@ -80,6 +80,8 @@ def parse_numbers(column: pd.Series, where: str) -> pd.Series:
         text = str(column.iloc[wrong[0]])
         hint = " (write decimals with a point)" if looks_like_decimal_comma(text) else ""
         hint = " (decimal= says what its comma means)" if looks_like_thousands(text) else hint
+        if len(wrong) > len(column) / 2:
+            hint = " (ignore= leaves the column out, id= takes it to tell series apart)"
         raise DataError(
             f"{where}: row {wrong[0] + 1} of column {column.name!r} holds {text!r}, not a "
             f"number{hint}."

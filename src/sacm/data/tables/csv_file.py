@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Decimal = Literal[",", "."]
 DELIMITERS = ",;\t|"
+SAMPLE = 50  # lines to tell the delimiter from
 DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}")
 MISSING_WORDS = ["?", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "none", ""]
 
@@ -155,11 +156,12 @@ def read_csv(content: bytes, path: Path | str, *, as_text: bool = False) -> pd.D
     content = blank_comments(content)
     if b"\0" in content[:4096]:
         raise DataError(f"{path} is not a text file.")
-    text_start = content.lstrip()[:65_536].decode("utf-8-sig", errors="replace")
-    if not text_start:
+    # A tab at the beginning ends a name that is empty.
+    text_start = content.lstrip(b"\r\n ")[:65_536].decode("utf-8-sig", errors="replace")
+    if not text_start.strip():
         raise DataError(f"{path} is empty.")
     first_line = text_start.splitlines()[0]
-    delimiter = max(DELIMITERS, key=first_line.count)
+    delimiter = find_delimiter(text_start)
     names = next(csv.reader([first_line], delimiter=delimiter))
     check_fields(content, delimiter, len(names), path)
     header = is_header(names)
@@ -188,6 +190,18 @@ def read_csv(content: bytes, path: Path | str, *, as_text: bool = False) -> pd.D
     return frame
 
 
+def find_delimiter(text: str) -> str:
+    """The delimiter that is in the first line and divides most other lines into as many fields."""
+    lines = [line for line in text.splitlines()[:-1][:SAMPLE] if line.strip()] or text.splitlines()
+
+    def fitness(delimiter: str) -> tuple[float, int]:
+        counts = [len(fields) for fields in csv.reader(lines, delimiter=delimiter) if fields]
+        equal = sum(count == counts[0] for count in counts) / len(counts)
+        return (equal, counts[0]) if counts[0] > 1 else (0.0, 0)
+
+    return max(DELIMITERS, key=fitness)
+
+
 def blank_comments(content: bytes) -> bytes:
     """The text with blank lines for the lines above its header that begin with #.
 
@@ -202,7 +216,8 @@ def blank_comments(content: bytes) -> bytes:
             break
         content = content[:start] + b"\n" + content[end + 1 :]
         start += 1
-    return content
+    blank = content[:3] == codecs.BOM_UTF8 and content[3:4] == b"\n"
+    return content[3:] if blank else content
 
 
 def first_line_of(error: Exception) -> str:

@@ -136,8 +136,11 @@ def candidates(column: pd.Series) -> list[DateReading]:
         return [DateReading(months_only(way.dates)) for way in ways]
     dates = quiet_dates(column)
     if dates.isna().any():  # pandas keeps to the first cell, which may lack the time of day
-        wider = quiet_dates(column, style="ISO8601")
-        dates = dates if wider.isna().sum() >= dates.isna().sum() else wider
+        # May is a name in short and in full.
+        months = (guess_format(first) or "").replace("%B", "%b")
+        for style in ("ISO8601", *([months] if "%b" in months else [])):
+            other = quiet_dates(column, style=style)
+            dates = dates if other.isna().sum() >= dates.isna().sum() else other
     dated = column.astype(str).str.contains(YEAR)
     return [DateReading(dates.where(dated.to_numpy()))]
 

@@ -41,6 +41,17 @@ class Times(NamedTuple):
     written: str = ""
     notes: tuple[str, ...] = ()
 
+    @property
+    def by_clock(self) -> np.ndarray | None:
+        """The stamps `[T]` as a clock in their zone shows them, by which calendars go."""
+        if self.stamps is None or self.zone is None or self.local:
+            return self.stamps
+        import pandas as pd
+
+        shown = pd.Series(self.stamps).dt.tz_localize("UTC").dt.tz_convert(self.zone)
+        clock: np.ndarray = shown.dt.tz_localize(None).to_numpy()
+        return clock
+
     def take(self, rows: np.ndarray) -> Times:
         """Some of the rows, without the notes on the whole column."""
         stamps = None if self.stamps is None else self.stamps[rows]
@@ -170,7 +181,10 @@ def read_dates(
         column = dates = put_in_zone(dates, zone, groups, where)
     local = False
     if getattr(dates.dtype, "tz", None) is not None:
+        named = zone is not None or getattr(column.dtype, "tz", None) is not None
         zone = zone or zone_of(column, dates)
+        if not named and "/" in zone:
+            notes += (f"The offsets change as in {zone}: zone= names another.",)
         local = prefers_local_clock(column, dates, groups)
         dates = local_times(column, dates) if local else utc_times(dates)
         clock = "are taken by the local clock" if local else "were converted to UTC"

@@ -97,7 +97,10 @@ def fill_column(column: np.ndarray, pieces: Sequence[range], what: str) -> None:
             gaps = np.flatnonzero(np.isnan(part))
             part[gaps] = np.interp(gaps, known, part[known])
         elif np.isnan(before):
-            raise DataError(f"{what} has no value in rows {rows.start + 1} to {rows.stop}.")
+            raise DataError(
+                f"{what} has no value in rows {rows.start + 1} to {rows.stop}: leave it out with "
+                "ignore=, or cut those rows."
+            )
         else:
             part[:] = before
         before = part[-1]

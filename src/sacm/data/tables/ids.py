@@ -10,7 +10,7 @@ import numpy as np
 from sacm.data.tables.form import ID_COLUMN
 from sacm.data.tables.names import plain_name
 from sacm.data.tables.source import Source
-from sacm.data.tables.time_column import find_time, time_index
+from sacm.data.tables.time_column import LIKELY_NAMES, find_time, holds_dates, time_index
 from sacm.errors import DataError
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def find_ids(
     if not stamps and time_index(frame) is not None:
         return None
     rest = frame.reset_index(drop=True)
-    stamps = stamps or find_time(rest)
+    stamps = stamps or find_time(rest) or find_repeated_time(rest)
     if not stamps or not rest.duplicated(stamps).any():
         return None
     for name in rest.columns:
@@ -72,6 +72,15 @@ def find_ids(
         ):
             return str(name)
     return None
+
+
+def find_repeated_time(frame: pd.DataFrame) -> list[str]:
+    """A column with the name of a time whose numbers, each taken once, are dates."""
+    for name in frame.columns:
+        once = frame[name].drop_duplicates().sort_values()
+        if plain_name(name) in LIKELY_NAMES and holds_dates(once, named=True):
+            return [str(name)]
+    return []
 
 
 def can_be_id(column: pd.Series) -> bool:

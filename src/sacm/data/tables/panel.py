@@ -16,7 +16,7 @@ from sacm.data.tables.ids import find_ids, is_usual, join_ids, turn_rows
 from sacm.data.tables.roles import LeftOut, pick_channels
 from sacm.data.tables.source import Source, load_source
 from sacm.data.tables.table import Table, as_list, counters_of, drop_columns, reindex_rows
-from sacm.data.tables.time_column import split_time
+from sacm.data.tables.time_column import find_time, split_time, time_index
 from sacm.data.tables.timeline import Irregular, timeline
 from sacm.data.tables.understood import describe_left_out, describe_time, shorten
 from sacm.errors import DataError
@@ -67,6 +67,7 @@ class Panel:
         frequency: str | None = None,
         date_order: DateOrder | None = None,
         zone: str | None = None,
+        also: Sequence[str] = (),
     ) -> Self:
         """Read a table of several series, such as `unique_id, ds, y`.
 
@@ -85,6 +86,7 @@ class Panel:
             frequency: The time step as a pandas alias. Default: found for each series.
             date_order: How to read dates such as 01/02/03. Default: as needs the least sorting.
             zone: The time zone of times that name none.
+            also: Columns that are wanted besides the channels, whatever they look like.
 
         Returns:
             The series in order of time, each on its own grid.
@@ -102,8 +104,13 @@ class Panel:
         frame, turned = turn_rows(frame, key, time)
         usual = is_usual(frame) and key == "unique_id" and time is None
         chosen = [USUAL_CHANNEL] if usual and columns is None else columns
+        if time is None and not usual:
+            time = find_time_in_one(frame, key, as_list(chosen or ())) or None
         timed = split_time(
-            frame.drop(columns=key), USUAL_TIME if usual else time, where, as_list(chosen or ())
+            frame.drop(columns=key),
+            USUAL_TIME if usual else time,
+            where,
+            [*as_list(chosen or ()), *also],
         )
         groups = frame[key]
         times = None
@@ -111,10 +118,11 @@ class Panel:
             times = read_times(timed.time, where, groups, date_order, zone)
         picked = pick_channels(
             timed.rest,
-            None if times is None else times.stamps,
+            None if times is None else times.by_clock,
             None if chosen is None else as_list(chosen),
             label,
             where,
+            also=also,
         )
         rows = rows_of_series(groups)
         found = Channels(loaded, picked.channels, times)
@@ -216,6 +224,14 @@ class Channels:
             form=form,
             notes=tuple(note for note in notes if note),
         )
+
+
+def find_time_in_one(frame: pd.DataFrame, key: str, channels: Sequence[str]) -> list[str]:
+    """The time column of the first series: in all of them together, times repeat."""
+    if time_index(frame) is not None:
+        return []
+    first = frame[frame[key] == frame[key].iloc[0]].reset_index(drop=True)
+    return find_time(first.drop(columns=[key, *channels], errors="ignore"))
 
 
 def id_note(key: str, count: int) -> tuple[str, ...]:

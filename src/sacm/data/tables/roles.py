@@ -66,6 +66,7 @@ def pick_channels(
     where: str,
     *,
     labelled: bool = False,
+    also: Sequence[str] = (),
 ) -> Picked:
     """Pick the channels of a table: those asked for, or all columns that are nothing else.
 
@@ -76,6 +77,7 @@ def pick_channels(
         label: The column of labels, if the user names it.
         where: What errors call the table.
         labelled: Whether labels are usual, so that no note names a column called label.
+        also: Columns that are wanted besides the channels, whatever they look like.
 
     Returns:
         Channels and labels in the order of the table.
@@ -83,14 +85,16 @@ def pick_channels(
     Raises:
         DataError: A column asked for is not there, or labels are no numbers.
     """
-    asked = set(columns or ()) - {label}
+    check_present(frame, list(also), where)
+    asked = {*(columns or ()), *also} - {label}
     others = frame[[name for name in frame.columns if name not in asked]]
     roles = find_roles(others, stamps, label, where, labelled=labelled)
     labels = None
     if roles.label is not None:
         labels = label_values(frame[roles.label], where, asked=label is not None)
     if columns is not None:
-        channels = choose_columns(frame, columns, where)
+        more = [name for name in also if name not in columns]
+        channels = choose_columns(frame, [*columns, *more], where)
         rest = tuple(LeftOut(str(name), "not asked for") for name in others if name != roles.label)
         return Picked(channels, roles.label, labels, rest, ())
     out = {roles.label, *(one.name for one in roles.left_out)}

@@ -84,6 +84,7 @@ class Table:
         date_order: DateOrder | None = None,
         zone: str | None = None,
         decimal: Decimal | None = None,
+        also: Sequence[str] = (),
     ) -> Self:
         """Read a table.
 
@@ -106,6 +107,7 @@ class Table:
             zone: The time zone of times that name none, and in which all are given back.
             decimal: "," or ".", the sign before the fraction of numbers in text; the other sign
                 then separates thousands. Default: a point, and no thousands.
+            also: Columns that are wanted besides the channels, whatever they look like.
 
         Returns:
             The table, in order of time.
@@ -125,7 +127,7 @@ class Table:
         check_unique_names(loaded.content, where)
         chosen = [columns] if isinstance(columns, str) else columns
         frame = drop_columns(loaded.content, ignore, where)
-        timed = split_time(frame, time, where, chosen or ())
+        timed = split_time(frame, time, where, [*(chosen or ()), *also])
         check_zone(zone, timed, where)
         times = None
         if timed.time is not None:
@@ -133,8 +135,10 @@ class Table:
         line = timeline(
             times, len(frame), where=where, grid=grid, frequency=frequency, irregular=irregular
         )
-        stamps = None if times is None else times.stamps
-        picked = pick_channels(timed.rest, stamps, chosen, label, where, labelled=labelled)
+        stamps = None if times is None else times.by_clock
+        picked = pick_channels(
+            timed.rest, stamps, chosen, label, where, labelled=labelled, also=also
+        )
         values = matrix(picked.channels, where)
         notes = (*line.notes, *timed.notes, *picked.notes, coarse_note(picked.channels))
         return cls(

@@ -136,7 +136,8 @@ def holds_dates(column: pd.Series, *, named: bool = False) -> bool:
     if stamps.isna().any() or not stamps.is_unique:
         return False
     irregular, disorder, _ = grid_cost(stamps)
-    return disorder < 2 and (named or not irregular)
+    # Out of order they are dates only if both their name and their grid say so.
+    return (named or not irregular) if disorder < 2 else (named and not irregular)
 
 
 def is_text(column: pd.Series) -> bool:

@@ -175,5 +175,6 @@ def irregular_error(stamps: np.ndarray, order: np.ndarray, where: str) -> DataEr
     return DataError(
         f"{where}: timestamps are irregular: {stamps[odd + 1]} (row {int(order[odd + 1]) + 1}) "
         f"comes {steps[odd]} after the one before, usual are {usual}: resample to a regular step "
-        "(irregular='keep' takes rows as evenly spaced)."
+        "(irregular='keep' takes rows as evenly spaced; if there are several series, id= names "
+        "their column)."
     )

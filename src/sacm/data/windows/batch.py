@@ -10,7 +10,8 @@ from torch import Tensor
 class ForecastBatch(NamedTuple):
     """Inputs and what follows them.
 
-    `observed` is None, or False where a target was missing and has been filled in.
+    `observed` is None, or False where a target was missing and has been filled in. `covariates`
+    hold 0 where a past covariate lies in the future.
     """
 
     x: Tensor  # [B, L, C]
@@ -18,6 +19,14 @@ class ForecastBatch(NamedTuple):
     stamps: Tensor | None  # [B, L + H, 4]
     observed: Tensor | None  # [B, H, C] bool
     positions: Tensor  # [B] row of the first input step
+    covariates: Tensor | None = None  # [B, L + H, K]
+
+    @property
+    def beside(self) -> tuple[Tensor | None, ...]:
+        """What a network takes beside the windows: calendar positions, then covariates."""
+        if self.covariates is not None:
+            return (self.stamps, self.covariates)
+        return () if self.stamps is None else (self.stamps,)
 
 
 class LabelledBatch(NamedTuple):

@@ -7,6 +7,8 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from sacm.data.calendar import stamp_features
+from sacm.data.covariates.plan import CovariatePlan
+from sacm.data.covariates.rows import covariate_rows
 from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData
 from sacm.data.scaling import ChannelScaler
 from sacm.data.splits import HELD_OUT, hold_out_tail, segment_ranges
@@ -33,6 +35,7 @@ def forecasting_windows(
     stamps: bool = False,
     scaler: ChannelScaler | None = None,
     stride: int = 1,
+    plan: CovariatePlan | None = None,
 ) -> SplitWindows[ForecastWindows]:
     """Cut windows of `input_len + horizon` steps, each split by itself.
 
@@ -43,6 +46,7 @@ def forecasting_windows(
         stamps: Whether batches hold calendar features.
         scaler: Overrides the one fitted on the training rows.
         stride: Rows between two training windows; those of the other splits begin at every row.
+        plan: The covariates that batches hold; None for none.
 
     Returns:
         Windows of each split; a split of no rows has none.
@@ -64,6 +68,7 @@ def forecasting_windows(
     targets = None if data.targets is None else Series(data.targets, fitted)
     calendar = calendar_series(data) if stamps else None
     observed = None if data.counted is None else Series(data.counted)
+    covariates = Series(covariate_rows(data, plan)) if plan else None
 
     def windows(split: str, stride: int) -> ForecastWindows:
         starts = window_starts(data.ranges(split), input_len + horizon, stride=stride)
@@ -78,6 +83,8 @@ def forecasting_windows(
             targets=targets,
             stamps=calendar,
             observed=observed,
+            covariates=covariates,
+            past=len(plan.past) if plan else 0,
         )
 
     return SplitWindows(windows("train", stride), windows("val", 1), windows("test", 1))

@@ -86,8 +86,11 @@ class ForecastWindows(Windows[ForecastBatch]):
         targets: Series | None = None,
         stamps: Series | None = None,
         observed: Series | None = None,
+        covariates: Series | None = None,
+        past: int = 0,
     ) -> None:
         self.starts = starts
+        self.past = past  # how many of the covariates, the first, are unknown in the future
         self.input_len, self.horizon = input_len, horizon
         self.scaler = scaler
         self.read_x = inputs.reader(input_len)
@@ -95,6 +98,9 @@ class ForecastWindows(Windows[ForecastBatch]):
         self.read_stamps = None if stamps is None else stamps.reader(input_len + horizon)
         self.read_observed = (
             None if observed is None else observed.reader(horizon, offset=input_len)
+        )
+        self.read_covariates = (
+            None if covariates is None else covariates.reader(input_len + horizon)
         )
 
     def __len__(self) -> int:
@@ -109,7 +115,16 @@ class ForecastWindows(Windows[ForecastBatch]):
             None if self.read_stamps is None else self.read_stamps(starts),
             None if self.read_observed is None else self.read_observed(starts),
             torch.from_numpy(starts),
+            self._covariates(starts),
         )
+
+    def _covariates(self, starts: np.ndarray) -> Tensor | None:
+        """Covariates `[B, L + H, K]` without what is not known yet."""
+        if self.read_covariates is None:
+            return None
+        found = self.read_covariates(starts)
+        found[:, self.input_len :, : self.past] = 0
+        return found
 
 
 class LabelledWindows(Windows[LabelledBatch]):

@@ -14,6 +14,7 @@ _RELATED = 0.4
 _PARTNERS = 3
 _CLIP = 4.0
 _SIDE = 12
+_SHIFTED = 0.3
 
 Channel = tuple[Floats, Floats]
 """A channel without season in units of its deviation, and its residuals over their size."""
@@ -70,7 +71,7 @@ def acquit(
             other_level, other_residual = measured(other)
             one = result[:, channel]
             _acquit_spikes(one, solid, sign * residual, other_residual)
-            _acquit_shifts(one, solid, sign * level, other_level)
+            _acquit_shifts(one, flags[:, other], sign * level, other_level)
             _acquit_bursts(one, solid, sign * residual, other_residual)
     return result
 
@@ -83,17 +84,33 @@ def _acquit_spikes(flags: Flags, solid: Bools, mine: Floats, theirs: Floats) -> 
     flags[rows[same]] = 0
 
 
-def _acquit_shifts(flags: Flags, solid: Bools, mine: Floats, theirs: Floats) -> None:
-    """Clear shifts whose stretch differs from its sides in the partner likewise."""
+def _acquit_shifts(flags: Flags, seen: Flags, mine: Floats, theirs: Floats) -> None:
+    """Clear shifts whose stretch differs from its sides in the partner likewise.
+
+    A partner that is shifted itself tells nothing, unless both begin and end at the same rows.
+    """
+    solid = np.isin(seen, (0, SPIKE, BURST, SHIFT))
     for start, stop in _solid_stretches(flags == SHIFT, solid):
-        first = max(0, start - _SIDE)
-        own, other = (
-            np.median(level[start:stop])
-            - np.median(np.concatenate((level[first:start], level[stop : stop + _SIDE])))
-            for level in (mine, theirs)
-        )
-        if own * other > 0 and 0.4 * abs(own) < abs(other):
+        own, other = (_bump(level, start, stop) for level in (mine, theirs))
+        alike = own * other > 0 and 0.4 * abs(own) < abs(other)
+        if alike and (
+            np.mean(seen[start:stop] == SHIFT) < _SHIFTED
+            or (_changes(seen, start) and _changes(seen, stop))
+        ):
             flags[start:stop][flags[start:stop] == SHIFT] = 0
+
+
+def _bump(level: Floats, start: int, stop: int) -> float:
+    """Difference of a stretch from the rows at both sides."""
+    first = max(0, start - _SIDE)
+    sides = np.concatenate((level[first:start], level[stop : stop + _SIDE]))
+    return float(np.median(level[start:stop]) - np.median(sides)) if len(sides) else 0.0
+
+
+def _changes(flags: Flags, row: int) -> bool:
+    """Whether a shift begins or ends within two rows of a row."""
+    near = flags[max(0, row - 3) : row + 3] == SHIFT
+    return bool(near.any() and not near.all())
 
 
 def _acquit_bursts(flags: Flags, solid: Bools, mine: Floats, theirs: Floats) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sacm.quality.kinds import CODE, KINDS, MISSING, SPIKE
+from sacm.quality.series.arrays import Flags, Floats
 from sacm.quality.series.limits import robust_scale
 from sacm.quality.series.pieces import check_flags, check_pieces, check_table
 
@@ -54,7 +55,7 @@ def events(
     table = check_table(values)
     marks = check_flags(flags, table.shape)
     borders = [rows.start for rows, _ in check_pieces(pieces, 0, len(table))]
-    found = []
+    found: list[Event] = []
     for channel in range(table.shape[1]):
         column, good = table[:, channel], (marks[:, channel] == 0) & np.isfinite(table[:, channel])
         centre = float(np.median(column[good])) if good.any() else 0.0
@@ -64,24 +65,34 @@ def events(
         )
         away = np.abs(column - truth) / scale
         unsure = None if uncertainty is None else np.asarray(uncertainty)[:, channel] / scale
-        for kind, start, stop in _find_spans(marks[:, channel], borders):
-            if kind in (MISSING, CODE):
-                size = 1.0 if unsure is None else float(unsure[start:stop].max())
-            else:
-                size = float(np.nanmax(away[start:stop]))
-            found.append(Event(channel, KINDS[kind], start, stop - 1, size))
+        found += _list_spans(channel, marks[:, channel], borders, away, unsure)
     return sorted(found, key=lambda event: (event.first, event.channel))
 
 
-def _find_spans(marks: np.ndarray, borders: list[int]) -> list[tuple[int, int, int]]:
-    """Kind, first row and row after the last of every stretch of one kind."""
+def _list_spans(
+    channel: int, marks: Flags, borders: list[int], away: Floats, unsure: Floats | None
+) -> list[Event]:
+    """Every stretch of one kind in one channel.
+
+    Args:
+        channel: Number of the channel.
+        marks: Its flags `[T]`.
+        borders: First rows of the pieces.
+        away: Distance of each value from what it probably was `[T]`, in deviations.
+        unsure: Deviation to expect of each repair `[T]`, in deviations, if it is known.
+    """
     changed = np.concatenate(([True], marks[1:] != marks[:-1]))
     changed[borders] = True
     changed |= marks == SPIKE
     starts = np.flatnonzero(changed)
-    stops = np.concatenate((starts[1:], [len(marks)]))
+    kinds = marks[starts]
+    sizes = np.fmax.reduceat(away, starts)
+    empty = 1.0 if unsure is None else np.maximum.reduceat(unsure, starts)
+    sizes = np.where((kinds == MISSING) | (kinds == CODE), empty, sizes)
+    lasts = np.concatenate((starts[1:], [len(marks)])) - 1
+    flagged = kinds > 0
+    columns = (one[flagged].tolist() for one in (kinds, starts, lasts, sizes))
     return [
-        (int(marks[start]), int(start), int(stop))
-        for start, stop in zip(starts, stops, strict=True)
-        if marks[start]
+        Event(channel, KINDS[kind], first, last, size)
+        for kind, first, last, size in zip(*columns, strict=True)
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sacm.quality.series.arrays import Bools, Floats
+from sacm.quality.series.arrays import Bools, Floats, Ints
 
 _LENGTHS = range(2, 7)
 _LEAP = 2.0  # in units of the limit of a spike
@@ -29,13 +29,13 @@ def find_excursions(plain: Floats, good: Bools, limit: Floats) -> Bools:
         Mask `[T]`.
     """
     found = np.zeros(len(plain), bool)
-    if not good.any():
+    leaps = np.diff(plain, prepend=plain[:1])
+    large = np.abs(leaps) > _LEAP * limit
+    if not _may_return(np.flatnonzero(large)) or not good.any():
         return found
     low, high = np.quantile(plain[good], [0.01, 0.99])
     span = _BAND * (high - low)
     outside = (plain < low - span) | (plain > high + span)
-    leaps = np.diff(plain, prepend=plain[:1])
-    large = np.abs(leaps) > _LEAP * limit
     firsts = np.flatnonzero(large & outside & good)
     firsts = firsts[firsts > 0]
     count = 0
@@ -50,3 +50,14 @@ def find_excursions(plain: Floats, good: Bools, limit: Floats) -> Bools:
         found[chosen.ravel()] = True
         count += len(chosen)
     return found if count <= max(_FEW, _RARE * len(plain)) else np.zeros(len(plain), bool)
+
+
+def _may_return(rows: Ints) -> bool:
+    """Whether two large leaps are two to six rows apart."""
+    return any(
+        np.any(
+            (rows[ahead:] - rows[:-ahead] >= _LENGTHS[0])
+            & (rows[ahead:] - rows[:-ahead] <= _LENGTHS[-1])
+        )
+        for ahead in range(1, min(_LENGTHS[-1] + 1, len(rows)))
+    )

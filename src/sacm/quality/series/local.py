@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from sacm.quality.kinds import BURST, SHIFT, SPIKE
 from sacm.quality.series.arrays import Bools, Flags, Floats, fill_linear, join_parts
+from sacm.quality.series.beats import find_beat
 from sacm.quality.series.bursts import burst_cut, find_bursts, noise_ratio
 from sacm.quality.series.excursions import find_excursions
 from sacm.quality.series.residuals import Noise, fit_noise, neighbour_residual
 from sacm.quality.series.shifts import ShiftCuts, find_jumps, find_shifts, fit_shifts
 from sacm.quality.series.spikes import confirm_spikes, isolated, peel_spikes
-from sacm.quality.series.weibull_cut import weibull_cut
+from sacm.quality.series.weibull_cut import tail_factor, weibull_cut
 
 SHORTEST_PIECE = 24
 """Rows a piece must have for spikes, bursts and shifts to be judged."""
@@ -23,11 +25,29 @@ _MATTERS = 0.3
 
 
 @dataclass(frozen=True)
+class Habits:
+    """Large residuals that are natural in a channel.
+
+    Attributes:
+        tail: Factor on the cut of spikes, above 1 for a long tail.
+        spike: Smallest cut of spikes, above 0 where they come in a beat.
+        burst: Smallest cut of bursts, likewise.
+        strict: Factor on what a shift must show.
+    """
+
+    tail: float = 1.0
+    spike: float = 0.0
+    burst: float = 0.0
+    strict: float = 1.0
+
+
+@dataclass(frozen=True)
 class LocalModel:
     """Noise of one channel and the cuts drawn from it.
 
     Attributes:
         noise: Season and residual sizes.
+        habits: Large residuals that are natural.
         spike: Size of a residual over what is expected, from which a value is a spike.
         burst: Noise ratio from which a stretch is a burst.
         floor: Smallest residual that matters, in units of the data.
@@ -35,10 +55,16 @@ class LocalModel:
     """
 
     noise: Noise
+    habits: Habits
     spike: float
     burst: float
     floor: float
     shifts: ShiftCuts
+
+    def allow(self, habits: Habits) -> LocalModel:
+        """The same model with cuts not below what is natural."""
+        spike, burst = max(self.spike, habits.spike), max(self.burst, habits.burst)
+        return replace(self, habits=habits, spike=spike, burst=burst)
 
 
 def fit_local(
@@ -51,6 +77,7 @@ def fit_local(
     *,
     flat: bool = False,
     turns: int = 3,
+    habits: Habits | None = None,
 ) -> LocalModel | None:
     """Learn noise and cuts of one channel, several times, each time without what was flagged.
 
@@ -63,6 +90,8 @@ def fit_local(
         sensitivity: Above 1 lowers every cut.
         flat: Whether levels come and go by nature, so that shifts are not judged.
         turns: How often to learn; once is enough for values that were found healthy.
+        habits: Large residuals that are natural, if known: where only healthy values are
+            passed, every tail looks cut off.
 
     Returns:
         The model; None if there are too few residuals to judge.
@@ -77,12 +106,24 @@ def fit_local(
         noise = fit_noise(parts, used, starts, period)
         if noise is None:
             return None
-        model = _draw_cuts(parts, used, starts, noise, scale, sensitivity)
+        measured = _measure(parts, used, starts, noise)
+        model = _draw_cuts(measured, used, starts, noise, scale, sensitivity, habits)
         if flat:
             model = replace(model, shifts=replace(model.shifts, edge=float("inf")))
-        if turn < turns - 1:
-            flagged = [find_local(*one, model) for one in zip(parts, good, starts, strict=True)]
-            used = [ok & (flags == 0) for ok, flags in zip(good, flagged, strict=True)]
+        if turn == turns - 1:
+            break
+        flagged = [find_local(*one, model) for one in zip(parts, good, starts, strict=True)]
+        if habits is None:
+            habits = model.habits
+            # A beat that keeps to a season is part of the sizes by phase already.
+            spike, burst = (
+                (0.0, 0.0) if period else find_beat(flagged, measured.excess, measured.ratios)
+            )
+            if spike > 0:
+                habits = replace(habits, spike=spike, burst=burst)
+                model = model.allow(habits)
+                flagged = [find_local(*one, model) for one in zip(parts, good, starts, strict=True)]
+        used = [ok & (flags == 0) for ok, flags in zip(good, flagged, strict=True)]
     return model
 
 
@@ -131,37 +172,62 @@ def find_local(values: Floats, good: Bools, start: int, model: LocalModel) -> Fl
     return flags
 
 
+class _Measured(NamedTuple):
+    """Values without season and their residuals, noise ratios and jumps, of each piece `[T]`."""
+
+    plain: list[Floats]
+    excess: list[Floats]
+    ratios: list[Floats]
+    jumps: list[Floats]
+
+
+def _measure(parts: list[Floats], good: list[Bools], starts: list[int], noise: Noise) -> _Measured:
+    """What the cuts are drawn from."""
+    measured = _Measured([], [], [], [])
+    for values, ok, start in zip(parts, good, starts, strict=True):
+        plain = fill_linear(noise.remove_season(values, start), ok)
+        sizes = np.abs(neighbour_residual(plain))
+        slow = noise.expect(sizes, ok, start, slowly=True)
+        measured.plain.append(plain)
+        measured.excess.append(sizes / noise.expect(sizes, ok, start))
+        measured.ratios.append(noise_ratio(sizes, slow, ok))
+        measured.jumps.append(find_jumps(plain))
+    return measured
+
+
 def _draw_cuts(
-    parts: list[Floats],
+    measured: _Measured,
     good: list[Bools],
     starts: list[int],
     noise: Noise,
     scale: float,
     sensitivity: float,
+    habits: Habits | None,
 ) -> LocalModel:
-    """Cuts from the good rows of all pieces."""
-    plains, excess, ratios, jumps, levels = [], [], [], [], []
-    for values, ok, start in zip(parts, good, starts, strict=True):
-        plain = fill_linear(noise.remove_season(values, start), ok)
-        sizes = np.abs(neighbour_residual(plain))
-        plains.append(plain)
-        excess.append((sizes / noise.expect(sizes, ok, start))[ok])
-        slow = noise.expect(sizes, ok, start, slowly=True)
-        ratios.append(noise_ratio(sizes, slow, ok)[ok])
-        jumps.append(find_jumps(plain)[ok])
-        levels.append(plain[ok])
+    """Cuts from the good rows of all pieces; habits that are not given are measured."""
+    excess, ratios, jumps, levels = (
+        join_parts([one[ok] for one, ok in zip(column, good, strict=True)])
+        for column in (measured.excess, measured.ratios, measured.jumps, measured.plain)
+    )
+    spike = weibull_cut(excess, _LEVEL)
+    shifts = fit_shifts(
+        measured.plain,
+        starts,
+        jumps,
+        levels,
+        noise.period,
+        scale,
+        sensitivity,
+        strict=habits.strict if habits else None,
+    )
+    burst = burst_cut(ratios)
+    # The residuals of bursts are no tail of the others.
+    habits = habits or Habits(tail_factor(excess[ratios <= burst], spike), strict=shifts.strict)
     return LocalModel(
         noise=noise,
-        spike=weibull_cut(join_parts(excess), _LEVEL) / sensitivity,
-        burst=burst_cut(join_parts(ratios)) / sensitivity,
+        habits=habits,
+        spike=max(habits.tail * spike, habits.spike) / sensitivity,
+        burst=max(burst, habits.burst) / sensitivity,
         floor=_MATTERS * scale / sensitivity,
-        shifts=fit_shifts(
-            plains,
-            starts,
-            join_parts(jumps),
-            join_parts(levels),
-            noise.period,
-            scale,
-            sensitivity,
-        ),
+        shifts=shifts,
     )

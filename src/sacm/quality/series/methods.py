@@ -51,7 +51,8 @@ class BaseMethod:
         needed = alone | together
         for channel in together:
             needed = needed | set(self.neighbours[channel].channels)
-        base, rests = np.zeros(values.shape), np.zeros(values.shape)
+        # Channels are worked on one by one: each lies in one piece of memory.
+        base, rests = np.zeros(values.shape, order="F"), np.zeros(values.shape, order="F")
         for channel in needed:
             ok = good[:, channel]
             base[:, channel] = self.bases[channel].predict(

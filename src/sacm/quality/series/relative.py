@@ -8,7 +8,7 @@ import numpy as np
 
 from sacm.quality.kinds import BURST, SHIFT, SPIKE
 from sacm.quality.series.arrays import Bools, Flags, Floats, fill_linear, find_stretches
-from sacm.quality.series.local import LocalModel, find_local, fit_local
+from sacm.quality.series.local import Habits, LocalModel, find_local, fit_local
 from sacm.quality.series.neighbours import Neighbours, fit_neighbours
 from sacm.quality.series.residuals import neighbour_residual
 from sacm.quality.series.shifts import find_shifts
@@ -70,7 +70,16 @@ def fit_relatives(
         if not _spread(left) < _GAIN * _spread(pooled[known[:, channel], channel]):
             continue
         own = [ok[:, channel] for ok in good]
-        fitted = fit_local(rest, own, starts, local.noise.period, 1.0, sensitivity, turns=1)
+        fitted = fit_local(
+            rest,
+            own,
+            starts,
+            local.noise.period,
+            1.0,
+            sensitivity,
+            turns=1,
+            habits=Habits(strict=local.habits.strict),
+        )
         if fitted is not None:
             sharper = fitted.noise.typical < _GAIN * local.noise.typical / scales[channel]
             models[-1] = RelativeModel(neighbours, fitted, bool(sharper))

@@ -14,6 +14,9 @@ _PARTED = 2
 _SHORTEST = 5
 _LEVEL = 4
 _AT_BOUND = 8
+_BOUNDS = (0.0, 1.0, 100.0)
+_FEW_AT_BOUND = 4
+_TAIL = 0.15
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def fit_runs(parts: list[Floats], scale: float, sensitivity: float = 1.0) -> Run
     stepwise = bool(end > 6 or np.mean(other >= 2) > 0.25) if len(other) else True
     return RunModel(
         rests=rests,
-        longest=max(_SHORTEST, round(2 * end / sensitivity)),
+        longest=max(_SHORTEST, round(_pass_tail(other, 2 * end) / sensitivity)),
         stepwise=stepwise,
         jump=max(2 * float(large_step), 0.3 * scale) / sensitivity,
         flat=bool(end > 6 or lengths[lengths >= _LEVEL].sum() > 0.5 * rows),
@@ -185,6 +188,12 @@ def _find_rests(
         # What rests at one of its bounds also stays at the other one by nature.
         if distinct[other] in found and counts[end] >= 2 and held_rows[end] >= _AT_BOUND:
             found.append(float(distinct[end]))
+        elif np.isclose(distinct[end], _BOUNDS).any():
+            # Humidity stays at 100 %, a deficit at 0: reached and left gently, it is natural.
+            runs = np.flatnonzero((position == end % len(distinct)) & (lengths >= _PIECE))
+            edges = jumps[runs][np.isfinite(jumps[runs])]
+            if len(runs) >= _FEW_AT_BOUND and len(edges) and np.median(edges) <= gentle:
+                found.append(float(distinct[end]))
     return tuple(found)
 
 
@@ -202,6 +211,18 @@ def _natural_end(lengths: Ints) -> int:
     upper = np.minimum((widen * candidates + 2).astype(int), len(counts) - 1)
     within = counts[upper] - counts[np.minimum(candidates, len(counts) - 1)]
     return int(candidates[np.argmax(within <= max(1.0, 0.002 * len(lengths)))])
+
+
+def _pass_tail(lengths: Ints, first: int) -> int:
+    """A length moved up while the runs beyond it are the tail of those just below it."""
+    longest = max(_SHORTEST, first)
+    while longest <= lengths.max(initial=0):
+        beyond = np.sum(lengths >= longest)
+        below = np.sum((lengths >= longest / 1.5) & (lengths < longest))
+        if below <= max(1, _TAIL * beyond):
+            break
+        longest += max(1, longest // 4)
+    return longest
 
 
 def _mark(starts: Ints, stops: Ints, rows: int) -> Bools:

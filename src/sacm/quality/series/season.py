@@ -135,10 +135,14 @@ def _power(ready: tuple[Floats, Bools] | None, period: int) -> float:
     values = ready[0][: cycles * period].reshape(cycles, period)
     good = ready[1][: cycles * period].reshape(cycles, period).astype(float)
     total, count = values.sum(axis=0), good.sum(axis=0)
-    others = (total - values) / np.maximum(count - good, 1)
-    others -= others.mean(axis=1, keepdims=True)
+    # Sum over good rows of (value - its cycle's mean) * (mean of the other cycles), multiplied
+    # out: values are 0 where they are not good, so only products with the whole table are left.
+    share = 1 / np.maximum(count - 1, 1)
     seen = np.maximum(good.sum(axis=1), 1)
-    centred = (values - (values.sum(axis=1) / seen)[:, None]) * good
-    products = (centred * others).sum(axis=1) / seen
+    means = values.sum(axis=1) / seen
+    weights = np.stack([total * share, share], axis=1)
+    by_total, by_share = (values @ weights).T
+    products = by_total - means * (good @ weights[:, 0]) - values**2 @ share + means * by_share
+    products /= seen
     error = products.std() / np.sqrt(cycles)
     return float(products.mean()) if products.mean() > _SURE * error else 0.0

@@ -16,9 +16,14 @@ _STRETCHES = 400
 _SIDE = 12
 _FEWEST_ROWS = 2000
 _SHORTEST = 4
-_AHEAD = 4
+_AHEAD = 8
+_LONGEST = (200, 300)
 _SHARP = 0.5
 _SURE = 2.0
+_STRICT = 2.0
+_MANY = 6
+_STAND_OUT = 0.35
+_WANDER = 1.2
 _VISITS = 6
 _FEW_VISITS = 4
 _FEWEST_TO_JUDGE = 500
@@ -41,6 +46,7 @@ class ShiftCuts:
         period: Rows of one cycle; 0 without a season.
         rises: Phases of the season at which stretches of a higher level often begin.
         falls: The same for lower levels.
+        strict: Factor on what a shift must show; above 1 where many stretches come near it.
     """
 
     edge: float
@@ -53,11 +59,13 @@ class ShiftCuts:
     period: int = 0
     rises: tuple[int, ...] = ()
     falls: tuple[int, ...] = ()
+    strict: float = 1.0
 
     def is_habit(self, shift: Shift, start: int) -> bool:
-        """Whether the channel often goes to this level, or often goes there at this phase."""
-        if any(abs(shift.level - state) <= self.apart for state in self.states):
-            return True
+        """Whether the channel often goes to this level or from it, or often at this phase."""
+        for level in (shift.level, shift.level - shift.size):
+            if any(abs(level - state) <= self.apart for state in self.states):
+                return True
         usual = self.rises if shift.size > 0 else self.falls
         return any(_phases_apart(start + shift.first, each, self.period) == 0 for each in usual)
 
@@ -70,13 +78,14 @@ class ShiftCuts:
             rows: Its length.
             step: The smaller of the changes from row to row at its two edges.
         """
-        bump = float(np.interp(np.log(rows), np.log(_LENGTHS), self.bumps))
+        bump = self.strict * float(np.interp(np.log(rows), np.log(_LENGTHS), self.bumps))
         outside = not self.low <= level <= self.high
+        sharp = step > self.strict * self.step
         if not np.isfinite(bump):
-            return outside or step > self.step
-        if difference > 1.5 * bump or step > _SURE * self.step:
+            return outside or sharp
+        if difference > 1.5 * bump or step > _SURE * self.strict * self.step:
             return True
-        return difference > 0.5 * bump and (outside or step > self.step)
+        return difference > 0.5 * bump and (outside or sharp)
 
 
 class Shift(NamedTuple):
@@ -111,6 +120,7 @@ def fit_shifts(
     period: int,
     scale: float,
     sensitivity: float,
+    strict: float | None = None,
 ) -> ShiftCuts:
     """Learn the natural jumps and bumps of one channel.
 
@@ -122,6 +132,7 @@ def fit_shifts(
         period: Rows of one cycle; 0 without a season.
         scale: Deviation of the channel.
         sensitivity: Above 1 lowers the cuts.
+        strict: Factor on what a shift must show, if it is known; measured if not.
     """
     sizes = np.abs(jumps)
     low, high = np.quantile(levels, [0.05, 0.95])
@@ -151,7 +162,10 @@ def fit_shifts(
         )
         for sign in (1, -1)
     )
-    return replace(cuts, states=states, apart=apart, rises=rises, falls=falls)
+    cuts = replace(cuts, states=states, apart=apart, rises=rises, falls=falls)
+    if strict is None:
+        strict = _STRICT if _is_tail(listed, cuts) else 1.0
+    return replace(cuts, strict=strict)
 
 
 def find_shifts(plain: Floats, cuts: ShiftCuts, start: int) -> Bools:
@@ -177,21 +191,22 @@ def list_shifts(plain: Floats, cuts: ShiftCuts) -> list[Shift]:
     jumps = find_jumps(plain)
     starts, stops = find_stretches(np.abs(jumps) > cuts.edge, 2)
     edges = _sharp_edges(plain, jumps, starts, stops)
-    longest = min(max(200, 2 * cuts.period), len(plain) // 5)
+    longest = min(max(_LONGEST[0], min(2 * cuts.period, _LONGEST[1])), len(plain) // 5)
     found = []
     index = 0
     while index < len(edges) - 1:
-        first = edges[index]
+        first, usual = edges[index], None
         for other in range(index + 1, min(index + _AHEAD, len(edges))):
-            last = edges[other]
-            if last - first > longest:
+            if edges[other] - first > longest:
                 break
-            shift = _judge(plain, first, last, cuts)
-            if shift is not None:
+            shift = _judge(plain, first, edges[other], cuts)
+            if shift is not None and shift.unusual:
                 found.append(shift)
-                if shift.unusual:
-                    index = other
+                index, usual = other, None
                 break
+            usual = usual or shift
+        if usual is not None:
+            found.append(usual)
         index += 1
     return found
 
@@ -224,7 +239,9 @@ def _judge(plain: Floats, first: int, last: int, cuts: ShiftCuts) -> Shift | Non
     smaller = min(abs(steps[0]), abs(steps[1]))
     before = float(np.median(plain[max(0, first - _SIDE) : first]))
     after = float(np.median(plain[last : last + _SIDE]))
-    if abs(before - after) >= 0.6 * abs(steps[0]):
+    # Between two steps that nature hardly makes, the level may wander further.
+    wander = _WANDER if smaller > cuts.step else 0.6
+    if abs(before - after) >= wander * abs(steps[0]):
         return None
     level = float(np.median(plain[first:last]))
     difference = level - (before + after) / 2
@@ -232,6 +249,17 @@ def _judge(plain: Floats, first: int, last: int, cuts: ShiftCuts) -> Shift | Non
         return None
     unusual = cuts.is_unusual(level, abs(difference), last - first, smaller)
     return Shift(first, last, level, difference, unusual)
+
+
+def _is_tail(listed: list[tuple[list[Shift], int]], cuts: ShiftCuts) -> bool:
+    """Whether the unusual shifts are the few largest of many, as by nature."""
+    strange = [
+        shift.unusual
+        for found, start in listed
+        for shift in found
+        if not cuts.is_habit(shift, start)
+    ]
+    return len(strange) >= _MANY and bool(np.mean(strange) < _STAND_OUT)
 
 
 def _find_states(shifts: list[Shift], least: int) -> tuple[tuple[float, ...], float]:

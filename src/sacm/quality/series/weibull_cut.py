@@ -12,6 +12,9 @@ FEWEST = 30
 _BODY = (0.4, 0.7)
 _SHAPE = (0.6, 2.5)
 _TINY = 1e-300
+_RARE = 0.001
+_STEP = 2**0.25
+_STEPS = 24
 
 
 def weibull_cut(sizes: Floats, level: float) -> float:
@@ -34,3 +37,22 @@ def weibull_cut(sizes: Floats, level: float) -> float:
     spread = np.log(np.log(1 - _BODY[1]) / np.log(1 - _BODY[0]))
     shape = np.clip(np.log(max(high, _TINY) / max(low, _TINY)) / spread, *_SHAPE)
     return float(low * (np.log(level) / np.log(1 - _BODY[0])) ** shape)
+
+
+def tail_factor(sizes: Floats, cut: float) -> float:
+    """Factor that moves a cut outwards while what lies beyond it is the tail of what lies within.
+
+    Faults stand apart: more of them lie beyond the cut than in the octave below it. A long tail
+    thins out steadily; there the cut goes on until at most one size in a thousand is beyond.
+
+    Args:
+        sizes: Sample of sizes `[n]`.
+        cut: Cut to begin with.
+    """
+    ordered = np.sort(sizes)
+    factors = _STEP ** np.arange(_STEPS)
+    cuts = cut * factors
+    beyond = len(ordered) - np.searchsorted(ordered, cuts, side="right")
+    within = len(ordered) - np.searchsorted(ordered, cuts / 2, side="right") - beyond
+    stands = (beyond <= _RARE * len(ordered)) | (beyond >= within)
+    return float(factors[np.argmax(stands)]) if stands.any() else float(factors[-1])

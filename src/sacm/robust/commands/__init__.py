@@ -7,6 +7,7 @@ import typer
 from sacm.robust.commands.list import list_command
 from sacm.robust.commands.report import report
 from sacm.robust.commands.run import run
+from sacm.robust.commands.summary import summary
 
 HELP = """Run the protocols of broken data and compare strategies on them.
 
@@ -15,5 +16,5 @@ Example: sacm robust run T --data ETTh1 --backbone iTransformer --seeds 1,2,3 --
 
 app = typer.Typer(help=HELP, no_args_is_help=True, add_completion=False)
 app.command("list")(list_command)
-for command in (run, report):
+for command in (run, report, summary):
     app.command()(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,6 +52,7 @@ def choose_part(
     stride: int | None,
 ) -> tuple[Chosen, Selection]:
     """The protocol as it is asked for, and how its runs are made."""
+    from sacm.cli.compare import split_strategies
     from sacm.cli.experiments.words import split_names
     from sacm.cli.options import whole_numbers
     from sacm.experiments.grid_points import Selection
@@ -63,10 +65,12 @@ def choose_part(
         PROTOCOLS.get(name),
         datasets=split_names(data),
         backbones=split_names(backbone),
-        strategies=split_strategies(strategies),
+        strategies=tuple(split_strategies(strategies)) if strategies else (),
         kinds=split_names(kind),
         ratios=_numbers(ratio),
     )
+    if horizons:  # any that the data sets have, not only those of the protocol
+        chosen = chosen._replace(experiment=replace(chosen.experiment, horizons=()))
     settings: dict[str, Any] = {
         "epochs": epochs,
         "patience": patience,
@@ -80,18 +84,6 @@ def choose_part(
         settings={key: value for key, value in settings.items() if value is not None},
     )
     return chosen, selection
-
-
-def split_strategies(text: str) -> tuple[str, ...]:
-    """`a,b(c=1,d=2)` as names; commas in brackets belong to a strategy."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter == "(") - (letter == ")")
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return tuple(part.strip() for part in parts if part.strip())
 
 
 def _numbers(text: str) -> tuple[float, ...]:

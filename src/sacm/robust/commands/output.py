@@ -11,6 +11,7 @@ import typer
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from sacm.robust.examples import Example
     from sacm.robust.findings import RobustFindings
 
 FORMATS = ("table", "md", "latex", "csv", "json", "html")
@@ -22,7 +23,7 @@ def show_findings(found: RobustFindings, *, as_json: bool) -> None:
 
     from sacm.cli.output import note, show_json
     from sacm.robust.headline import robust_headline
-    from sacm.robust.render import report_tables
+    from sacm.robust.tables import report_tables
 
     if as_json:
         show_json(without_curves(found).to_dict())
@@ -36,7 +37,13 @@ def show_findings(found: RobustFindings, *, as_json: bool) -> None:
         note(f"Note: {text}")
 
 
-def deliver(found: RobustFindings, style: Any, out: Path | None) -> None:
+def deliver(
+    found: RobustFindings,
+    style: Any,
+    out: Path | None,
+    *,
+    examples: dict[str, Example] | None = None,
+) -> None:
     """Print a report, or write it to a file; `style` is one of FORMATS."""
     from sacm.cli.runs import as_user_error, check_writable
     from sacm.files import write_json
@@ -46,7 +53,7 @@ def deliver(found: RobustFindings, style: Any, out: Path | None) -> None:
         if style in ("table", "json"):
             show_findings(found, as_json=style == "json")
         else:
-            typer.echo(render(found, style))
+            typer.echo(render(found, style, examples=examples))
         return
     if out.is_dir():
         raise ArgumentError(f"--out {out} is a folder: name a file in it.")
@@ -55,7 +62,8 @@ def deliver(found: RobustFindings, style: Any, out: Path | None) -> None:
         if style == "json":
             write_json(out, without_curves(found).to_dict())
         else:
-            write_report(found, out, format="md" if style == "table" else style)
+            chosen: Any = "md" if style == "table" else style
+            write_report(found, out, format=chosen, examples=examples)
     typer.echo(f"report: {out}")
 
 

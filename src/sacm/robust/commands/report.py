@@ -41,6 +41,7 @@ def report(
     """
     from sacm.cli.experiments.words import check_runs
     from sacm.cli.runs import as_user_error
+    from sacm.robust.examples import first_raw_run, make_examples
     from sacm.robust.findings import read_robust_findings
     from sacm.robust.gather import find_groups, gather
 
@@ -61,10 +62,14 @@ def report(
         rate=rate,
         stride=stride,
     )
+    examples = None
     if results is not None:
         with as_user_error():
             found = read_robust_findings(results)
     else:
         check_runs(runs)
-        found = gather(experiment, selection, find_groups(experiment, selection, runs), runs)
-    deliver(found, style, out)
+        groups = find_groups(experiment, selection, runs)
+        found = gather(experiment, selection, groups, runs)
+        raw = first_raw_run(groups, runs) if style == "html" else None
+        examples = None if raw is None else make_examples(raw)
+    deliver(found, style, out, examples=examples)

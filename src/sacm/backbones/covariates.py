@@ -1,0 +1,126 @@
+"""An adapter that gives covariates to a forecasting network that takes none."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from sacm.backbones.base import Backbone, ForecastNetwork
+from sacm.errors import ArgumentError
+from sacm.inject.layout import SiteLayout
+
+HIDDEN = 64
+
+
+class CovariateAdapter(ForecastNetwork):
+    """A forecasting network with covariates: `[B, L, C]` and `[B, L + H, K]` to `[B, H, C]`.
+
+    A gated projection of the covariates is added to the input windows, and a small network of the
+    known-future ones to the forecast. Both begin at zero, so a fresh adapter forecasts what its
+    network does. A network whose `forward` takes `covariates` gets them scaled, and nothing is
+    added.
+
+    Args:
+        network: The network.
+        past: How many of the K covariates, the first, are unknown for the steps to forecast.
+        mean: What is subtracted from each covariate, `[K]`.
+        std: What each is then divided by, `[K]`.
+    """
+
+    mean: Tensor
+    std: Tensor
+    known: Tensor
+
+    def __init__(
+        self, network: ForecastNetwork, *, past: int, mean: Sequence[float], std: Sequence[float]
+    ) -> None:
+        super().__init__(
+            input_len=network.input_len, horizon=network.horizon, channels=network.channels
+        )
+        count = len(mean)
+        if len(std) != count or not 0 <= past <= count or count < 1:
+            raise ArgumentError(
+                f"{count} means, {len(std)} deviations and {past} past covariates do not fit."
+            )
+        self.network, self.past, self.count = network, past, count
+        self.native = takes_covariates(type(network))
+        known = torch.ones(self.input_len + self.horizon, count)
+        known[self.input_len :, :past] = 0
+        for name, values in {"mean": mean, "std": std, "known": known}.items():
+            self.register_buffer(name, torch.as_tensor(values).float(), persistent=False)
+        if not self.native:
+            self._add_layers()
+        self.sacm_layouts = prefix_layouts(network, "network")
+
+    def _add_layers(self) -> None:
+        """The layers of the adapter's own; what they add is zero until they have been trained."""
+        self.project = nn.Linear(self.count, 2 * self.channels)
+        self.strength = nn.Parameter(torch.zeros(self.channels))
+        ahead = self.count - self.past
+        self.head = None
+        if ahead:
+            last = nn.Linear(HIDDEN, self.channels)
+            nn.init.zeros_(last.weight)
+            nn.init.zeros_(last.bias)
+            self.head = nn.Sequential(nn.Linear(ahead, HIDDEN), nn.GELU(), last)
+
+    def forward(
+        self, x: Tensor, stamps: Tensor | None = None, covariates: Tensor | None = None
+    ) -> Tensor:
+        """Forecast `[B, H, C]`.
+
+        Args:
+            x: Scaled windows `[B, L, C]`.
+            stamps: Calendar positions `[B, L + H, 4]`, for networks with calendar tables.
+            covariates: `[B, L + H, K]` in raw units; past ones do not count after step L.
+        """
+        self.check_window(x)
+        scaled = self._scale(covariates, len(x)).to(x.dtype)
+        if self.native:
+            native: Tensor = self.network(x, stamps, scaled)
+            return native
+        content, gate = self.project(scaled[:, : self.input_len]).chunk(2, dim=-1)  # [B, L, C]
+        x = x + self.strength * content * gate.sigmoid()
+        answer: Tensor = self.network(x) if stamps is None else self.network(x, stamps)
+        if self.head is None:
+            return answer
+        effect: Tensor = self.head(scaled[:, self.input_len :, self.past :])  # [B, H, C]
+        return answer + effect
+
+    def _scale(self, covariates: Tensor | None, batch: int) -> Tensor:
+        """Covariates as z-scores, 0 where they are not known."""
+        expected = [batch, self.input_len + self.horizon, self.count]
+        if covariates is None or list(covariates.shape) != expected:
+            found = "none" if covariates is None else list(covariates.shape)
+            raise ArgumentError(f"the network needs covariates {expected}, got {found}.")
+        return (covariates - self.mean) / self.std * self.known
+
+    @property
+    def prepares(self) -> bool:
+        """Whether the network does."""
+        return self.network.prepares
+
+    def prepare(self, train_x: Tensor) -> None:
+        """Prepare the network."""
+        self.network.prepare(train_x)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Tell the network."""
+        self.network.set_epoch(epoch)
+
+    def auxiliary_loss(self) -> Tensor:
+        """That of the network."""
+        return self.network.auxiliary_loss()
+
+
+def takes_covariates(model: type[Backbone]) -> bool:
+    """Whether the `forward` of a network takes covariates by itself."""
+    return "covariates" in inspect.signature(model.forward).parameters
+
+
+def prefix_layouts(network: Backbone, prefix: str) -> dict[str, SiteLayout]:
+    """The layouts that a network states, by the names of its sites in a larger one."""
+    return {f"{prefix}.{name}": layout for name, layout in network.sacm_layouts.items()}

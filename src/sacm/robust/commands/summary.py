@@ -1,0 +1,42 @@
+"""`sacm robust summary`: every protocol in a few lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sacm.errors import ArgumentError
+
+
+def summary(
+    results: Annotated[Path, typer.Option(help="A folder of findings as JSON.")] = Path(
+        "results/robust"
+    ),
+    into: Annotated[
+        Path | None, typer.Option(help="Replace the robustness table of this markdown file.")
+    ] = None,
+) -> None:
+    """One line a strategy and protocol: what it wins against raw, and what it costs.
+
+    Example: sacm robust summary --results results/robust --into docs/robustness.md
+    """
+    from rich.console import Console
+
+    from sacm.cli.runs import as_user_error
+    from sacm.robust.findings import read_robust_findings
+    from sacm.robust.summary import summary_table, write_summary
+
+    paths = sorted(results.glob("*.json"))
+    if not paths:
+        raise ArgumentError(
+            f"{results} holds no findings: make some with sacm robust report --format json."
+        )
+    with as_user_error():
+        found = [read_robust_findings(path) for path in paths]
+        if into is not None:
+            write_summary(found, into)
+            typer.echo(f"written to {into}")
+            return
+    Console().print(summary_table(found).rich())

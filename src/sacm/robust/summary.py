@@ -1,0 +1,99 @@
+"""All protocols in one table, and its place in a markdown file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sacm.display.text_table import TableRow, TextTable
+from sacm.errors import DataError
+from sacm.experiments.named.findings import Findings, Overall
+from sacm.experiments.named.pairs import pairs
+from sacm.files import write_atomically
+from sacm.metrics.catalogue import metric
+from sacm.reports import number_format
+from sacm.reports.named.gains import format_gain
+from sacm.reports.named.summary import replace_between
+from sacm.reports.number_format import UNDEFINED
+from sacm.robust.findings import RobustFindings
+from sacm.robust.protocols import REFERENCES
+from sacm.robust.recovered import Recovered
+
+BEGIN, END = "<!-- robust:begin -->", "<!-- robust:end -->"
+HEADINGS = (
+    "protocol",
+    "strategy",
+    "metric",
+    "n",
+    "gain",
+    "95 % interval",
+    "p (W, Holm)",
+    "recovered",
+    "its interval",
+    "cost",
+)
+LEGEND = (
+    "Each protocol's first metric over all its groups, the best strategy first, references last. "
+    "Gain: mean of the gains against raw of the same data, network and seed, positive is better; "
+    "interval: bootstrap of that mean, from five pairs on; p: Wilcoxon's signed-rank test, "
+    "Holm-corrected over the protocol. Recovered: how much of what broken training data cost is "
+    "won back, averaged over places. Cost: seconds of training as a multiple of raw's."
+)
+
+
+def summary_table(found: Sequence[RobustFindings]) -> TextTable:
+    """One line for each protocol and strategy."""
+    lines: list[TableRow] = []
+    for one in found:
+        findings = one.findings
+        name = findings.metrics[0]
+        overall = [each for each in findings.overall if each.metric == name and each.n]
+        overall.sort(key=lambda each: -(each.gain if each.gain is not None else -1e9))
+        overall.sort(key=lambda each: each.strategy in REFERENCES)
+        shares = {r.strategy: r for r in one.recovered if not r.keys and r.metric == name}
+        for number, each in enumerate(overall):
+            cells = _cells(findings, each, shares.get(each.strategy))
+            start = findings.name if number == 0 else ""
+            lines.append(TableRow((start, *cells), group=number == 0))
+    return TextTable(HEADINGS, tuple(lines), text_columns=3)
+
+
+def write_summary(found: Sequence[RobustFindings], path: Path) -> None:
+    """Put the table between `BEGIN` and `END` of a markdown file; the rest stays as it is.
+
+    Raises:
+        DataError: The file cannot be read, or has not both marks.
+    """
+    new = f"{summary_table(found).markdown()}\n\n{LEGEND}"
+    try:
+        text = path.read_text(encoding="utf-8")
+        changed = replace_between(text, BEGIN, END, new)
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read as text: {error}.") from None
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    write_atomically(path, lambda file: file.write_bytes(changed.encode("utf-8")))
+
+
+def _cells(findings: Findings, one: Overall, share: Recovered | None) -> tuple[str, ...]:
+    known = share is not None and share.share is not None
+    ends = UNDEFINED
+    if share is not None and share.low is not None and share.high is not None:
+        ends = f"{100 * share.low:.0f} to {100 * share.high:.0f} %"
+    return (
+        one.strategy,
+        metric(one.metric).label,
+        str(one.n),
+        format_gain(one.gain, one.metric),
+        number_format.interval(one.interval),
+        number_format.probability(one.adjusted_p_value),
+        f"{100 * share.share:.0f} %" if known and share and share.share is not None else UNDEFINED,
+        ends,
+        _cost(findings, one.strategy),
+    )
+
+
+def _cost(findings: Findings, strategy: str) -> str:
+    """Seconds of training, as a multiple of the baseline's."""
+    raw, own = pairs(findings.groups, findings.baseline, strategy, "train_seconds")
+    return f"{sum(own) / sum(raw):.1f}" if own and sum(raw) > 0 else UNDEFINED

@@ -1,0 +1,229 @@
+"""Options for reading: said before use, kept with the run, the same in predict and replay."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sacm.cli.settings_options import check_reading
+from sacm.cli.wording import as_options
+from sacm.settings import READING, ReadingSettings, ResolvedSettings, option_name
+from sacm.tasks import make_settings
+from sacm.training import Hardware, Run, train
+from tests.cli.conftest import Command
+
+WAVE = np.sin(np.arange(200) / 3)
+SETTINGS = {
+    "backbone": "iTransformer",
+    "size": "small",
+    "epochs": 1,
+    "input_len": 8,
+    "horizon": 2,
+    "time": "when",
+    "ignore": "remark",
+    "target": "b",
+    "zone": "Europe/Berlin",
+    "decimal": ",",
+}
+
+
+def table(rows: int = 120) -> pd.DataFrame:
+    """A German export: the time last, decimal commas, a column of words."""
+    stamps = pd.date_range("2024-03-01", periods=rows, freq="h").strftime("%d.%m.%Y %H:%M")
+    texts = [f"{value:.3f}".replace(".", ",") for value in WAVE[:rows]]
+    return pd.DataFrame({"a": texts, "b": texts[::-1], "remark": "ok", "when": stamps})
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("reading")
+    table().to_csv(folder / "export.csv", index=False, sep=";")
+    settings = make_settings(task="forecasting", data=str(folder / "export.csv"), **SETTINGS)
+    return train(settings, folder=folder / "runs", hardware=Hardware(show_progress=False))
+
+
+def test_a_run_keeps_how_its_data_were_read(run: Run) -> None:
+    assert run.settings.reading() == {
+        "time": ("when",),
+        "zone": "Europe/Berlin",
+        "target": ("b",),
+        "ignore": ("remark",),
+        "decimal": ",",
+    }
+    data = run.load_data()
+    assert getattr(data, "columns", None) == ("a", "b")
+
+
+def test_predict_reads_the_same_way_and_gives_the_target_with_its_zone(
+    sacm: Command, run: Run
+) -> None:
+    table().drop(columns="remark").to_csv("next.csv", index=False, sep=";")
+    outcome = sacm("predict", run.folder, "--data", "next.csv")
+    found = pd.read_csv(io.StringIO(outcome.out))
+    assert list(found.columns) == ["when", "b"]
+    assert found["when"][0] == "2024-03-06 00:00:00+01:00"
+    assert "time: column 'when' (--time), read as dates like 01.03.2024 00:00 (--date-order)" in (
+        outcome.err
+    )
+
+
+def test_predict_takes_other_options_for_other_data(sacm: Command, run: Run) -> None:
+    table().rename(columns={"when": "stamp"}).to_csv("next.csv", index=False, sep=";")
+    assert "no column 'when'" in sacm("predict", run.folder, "--data", "next.csv").err
+    outcome = sacm("predict", run.folder, "--data", "next.csv", "--time", "stamp")
+    assert outcome.code == 0
+    assert outcome.out.startswith("stamp,b")
+
+
+def test_evaluate_reads_other_data_with_other_options(sacm: Command, run: Run) -> None:
+    table().rename(columns={"when": "stamp"}).to_csv("next.csv", index=False, sep=";")
+    assert "no column 'when'" in sacm("evaluate", run.folder, "--data", "next.csv").err
+    outcome = sacm("evaluate", run.folder, "--data", "next.csv", "--time", "stamp", "--json")
+    assert outcome.code == 0
+    assert json.loads(outcome.out)["test"]["mae"] > 0
+    again = sacm("evaluate", run.folder, "--json")
+    assert json.loads(again.out)["same_results"]
+
+
+def test_only_the_target_counts_in_errors(run: Run) -> None:
+    per_channel = run.metrics["report"]["scaled"]["channel_mae"]
+    assert per_channel[0] is None
+    assert per_channel[1] == pytest.approx(run.row["mae"])
+
+
+def test_replay_repeats_a_run_with_options(sacm: Command, run: Run) -> None:
+    outcome = sacm("replay", run.folder)
+    assert outcome.code == 0
+    assert "the same, to the last digit" in outcome.out
+
+
+def test_options_in_a_config_file(sacm: Command, run: Run, tmp_path: Path) -> None:
+    lines = [f"{name}: {json.dumps(value)}" for name, value in SETTINGS.items()]
+    lines += ["task: forecasting", f"data: {run.settings.data}", "strategy: raw"]
+    (tmp_path / "run.yaml").write_text("\n".join(lines))
+    outcome = sacm("train", "--config", "run.yaml", "--ignore", "remark,a", "--json")
+    assert json.loads(outcome.out)["settings"]["ignore"] == ["remark", "a"]
+    assert "channels (1, --columns and --ignore choose): b" in outcome.err
+
+
+def test_ids_of_runs_without_options_are_those_from_before() -> None:
+    settings = ResolvedSettings(
+        task="forecasting",
+        data="my.csv",
+        backbone="PatchTST",
+        input_len=96,
+        horizon=24,
+        batch_size=32,
+        select="mae",
+    )
+    assert settings.run_id("0123456789abcdef") == "my_PatchTST_sacm_seed42_03441b5e0c"
+    assert not set(READING) & settings.identity().keys()
+
+
+def test_every_command_that_reads_a_table_has_the_options() -> None:
+    from sacm.cli.backtest import backtest
+    from sacm.cli.compare import compare
+    from sacm.cli.evaluate import evaluate
+    from sacm.cli.predict import predict
+    from sacm.cli.quality import quality
+    from sacm.cli.score import score
+    from sacm.cli.train import train as train_command
+
+    for command in (train_command, compare):
+        assert set(READING) <= set(inspect.signature(command).parameters)
+    shared = {"time", "ignore", "label", "id", "zone", "decimal", "date_order"}
+    for command in (predict, quality, score, evaluate, backtest):
+        assert shared <= set(inspect.signature(command).parameters)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--time", "nowhen"), "no column 'nowhen'"),
+        (("--zone", "Mars/Base"), "zone 'Mars/Base' is not a time zone"),
+        (("--decimal", ";"), "decimal = ';'"),
+        (("--date-order", "middle"), "date_order = 'middle'"),
+        (("--missing", "guess"), "missing = 'guess'"),
+        (("--frequency", "often"), "'often' is not a frequency"),
+        (("--id", "shop"), "no column 'shop'"),
+        (("--columns", "a,c"), "no column 'c'"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(
+    sacm: Command, options: tuple[str, ...], sentence: str
+) -> None:
+    table().to_csv("x.csv", index=False, sep=";")
+    given = dict(zip(("--time", "--ignore", "--decimal"), ("when", "remark", ","), strict=True))
+    given[options[0]] = options[1]
+    outcome = sacm("score", "x.csv", *(word for pair in given.items() for word in pair))
+    assert outcome.code != 0
+    assert sentence in outcome.err.splitlines()[-1]
+    assert "Traceback" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "sentence"),
+    [
+        ("forecasting", ("--split", "0.5,0.6"), "three shares"),
+        ("forecasting", ("--target", "z"), "target 'z' is no channel; channels are v"),
+        ("anomaly", ("--split", "0.5,0.3,0.2"), "two shares"),
+        ("anomaly", ("--target", "v"), "only forecasting has targets"),
+        ("anomaly", ("--id", "v"), "anomaly has no use for it"),
+        ("forecasting", ("--zone", "UTC"), "has no time column, so it has no zone"),
+    ],
+)
+def test_an_option_that_the_task_has_no_use_for(
+    sacm: Command, task: str, options: tuple[str, ...], sentence: str
+) -> None:
+    pd.DataFrame({"v": WAVE}).to_csv("x.csv", index=False)
+    outcome = sacm("train", task, "--data", "x.csv", *options)
+    assert outcome.code == 2
+    assert sentence in outcome.err
+
+
+def test_options_are_for_files_of_ones_own(sacm: Command) -> None:
+    outcome = sacm("score", "Synth-12", "--time", "date")
+    assert "Synth-12 is a data set of the catalogue, which is read in one way only" in outcome.err
+
+
+def test_labels_are_named(sacm: Command) -> None:
+    frame = pd.DataFrame({"v": WAVE, "bad": (WAVE > 0.9).astype(int)})
+    frame.to_csv("x.csv", index=False)
+    words = ("train", "anomaly", "--data", "x.csv", "--backbone", "iTransformer", "--size", "small")
+    outcome = sacm(*words, "--epochs", 1, "--stride", 8, "--label", "bad", "--split", "0.6,0.4")
+    assert outcome.code == 0
+    assert "labels: column 'bad' (--label)" in outcome.err
+    assert "split (--split): 120 training, 80 test rows" in outcome.err
+    assert "channels (1, --columns and --ignore choose): v" in outcome.err
+
+
+def test_names_with_commas_stand_in_quotes() -> None:
+    assert check_reading({"columns": '"a,b",c', "ignore": None}) == {"columns": ("a,b", "c")}
+    assert ReadingSettings(columns=["a,b"]).columns == ("a,b",)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("columns= takes it in.", "--columns takes it in."),
+        ("date_order='day first' reads them so.", "--date-order 'day first' reads them so."),
+        ("(time=), step h (frequency=)", "(--time), step h (--frequency)"),
+        ("a shorter input_len= or horizon=,", "a shorter --input-len or --horizon,"),
+        ("learning_rate=0.1", "--lr 0.1"),
+        ("y=3 stays, and so does runtime=", "y=3 stays, and so does runtime="),
+    ],
+)
+def test_arguments_of_python_become_options(sentence: str, expected: str) -> None:
+    assert as_options(sentence) == expected
+
+
+def test_every_option_has_a_help_text() -> None:
+    for name, field in ReadingSettings.model_fields.items():
+        assert field.description
+        assert option_name(name).startswith("--")

@@ -1,0 +1,122 @@
+"""Reports of protocols in every format, and the commands."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sacm.errors import ArgumentError
+from sacm.files import write_json
+from sacm.published.sensor_faults import sensor_fault_rows
+from sacm.robust.examples import first_raw_run, make_examples
+from sacm.robust.findings import read_robust_findings
+from sacm.robust.headline import robust_headline
+from sacm.robust.render import render, write_report
+from sacm.robust.summary import BEGIN, END, summary_table, write_summary
+from sacm.robust.tables import published_table
+from tests.cli.conftest import Command
+from tests.robust.conftest import Carried, sacm_command  # noqa: F401  (a fixture)
+
+
+@pytest.mark.parametrize("format", ["md", "latex", "csv", "html"])
+def test_every_format_names_every_strategy(format: Any, protocol_t: Carried) -> None:
+    text = render(protocol_t.found, format)
+    for strategy in protocol_t.experiment.run_rows:
+        assert strategy in text
+    assert "nan" not in re.findall(r"[a-z]+", text)
+
+
+def test_the_page_shows_faults_and_one_window_under_each(
+    protocol_f: Carried, tmp_path: Path
+) -> None:
+    run = first_raw_run(protocol_f.groups, protocol_f.folder)
+    assert run is not None
+    examples = make_examples(run)
+    assert len(examples) == 8
+    assert all((one.broken != one.clean).any() for one in examples.values())
+    write_report(protocol_f.found, tmp_path / "f.html", format="html", examples=examples)
+    text = (tmp_path / "f.html").read_text()
+    assert "D stuck_sensor" in text
+    assert text.count("<svg") == 1  # two strategies are too few to rank
+    assert "missing_data" in text
+
+
+def test_findings_come_back_from_json(protocol_t: Carried, tmp_path: Path) -> None:
+    write_json(tmp_path / "t.json", protocol_t.found.to_dict())
+    assert read_robust_findings(tmp_path / "t.json") == protocol_t.found
+
+
+def test_sentences_say_what_was_run_and_what_is_won_back(protocol_t: Carried) -> None:
+    said = robust_headline(protocol_t.found)
+    assert said[0] == "Of the 14 runs chosen from the grid's 35 (size: small), 14 are done."
+    assert "Broken training data cost raw" in said[1]
+
+
+def test_the_summary_has_a_line_for_each_strategy_and_goes_into_a_file(
+    protocol_t: Carried, protocol_f: Carried, tmp_path: Path
+) -> None:
+    table = summary_table([protocol_f.found, protocol_t.found])
+    assert len(table.rows) == 2 + 6
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    write_summary([protocol_t.found], page)
+    text = page.read_text()
+    assert "old" not in text
+    assert "| guard |" in text
+    assert text.startswith("before\n")
+
+
+def test_published_rows_are_whole_and_stand_beside_etth1(protocol_f: Carried) -> None:
+    rows = sensor_fault_rows()
+    assert len(rows) == 7 + 34
+    patch = next(row for row in rows if (row.model, row.method) == ("PatchTST", "none"))
+    assert patch.degradation == patch.by_fault["stuck_sensor"] == 1.3122
+    groups = [
+        replace(group, keys={**group.keys, "data": "ETTh1", "backbone": "PatchTST"})
+        for group in protocol_f.found.findings.groups
+    ]
+    table = published_table(replace(protocol_f.found.findings, groups=tuple(groups)))
+    assert table.rows[0].cells[:2] == ("PatchTST", "none")
+    assert not table.rows[0].quiet
+
+
+def test_the_commands_list_plan_and_report(
+    sacm_command: Command,  # noqa: F811  (the fixture)
+    protocol_t: Carried,
+    tmp_path: Path,
+) -> None:
+    listed = json.loads(sacm_command("robust", "list", "--json").out)
+    assert [one["name"] for one in listed] == ["T", "F", "TF", "N", "C"]
+    write_json(tmp_path / "t.json", protocol_t.found.to_dict())
+    shown = sacm_command("robust", "report", "T", "--results", "t.json", "--format", "md")
+    assert "Recovered share" in shown.out
+    assert sacm_command("robust", "summary", "--results", ".").code == 0
+    part = ("T", "--data", "Waves", "--backbone", "iTransformer", "--strategies", "sacm")
+    planned = sacm_command(
+        "robust", "run", *part, "--seeds", 1, "--horizons", 8, "--plan", "--json"
+    )
+    assert planned.code == 2
+    assert "no horizon 8" in planned.err
+    for arguments, message in (
+        (("run", "Q"), "no protocol 'Q'"),
+        (("run", "T", "--kind", "rust"), "no fault 'rust'"),
+        (("run", "F", "--kind", "mix"), "breaks no training data"),
+        (("run", "T", "--strategies", "magic"), "unknown strategy 'magic'"),
+        (("run", "T", "--ratio", "much"), "expected numbers"),
+        (("report", "T", "--format", "pdf"), "use table, md"),
+        (("report", "T", "--runs", "nowhere"), "no such folder"),
+    ):
+        outcome = sacm_command("robust", *arguments)
+        assert outcome.code == 2
+        assert message in outcome.err
+
+
+def test_an_unknown_format_is_refused(protocol_t: Carried) -> None:
+    wrong: Any = "pdf"
+    with pytest.raises(ArgumentError, match="format must be one of md"):
+        render(protocol_t.found, wrong)
