@@ -5,7 +5,7 @@ windows and every test window counts. The known-future covariate of ETTh1 is its
 load, taken as if it had been planned; that of the taxi rides is the height of the sun, which an
 almanac knows. The taxi file is `nyc_taxi.csv` of the Numenta Anomaly Benchmark.
 
-    python -m benchmarks.covariates nyc_taxi.csv [results/covariates.json]
+    python -m benchmarks.covariates nyc_taxi.csv [results/covariates/errors.json]
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-TRAINS = ("start.md", "experiments.md", "serving.md", "extending.md")  # pages that train networks
+# Pages that train networks.
+TRAINS = ("start.md", "experiments.md", "serving.md", "extending.md", "covariates.md")
 
 
 def name_of(page: Path) -> str:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sacm import Forecaster, Predictor
-from sacm.data import forecasting_data
+from sacm.data import ForecastingData, forecasting_data
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.backtest import backtest
+from sacm.inference.uncertainty import calibration_windows
 from sacm.tasks import make_settings
 from sacm.training import Hardware, Run, train
 from tests.cli.conftest import Command, sacm
@@ -46,6 +50,9 @@ def make_frame(ahead: int = HORIZON, *, seed: int = 0) -> pd.DataFrame:
     return frame
 
 
+HISTORY = forecasting_data(make_frame(), past="wind", future="promo", ratios=(1.0, 0.0, 0.0))
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A finished run on a file with covariates."""
@@ -76,6 +83,27 @@ def test_past_covariates_after_the_end_change_nothing(predictor: Predictor) -> N
     pd.testing.assert_frame_equal(predictor.predict(changed), predictor.predict(make_frame()))
     changed.loc[ROWS - HORIZON - 1, "wind"] = 50.0  # the last row of the history does count
     assert not predictor.predict(changed).equals(predictor.predict(make_frame()))
+
+
+@given(
+    start=st.integers(0, ROWS - 2 * HORIZON - LENGTH),
+    values=st.lists(st.floats(-1e6, 1e6, width=32), min_size=HORIZON, max_size=HORIZON),
+)
+def test_no_forecast_depends_on_later_targets_or_past_covariates(
+    predictor: Predictor, start: int, values: list[float]
+) -> None:
+    after = slice(start + LENGTH, start + LENGTH + HORIZON)
+    assert HISTORY.covariates is not None
+    targets, covariates = HISTORY.values.copy(), HISTORY.covariates.copy()
+    targets[after, 0] = covariates[after, 0] = values
+    changed = replace(HISTORY, values=targets, covariates=covariates)
+
+    def forecast(data: ForecastingData) -> np.ndarray:
+        batch = calibration_windows(predictor, data).batch([start])
+        assert batch.covariates is not None
+        return predictor.answer(predictor.network, batch.x, None, batch.covariates).numpy()
+
+    np.testing.assert_array_equal(forecast(changed), forecast(HISTORY))
 
 
 def test_another_table_gives_the_same_as_rows_of_the_same_one(
