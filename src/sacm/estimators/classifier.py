@@ -84,7 +84,7 @@ class Classifier(ClassifierMixin, Estimator):
     def predict_proba(self, X: Any) -> Any:
         """Probabilities `[N, K]` in the order of `classes_`."""
         windows = self._windows(X)
-        return like_table(case_probabilities(self.predictor_, windows), X, self.classes_)
+        return like_table(case_probabilities(self.predictor_, windows), X, self.classes_.tolist())
 
     def predict(self, X: Any) -> Any:
         """Labels `[N]`."""
