@@ -192,7 +192,7 @@ def _mixes_windows(case: Case, modulator: Any, calm: list[Tensor]) -> bool:
         _seed(0)
         with modulator.forced_rates(torch.zeros(BATCH)), torch.no_grad():
             changes = _distance(calm, _split(case.run(order)))
-        if changes[window] > 1e-5:
+        if changes[window] > 1e-7:
             return True
     return False
 

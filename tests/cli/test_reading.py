@@ -81,6 +81,16 @@ def test_predict_takes_other_options_for_other_data(sacm: Command, run: Run) -> 
     assert outcome.out.startswith("stamp,b")
 
 
+def test_evaluate_reads_other_data_with_other_options(sacm: Command, run: Run) -> None:
+    table().rename(columns={"when": "stamp"}).to_csv("next.csv", index=False, sep=";")
+    assert "no column 'when'" in sacm("evaluate", run.folder, "--data", "next.csv").err
+    outcome = sacm("evaluate", run.folder, "--data", "next.csv", "--time", "stamp", "--json")
+    assert outcome.code == 0
+    assert json.loads(outcome.out)["test"]["mae"] > 0
+    again = sacm("evaluate", run.folder, "--json")
+    assert json.loads(again.out)["same_results"]
+
+
 def test_only_the_target_counts_in_errors(run: Run) -> None:
     per_channel = run.metrics["report"]["scaled"]["channel_mae"]
     assert per_channel[0] is None
@@ -117,7 +127,9 @@ def test_ids_of_runs_without_options_are_those_from_before() -> None:
 
 
 def test_every_command_that_reads_a_table_has_the_options() -> None:
+    from sacm.cli.backtest import backtest
     from sacm.cli.compare import compare
+    from sacm.cli.evaluate import evaluate
     from sacm.cli.predict import predict
     from sacm.cli.quality import quality
     from sacm.cli.score import score
@@ -126,7 +138,7 @@ def test_every_command_that_reads_a_table_has_the_options() -> None:
     for command in (train_command, compare):
         assert set(READING) <= set(inspect.signature(command).parameters)
     shared = {"time", "ignore", "label", "id", "zone", "decimal", "date_order"}
-    for command in (predict, quality, score):
+    for command in (predict, quality, score, evaluate, backtest):
         assert shared <= set(inspect.signature(command).parameters)
 
 

@@ -34,7 +34,11 @@ def test_backbones(case: Case, check: BackboneCheck) -> None:
     check(case)
 
 
-@pytest.mark.parametrize("text", [*(NEEDED.get(name, name) for name in names()), *OTHERS])
+# `oracle` needs data that were broken on purpose, which the check does not have.
+CHECKED = [NEEDED.get(name, name) for name in names() if name != "oracle"]
+
+
+@pytest.mark.parametrize("text", [*CHECKED, *OTHERS])
 def test_strategies(text: str) -> None:
     check_strategy(text)
 

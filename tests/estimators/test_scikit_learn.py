@@ -19,6 +19,7 @@ OTHERWISE = {
     "check_classifiers_train": "new cases may be shorter or longer: they are padded or cut",
     "check_n_features_in": "n_features_in_ is the number of channels, not of steps",
     "check_n_features_in_after_fitting": "likewise, and new cases may have other lengths",
+    "check_supervised_y_2d": "a column of labels [N, 1] is refused, not flattened",
     "check_dtype_object": "an object that is no number is a DataError, which is a ValueError",
 }
 

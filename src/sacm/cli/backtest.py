@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sacm.cli.options import AsJson, Runs
+from sacm.cli.settings_options import takes_reading
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@takes_reading(without=("target", "columns", "split"))
 def backtest(
     run: Annotated[
         Path, typer.Argument(metavar="RUN", help="A finished run: its folder, or latest.")
@@ -32,6 +34,8 @@ def backtest(
         Path | None, typer.Option(help="Write every forecast and its truth to this .csv file.")
     ] = None,
     as_json: AsJson = False,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Forecast from origins in the past, one after the other, beside naive forecasts.
 
@@ -47,7 +51,7 @@ def backtest(
     from sacm.inference.backtest import backtest as look_back
     from sacm.inference.forecast import read_for
 
-    opened = open_run(run)
+    opened = open_run(run).read_as(reading)
     with as_user_error():
         predictor = Predictor.open(opened)
         series: Any = opened.load_data() if data is None else read_for(predictor, data).data

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sacm.cli.options import AsJson
+from sacm.cli.settings_options import takes_reading
 
 if TYPE_CHECKING:
     from sacm.tasks import Result
     from sacm.training import Run
 
 
+@takes_reading(without=("target", "columns", "split"))
 def evaluate(
     run: Annotated[
         Path, typer.Argument(metavar="RUN", help="A finished run: its folder, or latest.")
@@ -28,6 +30,8 @@ def evaluate(
         typer.Option(help="Forecasts: also test intervals of these shares, such as 0.8,0.95."),
     ] = None,
     as_json: AsJson = False,
+    *,
+    reading: dict[str, Any],
 ) -> None:
     """Evaluate the saved network on the test part of its data again, or on other data.
 
@@ -38,7 +42,7 @@ def evaluate(
     from sacm.cli.runs import open_run
 
     nominal = shares(coverage, "--coverage")
-    opened = open_run(run)
+    opened = open_run(run).read_as(reading)
     facts: dict[str, Any] = {"run": str(opened.folder)}
     if data is None:
         metrics, same_data = evaluate_again(opened)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import DataConversionWarning
 from torch import Tensor
 
 from sacm.data.own.cases import classification_data
@@ -86,7 +84,7 @@ class Classifier(ClassifierMixin, Estimator):
     def predict_proba(self, X: Any) -> Any:
         """Probabilities `[N, K]` in the order of `classes_`."""
         windows = self._windows(X)
-        return like_table(case_probabilities(self.predictor_, windows), X, self.classes_)
+        return like_table(case_probabilities(self.predictor_, windows), X, self.classes_.tolist())
 
     def predict(self, X: Any) -> Any:
         """Labels `[N]`."""
@@ -130,10 +128,6 @@ class Classifier(ClassifierMixin, Estimator):
 def _as_labels(y: Any) -> np.ndarray:
     """Labels as an array `[N]`."""
     labels = np.asarray(y)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        message = "A column-vector y was passed when a 1d array was expected: it is flattened."
-        warnings.warn(message, DataConversionWarning, stacklevel=4)
-        labels = labels[:, 0]
     if labels.ndim != 1:
         raise ArgumentError(f"labels y must be [N], got {list(labels.shape)}.")
     return labels

@@ -123,4 +123,5 @@ class AdaptiveIntervals:
         # reaches as far as is needed and can be drawn.
         beyond = np.maximum(-levels, 0) / self._target * _STRETCH
         width = self._sorted[-1] - self._sorted[0]
-        return found + (-1 if side == 0 else 1) * beyond * width
+        bound: Array = found + (-1 if side == 0 else 1) * beyond * width
+        return bound

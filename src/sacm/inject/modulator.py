@@ -25,6 +25,7 @@ from sacm.inject.probe.passes import PassRunner
 from sacm.inject.probe.probe import Probe
 from sacm.inject.probe.random_operations import find_random_operations
 from sacm.inject.probe.verify import LayoutCheck, Verification
+from sacm.inject.score_results import map_channels, read_scores
 from sacm.inject.sites import ADAPTIVE, InsertedSite, Site, Tap, TapHook, restore_class, swap_class
 from sacm.inject.state import Call, ModulationState
 from sacm.inject.summary import format_summary
@@ -169,32 +170,20 @@ class CapacityModulator(nn.Module):
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
             window = torch.where(reliable.view(-1, 1, 1), window, 0)
-        plain = type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None
-        result = (
-            self.scorer.score(window) if plain and not self.per_channel else self.scorer(window)
-        )
-        scores = getattr(result, "scores", result)
-        if not isinstance(scores, Tensor) or scores.shape != window.shape[:1]:
-            found = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
-            raise ArgumentError(
-                f"the scorer must give one score per window, [{window.shape[0]}], but gave {found}."
-            )
+        quick = not self.per_channel and self.scorer._compiled_call_impl is None
+        if quick and type(self.scorer) is SpectralScorer:
+            result: Any = self.scorer.score(window)
+        else:
+            result = self.scorer(window)
+        scores = read_scores(result, window)
         if self.per_channel:
-            rates = self._map_channels(getattr(result, "channel_scores", scores), reliable)
+            rates, self.state.channel_rates = map_channels(result, reliable, self._map)
         else:
             rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
         self.state.scores = scores.detach()
         if reliable is not None:
             self.state.scores = torch.where(reliable, self.state.scores, torch.inf)
         return rates
-
-    def _map_channels(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
-        """Map channel scores `[B, C]` to rates of channels, and their means `[B]` of windows."""
-        if scores.dim() != 2:
-            raise ArgumentError("per_channel needs a scorer that gives channel_scores [B, C].")
-        usable = None if reliable is None else reliable.repeat_interleave(scores.shape[1])
-        self.state.channel_rates = self._map(scores.flatten(), usable).view(scores.shape)
-        return self.state.channel_rates.mean(dim=1)
 
     def _map(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
         """Map scores `[B]` to rates `[B]`."""

@@ -72,13 +72,15 @@ def attach_transformer(
 
 def _check_forward(model: nn.Module) -> PreTrainedModel:
     """Return the library's model, also from inside a PeftModel; refuse other kinds of models."""
-    base: Any = model.get_base_model() if _is_adapted(model) else model
+    adapted: Any = model
+    base: Any = adapted.get_base_model() if _is_adapted(model) else model
     if WINDOW not in inspect.signature(base.forward).parameters:
         raise ArgumentError(
             f"{type(base).__name__}.forward takes no {WINDOW}, so it is no time-series model: use "
             "sacm.attach with input_arg=…"
         )
-    return base  # type: ignore[no-any-return]  # get_base_model is not typed
+    found: PreTrainedModel = base
+    return found
 
 
 def _is_adapted(model: Any) -> bool:

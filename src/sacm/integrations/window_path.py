@@ -38,7 +38,8 @@ class WindowPath:
         for step in self.steps:
             found = self._enter(found, step)
         if self.columns is None or not isinstance(found, Tensor):
-            return found  # type: ignore[no-any-return]  # attach refuses what is no tensor
+            whole: Tensor = found  # attach refuses what is no tensor
+            return whole
         return found[..., list(self.columns)]
 
     def replace(

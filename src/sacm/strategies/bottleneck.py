@@ -98,8 +98,8 @@ def watch(
 
     handles = [host.register_forward_hook(note) for host in hosts]
     device = next(model.parameters()).device
-    stamps = getattr(batch, "stamps", None)
-    extra = () if stamps is None else (stamps.to(device),)
+    beside = getattr(batch, "beside", ())  # the calendar and covariates of a forecast
+    extra = [None if one is None else one.to(device) for one in beside]
     training = model.training
     try:
         model.eval()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from sacm.errors import ArgumentError
 from sacm.strategies.base import Prepared, Strategy
 from sacm.strategies.registry import register
+from sacm.types import TaskName
 
 
 @register("oracle")
@@ -17,10 +17,13 @@ from sacm.strategies.registry import register
 class Oracle(Strategy):
     """Know which values were broken on purpose, and treat just those as guard would.
 
-    For runs with contamination (forecasting): what perfect detection reaches, for comparison.
+    For forecasting runs with a contamination: what perfect detection reaches, for comparison. On
+    other data it does nothing.
 
     repair: Repair inputs and targets; false only leaves broken targets out of the loss.
     """
+
+    tasks: ClassVar[tuple[TaskName, ...]] = ("forecasting",)
 
     repair: bool = True
 
@@ -32,9 +35,9 @@ class Oracle(Strategy):
         from sacm.quality.reading import read_subject
         from sacm.quality.series.repair import SeriesRepairer
 
-        broken = getattr(data, "broken", None)
-        if broken is None:
-            raise ArgumentError("oracle needs data that were broken on purpose: a contamination.")
+        if data.broken is None:
+            return Prepared(data, self)  # nothing was broken, so there is nothing to know
+        broken = data.broken
         flags = np.where(broken, STUCK, 0).astype(np.uint8)
         guard = Guard(window=None).fit(data)
         if self.repair:

@@ -31,6 +31,11 @@ class Batch(NamedTuple):
     stamps: Tensor | None = None
     observed: Tensor | None = None
 
+    @property
+    def beside(self) -> tuple[Tensor | None, ...]:
+        """Nothing goes with the windows."""
+        return ()
+
 
 class _Forecaster(ForecastNetwork):
     """Each channel through two Linears, with two dropouts of different rates."""

@@ -16,7 +16,7 @@ failed_batch.pt   the batch whose loss was not a number, if that was why
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -123,6 +123,13 @@ class Run:
     def strategy(self) -> Strategy:
         """The strategy of its settings."""
         return parse(self.settings.strategy).load(self.folder)
+
+    def read_as(self, reading: Mapping[str, Any]) -> Run:
+        """The same run, for data that are read with other options, by name."""
+        other = Run(self.folder)
+        # What a cached property would hold; the file of settings stays as it is.
+        vars(other)["settings"] = self.settings.model_copy(update=dict(reading))
+        return other
 
     def load_data(self) -> AnyData:
         """The data it was trained on."""

@@ -9,6 +9,9 @@ from sacm.quality.series.arrays import Bools, Floats, Ints
 _REPEATS = 3
 _A_SIDE = 3
 _FEWEST = 5
+_OFTEN = 8
+_SHARE = 0.002
+_APART = 0.1
 _CUSTOMARY = (999.0, 9999.0, 99999.0, 999999.0, 999.9, 9999.9, 32767.0, 32768.0)
 
 
@@ -16,8 +19,9 @@ def find_codes(values: Floats) -> tuple[float, ...]:
     """Extreme values that repeat and stand apart from all the others.
 
     A code occurs at least three times, or once if it is customary (-9999), and its distance to
-    the nearest other value exceeds the span of all other values. At most three are found on each
-    side.
+    the nearest other value exceeds the span of all other values; a tenth of the span is enough for
+    a negative value that comes often where all others are positive. At most three are found on
+    each side.
 
     Args:
         values: Finite values `[n]` of one channel.
@@ -41,10 +45,14 @@ def find_codes(values: Floats) -> tuple[float, ...]:
 
 def _is_code(distinct: Floats, counts: Ints) -> bool:
     """Whether the first of the ordered distinct values repeats and stands apart."""
-    customary = np.isclose(abs(distinct[0]), _CUSTOMARY, rtol=1e-6).any()
-    if len(distinct) < _FEWEST or (counts[0] < _REPEATS and not customary):
+    if len(distinct) < _FEWEST:
         return False
-    return bool(abs(distinct[0] - distinct[1]) > abs(distinct[-1] - distinct[1]))
+    gap, span = abs(distinct[0] - distinct[1]), abs(distinct[-1] - distinct[1])
+    if distinct[0] < 0 <= distinct[1] and counts[0] >= max(_OFTEN, _SHARE * counts.sum()):
+        # One negative value among positive ones, again and again, is no measurement.
+        return bool(gap > _APART * span)
+    customary = np.isclose(abs(distinct[0]), _CUSTOMARY, rtol=1e-6).any()
+    return bool(gap > span and (counts[0] >= _REPEATS or customary))
 
 
 def match_codes(values: Floats, codes: tuple[float, ...]) -> Bools:
