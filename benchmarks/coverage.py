@@ -2,7 +2,7 @@
 
 A small network a data set. The first half of the test windows calibrates, the second half tests;
 fixed intervals stay as calibrated, adaptive ones learn from every row as it becomes known. Writes
-results/coverage.json.
+results/users/coverage.json.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sacm.training import Hardware, train
 SETS = ("ETTh1", "ETTh2", "ETTm1", "ETTm2", "Exchange", "ILI", "Weather", "ECG")
 NOMINAL = (0.5, 0.8, 0.95)
 TEST_ROWS, TRAIN_WINDOWS = 4000, 1500
-OUT = Path(__file__).parents[1] / "results" / "coverage.json"
+OUT = Path(__file__).parents[1] / "results" / "users" / "coverage.json"
 
 
 def shorten(data: Any) -> Any:

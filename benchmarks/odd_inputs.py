@@ -1,6 +1,6 @@
 """Odd tables through the commands: is what was read what was written?
 
-python -m benchmarks.odd_inputs --tables 500 --out results/odd_inputs.json
+python -m benchmarks.odd_inputs --tables 500 --out results/users/odd_inputs.json
 
 Every table goes through `sacm score`, in this process. Its windows (series, rows, times, scores)
 are compared with those of the table as it was drawn, before it became text. A table whose dates are

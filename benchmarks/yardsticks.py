@@ -1,6 +1,6 @@
 """What needs no network, on every data set at hand: `python -m benchmarks.yardsticks`.
 
-Writes results/yardsticks.json.
+Writes results/users/yardsticks.json.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.classification import ClassificationAccumulator
 from sacm.tasks.yardsticks import ForecastYardsticks, alarm_yardsticks, class_yardsticks
 
-OUT = Path(__file__).parents[1] / "results" / "yardsticks.json"
+OUT = Path(__file__).parents[1] / "results" / "users" / "yardsticks.json"
 
 
 def forecasts(data: Any) -> dict[str, Any]:

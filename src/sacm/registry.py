@@ -105,9 +105,15 @@ class Registry(Generic[T]):
                 "another name."
             )
 
-    def find(self, name: str) -> T | None:
-        """Look a name up in any letter case, plug-ins included; None if there is none."""
-        entry = self._find(name)
+    def find(self, name: str, *, plugins: bool = True) -> T | None:
+        """Look a name up in any letter case; None if there is none.
+
+        Args:
+            name: The name.
+            plugins: Whether plug-ins are loaded if it is not there; False for a file of this
+                package that registers something while it is imported.
+        """
+        entry = self._find(name) if plugins else self._entries.get(self.simplify(name))
         return None if entry is None else entry.value
 
     def get(self, name: str) -> T:

@@ -84,7 +84,7 @@ def test_weekdays_in_a_row_are_no_other_step() -> None:
 def test_irregular_rows_are_refused_or_kept() -> None:
     uneven = frame()
     uneven.loc[50:, "date"] += pd.Timedelta("7min")
-    with pytest.raises(DataError, match=r"timestamps are irregular.*in Python, irregular='keep'"):
+    with pytest.raises(DataError, match=r"timestamps are irregular.*irregular='keep'"):
         small().fit(uneven)
     with pytest.warns(SACMWarning, match="taken as if they were evenly spaced"):
         kept = small(irregular="keep").fit(uneven)

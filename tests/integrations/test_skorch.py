@@ -38,7 +38,13 @@ def data() -> tuple[np.ndarray, np.ndarray]:
 def net(module: Any, **options: Any) -> Any:
     torch.manual_seed(0)
     return skorch.NeuralNetRegressor(
-        module, max_epochs=5, batch_size=16, train_split=None, verbose=0, lr=0.05, **options
+        module,
+        max_epochs=5,
+        batch_size=16,
+        train_split=None,
+        lr=0.05,
+        callbacks__print_log=None,
+        **options,
     )
 
 

@@ -15,7 +15,11 @@ from sacm.errors import ArgumentError, SACMError
 if TYPE_CHECKING:
     from sacm.training import Run
 
-app = typer.Typer(add_completion=False, no_args_is_help=True)
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="List, show, compare, report or remove runs.\n\nExample: sacm runs list",
+)
 _RUN = typer.Argument(
     metavar="RUN", help="A run: its folder, the beginning of its name, or latest."
 )

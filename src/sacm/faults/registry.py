@@ -71,7 +71,7 @@ def register_fault(name: str, fault: Fault) -> Fault:
 
 def register_values(name: str, title: str, function: ValueFault, *, largest: float) -> None:
     """Add what a fault does to whole arrays, to a kind that exists or as a new one."""
-    known = FAULTS.find(name)
+    known = FAULTS.find(name, plugins=False)
     if known is None:
         fault = Fault(title, values=function, largest=largest)
         FAULTS.register(name, origin=function)(fault)

@@ -77,7 +77,7 @@ def _axis(frame: pd.DataFrame, time: str | None, first: int) -> np.ndarray[Any, 
 
 def _date_axis(axes: Axes, where: np.ndarray[Any, Any]) -> None:
     if np.issubdtype(where.dtype, np.datetime64):
-        locator = AutoDateLocator(maxticks=8)
+        locator = AutoDateLocator(maxticks=12)  # with fewer it finds no step for five days
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
     else:

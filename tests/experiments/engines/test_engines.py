@@ -19,11 +19,14 @@ def test_engines_by_name():
         make_engine("local", workers=0)
 
 
-def test_workers_share_the_cores():
+def test_workers_share_the_cores(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     cores = os.cpu_count() or 1
     assert threads_for(1) == cores
     assert threads_for(cores) == 1
     assert threads_for(10 * cores) == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert threads_for(1) == 1
 
 
 def test_how_a_process_died_in_words():

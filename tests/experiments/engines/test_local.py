@@ -163,7 +163,10 @@ class Telling:
         raise MemoryError(f"{os.environ['OMP_NUM_THREADS']} and {torch.get_num_threads()} threads")
 
 
-def test_one_worker_has_every_thread_and_survives_any_error(tmp_path: Path):
+def test_one_worker_has_every_thread_and_survives_any_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     before = os.environ.get("OMP_NUM_THREADS")
     cores = os.cpu_count()
     jobs: Any = [Telling(), Telling(), Telling()]
