@@ -163,6 +163,7 @@ def test_the_page_loads_nothing(sacm: Command, file: Path) -> None:
     assert not re.findall(r"url\((?!#|['\"]?data:)|@import|https?://", page)
 
 
+@pytest.mark.slow
 def test_a_bar_is_drawn_on_a_terminal_only(file: Path) -> None:
     code = (
         "import sys; import sacm.cli.quality as quality; quality._PATIENCE = 0.0;"

@@ -15,6 +15,10 @@ from .cases import Case, cases, every_detector, every_forecaster, make
 pytestmark = pytest.mark.slow
 
 both_ways = pytest.mark.parametrize("attached", [False, True], ids=["raw", "attached"])
+# Every network as it is in each run of the tests; attached, which takes twice the time, at night.
+attached_at_night = pytest.mark.parametrize(
+    "attached", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["raw", "attached"]
+)
 LENGTH = 100
 THINNER = {"width": 16, "hidden": 32}  # than `small`, where less is enough
 # At its own temperature of 50 AnomTrans's score is nearly one-hot in each window, and no better
@@ -37,7 +41,7 @@ def errors(model: Backbone, x: Tensor, y: Tensor) -> tuple[float, float]:
     return float(error.abs().mean()), float(error.square().mean())
 
 
-@both_ways
+@attached_at_night
 @every_forecaster
 def test_forecasters_overfit_four_windows(case: Case, attached: bool) -> None:
     """The squared error falls by a factor of 20."""
@@ -127,7 +131,7 @@ def finds_anomalies(model: DetectorNetwork, *, frozen: bool, area: float = 0.9) 
     return smoke.area_under_roc(smoke.scores_of(model, strange, LENGTH), labels) >= area
 
 
-@both_ways
+@attached_at_night
 @every_detector
 def test_detectors(case: Case, attached: bool) -> None:
     train = smoke.three_sines(2000, seed=0).unfold(0, LENGTH, 1).transpose(1, 2)  # [W, L, C]

@@ -28,10 +28,13 @@ def test_the_uncertainty_mask_leaves_out_the_most_variable_steps() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 11, 1000, 4097])
-def test_the_quantile_is_torchs_without_its_limit(count: int) -> None:
+def test_the_quantile_is_torchs(count: int) -> None:
     values = torch.rand(count, generator=torch.Generator().manual_seed(count))
     for q in (0.1, 0.5, 0.9):
         assert torch.equal(quantile(values, q), torch.quantile(values, q))
+
+
+def test_the_quantile_has_no_limit_of_values() -> None:
     many = torch.zeros(2**24 + 1)
     many[-(2**22) :] = 1  # a quarter
     assert (quantile(many, 0.7), quantile(many, 0.8)) == (0, 1)

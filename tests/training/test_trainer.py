@@ -116,6 +116,7 @@ class _StopError(Exception):
     """Stands in for whatever ends a process."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["sacm", "selective+sacm", "learned_global"])
 def test_an_interrupted_run_ends_like_one_that_was_not(
     strategy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -201,6 +202,7 @@ def _seconds_beforehand(run: Run) -> float:
     return float(run.metrics["train_seconds"]) - epochs
 
 
+@pytest.mark.slow
 def test_what_a_strategy_trains_beforehand_counts_as_training(tmp_path: Path) -> None:
     with_estimator, without = (
         small_run("forecasting", tmp_path, strategy=f"selective(masks={masks})")
@@ -209,6 +211,7 @@ def test_what_a_strategy_trains_beforehand_counts_as_training(tmp_path: Path) ->
     assert _seconds_beforehand(with_estimator) > 5 * _seconds_beforehand(without)
 
 
+@pytest.mark.slow
 def test_a_resumed_run_counts_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = _training("forecasting", tmp_path, strategy="selective")
     with monkeypatch.context() as patch:
