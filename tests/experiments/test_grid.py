@@ -6,7 +6,7 @@ import pytest
 
 from sacm.experiments.grid import Grid
 from sacm.experiments.grid_points import Point, Selection
-from sacm.experiments.jobs import execute, record_failure
+from sacm.experiments.jobs import execute, record_job_failure
 from sacm.training import Hardware, train
 from tests.experiments.tiny import SMALL, groups_of, ili
 
@@ -45,7 +45,7 @@ def test_one_failed_run_does_not_hide_a_pair_of_another_size(tmp_path: Path):
     either = Selection(sizes=("paper", "small"))
     paper = Grid(Selection(), tmp_path).groups([point])[0].jobs
     small = groups_of(tmp_path, point)[0].jobs
-    record_failure(paper[0], tmp_path, "the loss is nan.", killed=False)
+    record_job_failure(paper[0], tmp_path, "the loss is nan.", killed=False)
     assert Grid(either, tmp_path).groups([point])[0].size == "paper"
     execute(small[0], tmp_path)
     assert Grid(either, tmp_path).groups([point])[0].size == "small"

@@ -11,7 +11,7 @@ import pytest
 from filelock import FileLock
 
 from sacm.errors import SACMError
-from sacm.experiments.jobs import Job, execute, record_failure, status
+from sacm.experiments.jobs import Job, execute, record_job_failure, status
 from sacm.files import read_json, write_json
 from tests.experiments.tiny import groups_of, ili
 
@@ -25,9 +25,9 @@ def job(tmp_path: Path, stand_in: Path) -> Job:
 
 def test_from_missing_to_done(job: Job, tmp_path: Path):
     assert status(job, tmp_path).state == "missing"
-    record_failure(job, tmp_path, "the machine was switched off.", killed=True)
+    record_job_failure(job, tmp_path, "the machine was switched off.", killed=True)
     assert status(job, tmp_path).state == "interrupted"
-    record_failure(job, tmp_path, "the loss is nan.", killed=False)
+    record_job_failure(job, tmp_path, "the loss is nan.", killed=False)
     assert vars(status(job, tmp_path)) == {"state": "failed", "reason": "the loss is nan."}
     execute(job, tmp_path)
     assert vars(status(job, tmp_path)) == {"state": "done", "reason": None}

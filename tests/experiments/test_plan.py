@@ -8,7 +8,7 @@ import pytest
 from sacm.experiments.engines import threads_for
 from sacm.experiments.grid import Grid, JobGroup
 from sacm.experiments.grid_points import Point
-from sacm.experiments.jobs import Job, Status, record_failure
+from sacm.experiments.jobs import Job, Status, record_job_failure
 from sacm.experiments.named.experiment import points
 from sacm.experiments.plan import Plan, PlannedGroup, make_plan
 from sacm.files import write_json
@@ -110,8 +110,8 @@ def test_what_is_finished_is_not_planned(folder: Path):
 def test_a_group_with_a_failed_run_is_run_whole_on_request_or_left_alone(folder: Path):
     groups = groups_of(folder, ili(1, strategies=("raw", "sacm", "fixed(p=0.1)")))
     failed, killed, missing = groups[0].jobs
-    record_failure(failed, folder, "the loss is nan.", killed=False)
-    record_failure(killed, folder, "killed by SIGKILL.", killed=True)
+    record_job_failure(failed, folder, "the loss is nan.", killed=False)
+    record_job_failure(killed, folder, "killed by SIGKILL.", killed=True)
     (one,) = make_plan(groups, folder).groups
     assert (one.todo, one.seconds) == ((), 0)
     assert [found.state for found in one.statuses] == ["failed"] * 3
@@ -123,7 +123,7 @@ def test_a_group_with_a_failed_run_is_run_whole_on_request_or_left_alone(folder:
 
 def test_a_killed_run_is_tried_again(folder: Path):
     groups = groups_of(folder, ili(1))
-    record_failure(groups[0].jobs[0], folder, "killed by SIGKILL.", killed=True)
+    record_job_failure(groups[0].jobs[0], folder, "killed by SIGKILL.", killed=True)
     (one,) = make_plan(groups, folder).groups
     assert one.todo == groups[0].jobs
 

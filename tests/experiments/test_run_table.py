@@ -7,7 +7,7 @@ import pandas as pd
 import polars
 import pytest
 
-from sacm.experiments.jobs import record_failure
+from sacm.experiments.jobs import record_job_failure
 from sacm.experiments.run_table import table, write_run_table
 from sacm.files import read_json, write_json
 from tests.experiments.tiny import groups_of, ili, run_all
@@ -25,8 +25,8 @@ def runs(tmp_path: Path) -> Path:
     ].jobs
     for job in (failed, killed, begun):
         write_json(folder / job.run_id / "config.json", job.settings.model_dump())
-    record_failure(failed, folder, "the loss is nan.", killed=False)
-    record_failure(killed, folder, "killed by SIGKILL.", killed=True)
+    record_job_failure(failed, folder, "the loss is nan.", killed=False)
+    record_job_failure(killed, folder, "killed by SIGKILL.", killed=True)
     return folder
 
 

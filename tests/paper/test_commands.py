@@ -12,7 +12,7 @@ import pytest
 from sacm.cli.experiments.words import duration, format_duration
 from sacm.errors import ArgumentError
 from sacm.experiments.grid_points import Selection
-from sacm.experiments.jobs import load_data, record_failure
+from sacm.experiments.jobs import load_data, record_job_failure
 from sacm.experiments.named.experiment import points
 from sacm.paper import figures
 from sacm.paper.experiments.catalogue import EXPERIMENTS, find
@@ -83,7 +83,7 @@ def test_a_plan_tells_what_is_absent_and_what_failed(paper: Command, tmp_path: P
     arguments = ("run", NAME, "--backbones", "iTransformer", "--horizons", "24,96", "--plan")
     asked = ("--datasets", "ILI,Weather", "--size", "small", "--epochs", 2, "--stride", 40)
     (group,) = groups_of(tmp_path / "runs", ili(42))
-    record_failure(group.jobs[0], tmp_path / "runs", "the loss is nan.", killed=False)
+    record_job_failure(group.jobs[0], tmp_path / "runs", "the loss is nan.", killed=False)
     outcome = paper(*arguments, *asked, "--json")
     here, absent = sorted(json.loads(outcome.out)["groups"], key=lambda one: one["data"])
     assert (here["failed"], here["to run"], absent["to run"], absent["no data"]) == (2, 0, 0, 2)

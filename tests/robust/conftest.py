@@ -19,7 +19,7 @@ from sacm.experiments.run_plan import Tally, run_plan
 from sacm.registry import temporary_entries
 from sacm.robust.choose import choose
 from sacm.robust.findings import RobustFindings
-from sacm.robust.gather import find_groups, gather
+from sacm.robust.gather import find_protocol_groups, gather
 from sacm.robust.protocols import PROTOCOLS
 from tests.cli.conftest import sacm as command
 from tests.experiments.tiny import InProcess
@@ -68,7 +68,7 @@ def tiny(name: str, *strategies: str) -> tuple[Experiment, Selection]:
 def carry_out(name: str, folder: Path, *strategies: str) -> Carried:
     """From the declaration to the findings."""
     experiment, selection = tiny(name, *strategies)
-    groups = find_groups(experiment, selection, folder)
+    groups = find_protocol_groups(experiment, selection, folder)
     plan = make_plan(groups, folder, together=False)
     tally = run_plan(plan, InProcess(), folder, workers=1)
     found = gather(experiment, selection, groups, folder)

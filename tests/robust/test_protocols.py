@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from sacm.data.contaminate import contaminate
-from sacm.experiments.jobs import load_data, record_failure
+from sacm.experiments.jobs import load_data, record_job_failure
 from sacm.experiments.named.pairs import value_of
 from sacm.experiments.plan import make_plan
 from sacm.faults.windows import TESTED
 from sacm.files import read_json
 from sacm.robust.choose import choose
-from sacm.robust.gather import find_groups
+from sacm.robust.gather import find_protocol_groups
 from sacm.robust.protocols import ON_CLEAN, PROTECTED, PROTOCOLS, RANDOM
 from sacm.training import Hardware
 from sacm.training.replay import replay
@@ -26,7 +26,7 @@ def test_t_has_every_row_and_is_not_run_twice(protocol_t: Carried) -> None:
     assert protocol_t.tally.failed == ()
     cover = protocol_t.found.findings.coverage
     assert cover.done == cover.total == 2 * 7
-    groups = find_groups(protocol_t.experiment, protocol_t.selection, protocol_t.folder)
+    groups = find_protocol_groups(protocol_t.experiment, protocol_t.selection, protocol_t.folder)
     assert make_plan(groups, protocol_t.folder, together=False).jobs_left == 0
 
 
@@ -110,7 +110,7 @@ def test_a_contaminated_run_is_replayed_to_the_last_digit(
 
 def test_a_failed_strategy_costs_its_own_row_only(made_data: None, tmp_path: Path) -> None:
     experiment, selection = tiny("T", "sacm")
-    groups = find_groups(experiment, selection, tmp_path)[:1]
-    record_failure(groups[0].jobs[1], tmp_path, "no luck", killed=False)
+    groups = find_protocol_groups(experiment, selection, tmp_path)[:1]
+    record_job_failure(groups[0].jobs[1], tmp_path, "no luck", killed=False)
     assert make_plan(groups, tmp_path).jobs_left == 0
     assert make_plan(groups, tmp_path, together=False).jobs_left == len(groups[0].jobs) - 1

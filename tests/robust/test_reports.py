@@ -16,8 +16,8 @@ from sacm.published.sensor_faults import sensor_fault_rows
 from sacm.robust.examples import first_raw_run, make_examples
 from sacm.robust.findings import read_robust_findings
 from sacm.robust.headline import robust_headline
-from sacm.robust.render import render, write_report
-from sacm.robust.summary import BEGIN, END, summary_table, write_summary
+from sacm.robust.render import render_protocol, write_protocol_report
+from sacm.robust.summary import BEGIN, END, protocol_summary_table, write_protocol_summary
 from sacm.robust.tables import published_table
 from tests.cli.conftest import Command
 from tests.robust.conftest import Carried, sacm_command  # noqa: F401  (a fixture)
@@ -25,7 +25,7 @@ from tests.robust.conftest import Carried, sacm_command  # noqa: F401  (a fixtur
 
 @pytest.mark.parametrize("format", ["md", "latex", "csv", "html"])
 def test_every_format_names_every_strategy(format: Any, protocol_t: Carried) -> None:
-    text = render(protocol_t.found, format)
+    text = render_protocol(protocol_t.found, format)
     for strategy in protocol_t.experiment.run_rows:
         assert strategy in text
     assert "nan" not in re.findall(r"[a-z]+", text)
@@ -39,7 +39,7 @@ def test_the_page_shows_faults_and_one_window_under_each(
     examples = make_examples(run)
     assert len(examples) == 8
     assert all((one.broken != one.clean).any() for one in examples.values())
-    write_report(protocol_f.found, tmp_path / "f.html", format="html", examples=examples)
+    write_protocol_report(protocol_f.found, tmp_path / "f.html", format="html", examples=examples)
     text = (tmp_path / "f.html").read_text()
     assert "D stuck_sensor" in text
     assert text.count("<svg") == 1  # two strategies are too few to rank
@@ -60,11 +60,11 @@ def test_sentences_say_what_was_run_and_what_is_won_back(protocol_t: Carried) ->
 def test_the_summary_has_a_line_for_each_strategy_and_goes_into_a_file(
     protocol_t: Carried, protocol_f: Carried, tmp_path: Path
 ) -> None:
-    table = summary_table([protocol_f.found, protocol_t.found])
+    table = protocol_summary_table([protocol_f.found, protocol_t.found])
     assert len(table.rows) == 2 + 6
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
-    write_summary([protocol_t.found], page)
+    write_protocol_summary([protocol_t.found], page)
     text = page.read_text()
     assert "old" not in text
     assert "| guard |" in text
@@ -119,4 +119,4 @@ def test_the_commands_list_plan_and_report(
 def test_an_unknown_format_is_refused(protocol_t: Carried) -> None:
     wrong: Any = "pdf"
     with pytest.raises(ArgumentError, match="format must be one of md"):
-        render(protocol_t.found, wrong)
+        render_protocol(protocol_t.found, wrong)

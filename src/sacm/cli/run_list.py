@@ -34,7 +34,7 @@ def list_runs(runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
     """
     from rich.console import Console
 
-    found = [summarise(folder) for folder in newest_first(runs)]
+    found = [summarise_run(folder) for folder in newest_first(runs)]
     if as_json:
         show_json(found)
         return
@@ -173,7 +173,7 @@ def newest_first(runs: Path) -> list[Path]:
     return [p.parent for p in sorted(found, key=lambda p: p.stat().st_mtime_ns, reverse=True)]
 
 
-def summarise(folder: Path) -> dict[str, Any]:
+def summarise_run(folder: Path) -> dict[str, Any]:
     """What a list says about a run; a damaged one is listed as such."""
     from sacm.training import Run
 

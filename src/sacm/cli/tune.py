@@ -57,11 +57,11 @@ def tune(
         sampler=sampler,
         pruner=pruner,
     )
-    found = tune(settings, data, search, folder=runs, hardware=hardware, on_trial=announce)
+    found = tune(settings, data, search, folder=runs, hardware=hardware, on_trial=announce_trial)
     show_tuned(found, as_json=as_json)
 
 
-def announce(number: int, chosen: dict[str, Any]) -> None:
+def announce_trial(number: int, chosen: dict[str, Any]) -> None:
     """Which trial is next, on standard error."""
     from sacm.cli.output import format_cell, note
 

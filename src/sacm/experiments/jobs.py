@@ -74,7 +74,7 @@ def damage(path: Path) -> str | None:
     return None
 
 
-def record_failure(job: Job, folder: Path, reason: str, *, killed: bool) -> None:
+def record_job_failure(job: Job, folder: Path, reason: str, *, killed: bool) -> None:
     """Leave word in the run folder of why there is no result."""
     write_failure(folder / job.run_id, reason, killed=killed)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sacm.experiments.engines import Engine, Outcome
-from sacm.experiments.jobs import record_failure
+from sacm.experiments.jobs import record_job_failure
 from sacm.experiments.plan import Plan
 from sacm.experiments.run_table import write_run_table
 
@@ -45,7 +45,7 @@ def run_plan(
             done += 1
         else:
             failed.append(outcome)
-            record_failure(outcome.job, folder, outcome.reason, killed=outcome.killed)
+            record_job_failure(outcome.job, folder, outcome.reason, killed=outcome.killed)
         if on_outcome is not None:
             on_outcome(outcome)
     write_run_table(folder)

@@ -35,7 +35,7 @@ class Channel:
     mixed: bool = False
 
 
-class Offsets(NamedTuple):
+class DrawnOffsets(NamedTuple):
     """Random numbers for single steps, in deviations; all are drawn whatever the kind."""
 
     sign: np.ndarray
@@ -46,7 +46,7 @@ class Offsets(NamedTuple):
 
 # Breaks about a share of a channel and marks what it broke with a code.
 SeriesFault = Callable[[Channel, float, int, np.random.Generator], None]
-PointChange = Callable[[np.ndarray, Channel, Offsets], np.ndarray]
+PointChange = Callable[[np.ndarray, Channel, DrawnOffsets], np.ndarray]
 StretchChange = Callable[[np.ndarray, Channel, np.random.Generator], np.ndarray | float]
 # Changed values [T] and which of them are broken.
 WholeChange = Callable[[Channel, float, np.random.Generator], tuple[np.ndarray, np.ndarray]]
@@ -70,9 +70,9 @@ def at_points(change: PointChange, *, isolated: bool = False) -> SeriesFault:
     return fault
 
 
-def draw_offsets(count: int, random: np.random.Generator) -> Offsets:
+def draw_offsets(count: int, random: np.random.Generator) -> DrawnOffsets:
     """Random numbers for `count` steps."""
-    return Offsets(
+    return DrawnOffsets(
         random.choice(np.array([-1.0, 1.0]), count),
         random.standard_normal(count),
         random.uniform(3, 8, count),

@@ -7,7 +7,7 @@ import torch
 
 from sacm.faults.channel import (
     Channel,
-    Offsets,
+    DrawnOffsets,
     SeriesFault,
     StretchChange,
     at_points,
@@ -20,32 +20,32 @@ CODE_VALUE = -9999.0
 _START = 0.3  # chance that a sequence of RobustTSF begins after a good step
 
 
-def add_points(values: np.ndarray, channel: Channel, drawn: Offsets) -> np.ndarray:
+def add_points(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np.ndarray:
     """Normal errors of three deviations."""
     return values + channel.size * (3 * drawn.normal)
 
 
-def add_spikes(values: np.ndarray, channel: Channel, drawn: Offsets) -> np.ndarray:
+def add_spikes(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np.ndarray:
     """Errors of three to eight deviations, up or down."""
     return values + channel.size * (drawn.sign * drawn.spike)
 
 
-def leave_range(values: np.ndarray, channel: Channel, drawn: Offsets) -> np.ndarray:
+def leave_range(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np.ndarray:
     """Errors of 12 to 40 deviations, up or down."""
     return values + channel.size * (drawn.sign * drawn.far)
 
 
-def add_constant(values: np.ndarray, channel: Channel, drawn: Offsets) -> np.ndarray:
+def add_constant(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np.ndarray:
     """Half a deviation is added (RobustTSF)."""
     return values + 0.5 * channel.size
 
 
-def add_gaussian(values: np.ndarray, channel: Channel, drawn: Offsets) -> np.ndarray:
+def add_gaussian(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np.ndarray:
     """Normal errors of two deviations (RobustTSF)."""
     return values + 2 * channel.size * drawn.normal
 
 
-def set_to_mean(values: np.ndarray, channel: Channel, drawn: Offsets) -> np.ndarray:
+def set_to_mean(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np.ndarray:
     """Single steps become the mean (RobustTSF's missing values)."""
     return np.full_like(values, channel.centre)
 

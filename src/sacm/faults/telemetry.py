@@ -16,7 +16,7 @@ _SHORTEST, _LONGEST = 10, 100
 _TRIES = 5000
 
 
-def scale_up(stretch: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
+def scale_stretch(stretch: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
     """Distances from the mean grow two- to fourfold."""
     return np.asarray(channel.centre + random.uniform(2, 4) * (stretch - channel.centre))
 
@@ -26,7 +26,7 @@ CHANGES: dict[str, StretchChange] = {
     "burst": add_burst,
     "drift": drift_away,
     "stuck": hold_first,
-    "scaling": scale_up,
+    "scaling": scale_stretch,
 }
 
 

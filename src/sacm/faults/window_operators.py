@@ -16,7 +16,7 @@ from torch import Generator, Tensor
 WindowFault = Callable[[Tensor, Tensor, Generator], Tensor]
 
 
-def choose_channels(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
+def draw_channels(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     """Which channels a fault hits, bool [B, 1, C]."""
     most = math.ceil(x.shape[2] / 2)
     count = torch.where(s >= 1, most, 1 + (s * (most - 1)).long())
@@ -54,23 +54,23 @@ def _hold(x: Tensor, start: Tensor, where: Tensor) -> Tensor:
 
 def add_drift(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     """A constant of 0.75 s is added."""
-    return torch.where(choose_channels(x, s, generator), x + 0.75 * _wide(s), x)
+    return torch.where(draw_channels(x, s, generator), x + 0.75 * _wide(s), x)
 
 
 def attenuate(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     """Values shrink by the factor 1 - 0.75 s."""
-    return torch.where(choose_channels(x, s, generator), x * (1 - 0.75 * _wide(s)), x)
+    return torch.where(draw_channels(x, s, generator), x * (1 - 0.75 * _wide(s)), x)
 
 
 def add_noise(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     """White noise of deviation s is added."""
-    hit = choose_channels(x, s, generator)
+    hit = draw_channels(x, s, generator)
     return torch.where(hit, x + _wide(s) * torch.randn(x.shape, generator=generator), x)
 
 
 def add_spike(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     """One step of each channel after the first rises by 7.5 s."""
-    hit = choose_channels(x, s, generator)
+    hit = draw_channels(x, s, generator)
     one = torch.ones(len(x), x.shape[2], dtype=torch.long)
     at = _stretch_of(x, draw_start(one, x.shape[1], generator), one)
     return torch.where(hit & at, x + 7.5 * _wide(s), x)
@@ -78,7 +78,7 @@ def add_spike(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
 
 def stick(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     """Each channel holds a value for ceil(s (L - 1)) steps, each from its own start."""
-    hit = choose_channels(x, s, generator)
+    hit = draw_channels(x, s, generator)
     steps = _steps(s, 1.0, x).unsqueeze(1).expand(len(x), x.shape[2])
     start = draw_start(steps, x.shape[1], generator)
     return _hold(x, start, hit & _stretch_of(x, start, steps))
@@ -109,7 +109,7 @@ def compress_time(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
 def _warp(x: Tensor, s: Tensor, speed: Tensor, generator: Generator) -> Tensor:
     """Read a stretch of half the window at another speed, by linear interpolation."""
     count, length, channels = x.shape
-    hit = choose_channels(x, s, generator)
+    hit = draw_channels(x, s, generator)
     steps = torch.full((count, 1), math.ceil(length / 2))
     start = draw_start(steps, length, generator)
     since = torch.arange(length) - start + 1  # [B, L]: 1 at the start
@@ -123,29 +123,29 @@ def _warp(x: Tensor, s: Tensor, speed: Tensor, generator: Generator) -> Tensor:
 
 def add_linear_drift(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     """A ramp from 0 to s is added."""
-    return torch.where(choose_channels(x, s, generator), x + _wide(s) * _ramp(x), x)
+    return torch.where(draw_channels(x, s, generator), x + _wide(s) * _ramp(x), x)
 
 
 def add_nonlinear_drift(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     """A half straight, half square ramp from 0 to s is added."""
     ramp = 0.5 * _ramp(x) + 0.5 * _ramp(x).square()
-    return torch.where(choose_channels(x, s, generator), x + _wide(s) * ramp, x)
+    return torch.where(draw_channels(x, s, generator), x + _wide(s) * ramp, x)
 
 
 def scale_up(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     """Values grow by the factor 1 + s."""
-    return torch.where(choose_channels(x, s, generator), x * (1 + _wide(s)), x)
+    return torch.where(draw_channels(x, s, generator), x * (1 + _wide(s)), x)
 
 
 def scale_over_time(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     """Values grow by a factor that rises from 1 to 1 + s."""
-    return torch.where(choose_channels(x, s, generator), x * (1 + _wide(s) * _ramp(x)), x)
+    return torch.where(draw_channels(x, s, generator), x * (1 + _wide(s) * _ramp(x)), x)
 
 
 def clip(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     """Values are cut off at ±(3 - 2 s)."""
     limit = 3 - 2 * _wide(s)
-    return torch.where(choose_channels(x, s, generator), x.clamp(-limit, limit), x)
+    return torch.where(draw_channels(x, s, generator), x.clamp(-limit, limit), x)
 
 
 def compress_extremes(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
@@ -153,7 +153,7 @@ def compress_extremes(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     limit = 3 - 2 * _wide(s)
     inside = x.clamp(-limit, limit)
     return torch.where(
-        choose_channels(x, s, generator), inside + (x - inside) * (1 - 0.4 * _wide(s)), x
+        draw_channels(x, s, generator), inside + (x - inside) * (1 - 0.4 * _wide(s)), x
     )
 
 
@@ -163,7 +163,7 @@ def lose_packets(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     At least one step of each channel is lost.
     """
     count, length, channels = x.shape
-    hit = choose_channels(x, s, generator).squeeze(1)
+    hit = draw_channels(x, s, generator).squeeze(1)
     sure = torch.randint(1, length, (count, channels), generator=generator)
     chance = torch.rand(x.shape, generator=generator)
     lost = torch.zeros(count, channels, dtype=torch.bool)

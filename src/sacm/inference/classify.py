@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sacm.data.benchmarks.load import names_file, resolve
 from sacm.data.datasets import ClassificationData
-from sacm.data.own.cases import as_cases, read_case_file
+from sacm.data.own.cases import as_cases, parse_case_file
 from sacm.data.own.ts_format import pad
 from sacm.data.tables.gaps import fill_cases
 from sacm.data.windows.loader import WindowBatches
@@ -59,7 +59,7 @@ def find_cases(source: Any, trained_on: str) -> Any:
         return source
     if str(source) == trained_on or not names_file(source):
         return find_cases(resolve(source, task="classification"), trained_on)
-    arrays = read_case_file(Path(source), None)
+    arrays = parse_case_file(Path(source), None)
     whole = str(source).endswith(".ts") or not len(arrays["X_test"])
     return arrays["X_train" if whole else "X_test"]
 

@@ -97,7 +97,7 @@ def export(trained: TrainedNetwork, path: Path, to: Format, windows: Array | Non
         raise SACMError(
             f"the exported file answers differently by {difference:.3g}, so it was removed."
         )
-    record = describe(trained, to, inputs, expected, difference)
+    record = describe_export(trained, to, inputs, expected, difference)
     described = path.with_name(f"{path.name}.json")
     write_json(described, record)
     return described
@@ -162,7 +162,7 @@ def _write_onnx(module: nn.Module, inputs: tuple[Tensor, ...], path: Path) -> No
     program.save(str(path), external_data=False)
 
 
-def describe(
+def describe_export(
     trained: TrainedNetwork,
     to: Format,
     inputs: tuple[Tensor, ...],

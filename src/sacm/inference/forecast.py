@@ -115,7 +115,7 @@ def forecast_ahead(trained: TrainedNetwork, data: ForecastingData) -> Forecast:
     times = future_times(data, positions, trained.shape.horizon)
     stamps = None
     if trained.shape.calendar_sizes is not None:
-        stamps = calendar_features(data, positions, times)
+        stamps = calendar_features_ahead(data, positions, times)
     values = trained.forecast(
         data.values[positions], stamps, covariates_ahead(trained, data, rows, times)
     )
@@ -189,7 +189,7 @@ def future_times(data: ForecastingData, positions: Array, horizon: int) -> Array
     return np.stack([future_timestamps(own, horizon, frequency=data.frequency) for own in stamps])
 
 
-def calendar_features(data: ForecastingData, positions: Array, times: Array | None) -> Array:
+def calendar_features_ahead(data: ForecastingData, positions: Array, times: Array | None) -> Array:
     """Calendar position of inputs and targets, `[S, L + H, 4]`."""
     if data.timestamps is None or times is None:
         raise DataError(

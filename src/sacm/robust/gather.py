@@ -15,7 +15,9 @@ from sacm.robust.protocols import ON_CLEAN
 from sacm.robust.recovered import recovered_shares
 
 
-def find_groups(experiment: Experiment, selection: Selection, runs: Path) -> list[JobGroup]:
+def find_protocol_groups(
+    experiment: Experiment, selection: Selection, runs: Path
+) -> list[JobGroup]:
     """The grid of a protocol, with its jobs."""
     return Grid(selection, runs).groups(points(experiment, selection))
 

@@ -19,7 +19,7 @@ Format = Literal["md", "latex", "csv", "html"]
 _PAGE_LINES = 42  # of a LaTeX table; a float cannot break across pages
 
 
-def render(
+def render_protocol(
     found: RobustFindings, format: Format, *, examples: dict[str, Example] | None = None
 ) -> str:
     """Findings as text; the CSV is the plain data of every run.
@@ -43,7 +43,7 @@ def render(
     raise ArgumentError(f"format must be one of {', '.join(get_args(Format))}, got {format!r}.")
 
 
-def write_report(
+def write_protocol_report(
     found: RobustFindings,
     path: Path,
     *,
@@ -51,7 +51,7 @@ def write_report(
     examples: dict[str, Example] | None = None,
 ) -> None:
     """Write the report; the file is either whole or not there."""
-    text = render(found, format, examples=examples)
+    text = render_protocol(found, format, examples=examples)
     # CSV brings its own line ends.
     write_atomically(path, lambda file: file.write_text(text, encoding="utf-8", newline=""))
 

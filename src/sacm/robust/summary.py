@@ -41,7 +41,7 @@ LEGEND = (
 )
 
 
-def summary_table(found: Sequence[RobustFindings]) -> TextTable:
+def protocol_summary_table(found: Sequence[RobustFindings]) -> TextTable:
     """One line for each protocol and strategy."""
     lines: list[TableRow] = []
     for one in found:
@@ -58,13 +58,13 @@ def summary_table(found: Sequence[RobustFindings]) -> TextTable:
     return TextTable(HEADINGS, tuple(lines), text_columns=3)
 
 
-def write_summary(found: Sequence[RobustFindings], path: Path) -> None:
+def write_protocol_summary(found: Sequence[RobustFindings], path: Path) -> None:
     """Put the table between `BEGIN` and `END` of a markdown file; the rest stays as it is.
 
     Raises:
         DataError: The file cannot be read, or has not both marks.
     """
-    new = f"{summary_table(found).markdown()}\n\n{LEGEND}"
+    new = f"{protocol_summary_table(found).markdown()}\n\n{LEGEND}"
     try:
         text = path.read_text(encoding="utf-8")
         changed = replace_between(text, BEGIN, END, new)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from sacm.errors import ArgumentError
 from sacm.strategies.base import CHOOSES_WINDOWS, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import register
-from sacm.strategies.trim import keep_smallest, score_windows
+from sacm.strategies.trim import keep_smallest, score_training_windows
 from sacm.types import TaskName
 
 _SMALLEST = 1e-6  # keeps the loss of an anomaly, one over its reconstruction loss, finite
@@ -54,7 +54,7 @@ class _ExposureRun(StrategyRun):
         self.weight = 1.0 if strategy.kind == "hard" else 0.5  # y, of a window taken for anomalous
 
     def detector_loss(self, model: Any, x: Tensor) -> Tensor:
-        normal = keep_smallest(score_windows(model, x), self.share)
+        normal = keep_smallest(score_training_windows(model, x), self.share)
         # One by one: a detector gives one loss for all windows, and the inverse of a mean is not
         # the mean of inverses.
         total = torch.zeros((), device=x.device)

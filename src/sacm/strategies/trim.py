@@ -25,7 +25,7 @@ def keep_smallest(losses: Tensor, share: float) -> Tensor:
 
 
 @torch.no_grad()
-def score_windows(model: Any, x: Tensor) -> Tensor:
+def score_training_windows(model: Any, x: Tensor) -> Tensor:
     """How anomalous a detector finds each window `[B, L, C]` as a whole: `[B]`.
 
     In evaluation mode: without dropout, and without a trace in batch statistics.
@@ -73,5 +73,7 @@ class _TrimRun(StrategyRun):
         return keep_smallest(losses, self.share)
 
     def detector_loss(self, model: Any, x: Tensor) -> Tensor:
-        loss: Tensor = model.training_loss(x[keep_smallest(score_windows(model, x), self.share)])
+        loss: Tensor = model.training_loss(
+            x[keep_smallest(score_training_windows(model, x), self.share)]
+        )
         return loss

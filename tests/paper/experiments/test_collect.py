@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sacm.experiments.grid_points import Point
-from sacm.experiments.jobs import record_failure
+from sacm.experiments.jobs import record_job_failure
 from sacm.experiments.named.collect import collect
 from sacm.experiments.named.experiment import BEST_FIXED
 from sacm.experiments.named.findings import RunFinding
@@ -33,8 +33,8 @@ def test_states_and_reasons(tmp_path: Path):
     done, failed, killed, missing = (ili(seed) for seed in (1, 2, 3, 4))
     run_all(tmp_path, done)
     groups = groups_of(tmp_path, done, failed, killed, missing)
-    record_failure(groups[1].jobs[0], tmp_path, "the loss is nan.", killed=False)
-    record_failure(groups[2].jobs[0], tmp_path, "killed by SIGKILL.", killed=True)
+    record_job_failure(groups[1].jobs[0], tmp_path, "the loss is nan.", killed=False)
+    record_job_failure(groups[2].jobs[0], tmp_path, "killed by SIGKILL.", killed=True)
     found = collect(PAIR, groups, tmp_path)
     assert [run.state for group in found for run in group.runs] == [
         *("done", "done", "failed", "missing"),
@@ -116,7 +116,7 @@ def test_no_best_rate_before_all_have_been_tried(tmp_path: Path):
     run_all(tmp_path, replace(point, strategies=RATES[:3]))
     assert vars(sweep(tmp_path, point))["state"] == "missing"
     last = groups_of(tmp_path, point)[0].jobs[-1]
-    record_failure(last, tmp_path, "the loss is nan.", killed=False)
+    record_job_failure(last, tmp_path, "the loss is nan.", killed=False)
     best = sweep(tmp_path, point)
     assert (best.state, best.reason) == ("failed", "not every fixed rate has been run")
     assert best.values is None

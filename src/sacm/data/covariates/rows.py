@@ -17,7 +17,7 @@ def covariate_rows(data: ForecastingData, plan: CovariatePlan) -> np.ndarray:
         DataError: The data have other covariates than the plan, or lack timestamps.
     """
     check_roles(data, plan)
-    return plan.features(data.covariates, local_times(data, data.timestamps))
+    return plan.features(data.covariates, times_by_clock(data, data.timestamps))
 
 
 def check_roles(data: ForecastingData, plan: CovariatePlan) -> None:
@@ -42,7 +42,7 @@ def fit_covariates(data: ForecastingData, plan: CovariatePlan) -> ChannelScaler:
     return ChannelScaler.fit(rows[part.start : part.stop] for part in data.ranges("train"))
 
 
-def local_times(data: ForecastingData, stamps: np.ndarray | None) -> np.ndarray | None:
+def times_by_clock(data: ForecastingData, stamps: np.ndarray | None) -> np.ndarray | None:
     """Timestamps as the local clock shows them; a holiday begins at midnight of its place."""
     if stamps is None or data.zone is None:
         return stamps
@@ -102,7 +102,7 @@ def window_ahead(
     stamps = None
     if data.timestamps is not None and times is not None:
         stamps = np.concatenate([data.timestamps[rows], times])
-    features = plan.features(columns, local_times(data, stamps))
+    features = plan.features(columns, times_by_clock(data, stamps))
     features[len(rows) :, : len(plan.past)] = 0
     return features
 

@@ -52,7 +52,7 @@ def classification_data(
     """
     label = name or (Path(X).stem if isinstance(X, str | Path) else "data")
     if isinstance(X, str | Path):
-        return from_padded(read_case_file(Path(X), X_test), label)
+        return from_padded(parse_case_file(Path(X), X_test), label)
     train = as_cases(X, y, label, "training")
     test = Cases([], np.array([], dtype=train.labels.dtype))
     if X_test is not None:
@@ -67,7 +67,7 @@ def classification_data(
     return from_padded(arrays, label)
 
 
-def read_case_file(path: Path, test: Any) -> Arrays:
+def parse_case_file(path: Path, test: Any) -> Arrays:
     """The arrays of a `.ts` pair or of an archive."""
     if path.suffix == ".npz":
         return read_archive(path, "classification")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sacm.data.tables.columns import LARGEST
-from sacm.data.tables.csv_file import check_file, is_number, read_bytes
+from sacm.data.tables.csv_file import check_csv_file, is_number, read_bytes
 from sacm.errors import DataError
 
 
@@ -24,7 +24,7 @@ class Cases:
 
 def read_ts(path: Path) -> Cases:
     """A `.ts` file."""
-    check_file(path)
+    check_csv_file(path)
     return parse_ts(read_bytes(path), str(path))
 
 

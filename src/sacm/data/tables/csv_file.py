@@ -35,7 +35,7 @@ def read_table(path: Path, decimal: Decimal | None = None) -> pd.DataFrame:
     `decimal` is what numbers in text have before their fraction; the other sign then separates
     thousands. Default: a point, and no thousands.
     """
-    check_file(path)
+    check_csv_file(path)
     kind = path.suffix.lower()
     if kind in (".parquet", ".pq"):
         return read_parquet(path)
@@ -66,7 +66,7 @@ def read_excel(path: Path) -> pd.DataFrame:
     return frame
 
 
-def check_file(path: Path) -> None:
+def check_csv_file(path: Path) -> None:
     """Refuse what is not a readable, non-empty file."""
     if not path.exists():
         raise DataError(f"There is no file {path}.")

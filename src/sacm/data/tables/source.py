@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sacm.data.tables.csv_file import (
     Decimal,
-    check_file,
+    check_csv_file,
     convert_numbers,
     parse_table,
     read_table,
@@ -133,7 +133,7 @@ def read_once(stream: Any) -> bytes:
 
 def read_array(path: Path) -> np.ndarray:
     """Read a `.npy` file, memory-mapped, or the array `values` (or the only one) of an `.npz`."""
-    check_file(path)
+    check_csv_file(path)
     try:
         if path.suffix == ".npy":
             return np.asanyarray(np.load(path, mmap_mode="c", allow_pickle=False))

@@ -10,7 +10,7 @@ from torch import Tensor
 from sacm.errors import ArgumentError
 from sacm.quality.windows.flat_runs import learn_flat_runs
 from sacm.quality.windows.folds import Fold, cut_folds
-from sacm.quality.windows.gaps import Gaps, draw_lines, fill_gaps, learn_gaps
+from sacm.quality.windows.gaps import Gaps, draw_lines, fill_window_gaps, learn_gaps
 from sacm.quality.windows.limits import learn_limits
 from sacm.quality.windows.module import WindowGuard
 from sacm.quality.windows.noise import learn_noise
@@ -18,7 +18,7 @@ from sacm.quality.windows.offsets import learn_offsets
 from sacm.quality.windows.parts import Part
 from sacm.quality.windows.segments import learn_segments
 from sacm.quality.windows.spikes import learn_spikes
-from sacm.quality.windows.training_rows import cut_windows, read_rows
+from sacm.quality.windows.training_rows import cut_windows, read_training_rows
 from sacm.quality.windows.window_model import WindowModel, learn_window_model
 
 CHUNK = 512
@@ -64,7 +64,7 @@ def fit_window_guard(
     """
     if not sensitivity > 0:
         raise ArgumentError(f"sensitivity must be above 0, got {sensitivity}.")
-    rows = read_rows(values, length, mean=mean, scale=scale, pieces=pieces)
+    rows = read_training_rows(values, length, mean=mean, scale=scale, pieces=pieces)
     runs = learn_flat_runs(
         rows.raw, rows.mean, rows.scale, longest=length // 2, sensitivity=sensitivity
     )
@@ -97,7 +97,7 @@ def _repair(windows: Tensor, bad: Tensor, seed: int) -> Tensor:
     filled = windows.clone()
     for rows in bad.flatten(1).any(1).nonzero().squeeze(1).split(CHUNK):
         lines = draw_lines(windows[rows], bad[rows])
-        filled[rows] = fill_gaps(first, quiet[rows], lines, bad[rows], bad[rows])
+        filled[rows] = fill_window_gaps(first, quiet[rows], lines, bad[rows], bad[rows])
     return filled
 
 

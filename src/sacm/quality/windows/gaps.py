@@ -56,7 +56,7 @@ class Gaps(Part):
 
         def fill(lines: Tensor, bad: Tensor, refill: Tensor) -> Tensor:
             variance = torch.zeros_like(lines[:, 0]) if noise is None else noise.variance(lines)
-            return fill_gaps(model, variance, lines, bad, refill)
+            return fill_window_gaps(model, variance, lines, bad, refill)
 
         return on_windows(hit, fill, lines, bad, refill), rough
 
@@ -66,7 +66,7 @@ def draw_lines(z: Tensor, bad: Tensor) -> Tensor:
     return torch.where(bad, interpolate(find_neighbours(z, ~bad)), z)
 
 
-def fill_gaps(
+def fill_window_gaps(
     model: WindowModel, variance: Tensor, lines: Tensor, bad: Tensor, refill: Tensor
 ) -> Tensor:
     """Fit the good entries, carry their residuals into the gaps, shrink noise towards the fit."""
@@ -91,7 +91,7 @@ def learn_gaps(windows: Tensor, folds: list[tuple[WindowModel, Fold]], *, seed: 
                 continue
             bad = _cut_gaps(x, steps, generator)
             lines = draw_lines(x, bad)
-            filled = fill_gaps(model, torch.zeros(len(x), channels), lines, bad, bad)
+            filled = fill_window_gaps(model, torch.zeros(len(x), channels), lines, bad, bad)
             for row, guess in enumerate((lines, filled)):
                 errors[row] += torch.where(bad, (guess - x).square(), 0.0).sum((0, 1)) / steps
     return Gaps(trust=errors[1] < errors[0])

@@ -35,7 +35,7 @@ class TrainingRows(NamedTuple):
     long: bool
 
 
-def read_rows(
+def read_training_rows(
     values: object,
     length: int,
     *,

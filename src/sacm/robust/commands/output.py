@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "md", "latex", "csv", "json", "html")
 
 
-def show_findings(found: RobustFindings, *, as_json: bool) -> None:
+def show_protocol_findings(found: RobustFindings, *, as_json: bool) -> None:
     """Tables and sentences for a person, or everything as JSON."""
     from rich.console import Console
 
@@ -26,7 +26,7 @@ def show_findings(found: RobustFindings, *, as_json: bool) -> None:
     from sacm.robust.tables import report_tables
 
     if as_json:
-        show_json(without_curves(found).to_dict())
+        show_json(drop_curves(found).to_dict())
         return
     console = Console()
     for table, _ in report_tables(found)[:2]:
@@ -37,7 +37,7 @@ def show_findings(found: RobustFindings, *, as_json: bool) -> None:
         note(f"Note: {text}")
 
 
-def deliver(
+def deliver_protocol(
     found: RobustFindings,
     style: Any,
     out: Path | None,
@@ -47,27 +47,27 @@ def deliver(
     """Print a report, or write it to a file; `style` is one of FORMATS."""
     from sacm.cli.runs import as_user_error, check_writable
     from sacm.files import write_json
-    from sacm.robust.render import render, write_report
+    from sacm.robust.render import render_protocol, write_protocol_report
 
     if out is None:
         if style in ("table", "json"):
-            show_findings(found, as_json=style == "json")
+            show_protocol_findings(found, as_json=style == "json")
         else:
-            typer.echo(render(found, style, examples=examples))
+            typer.echo(render_protocol(found, style, examples=examples))
         return
     if out.is_dir():
         raise ArgumentError(f"--out {out} is a folder: name a file in it.")
     check_writable(out.parent)
     with as_user_error():
         if style == "json":
-            write_json(out, without_curves(found).to_dict())
+            write_json(out, drop_curves(found).to_dict())
         else:
             chosen: Any = "md" if style == "table" else style
-            write_report(found, out, format=chosen, examples=examples)
+            write_protocol_report(found, out, format=chosen, examples=examples)
     typer.echo(f"report: {out}")
 
 
-def without_curves(found: RobustFindings) -> RobustFindings:
+def drop_curves(found: RobustFindings) -> RobustFindings:
     """The same without what every epoch of every run was like."""
     from sacm.experiments.named.findings import without_curves as drop
 

@@ -9,7 +9,7 @@ import typer
 
 from sacm.errors import ArgumentError
 from sacm.robust.commands import options as ask
-from sacm.robust.commands.output import FORMATS, deliver
+from sacm.robust.commands.output import FORMATS, deliver_protocol
 
 
 def report(
@@ -43,7 +43,7 @@ def report(
     from sacm.cli.runs import as_user_error
     from sacm.robust.examples import first_raw_run, make_examples
     from sacm.robust.findings import read_robust_findings
-    from sacm.robust.gather import find_groups, gather
+    from sacm.robust.gather import find_protocol_groups, gather
 
     if style not in FORMATS:
         raise ArgumentError(f"--format {style!r}: use {', '.join(FORMATS)}.")
@@ -68,8 +68,8 @@ def report(
             found = read_robust_findings(results)
     else:
         check_runs(runs)
-        groups = find_groups(experiment, selection, runs)
+        groups = find_protocol_groups(experiment, selection, runs)
         found = gather(experiment, selection, groups, runs)
         raw = first_raw_run(groups, runs) if style == "html" else None
         examples = None if raw is None else make_examples(raw)
-    deliver(found, style, out, examples=examples)
+    deliver_protocol(found, style, out, examples=examples)

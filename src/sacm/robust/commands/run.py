@@ -51,8 +51,8 @@ def run(
     from sacm.cli.output import note
     from sacm.cli.runs import check_writable
     from sacm.experiments.engines import make_engine
-    from sacm.robust.commands.output import show_findings
-    from sacm.robust.gather import find_groups, gather
+    from sacm.robust.commands.output import show_protocol_findings
+    from sacm.robust.gather import find_protocol_groups, gather
 
     (experiment, unknown), selection = ask.choose_part(
         name,
@@ -74,7 +74,7 @@ def run(
     check_writable(runs)
     if unknown:
         note(f"Note: not registered, so left out: {', '.join(unknown)}.")
-    groups = find_groups(experiment, selection, runs)
+    groups = find_protocol_groups(experiment, selection, runs)
     plan = make_plan_with_progress(
         groups, runs, workers=workers, retry_failed=retry_failed, together=False
     )
@@ -82,6 +82,6 @@ def run(
         show_plan(plan, workers=workers, as_json=as_json)
         return
     failed = work(plan, chosen_engine, runs, workers=workers, budget=seconds, quiet=as_json)
-    show_findings(gather(experiment, selection, groups, runs), as_json=as_json)
+    show_protocol_findings(gather(experiment, selection, groups, runs), as_json=as_json)
     if failed:
         raise typer.Exit(1)

@@ -26,7 +26,7 @@ def summary(
 
     from sacm.cli.runs import as_user_error
     from sacm.robust.findings import read_robust_findings
-    from sacm.robust.summary import summary_table, write_summary
+    from sacm.robust.summary import protocol_summary_table, write_protocol_summary
 
     paths = sorted(results.glob("*.json"))
     if not paths:
@@ -36,7 +36,7 @@ def summary(
     with as_user_error():
         found = [read_robust_findings(path) for path in paths]
         if into is not None:
-            write_summary(found, into)
+            write_protocol_summary(found, into)
             typer.echo(f"written to {into}")
             return
-    Console().print(summary_table(found).rich())
+    Console().print(protocol_summary_table(found).rich())

@@ -15,7 +15,7 @@ import numpy as np
 
 from sacm.data.benchmarks.cache import writing
 from sacm.data.datasets import DATASETS
-from sacm.data.tables.csv_file import check_file
+from sacm.data.tables.csv_file import check_csv_file
 from sacm.errors import DataError
 from sacm.types import TaskName
 
@@ -24,7 +24,7 @@ Arrays = dict[str, np.ndarray]
 
 def read_archive(path: Path, task: TaskName) -> Arrays:
     """The arrays in a compact `.npz` file."""
-    check_file(path)
+    check_csv_file(path)
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sacm.data.tables.csv_file import check_file
+from sacm.data.tables.csv_file import check_csv_file
 from sacm.errors import DataError
 
 HEAD_BYTES = 256
@@ -88,7 +88,7 @@ class Recording:
 
 def read_edf(path: Path) -> Recording:
     """An EDF or EDF+ file."""
-    check_file(path)
+    check_csv_file(path)
     content = path.read_bytes()
     try:
         count = int(content[252:256])

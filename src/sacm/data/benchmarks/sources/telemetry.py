@@ -13,7 +13,7 @@ from sacm.data.benchmarks.catalogue.checksums import Border, borders
 from sacm.data.benchmarks.sources.archive import Arrays
 from sacm.data.benchmarks.sources.search import first_file, first_folder
 from sacm.data.tables.columns import from_array, matrix
-from sacm.data.tables.csv_file import check_file, read_table
+from sacm.data.tables.csv_file import check_csv_file, read_table
 from sacm.errors import DataError
 
 
@@ -70,7 +70,7 @@ def read_telemanom(folder: Path, entry: AnomalyEntry) -> Arrays:
 
 def read_npy(path: Path) -> np.ndarray:
     """A plain array of numbers."""
-    check_file(path)
+    check_csv_file(path)
     try:
         array = np.load(path, allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
