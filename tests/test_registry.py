@@ -292,17 +292,17 @@ def test_a_registered_engine_figure_and_experiment_are_found() -> None:
     assert (figures.names()[-1], figures.describe("nothing")) == ("nothing", "nothing at all")
     assert figures.draw("nothing") == "drawn"
 
-    sacm.data.register("Waves", task="forecasting")(waves)
+    sacm.data.register("Other Waves", task="forecasting")(waves)
     mine = Experiment(
         name="mine",
         title="Mine",
         where="nowhere",
         task="forecasting",
-        datasets=("Waves",),
+        datasets=("Other Waves",),
         backbones=("PatchTST",),
         horizons=(12,),
         metrics=("mse",),
     )
     experiments.register(mine)
     assert experiments.find("MINE") is mine
-    assert mine.horizons_of("Waves") == (12,)
+    assert mine.horizons_of("Other Waves") == (12,)

@@ -7,7 +7,7 @@ import os
 import pytest
 import torch
 
-from .cases import Case, assert_close, every_case, flatten, make, windows
+from .cases import Case, assert_close, cases, flatten, make, windows
 
 CHANNEL_INDEPENDENT = [
     Case("PatchTST", "forecasting"),
@@ -42,7 +42,11 @@ NATIVE = [
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # raised by the compiler
 @pytest.mark.filterwarnings("ignore:Torchinductor does not support:UserWarning")
-@every_case
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=() if str(c) in NATIVE else pytest.mark.nightly) for c in cases()],
+    ids=str,
+)
 def test_compiled_output_is_the_same(case: Case) -> None:
     model = make(case).eval()
     x = windows(2)

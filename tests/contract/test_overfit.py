@@ -84,7 +84,7 @@ def test_forecasters_learn_a_whole_series(name: str, attached: bool) -> None:
     assert smoke.fit(model, loss, count=len(x), steps=300, reached=reached)
 
 
-@both_ways
+@attached_at_night
 @pytest.mark.parametrize("case", cases("classification"), ids=str)
 def test_classifiers(case: Case, attached: bool) -> None:
     x, labels = smoke.two_classes(96, seed=0)
@@ -131,7 +131,8 @@ def finds_anomalies(model: DetectorNetwork, *, frozen: bool, area: float = 0.9) 
     return smoke.area_under_roc(smoke.scores_of(model, strange, LENGTH), labels) >= area
 
 
-@attached_at_night
+@pytest.mark.nightly
+@both_ways
 @every_detector
 def test_detectors(case: Case, attached: bool) -> None:
     train = smoke.three_sines(2000, seed=0).unfold(0, LENGTH, 1).transpose(1, 2)  # [W, L, C]

@@ -26,7 +26,7 @@ def draw(rank: int, folder: str) -> None:
     dist.destroy_process_group()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_two_processes_draw_independent_masks(tmp_path: Path) -> None:
     mp.spawn(draw, (str(tmp_path),), nprocs=2)

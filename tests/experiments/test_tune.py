@@ -79,7 +79,7 @@ def test_unknown_samplers_are_refused(tmp_path: Path) -> None:
         tune(settings(), data, Search(trials=1, sampler="luck"), folder=tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_twice_it_goes_on_and_tries_no_more_than_it_was_asked_to(tmp_path: Path) -> None:
     values = waves(400, 2)
     np.save(tmp_path / "waves.npy", values)

@@ -8,7 +8,7 @@ import torch
 
 from sacm.backbones.minirocket import MiniRocketConfig, Transform
 
-pytestmark = pytest.mark.slow  # aeon compiles its kernels on first use
+pytestmark = pytest.mark.nightly  # aeon compiles its kernels on first use
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,7 @@ for kind in KINDS:
 """
 
 
-@pytest.mark.slow  # imports everything anew
+@pytest.mark.nightly  # imports everything anew
 def test_an_absent_package_is_named_with_the_extra_that_brings_it(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", WITHOUT_THEM, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

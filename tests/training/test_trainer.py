@@ -164,7 +164,10 @@ KILLED = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize(
+    "task",
+    [pytest.param(t, marks=() if t == "forecasting" else pytest.mark.nightly) for t in TASKS],
+)
 def test_a_killed_run_ends_like_one_that_was_not(task: str, tmp_path: Path) -> None:
     changes = {"epochs": 10, "patience": 10, **KILLED[task]}
     whole = small_run(task, tmp_path / "whole", **changes)

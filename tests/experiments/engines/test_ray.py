@@ -82,6 +82,7 @@ def test_the_same_files_as_in_one_process(cluster, tmp_path: Path):
     assert ray.is_initialized()  # a cluster that was there stays
 
 
+@pytest.mark.nightly
 def test_a_lost_worker_is_replaced(cluster, tmp_path: Path):
     far, near = tmp_path / "far", tmp_path / "near"
     killed = []
