@@ -15,7 +15,7 @@ help:
 	@echo "make demo   train a network on broken data, as they came and repaired, write sacm-demo/report.html"
 	@echo "make quick  the tests of daily work: without slow ones, the compiler and Ray"
 	@echo "make test   run every test but the nightly ones"
-	@echo "make nightly  every network through torch's compiler, which takes minutes each"
+	@echo "make nightly  what takes long: attached networks trained and compiled, kills, exports"
 	@echo "make docs   build the documentation in site/, with warnings as errors"
 	@echo "make oldest run most tests with the oldest versions of everything but torch"
 	@echo "make lint   ruff and mypy"

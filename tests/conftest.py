@@ -26,8 +26,11 @@ SLOW = (
     "integrations",
     "paper",
     "parity",
+    "quality/test_guard.py",
     "reports",
     "robust",
+    "tasks/test_base.py",
+    "training/test_trainer.py",
 )
 
 

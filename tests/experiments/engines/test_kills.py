@@ -148,6 +148,7 @@ def test_an_interrupted_driver_leaves_no_process(tmp_path: Path):
     assert gone(workers)
 
 
+@pytest.mark.nightly
 def test_a_killed_driver_takes_its_workers_along(tmp_path: Path):
     driver = Driver(tmp_path, workers=1, places=(ENDLESS,), fresh=True)
     driver.wait_for_epochs(tmp_path, 3)

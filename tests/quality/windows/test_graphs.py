@@ -38,7 +38,7 @@ def test_the_path_of_graphs_gives_what_eager_mode_gives(monkeypatch: pytest.Monk
     torch.testing.assert_close(guard()(x), expected.repaired, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_exported_and_onnx_models_repair_batches_of_any_size() -> None:
     reference = pytest.importorskip("onnx.reference")
