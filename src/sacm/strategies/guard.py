@@ -48,7 +48,7 @@ class GuardStrategy(Strategy):
 
         guard = Guard(self.sensitivity, window=None).fit(data)
         repaired = repair_for_training(data, guard, targets=self.targets)  # type: ignore[arg-type]  # checked above
-        module = fit_windows(repaired.data, window, self.sensitivity)
+        module = fit_windows(repaired.data, data, window, self.sensitivity)
         note = f"{repaired.share:.2%} of the training values look broken and were repaired."
         fitted = FittedGuard(self.sensitivity, self.targets, guard, module)
         return Prepared(repaired.data, fitted, (note,) if repaired.share else ())
@@ -119,8 +119,15 @@ class FittedGuard(GuardStrategy):
             write_weights(folder / _WINDOWS, self.module.state_dict(), metadata={"config": text})
 
 
-def fit_windows(data: Any, window: int, sensitivity: float) -> WindowGuard | None:
-    """A guard of z-scored windows, for the inputs of forecasts."""
+def fit_windows(data: Any, before: Any, window: int, sensitivity: float) -> WindowGuard | None:
+    """A guard of z-scored windows, for the inputs of forecasts.
+
+    Args:
+        data: The data set with repaired training rows.
+        before: The same before it was repaired.
+        window: Steps of a window.
+        sensitivity: As for the strategy.
+    """
     from sacm.data.datasets import ForecastingData
     from sacm.data.scaling import ChannelScaler
     from sacm.quality.windows.fit import fit_window_guard
@@ -133,5 +140,9 @@ def fit_windows(data: Any, window: int, sensitivity: float) -> WindowGuard | Non
     scaler = ChannelScaler.fit(data.values[rows.start : rows.stop] for rows in pieces)
     stop = data.splits.train.stop
     return fit_window_guard(
-        scaler.transform(data.values[:stop]), window, sensitivity=sensitivity, pieces=pieces
+        scaler.transform(data.values[:stop]),
+        window,
+        sensitivity=sensitivity,
+        pieces=pieces,
+        before=scaler.transform(before.values[:stop]),
     )

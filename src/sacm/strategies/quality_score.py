@@ -19,7 +19,7 @@ def fit_guard(data: Any, window: int) -> nn.Module | None:
     from sacm.quality.prepare import repair_for_training
 
     repaired = repair_for_training(data, Guard(window=None).fit(data)).data
-    return fit_windows(repaired, window, 1.0)
+    return fit_windows(repaired, data, window, 1.0)
 
 
 class QualityScorer(nn.Module):

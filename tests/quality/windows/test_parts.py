@@ -80,7 +80,8 @@ def test_runs_are_those_of_a_plain_loop(column: np.ndarray) -> None:
 
 @given(column=arrays(np.int8, 30, elements=st.integers(0, 2)))
 def test_flat_runs_flag_every_repeated_step_of_a_long_run(column: np.ndarray) -> None:
-    runs = FlatRuns(least=torch.full((3, 1), 4), rest=torch.zeros(0, 1))
+    none = torch.zeros(0, 1)
+    runs = FlatRuns(least=torch.full((3, 1), 4), rest=none, doubtful=none, remote=none.bool())
     z = torch.from_numpy(column.astype(np.float32)).view(1, 30, 1)
     expected = np.zeros(30, dtype=bool)
     for start, steps in zip(*mark_runs(column.astype(np.float64)), strict=True):
@@ -102,6 +103,44 @@ def test_run_limits_come_from_counting_runs() -> None:
     assert runs.least[0].tolist() == [3, 3, NEVER, NEVER]
     assert runs.rest[0, 2] == pytest.approx(0.25)
     assert runs.rest[:, [0, 1, 3]].isnan().all()
+
+
+def test_values_held_before_a_repair_are_doubtful_not_forgotten() -> None:
+    random = np.random.default_rng(0)
+    repaired = random.standard_normal((2000, 2)).astype(np.float32)
+    before = repaired.copy()
+    for start in range(0, 2000, 400):
+        before[start : start + 40, 0] = 2.0
+    runs = learn_flat_runs(
+        repaired, np.zeros(2), np.ones(2), longest=48, sensitivity=1.0, before=before
+    )
+    assert runs.rest.shape == (0, 2)
+    assert runs.doubtful[:, 0].tolist() == pytest.approx([2.0])
+    assert runs.doubtful[:, 1].isnan().all()
+    window = torch.from_numpy(repaired[:96].copy()).repeat(4, 1, 1)
+    window[0, 30:60, 0] = 2.0  # one stretch, as in training: a fault
+    for start in (5, 30, 60):  # three stretches: a level
+        window[1, start : start + 20, 0] = 2.0
+    window[2, :, 0] = 2.0  # nothing but this value: nothing to tell a fault by
+    window[3, :, 0] = 1.5  # held at a value that was never seen held: a fault
+    flags = runs(window, torch.zeros_like(window, dtype=torch.bool))[..., 0].sum(1)
+    assert flags.tolist() == [29, 0, 0, 95]
+
+
+def test_a_channel_may_move_to_where_it_was_only_held_before() -> None:
+    repaired = np.random.default_rng(0).standard_normal((2000, 1)).astype(np.float32)
+    before = repaired.copy()
+    for start in range(0, 2000, 400):
+        before[start : start + 40] = -5.0
+    runs = learn_flat_runs(
+        repaired, np.zeros(1), np.ones(1), longest=48, sensitivity=1.0, before=before
+    )
+    assert runs.remote.tolist() == [[True]]
+    window = torch.from_numpy(repaired[:96].copy()).repeat(2, 1, 1)
+    window[1] -= 4.0  # the channel has come down to the value that was a fault in training
+    window[:, 30:60] = -5.0
+    flags = runs(window, torch.zeros_like(window, dtype=torch.bool)).sum((1, 2))
+    assert flags.tolist() == [29, 0]
 
 
 def test_coarse_numbers_have_longer_runs_by_nature() -> None:

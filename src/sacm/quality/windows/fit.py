@@ -18,7 +18,7 @@ from sacm.quality.windows.offsets import learn_offsets
 from sacm.quality.windows.parts import Part
 from sacm.quality.windows.segments import learn_segments
 from sacm.quality.windows.spikes import learn_spikes
-from sacm.quality.windows.training_rows import cut_windows, read_training_rows
+from sacm.quality.windows.training_rows import cut_windows, join_rows, read_training_rows
 from sacm.quality.windows.window_model import WindowModel, learn_window_model
 
 CHUNK = 512
@@ -33,6 +33,7 @@ def fit_window_guard(
     scale: object = None,
     sensitivity: float = 1.0,
     pieces: Sequence[range] | None = None,
+    before: object = None,
     seed: int = 0,
 ) -> WindowGuard:
     """Learn from training rows what windows look like by nature, and when they do not.
@@ -45,6 +46,8 @@ def fit_window_guard(
         sensitivity: how many healthy values may be flagged by mistake, relative to the default;
             2 flags more, 0.5 less.
         pieces: ranges of rows without a break between them; None takes all rows as one.
+        before: the same rows before they were repaired, if they were. Runs at values that only
+            they stay at are looked at twice: what was a fault in training may be a level later.
         seed: of the windows that thresholds are checked on.
 
     Returns:
@@ -66,7 +69,12 @@ def fit_window_guard(
         raise ArgumentError(f"sensitivity must be above 0, got {sensitivity}.")
     rows = read_training_rows(values, length, mean=mean, scale=scale, pieces=pieces)
     runs = learn_flat_runs(
-        rows.raw, rows.mean, rows.scale, longest=length // 2, sensitivity=sensitivity
+        rows.raw,
+        rows.mean,
+        rows.scale,
+        longest=length // 3,
+        sensitivity=sensitivity,
+        before=None if before is None else join_rows(before, pieces),
     )
     windows, missing, starts = cut_windows(rows, length)
     bad = missing | torch.cat(

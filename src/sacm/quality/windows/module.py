@@ -162,6 +162,9 @@ class WindowGuard(nn.Module):
         Raises:
             ArgumentError: If a tensor that the configuration names is absent.
         """
+        # Guards of earlier versions knew no doubtful values.
+        none = torch.empty(0, int(config["channels"]))
+        state = {"runs.doubtful": none, "runs.remote": none.bool(), **state}
         parts: dict[str, Part] = {}
         for name in config["parts"]:
             prefix = f"{name}."

@@ -44,12 +44,11 @@ def read_training_rows(
     pieces: Sequence[range] | None = None,
 ) -> TrainingRows:
     """Check and prepare training rows; see `fit_window_guard` for the arguments."""
-    rows = _as_rows(values)
     if not isinstance(length, int) or length < SHORTEST_WINDOW:
         raise ArgumentError(
             f"length must be a number of at least {SHORTEST_WINDOW} steps, got {length!r}."
         )
-    rows = _join_pieces(rows, pieces)
+    rows = join_rows(values, pieces)
     if len(rows) < length:
         raise ArgumentError(
             f"The training rows are {len(rows)}, fewer than the {length} steps of one window."
@@ -87,8 +86,9 @@ def _as_rows(values: object) -> np.ndarray:
     return np.where(np.isfinite(rows), rows, np.float32(np.nan))
 
 
-def _join_pieces(rows: np.ndarray, pieces: Sequence[range] | None) -> np.ndarray:
-    """The rows of all pieces with one missing row between two of them."""
+def join_rows(values: object, pieces: Sequence[range] | None) -> np.ndarray:
+    """The rows [T, C] of all pieces in float32, with one missing row between two of them."""
+    rows = _as_rows(values)
     if pieces is None:
         return rows
     gap = np.full((1, rows.shape[1]), np.nan, dtype=np.float32)
