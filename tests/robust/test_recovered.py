@@ -43,3 +43,13 @@ def test_where_nothing_was_lost_there_is_no_share(protocol_t: Carried) -> None:
     groups = (group(1, raw=1.0, raw_on_clean=1.1, guard=0.9),)
     found = replace(protocol_t.found.findings, groups=groups, metrics=("mse",))
     assert all(one.share is None for one in recovered_shares(found))
+
+
+def test_a_place_that_loses_next_to_nothing_counts_for_next_to_nothing(protocol_t: Carried) -> None:
+    here = group(1, raw=2.0, raw_on_clean=1.0, guard=1.1)
+    there = group(1, raw=1.01, raw_on_clean=1.0, guard=1.02)
+    other = replace(there, keys={**there.keys, "data": "E"})
+    found = replace(protocol_t.found.findings, groups=(here, other), metrics=("mse",))
+    (whole,) = (r for r in recovered_shares(found) if not r.keys and r.strategy == "guard")
+    assert whole.n == 2
+    assert whole.share == pytest.approx((0.9 - 0.01) / (1.0 + 0.01))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, DataError
 from sacm.files import write_json
 from sacm.published.sensor_faults import sensor_fault_rows
 from sacm.robust.examples import first_raw_run, make_examples
@@ -63,12 +63,18 @@ def test_the_summary_has_a_line_for_each_strategy_and_goes_into_a_file(
     table = protocol_summary_table([protocol_f.found, protocol_t.found])
     assert len(table.rows) == 2 + 6
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    marks = [(BEGIN.format(name), END.format(name)) for name in ("robust", "when", "robust-lines")]
+    page.write_text("before\n" + "\n".join(f"{a}\nold\n{b}\nafter\n" for a, b in marks))
     write_protocol_summary([protocol_t.found], page)
     text = page.read_text()
     assert "old" not in text
     assert "| guard |" in text
+    assert "- **T**, trained on broken rows" in text
+    assert "| training rows broken in places |" in text
     assert text.startswith("before\n")
+    page.write_text("no marks")
+    with pytest.raises(DataError, match="none of the marks"):
+        write_protocol_summary([protocol_t.found], page)
 
 
 def test_published_rows_are_whole_and_stand_beside_etth1(protocol_f: Carried) -> None:

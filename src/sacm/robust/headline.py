@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from sacm.experiments.named.findings import Overall
+from sacm.experiments.named.pairs import own_gains, pairs
 from sacm.metrics.catalogue import metric
+from sacm.reports import number_format
+from sacm.reports.named.gains import format_gain
 from sacm.reports.named.headline import coverage_sentence
 from sacm.robust.findings import RobustFindings
-from sacm.robust.protocols import ORACLE_FLAGS, REFERENCES
+from sacm.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN, ORACLE_FLAGS, REFERENCES
+from sacm.robust.recovered import Recovered
 
 
 def _fault_sentences(found: RobustFindings) -> list[str]:
@@ -52,3 +57,59 @@ def robust_headline(found: RobustFindings) -> list[str]:
             if one.strategy == ORACLE_FLAGS
         ]
     return said
+
+
+def summary_lines(found: RobustFindings) -> list[str]:
+    """A protocol in one sentence: where it was run, what helps most, what the next best does."""
+    findings = found.findings
+    name = findings.metrics[0]
+    ranked = sorted(
+        (
+            one
+            for one in findings.overall
+            if one.metric == name and one.n and one.gain is not None
+            and one.strategy not in REFERENCES
+        ),
+        key=lambda one: -(one.gain or 0.0),
+    )  # fmt: skip
+    if not ranked:
+        return []
+    shares = {one.strategy: one for one in found.recovered if not one.keys and one.metric == name}
+    best, *others = (_describe(one, shares) for one in ranked[:3])
+    said = f"**{findings.name}**, {_places(found)}: {metric(name).phrase} against raw: {best}"
+    said += f"; next {', '.join(others)}." if others else "."
+    clean = _clean_cost(found)
+    return [f"{said} {clean}".rstrip()]
+
+
+def _describe(one: Overall, shares: dict[str, Recovered]) -> str:
+    """A strategy with its gain, interval and p-value, and what it wins back."""
+    text = f"{one.strategy} {format_gain(one.gain, one.metric)}"
+    inside = []
+    if one.interval is not None and one.interval.low is not None:
+        inside.append(f"[{number_format.interval(one.interval)}]")
+    if one.adjusted_p_value is not None:
+        p_value = number_format.probability(one.adjusted_p_value)
+        inside.append(f"p {p_value}" if p_value.startswith("<") else f"p = {p_value}")
+    share = shares.get(one.strategy)
+    if share is not None and share.share is not None:
+        inside.append(f"wins back {share.share:.0%}")
+    return f"{text} ({', '.join(inside)})" if inside else text
+
+
+def _places(found: RobustFindings) -> str:
+    """What was run: data sets, networks, seeds."""
+    groups = found.findings.groups
+    datasets = ", ".join(dict.fromkeys(str(group.keys["data"]) for group in groups))
+    networks = ", ".join(dict.fromkeys(str(group.keys["backbone"]) for group in groups))
+    return f"{found.findings.title.lower()} ({networks} on {datasets})"
+
+
+def _clean_cost(found: RobustFindings) -> str:
+    """What repairing does where nothing is broken."""
+    findings, name = found.findings, found.findings.metrics[0]
+    both = pairs(findings.groups, ON_CLEAN, GUARD_ON_CLEAN, name)
+    gains = own_gains(name, both)
+    if not gains:
+        return ""
+    return f"Guard on clean rows: {format_gain(sum(gains) / len(gains), name)}."

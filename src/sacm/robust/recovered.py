@@ -31,10 +31,13 @@ _MEASURES = (
 class Recovered(Record):
     """One strategy in one place: (raw - strategy) / (raw - raw on clean), of means over n seeds.
 
-    keys: Where; empty for all places together. lost: How much worse raw is than on clean data, as
-    a share of what it is there. share: None where nothing was lost. low, high: 95 % interval,
-    bootstrapped over seeds (over places, for all together). p_value: Of the paired t-test of raw
-    against the strategy over seeds; adjusted_p_value: the same after Holm's correction.
+    keys: Where; empty for all places together, whose share is what is won in all of them over what
+    is lost in all of them, so that places that lose next to nothing count for next to nothing.
+    lost: How much worse raw is than on clean data, as a share of what it is there. won: How much
+    better the strategy is than raw, in the same units. share: None where nothing was lost. low,
+    high: 95 % interval, bootstrapped over seeds (over places, for all together). p_value: Of the
+    paired t-test of raw against the strategy over seeds; adjusted_p_value: the same after Holm's
+    correction.
     """
 
     keys: dict[str, Key]
@@ -47,6 +50,7 @@ class Recovered(Record):
     high: float | None
     p_value: float | None = None
     adjusted_p_value: float | None = None
+    won: float | None = None
 
 
 def recovered_shares(findings: Findings) -> list[Recovered]:
@@ -84,15 +88,14 @@ def _in_place(
     if known_metric(metric).higher_is_better:
         whole = -whole
     raw, clean, own = whole.T
-    lost = float((raw.mean() - clean.mean()) / max(abs(clean.mean()), 1e-12))
+    scale = max(abs(clean.mean()), 1e-12)
+    lost, won = float((raw - clean).mean() / scale), float((raw - own).mean() / scale)
     p_value = None
     if len(whole) > 1 and (raw != own).any():
         p_value = compare_pairs(raw.tolist(), own.tolist(), higher_is_better=False).t_test.p_value
-    if lost <= 0:
-        return Recovered(keys, metric, strategy, len(whole), lost, None, None, None, p_value)
-    low, high = _interval(whole) if len(whole) > 1 else (None, None)
-    share = float((raw.mean() - own.mean()) / (raw.mean() - clean.mean()))
-    return Recovered(keys, metric, strategy, len(whole), lost, share, low, high, p_value)
+    low, high = _interval(whole) if len(whole) > 1 and lost > 0 else (None, None)
+    share = won / lost if lost > 0 else None
+    return Recovered(keys, metric, strategy, len(whole), lost, share, low, high, p_value, won=won)
 
 
 def _interval(whole: np.ndarray) -> tuple[float | None, float | None]:
@@ -108,14 +111,18 @@ def _interval(whole: np.ndarray) -> tuple[float | None, float | None]:
 
 
 def _together(metric: str, strategy: str, rows: Sequence[Recovered]) -> Recovered:
-    """The mean over places that lost something."""
-    shares = np.array([row.share for row in rows if row.share is not None])
-    if not len(shares):
+    """What is won in all places over what is lost in all of them."""
+    both = [(row.lost, row.won) for row in rows if row.lost is not None and row.won is not None]
+    if not both:
         return Recovered({}, metric, strategy, 0, None, None, None, None)
-    lost = float(np.mean([row.lost for row in rows if row.lost is not None]))
+    places = np.array(both)
+    lost, won = (float(one) for one in places.mean(axis=0))
+    if lost <= 0:
+        return Recovered({}, metric, strategy, len(both), lost, None, None, None, won=won)
     low = high = None
-    if len(shares) > 1:
+    if len(both) > 1:
         random = np.random.default_rng(0)
-        means = shares[random.integers(0, len(shares), (_DRAWS, len(shares)))].mean(axis=1)
-        low, high = (float(end) for end in np.quantile(means, [0.025, 0.975]))
-    return Recovered({}, metric, strategy, len(shares), lost, float(shares.mean()), low, high)
+        drawn = places[random.integers(0, len(both), (_DRAWS, len(both)))].mean(axis=1)
+        shares = drawn[drawn[:, 0] > 0, 1] / drawn[drawn[:, 0] > 0, 0]
+        low, high = (float(end) for end in np.quantile(shares, [0.025, 0.975]))
+    return Recovered({}, metric, strategy, len(both), lost, won / lost, low, high, won=won)

@@ -15,11 +15,13 @@ from sacm.reports import number_format
 from sacm.reports.named.gains import format_gain
 from sacm.reports.named.summary import replace_between
 from sacm.reports.number_format import UNDEFINED
+from sacm.robust.advice import ADVICE_LEGEND, advice_table
 from sacm.robust.findings import RobustFindings
+from sacm.robust.headline import summary_lines
 from sacm.robust.protocols import REFERENCES
 from sacm.robust.recovered import Recovered
 
-BEGIN, END = "<!-- robust:begin -->", "<!-- robust:end -->"
+BEGIN, END = "<!-- {}:begin -->", "<!-- {}:end -->"
 HEADINGS = (
     "protocol",
     "strategy",
@@ -37,7 +39,7 @@ LEGEND = (
     "Gain: mean of the gains against raw of the same data, network and seed, positive is better; "
     "interval: bootstrap of that mean, from five pairs on; p: Wilcoxon's signed-rank test, "
     "Holm-corrected over the protocol. Recovered: how much of what broken training data cost is "
-    "won back, averaged over places. Cost: seconds of training as a multiple of raw's."
+    "won back over all places. Cost: seconds of training as a multiple of raw's."
 )
 
 
@@ -58,21 +60,41 @@ def protocol_summary_table(found: Sequence[RobustFindings]) -> TextTable:
     return TextTable(HEADINGS, tuple(lines), text_columns=3)
 
 
+def summary_blocks(found: Sequence[RobustFindings]) -> dict[str, str]:
+    """What a markdown file may hold between marks, by the name of the marks.
+
+    `robust` is the table of all protocols, `when` says which strategy when, `robust-lines` is a
+    list of one sentence a protocol.
+    """
+    lines = (line for one in found for line in summary_lines(one))
+    return {
+        "robust": f"{protocol_summary_table(found).markdown()}\n\n{LEGEND}",
+        "when": f"{advice_table(found).markdown()}\n\n{ADVICE_LEGEND}",
+        "robust-lines": "\n".join(f"- {line}" for line in lines),
+    }
+
+
 def write_protocol_summary(found: Sequence[RobustFindings], path: Path) -> None:
-    """Put the table between `BEGIN` and `END` of a markdown file; the rest stays as it is.
+    """Put every block that a markdown file has marks for between them; the rest stays as it is.
 
     Raises:
-        DataError: The file cannot be read, or has not both marks.
+        DataError: The file cannot be read, or has no pair of marks.
     """
-    new = f"{protocol_summary_table(found).markdown()}\n\n{LEGEND}"
     try:
         text = path.read_text(encoding="utf-8")
-        changed = replace_between(text, BEGIN, END, new)
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path} cannot be read as text: {error}.") from None
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from None
-    write_atomically(path, lambda file: file.write_bytes(changed.encode("utf-8")))
+    blocks = summary_blocks(found)
+    wanted = [name for name in blocks if BEGIN.format(name) in text]
+    if not wanted:
+        marks = ", ".join(BEGIN.format(name) for name in blocks)
+        raise DataError(f"{path} has none of the marks {marks}.")
+    for name in wanted:
+        try:
+            text = replace_between(text, BEGIN.format(name), END.format(name), blocks[name])
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from None
+    write_atomically(path, lambda file: file.write_bytes(text.encode("utf-8")))
 
 
 def _cells(findings: Findings, one: Overall, share: Recovered | None) -> tuple[str, ...]:

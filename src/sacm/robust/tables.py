@@ -36,9 +36,10 @@ _FAULT_FIGURES = ("mean_fault_mse", "worst_degradation", "clean_mse")
 RECOVERED_LEGEND = (
     "Lost: how much larger the error of raw is after training on broken rows than on clean ones. "
     "Recovered: (raw - strategy) / (raw - raw on clean), of means over n seeds; 100 % is as good "
-    "as clean data, negative is worse than doing nothing. Interval: 95 %, bootstrapped over seeds; "
-    "in the last lines, which average over all places, over places. p: paired t-test of raw "
-    "against the strategy over seeds; Holm: corrected for all lines of the metric."
+    "as clean data, negative is worse than doing nothing. The last lines are for all places: what "
+    "is won in all of them over what is lost in all of them, in shares of the error on clean rows. "
+    "Interval: 95 %, bootstrapped over seeds; in the last lines over places. p: paired t-test of "
+    "raw against the strategy over seeds; Holm: corrected for all lines of the metric."
 )
 
 

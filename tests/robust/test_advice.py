@@ -1,0 +1,55 @@
+"""Which strategy when, against numbers made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sacm.experiments.named.findings import Group, RunFinding
+from sacm.robust.advice import Situation, advice_table, advise
+from sacm.robust.findings import RobustFindings
+from tests.robust.conftest import Carried
+
+SEEDS = 8
+
+
+def faults(carried: Carried, **stuck: float) -> RobustFindings:
+    """Eight seeds of F: clean error 1 for everybody, these degradations under stuck sensors."""
+    groups = []
+    for seed in range(SEEDS):
+        runs = tuple(
+            RunFinding(
+                name,
+                "done",
+                values={
+                    "clean_mse": 1.0,
+                    "degradation_stuck_sensor": value + 0.01 * seed,
+                    "train_seconds": 2.0 if name == "raw" else 6.0,
+                },
+            )
+            for name, value in stuck.items()
+        )
+        groups.append(Group({"data": "D", "backbone": "B", "seed": seed}, "small", runs))
+    findings = replace(
+        carried.found.findings, groups=tuple(groups), strategies=tuple(stuck), baseline="raw"
+    )
+    return RobustFindings(findings, ())
+
+
+def test_the_best_strategy_stands_first_with_its_gain_and_cost(protocol_f: Carried) -> None:
+    found = faults(protocol_f, raw=1.3, guard=1.04, sacm=1.35)
+    best, last = advise(Situation("stuck", "F", "stuck_sensor"), [found])
+    expected = [100 * 0.26 / (1.3 + 0.01 * seed) for seed in range(SEEDS)]
+    assert best.strategy == "guard"
+    assert best.gain == pytest.approx(sum(expected) / SEEDS)
+    assert best.cost == pytest.approx(3.0)
+    assert best.p_value == pytest.approx(2 * 2 / 2**SEEDS)  # exact, two strategies corrected
+    assert last.gain < 0
+
+
+def test_where_nothing_helps_the_table_says_so(protocol_f: Carried) -> None:
+    table = advice_table([faults(protocol_f, raw=1.3, sacm=1.35)])
+    rows = {row.cells[0]: row.cells for row in table.rows}
+    assert rows["stuck sensors at prediction"][1] == "nothing that was tried helps"
+    assert "wrong labels" not in rows  # was not measured
