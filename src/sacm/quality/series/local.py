@@ -11,9 +11,10 @@ from sacm.quality.kinds import BURST, SHIFT, SPIKE
 from sacm.quality.series.arrays import Bools, Flags, Floats, fill_linear, join_parts
 from sacm.quality.series.beats import find_beat
 from sacm.quality.series.bursts import burst_cut, find_bursts, noise_ratio
+from sacm.quality.series.drifts import find_returning
 from sacm.quality.series.excursions import find_excursions
 from sacm.quality.series.residuals import Noise, fit_noise, neighbour_residual
-from sacm.quality.series.shifts import ShiftCuts, find_jumps, find_shifts, fit_shifts
+from sacm.quality.series.shifts import ShiftCuts, find_jumps, fit_shifts
 from sacm.quality.series.spikes import confirm_spikes, isolated, peel_spikes
 from sacm.quality.series.weibull_cut import tail_factor, weibull_cut
 
@@ -167,7 +168,8 @@ def find_local(values: Floats, good: Bools, start: int, model: LocalModel) -> Fl
     flags[spikes], flags[bursts & ~spikes] = SPIKE, BURST
     left = good & (flags == 0)
     if left.any():
-        shifts = find_shifts(fill_linear(seasonless, left), model.shifts, start)
+        steady = fill_linear(seasonless, left)
+        shifts = find_returning(steady, model.shifts, start)
         flags[shifts & left] = SHIFT
     return flags
 
