@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -180,8 +180,9 @@ def fit_channel(
     )
     if local is None:
         return "too few values that vary; only gaps, codes, runs and limits are judged"
+    usual = replace(local, far=float("inf"))
     healthy = [
-        ok & (find_local(part, ok, start, local) == 0)
+        ok & (find_local(part, ok, start, usual) == 0)
         for part, ok, start in zip(parts, good, starts, strict=True)
     ]
     causal = fit_causal(parts, healthy, starts, local.noise, local.floor, sensitivity)

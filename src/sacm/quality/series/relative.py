@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -82,6 +82,8 @@ def fit_relatives(
         )
         if fitted is not None:
             sharper = fitted.noise.typical < _GAIN * local.noise.typical / scales[channel]
+            # What is far out in itself was found before.
+            fitted = replace(fitted, far=float("inf"))
             models[-1] = RelativeModel(neighbours, fitted, bool(sharper))
     return models
 
