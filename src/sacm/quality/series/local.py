@@ -54,8 +54,8 @@ class LocalModel:
         spike: Size of a residual over what is expected, from which a value is a spike.
         burst: Noise ratio from which a stretch is a burst.
         floor: Smallest residual that matters, in units of the data.
-        far: Residual that is a spike wherever it is, in units of the data.
         shifts: Natural jumps and bumps.
+        far: Residual that is a spike wherever it is, in units of the data.
     """
 
     noise: Noise
@@ -63,8 +63,8 @@ class LocalModel:
     spike: float
     burst: float
     floor: float
-    far: float
     shifts: ShiftCuts
+    far: float = float("inf")
 
     def allow(self, habits: Habits) -> LocalModel:
         """The same model with cuts not below what is natural."""
@@ -240,8 +240,8 @@ def _draw_cuts(
         spike=max(habits.tail * spike, habits.spike) / sensitivity,
         burst=max(burst, habits.burst) / sensitivity,
         floor=_MATTERS * scale / sensitivity,
-        far=_far_cut(sizes[ratios <= burst], scale) / sensitivity,
         shifts=shifts,
+        far=_far_cut(sizes[ratios <= burst], scale) / sensitivity,
     )
 
 
