@@ -121,7 +121,8 @@ class Guard:
         self.detector_ = SeriesDetector(float(self.sensitivity)).fit(values, pieces, starts)
         flags = self.detector_.detect(values, pieces, starts)
         tell("learning to repair")
-        self.repairer_ = SeriesRepairer().fit(values, flags, pieces, starts)
+        season = self.detector_.season
+        self.repairer_ = SeriesRepairer().fit(values, flags, pieces, starts, season)
         self.columns_ = subject.columns
         self.n_features_in_ = len(subject.columns)
         self.unjudged_ = {

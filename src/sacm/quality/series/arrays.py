@@ -33,6 +33,12 @@ def find_stretches(mask: Bools, join: int = 0) -> tuple[Ints, Ints]:
     return starts, stops
 
 
+def count_distinct(ordered: Floats) -> tuple[Floats, Ints]:
+    """Distinct values of a sorted array and how often each occurs."""
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    return ordered[starts], np.diff(starts, append=len(ordered))
+
+
 def fill_linear(values: Floats, good: Bools) -> Floats:
     """Values `[T]` with those that are not good interpolated; zeros where none is good."""
     if good.all():

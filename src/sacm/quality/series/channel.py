@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -114,7 +114,8 @@ def fit_gross(parts: list[Floats], sensitivity: float) -> GrossModel | str:
         parts: Values `[T]` of each piece.
         sensitivity: Above 1 flags more.
     """
-    finite = np.concatenate([part[np.isfinite(part)] for part in parts])
+    # Sorted once: distinct values and quantiles are then cheap to find.
+    finite = np.sort(np.concatenate([part[np.isfinite(part)] for part in parts]))
     if not len(finite):
         return "no usable value"
     if len(finite) < FEWEST_VALUES:
@@ -123,7 +124,7 @@ def fit_gross(parts: list[Floats], sensitivity: float) -> GrossModel | str:
     values = finite[~match_codes(finite, codes)]
     scale = robust_scale(values)
     if not scale > 0:
-        return "constant"
+        return _fit_constant(codes, float(values[0])) if codes else "constant"
     known = [
         np.where(match_codes(part, codes) | ~np.isfinite(part), np.nan, part) for part in parts
     ]
@@ -135,6 +136,13 @@ def fit_gross(parts: list[Floats], sensitivity: float) -> GrossModel | str:
         runs = fit_runs(known, scale, sensitivity)
     low, high = find_limits(values, sensitivity)
     return GrossModel(codes, low, high, floor, ceiling, float(np.median(values)), scale, runs)
+
+
+def _fit_constant(codes: tuple[float, ...], value: float) -> GrossModel:
+    """A channel that holds one value and gap codes: nothing but the codes can be told."""
+    limits = (float("-inf"), float("inf"))
+    runs = RunModel((value,), FEWEST_VALUES, True, float("inf"), flat=True, same=0.0)
+    return GrossModel(codes, *limits, *limits, value, 0.0, runs)
 
 
 def fit_channel(
@@ -172,8 +180,9 @@ def fit_channel(
     )
     if local is None:
         return "too few values that vary; only gaps, codes, runs and limits are judged"
+    usual = replace(local, far=float("inf"))
     healthy = [
-        ok & (find_local(part, ok, start, local) == 0)
+        ok & (find_local(part, ok, start, usual) == 0)
         for part, ok, start in zip(parts, good, starts, strict=True)
     ]
     causal = fit_causal(parts, healthy, starts, local.noise, local.floor, sensitivity)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sacm.quality.series.arrays import Floats
+from sacm.quality.series.arrays import Floats, count_distinct
 
 _REPEATS = 8
 _SHARE = 0.002
@@ -22,13 +22,13 @@ def find_clipping(values: Floats, rests: tuple[float, ...]) -> tuple[float, floa
     another value is bounded by nature (seconds of rain in ten minutes: 0 to 600).
 
     Args:
-        values: Finite values `[n]` without gap codes.
+        values: Finite values `[n]` without gap codes, sorted.
         rests: Values at which the channel rests by nature.
 
     Returns:
         The lower and the upper value, minus infinity and infinity where nothing is cut off.
     """
-    distinct, counts = np.unique(values, return_counts=True)
+    distinct, counts = count_distinct(values)
     low, high = float("-inf"), float("inf")
     if len(distinct) <= 2 * _NEIGHBOURS:
         return low, high

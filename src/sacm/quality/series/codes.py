@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sacm.quality.series.arrays import Bools, Floats, Ints
+from sacm.quality.series.arrays import Bools, Floats, Ints, count_distinct
 
 _REPEATS = 3
 _A_SIDE = 3
@@ -20,16 +20,17 @@ def find_codes(values: Floats) -> tuple[float, ...]:
 
     A code occurs at least three times, or once if it is customary (-9999), and its distance to
     the nearest other value exceeds the span of all other values; a tenth of the span is enough for
-    a negative value that comes often where all others are positive. At most three are found on
-    each side.
+    a negative value that comes often where all others are positive. Where a channel has only a few
+    values, so that its span says little, a code must be customary. At most three are found on each
+    side.
 
     Args:
-        values: Finite values `[n]` of one channel.
+        values: Finite values `[n]` of one channel, sorted.
 
     Returns:
         The codes, lowest side first.
     """
-    distinct, counts = np.unique(values, return_counts=True)
+    distinct, counts = count_distinct(values)
     lows: list[float] = []
     highs: list[float] = []
     # A code at one side can hide one at the other, so both sides are tried in turn.
@@ -45,13 +46,15 @@ def find_codes(values: Floats) -> tuple[float, ...]:
 
 def _is_code(distinct: Floats, counts: Ints) -> bool:
     """Whether the first of the ordered distinct values repeats and stands apart."""
-    if len(distinct) < _FEWEST:
+    if len(distinct) < 2:
         return False
     gap, span = abs(distinct[0] - distinct[1]), abs(distinct[-1] - distinct[1])
+    customary = np.isclose(abs(distinct[0]), _CUSTOMARY, rtol=1e-6).any()
+    if len(distinct) < _FEWEST:
+        return bool(customary and gap > span)
     if distinct[0] < 0 <= distinct[1] and counts[0] >= max(_OFTEN, _SHARE * counts.sum()):
         # One negative value among positive ones, again and again, is no measurement.
         return bool(gap > _APART * span)
-    customary = np.isclose(abs(distinct[0]), _CUSTOMARY, rtol=1e-6).any()
     return bool(gap > span and (counts[0] >= _REPEATS or customary))
 
 

@@ -86,6 +86,9 @@ class SeriesDetector:
             if gross is None:
                 self._channels.append(ChannelModel())
                 continue
+            if gross.scale == 0:
+                self._channels.append(ChannelModel(gross))
+                continue
             fitted = fit_channel(
                 [table[rows, channel] for rows, _ in blocks],
                 [flags[rows, channel] for rows, _ in blocks],
@@ -190,7 +193,9 @@ class SeriesDetector:
                 continue
             for rows, _ in parts:
                 flags[rows, channel] = fitted.find(column[rows])
-            if np.mean(flags[:, channel] > 0) > _LOST:
+            if fitted.scale == 0:
+                self.unjudged[channel] = "constant but for its gap codes"
+            elif np.mean(flags[:, channel] > 0) > _LOST:
                 self.unjudged[channel] = (
                     f"{np.mean(flags[:, channel] > 0):.0%} of its values are missing, codes or "
                     "stuck; only gaps, codes, runs and limits are judged"

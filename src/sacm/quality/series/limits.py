@@ -37,11 +37,13 @@ def find_limits(values: Floats, sensitivity: float = 1.0) -> tuple[float, float]
     Returns:
         Lower and upper limit; infinite where too few values tell.
     """
-    varied = values[values != np.median(values)]
+    centre = float(np.median(values))
+    varied = values[values != centre]
     if len(varied) < _FEWEST:
         return float("-inf"), float("inf")
     low, quarter, three_quarters, high = np.quantile(varied, [0.01, 0.25, 0.75, 0.99])
     margin = _MARGIN / sensitivity * max(high - low, 4 * (three_quarters - quarter))
     if margin == 0:
         return float("-inf"), float("inf")
-    return float(low - margin), float(high + margin)
+    # Where a channel hardly varies, the value that it holds may lie outside of those that differ.
+    return min(float(low - margin), centre), max(float(high + margin), centre)

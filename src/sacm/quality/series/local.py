@@ -11,9 +11,10 @@ from sacm.quality.kinds import BURST, SHIFT, SPIKE
 from sacm.quality.series.arrays import Bools, Flags, Floats, fill_linear, join_parts
 from sacm.quality.series.beats import find_beat
 from sacm.quality.series.bursts import burst_cut, find_bursts, noise_ratio
+from sacm.quality.series.drifts import find_returning
 from sacm.quality.series.excursions import find_excursions
 from sacm.quality.series.residuals import Noise, fit_noise, neighbour_residual
-from sacm.quality.series.shifts import ShiftCuts, find_jumps, find_shifts, fit_shifts
+from sacm.quality.series.shifts import ShiftCuts, find_jumps, fit_shifts
 from sacm.quality.series.spikes import confirm_spikes, isolated, peel_spikes
 from sacm.quality.series.weibull_cut import tail_factor, weibull_cut
 
@@ -22,6 +23,8 @@ SHORTEST_PIECE = 24
 
 _LEVEL = 1e-4
 _MATTERS = 0.3
+_FAR = 1.5
+_FAR_RARE = 2e-4
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class LocalModel:
         burst: Noise ratio from which a stretch is a burst.
         floor: Smallest residual that matters, in units of the data.
         shifts: Natural jumps and bumps.
+        far: Residual that is a spike wherever it is, in units of the data.
     """
 
     noise: Noise
@@ -60,6 +64,7 @@ class LocalModel:
     burst: float
     floor: float
     shifts: ShiftCuts
+    far: float = float("inf")
 
     def allow(self, habits: Habits) -> LocalModel:
         """The same model with cuts not below what is natural."""
@@ -161,21 +166,27 @@ def find_local(values: Floats, good: Bools, start: int, model: LocalModel) -> Fl
         sizes = np.abs(neighbour_residual(plain))
     ratios = noise_ratio(sizes, noise.expect(sizes, calm, start, slowly=True), calm)
     bursts = find_bursts(sizes, ratios, calm, model.burst, model.floor)
+    # Bursts come first: the largest values of one would else be taken out of it.
+    limit = np.minimum(limit, model.far)
+    if (sizes > model.far).any():
+        spikes = spikes | peel_spikes(plain, sizes, calm & ~bursts, limit)
     spikes = confirm_spikes(
         np.where(good, seasonless, 0.0), spikes & ~bursts, good & ~spikes & ~bursts, limit
     )
     flags[spikes], flags[bursts & ~spikes] = SPIKE, BURST
     left = good & (flags == 0)
     if left.any():
-        shifts = find_shifts(fill_linear(seasonless, left), model.shifts, start)
+        steady = fill_linear(seasonless, left)
+        shifts = find_returning(steady, model.shifts, start)
         flags[shifts & left] = SHIFT
     return flags
 
 
 class _Measured(NamedTuple):
-    """Values without season and their residuals, noise ratios and jumps, of each piece `[T]`."""
+    """Values without season, their residuals, noise ratios and jumps, of each piece `[T]`."""
 
     plain: list[Floats]
+    sizes: list[Floats]
     excess: list[Floats]
     ratios: list[Floats]
     jumps: list[Floats]
@@ -183,12 +194,13 @@ class _Measured(NamedTuple):
 
 def _measure(parts: list[Floats], good: list[Bools], starts: list[int], noise: Noise) -> _Measured:
     """What the cuts are drawn from."""
-    measured = _Measured([], [], [], [])
+    measured = _Measured([], [], [], [], [])
     for values, ok, start in zip(parts, good, starts, strict=True):
         plain = fill_linear(noise.remove_season(values, start), ok)
         sizes = np.abs(neighbour_residual(plain))
         slow = noise.expect(sizes, ok, start, slowly=True)
         measured.plain.append(plain)
+        measured.sizes.append(sizes)
         measured.excess.append(sizes / noise.expect(sizes, ok, start))
         measured.ratios.append(noise_ratio(sizes, slow, ok))
         measured.jumps.append(find_jumps(plain))
@@ -205,9 +217,8 @@ def _draw_cuts(
     habits: Habits | None,
 ) -> LocalModel:
     """Cuts from the good rows of all pieces; habits that are not given are measured."""
-    excess, ratios, jumps, levels = (
-        join_parts([one[ok] for one, ok in zip(column, good, strict=True)])
-        for column in (measured.excess, measured.ratios, measured.jumps, measured.plain)
+    levels, sizes, excess, ratios, jumps = (
+        join_parts([one[ok] for one, ok in zip(column, good, strict=True)]) for column in measured
     )
     spike = weibull_cut(excess, _LEVEL)
     shifts = fit_shifts(
@@ -230,4 +241,11 @@ def _draw_cuts(
         burst=max(burst, habits.burst) / sensitivity,
         floor=_MATTERS * scale / sensitivity,
         shifts=shifts,
+        far=_far_cut(sizes[ratios <= burst], scale) / sensitivity,
     )
+
+
+def _far_cut(sizes: Floats, scale: float) -> float:
+    """Residual that no row has by nature, however lively the rows around it are."""
+    cut = max(weibull_cut(sizes, _LEVEL), _FAR * scale)
+    return cut * tail_factor(sizes, cut, _FAR_RARE) if np.isfinite(cut) else cut

@@ -80,7 +80,10 @@ def find_lulls(values: Floats, good: Bools, model: LullModel) -> Bools:
 
 
 def _is_abrupt(values: Floats, good: Bools, start: int, stop: int) -> bool:
-    """Whether both sides are livelier at once: a calm season comes and goes gradually."""
+    """Whether both sides are livelier at once: a calm season comes and goes gradually.
+
+    At the ends of a piece that cannot be seen, and a recording often begins or ends at rest.
+    """
     inside = float(np.abs(np.diff(values[start:stop])).max())
     for first, last in (
         (start - _EDGE - _SIDE, start - _EDGE),
@@ -89,6 +92,8 @@ def _is_abrupt(values: Floats, good: Bools, start: int, stop: int) -> bool:
         side = slice(max(first, 0), max(last, 0))
         steps = np.abs(np.diff(values[side][good[side]]))
         if len(steps) >= _REACH and np.median(steps) < _LIVELIER * inside:
+            return False
+        if len(values[side]) < _REACH:
             return False
     return True
 

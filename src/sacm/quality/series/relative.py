@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sacm.quality.kinds import BURST, SHIFT, SPIKE
 from sacm.quality.series.arrays import Bools, Flags, Floats, fill_linear, find_stretches
+from sacm.quality.series.drifts import find_returning
 from sacm.quality.series.local import Habits, LocalModel, find_local, fit_local
 from sacm.quality.series.neighbours import Neighbours, fit_neighbours
 from sacm.quality.series.residuals import neighbour_residual
-from sacm.quality.series.shifts import find_shifts
 
 _CLIP = 4.0
 _GAIN = 0.7
@@ -82,6 +82,8 @@ def fit_relatives(
         )
         if fitted is not None:
             sharper = fitted.noise.typical < _GAIN * local.noise.typical / scales[channel]
+            # What is far out in itself was found before.
+            fitted = replace(fitted, far=float("inf"))
             models[-1] = RelativeModel(neighbours, fitted, bool(sharper))
     return models
 
@@ -111,11 +113,8 @@ def find_relative(
     if model.sharper:
         found = find_local(rest, good, start, model.local)
     else:
-        shifts = find_shifts(
-            fill_linear(model.local.noise.remove_season(rest, start), good),
-            model.local.shifts,
-            start,
-        )
+        steady = fill_linear(model.local.noise.remove_season(rest, start), good)
+        shifts = find_returning(steady, model.local.shifts, start)
         found = np.where(shifts & good, SHIFT, 0).astype(np.uint8)
     if not found.any():
         return found

@@ -17,6 +17,9 @@ _AT_BOUND = 8
 _BOUNDS = (0.0, 1.0, 100.0)
 _FEW_AT_BOUND = 4
 _TAIL = 0.15
+_HARDLY = 3.5
+_FEWEST_RESTS = 5
+_MOSTLY = 0.5
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class RunModel:
         flat: Whether runs are long by nature or most rows lie in runs of four and more, so
             that levels that come and go are natural.
         same: Difference up to which two values are equal.
+        near: Jump up to which the channel came to a run and left it with hardly a movement, so
+            that it is a rest; 0 if that cannot be told.
     """
 
     rests: tuple[float, ...]
@@ -40,6 +45,7 @@ class RunModel:
     jump: float
     flat: bool
     same: float
+    near: float = 0.0
 
 
 def find_runs(values: Floats, same: float = 0.0) -> tuple[Ints, Ints]:
@@ -97,13 +103,16 @@ def fit_runs(parts: list[Floats], scale: float, sensitivity: float = 1.0) -> Run
     other = lengths[~match_values(values, rests, same)]
     end = _natural_end(other)
     stepwise = bool(end > 6 or np.mean(other >= 2) > 0.25) if len(other) else True
+    longest = max(_SHORTEST, round(_pass_tail(other, 2 * end) / sensitivity))
+    long = (lengths >= longest) & ~match_values(values, rests, same)
     return RunModel(
         rests=rests,
-        longest=max(_SHORTEST, round(_pass_tail(other, 2 * end) / sensitivity)),
+        longest=longest,
         stepwise=stepwise,
         jump=max(2 * float(large_step), 0.3 * scale) / sensitivity,
         flat=bool(end > 6 or lengths[lengths >= _LEVEL].sum() > 0.5 * rows),
         same=same,
+        near=_find_near(steps, jumps[long]),
     )
 
 
@@ -120,6 +129,9 @@ def find_stuck(values: Floats, model: RunModel) -> Bools:
     stuck &= ~match_values(held, model.rests, model.same)
     if model.stepwise:
         stuck &= _edge_jumps(values, starts, stops).max(axis=0) > model.jump
+    if model.near:
+        # A sensor that works again finds the channel somewhere else; an arm at rest is still there.
+        stuck &= _edge_jumps(values, starts, stops).max(axis=0) > model.near
     return _mark(starts[stuck], stops[stuck], len(values))
 
 
@@ -165,6 +177,21 @@ def _edge_jumps(values: Floats, starts: Ints, stops: Ints, beyond: int = 1) -> F
     after = np.stack([np.abs(padded[stops + beyond + i] - held) for i in range(beyond)])
     jumps = np.stack([np.fmin.reduce(before), np.fmin.reduce(after)])
     return np.nan_to_num(jumps) if beyond == 1 else jumps
+
+
+def _find_near(steps: Floats, jumps: Floats) -> float:
+    """Change from row to row with which a rest begins and ends; 0 if the channel has no rests.
+
+    Args:
+        steps: Sizes of the changes from row to row that are no ties.
+        jumps: Jumps `[runs, 2]` at both ends of the runs that are long enough to be stuck.
+    """
+    if len(jumps) < _FEWEST_RESTS:
+        return 0.0
+    near = _HARDLY * float(np.quantile(steps, 0.05))
+    known = np.isfinite(jumps)
+    gentle = known.any(axis=1) & (np.where(known, jumps, 0.0).max(axis=1) <= near)
+    return near if gentle.mean() >= _MOSTLY else 0.0
 
 
 def _find_rests(

@@ -33,7 +33,9 @@ def from_plain(kind: Any, plain: Any) -> Any:
         return from_plain(next(each for each in get_args(kind) if each is not type(None)), plain)
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        return kind(**{name: from_plain(hints[name], plain[name]) for name in hints})  # type: ignore[operator]  # mypy takes a dataclass for an instance
+        # What an older version did not know keeps its default.
+        known = {name: from_plain(hints[name], plain[name]) for name in hints if name in plain}
+        return kind(**known)  # type: ignore[operator]  # mypy takes a dataclass for an instance
     if origin is np.ndarray:
         return np.asarray(plain, dtype=np.float64)
     if origin in (list, tuple):

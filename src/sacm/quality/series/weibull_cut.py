@@ -39,20 +39,21 @@ def weibull_cut(sizes: Floats, level: float) -> float:
     return float(low * (np.log(level) / np.log(1 - _BODY[0])) ** shape)
 
 
-def tail_factor(sizes: Floats, cut: float) -> float:
+def tail_factor(sizes: Floats, cut: float, rare: float = _RARE) -> float:
     """Factor that moves a cut outwards while what lies beyond it is the tail of what lies within.
 
     Faults stand apart: more of them lie beyond the cut than in the octave below it. A long tail
-    thins out steadily; there the cut goes on until at most one size in a thousand is beyond.
+    thins out steadily; there the cut goes on until hardly any size is beyond.
 
     Args:
         sizes: Sample of sizes `[n]`.
         cut: Cut to begin with.
+        rare: Share of the sizes that may lie beyond the cut in any case.
     """
     ordered = np.sort(sizes)
     factors = _STEP ** np.arange(_STEPS)
     cuts = cut * factors
     beyond = len(ordered) - np.searchsorted(ordered, cuts, side="right")
     within = len(ordered) - np.searchsorted(ordered, cuts / 2, side="right") - beyond
-    stands = (beyond <= _RARE * len(ordered)) | (beyond >= within)
+    stands = (beyond <= rare * len(ordered)) | (beyond >= within)
     return float(factors[np.argmax(stands)]) if stands.any() else float(factors[-1])
