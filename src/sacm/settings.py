@@ -188,7 +188,10 @@ class RunSettings(CovariateSettings):
         None, "A network from `sacm backbones`. Default: PatchTST, InceptionTime, TranAD by task."
     )
     size: Size = setting("paper", "paper or small.")
-    strategy: str = setting("sacm", "sacm, raw, fixed(0.2), selective+sacm …: `sacm strategies`.")
+    strategy: str | None = setting(
+        None,
+        "guard, raw, sacm, guard+sacm …: `sacm strategies`. Default: guard for forecasting, else sacm.",
+    )
     seed: int = setting(42, "Weights, order of the data, masks.", ge=0)
     input_len: int | None = setting(
         None, "Steps the network sees. Default: 96, anomaly 100; less for short series.", ge=1
@@ -264,6 +267,7 @@ class ResolvedSettings(RunSettings):
     """Complete settings: what a task made of `RunSettings` for given data. Nothing is None."""
 
     backbone: str = setting(..., "The network.")
+    strategy: str = setting(..., "What is done for robustness.")
     input_len: int = setting(..., "Steps the network sees.", ge=1)
     horizon: int = setting(0, "Steps to forecast; 0 for tasks without.", absent=0, ge=0)
     batch_size: int = setting(..., "Windows in a batch.", ge=1)

@@ -22,8 +22,12 @@ if TYPE_CHECKING:
 def compare(
     asked: dict[str, Any],
     strategies: Annotated[
-        str, typer.Option(help="Two or more, separated by commas; the first is the baseline.")
-    ] = "raw,sacm",
+        str,
+        typer.Option(
+            help="Two or more, separated by commas; the first is the baseline. Default: raw and "
+            "the task's own."
+        ),
+    ] = "",
     seeds: Annotated[
         str, typer.Option(help="Whole numbers, separated by commas.")
     ] = "2022,2023,2024,2025,2026",
@@ -42,8 +46,9 @@ def compare(
     """
     from sacm.tasks import make_settings
 
-    names, numbers = split_strategies(strategies), options.whole_numbers(seeds, "--seeds")
     settings = make_settings(**asked)
+    names = split_strategies(strategies or f"raw,{settings.strategy}")
+    numbers = options.whole_numbers(seeds, "--seeds")
     hardware = options.make_hardware(
         accelerator=accelerator, devices=devices, loggers=logger, quiet=as_json
     )

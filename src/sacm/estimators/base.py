@@ -24,7 +24,7 @@ from sacm.estimators.parameters import settings_of
 from sacm.estimators.storage import Saved, read_saved, to_json_value, write_saved
 from sacm.inference.predictor import Predictor
 from sacm.settings import ResolvedSettings, RunSettings
-from sacm.tasks import make_settings
+from sacm.tasks import get_task, make_settings
 from sacm.training import Hardware, train
 from sacm.types import TaskName
 
@@ -52,7 +52,7 @@ class Estimator(BaseEstimator):
     _task: ClassVar[TaskName]
 
     overrides: dict[str, Any] | None
-    strategy: str
+    strategy: str | None
     guard: bool
     accelerator: str
     folder: str | Path | None
@@ -68,10 +68,11 @@ class Estimator(BaseEstimator):
 
     def _settings(self, name: str, **others: Any) -> RunSettings:
         """The parameters as the settings of a run on the data called `name`."""
-        repairs = self.guard and "guard" not in self.strategy
+        strategy = self.strategy or get_task(self._task).default_strategy
+        repairs = self.guard and "guard" not in strategy
         values = {
             **settings_of(self),
-            "strategy": f"guard+{self.strategy}" if repairs else self.strategy,
+            "strategy": f"guard+{strategy}" if repairs else strategy,
             "task": self._task,
             "data": name,
             "overrides": self.overrides or {},

@@ -59,7 +59,7 @@ def make_settings(**values: Any) -> RunSettings:
     task.check(settings)
     names = {
         "backbone": entry(settings.backbone or task.default_backbone, task.name).name,
-        "strategy": canonical(settings.strategy),
+        "strategy": canonical(settings.strategy or task.default_strategy),
     }
     if settings.contamination:
         names["contamination"] = str(Contamination.parse(settings.contamination))

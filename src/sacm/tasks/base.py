@@ -77,6 +77,7 @@ class Task(ABC, Generic[DataKind]):
     Attributes:
         name: The task's name.
         default_backbone: The network of a user who names none.
+        default_strategy: The strategy of a user who names none, chosen by `sacm robust`'s protocols.
         selections: What may choose the epoch; the first is the paper's.
         unused: Settings without effect. Accepted, they would tell two equal runs apart.
         leading_metrics: The measures that speak for the task in sentences and small figures, the
@@ -86,6 +87,7 @@ class Task(ABC, Generic[DataKind]):
 
     name: ClassVar[TaskName]
     default_backbone: ClassVar[str]
+    default_strategy: ClassVar[str] = "sacm"
     selections: ClassVar[tuple[Selection, ...]]
     unused: ClassVar[tuple[str, ...]]
     leading_metrics: ClassVar[tuple[str, ...]]
@@ -110,12 +112,13 @@ class Task(ABC, Generic[DataKind]):
     def resolve(self, settings: RunSettings, data: DataKind) -> ResolvedSettings:
         """Complete settings for given data: what is None becomes the preset's value."""
         self.check(settings)
-        parse(settings.strategy).check_task(self.name)
+        strategy = settings.strategy or self.default_strategy
+        parse(strategy).check_task(self.name)
         preset = {"select": self.selections[0], "horizon": 0, **self.preset(settings, data)}
         asked = {name: value for name, value in settings.model_dump().items() if value is not None}
         names = {
             "backbone": entry(settings.backbone or self.default_backbone, self.name).name,
-            "strategy": canonical(settings.strategy),
+            "strategy": canonical(strategy),
         }
         return ResolvedSettings(**{**preset, **asked, **names})
 

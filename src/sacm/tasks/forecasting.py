@@ -53,6 +53,7 @@ class Forecasting(Task[ForecastingData]):
 
     name = "forecasting"
     default_backbone = "PatchTST"
+    default_strategy = "guard"
     selections = ("mae", "mse")
     unused = ("score",)
     leading_metrics = ("mse", "mae")
