@@ -17,9 +17,7 @@ from sacm.experiments.run_files import RESULTS, read_failure, read_record_with, 
 from sacm.files import write_json
 from sacm.settings import ResolvedSettings
 from sacm.tasks import get_task
-from sacm.training.hardware import Hardware
 from sacm.training.run import Run
-from sacm.training.trainer import train
 from sacm.types import TaskName
 
 State = Literal["done", "failed", "interrupted", "missing"]
@@ -84,6 +82,10 @@ def execute(job: Job, folder: Path) -> None:
 
     Damaged results are made anew.
     """
+    # Lightning takes seconds to import, and who only plans has no use for it.
+    from sacm.training.hardware import Hardware
+    from sacm.training.trainer import train
+
     locks = folder / ".locks"
     locks.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"{job.run_id}.lock"):
