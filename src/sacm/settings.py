@@ -124,6 +124,9 @@ class ReadingSettings(BaseModel):
     missing: Literal["error", "interpolate", "mask"] | None = _reading(
         "interpolate (default) fills gaps, mask also keeps them out of errors, error refuses."
     )
+    scaling: Literal["series", "shared"] | None = _reading(
+        "Several series: series (default) scales each by its own rows, shared all alike."
+    )
     decimal: Literal[",", "."] | None = _reading("Sign before fractions; the other: thousands.")
 
     def reading(self) -> dict[str, Any]:
@@ -268,6 +271,9 @@ class ResolvedSettings(RunSettings):
     horizon: int = setting(0, "Steps to forecast; 0 for tasks without.", absent=0, ge=0)
     batch_size: int = setting(..., "Windows in a batch.", ge=1)
     select: Selection = setting(..., "What chooses the epoch.")
+    scaling: Literal["series", "shared"] = setting(
+        "shared", "Whether every series has its own scale.", absent="shared"
+    )
 
     @field_validator("horizon", mode="before")
     @classmethod

@@ -17,7 +17,8 @@ from sacm.experiments.jobs import Job, Status
 class PlannedGroup:
     """A group with what is left of it; `costs` estimates the seconds of each job that is left.
 
-    bases: what each estimate rests on. Nothing is left of a group in which a run failed, unless failed runs are asked for.
+    bases: what each estimate rests on. Nothing is left of a group in which a run failed, unless
+    failed runs are asked for.
     """
 
     group: JobGroup

@@ -129,7 +129,10 @@ def tabulate_bounds(
     forecast = forecast_ahead(trained, reading.data)
     rows = last_rows(reading.data, trained.shape.input_len)
     windows = reading.data.values[np.stack(list(rows.values()))]
-    repairs = find_repairs(trained, windows, list(rows), reading.data.columns)
+    scaler = trained.scaler_of_series(reading.data)
+    repairs = find_repairs(
+        trained, trained.scale(windows, scaler), list(rows), reading.data.columns
+    )
     shares = None if repairs is None else repairs.shares
     frame = answer.frame
     names = [name for name in frame.columns if name in ("y", *reading.data.columns)]
@@ -137,7 +140,7 @@ def tabulate_bounds(
     wanted = levels.columns()
     offsets = calibration.offsets([level for _, level in wanted], shares)
     for (suffix, _), offset in zip(wanted, offsets, strict=True):
-        values = forecast.values + offset * trained.scaler.std
+        values = forecast.values + offset * scaler.std
         bound = give(SeriesReading(reading.data, form), forecast._replace(values=values))
         for name in names:
             frame[f"{name}_{suffix}"] = bound[name].to_numpy()

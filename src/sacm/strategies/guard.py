@@ -122,7 +122,7 @@ class FittedGuard(GuardStrategy):
 def fit_windows(data: Any, window: int, sensitivity: float) -> WindowGuard | None:
     """A guard of z-scored windows, for the inputs of forecasts."""
     from sacm.data.datasets import ForecastingData
-    from sacm.data.scaling import ChannelScaler
+    from sacm.data.series_scaling import scale_training_rows
     from sacm.quality.windows.fit import fit_window_guard
 
     if not isinstance(data, ForecastingData):
@@ -130,8 +130,5 @@ def fit_windows(data: Any, window: int, sensitivity: float) -> WindowGuard | Non
     pieces = [rows for rows in data.ranges("train") if len(rows) >= window]
     if not pieces or max(map(len, pieces)) < 2 * window:
         return None
-    scaler = ChannelScaler.fit(data.values[rows.start : rows.stop] for rows in pieces)
-    stop = data.splits.train.stop
-    return fit_window_guard(
-        scaler.transform(data.values[:stop]), window, sensitivity=sensitivity, pieces=pieces
-    )
+    rows = scale_training_rows(data, pieces)
+    return fit_window_guard(rows, window, sensitivity=sensitivity, pieces=pieces)

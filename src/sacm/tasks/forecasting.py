@@ -39,7 +39,7 @@ from sacm.tasks.base import (
     to_device,
 )
 from sacm.tasks.shape import NetworkShape, column_names
-from sacm.tasks.yardsticks import ForecastYardsticks
+from sacm.tasks.yardsticks import ForecastYardsticks, units_of
 
 _SHORT_INPUT = {"ILI": 24}
 _FIRST_HORIZON = {"ILI": 24, "ECG": 36}
@@ -62,9 +62,10 @@ class Forecasting(Task[ForecastingData]):
         CovariatePlan.of(settings.covariates())
 
     def resolve(self, settings: RunSettings, data: ForecastingData) -> ResolvedSettings:
-        """Complete settings; data that were read with covariates need not be told again."""
+        """Complete settings; what data were read with need not be told again."""
         own = {role: getattr(data, role) for role in ROLES if getattr(data, role)}
         asked = {name: settings.covariates().get(name, own.get(name)) for name in ROLES}
+        asked["scaling"] = data.scaling or "shared"
         settings = settings.model_copy(update=asked)
         check_roles(data, CovariatePlan.of(settings.covariates()))
         return super().resolve(settings, data)
@@ -180,11 +181,10 @@ class Forecasting(Task[ForecastingData]):
         batch_size: int = EVALUATION_BATCH,
     ) -> Result:
         scaler = scaler_of(windows)
-        reference = scaler.std if scaler.reference is None else scaler.reference
-        accumulator = ForecastAccumulator(scale=reference)
+        accumulator = ForecastAccumulator(scale=scaler.units)
         registered = RegisteredForecastMetrics()
         batches = WindowBatches(windows.test, batch_size)
-        units = None if scaler.reference is None else torch.from_numpy(scaler.std / reference)
+        units = None if scaler.reference is None else torch.from_numpy(scaler.std / scaler.units)
         yardsticks = ForecastYardsticks(data, scaler, units)
         report = _errors(
             model, batches, strategy, accumulator, registered, yardsticks.model, units=units
@@ -198,7 +198,10 @@ class Forecasting(Task[ForecastingData]):
             "mse_raw": report.raw.mse,
             **registered.compute(),
         }
-        return Result(row, report.to_dict(), report.windows, beside.to_dict())
+        record = report.to_dict()
+        if scaler.series:
+            record["series"] = _by_series(scaler, accumulator)
+        return Result(row, record, report.windows, beside.to_dict())
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         report = metrics["report"]
@@ -207,7 +210,9 @@ class Forecasting(Task[ForecastingData]):
             for name in ("mae", "mse", "rmse")
         ]
         extra = [(label, value, None) for label, value in registered_values(metrics, self.name)]
-        return ("error", "z-scored", "raw units"), [*rows, *extra]
+        # Deviations of every series its own, or of all of them together.
+        scaled = "own deviations" if "series" in report else "z-scored"
+        return ("error", scaled, "raw units"), [*rows, *_extremes(report), *extra]
 
 
 def _own_lengths(data: ForecastingData) -> tuple[int, int]:
@@ -260,20 +265,40 @@ def _errors(
     *,
     units: Tensor | None = None,
 ) -> ForecastReport:
-    """Errors of all batches, multiplied by `units` `[C]` if they are to be stated in others."""
+    """Errors of all batches, multiplied by `units` if they are to be stated in others."""
     with evaluating(model) as device:
         for batch in batches:
             batch = to_device(batch, device)
             prediction = forecast(model, batch, strategy.inputs(batch.x)).float()
             target = batch.y
             if relative is not None:
-                relative.update(prediction, target, observed=batch.observed)
+                relative.update(prediction, target, observed=batch.observed, series=batch.series)
             if units is not None:
-                prediction, target = prediction * units.to(device), target * units.to(device)
-            accumulator.update(prediction, target, observed=batch.observed)
+                unit = units_of(units, batch).to(device)
+                prediction, target = prediction * unit, target * unit
+            accumulator.update(prediction, target, observed=batch.observed, series=batch.series)
             if registered is not None:
                 registered.update(prediction, target, observed=batch.observed)
     return accumulator.compute()
+
+
+def _by_series(
+    scaler: ChannelScaler, accumulator: ForecastAccumulator
+) -> dict[str, dict[str, float]]:
+    """Errors of every series that was tested, in its own deviations and in raw units."""
+    pairs = zip(scaler.series, accumulator.by_series(), strict=True)
+    return {name: {"mae": own[0], "mae_raw": own[1]} for name, own in pairs if own is not None}
+
+
+def _extremes(report: Mapping[str, Any]) -> list[Sequence[Any]]:
+    """The series with the least and the largest error: means in raw units hide small series."""
+    found = sorted(report.get("series", {}).items(), key=lambda item: item[1]["mae"])
+    if len(found) < 2:
+        return []
+    return [
+        (f"MAE of {name} ({which})", own["mae"], own["mae_raw"])
+        for which, (name, own) in (("best series", found[0]), ("worst series", found[-1]))
+    ]
 
 
 def _uses_calendar(settings: ResolvedSettings, data: ForecastingData) -> bool:
