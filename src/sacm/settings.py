@@ -34,7 +34,7 @@ _READING = "Reading your own data"  # headings of these options in the help
 _COVARIATES = "Covariates of a forecast"
 _UNSET = object()
 
-Selection = Literal["mae", "mse", "accuracy", "loss"]
+Selection = Literal["mae", "mse", "pinball", "accuracy", "loss"]
 Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 
 
@@ -225,8 +225,8 @@ class RunSettings(CovariateSettings):
     )
     select: Selection | None = setting(
         None,
-        "What chooses the epoch: mae (default) or mse; for classification accuracy (default) or "
-        "loss.",
+        "What chooses the epoch: mae (default), mse, or pinball (default with train_quantiles); "
+        "for classification accuracy (default) or loss.",
     )
     score: ScoreKind = setting(
         "native", "Anomaly score: native or reconstruction.", absent="native"
@@ -238,6 +238,12 @@ class RunSettings(CovariateSettings):
         "",
         "Break training and validation data first, such as mix(0.3): `sacm corrupt --list`.",
         absent="",
+    )
+    train_quantiles: Shares | None = setting(
+        None,
+        "Forecasting: train for these quantiles by pinball loss, such as 0.1,0.9; the median and "
+        "those of the other side are added.",
+        absent=None,
     )
     watch: bool = setting(
         False,

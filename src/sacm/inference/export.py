@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.backbones.base import DetectorNetwork
+from sacm.backbones.quantiles import take_median
 from sacm.errors import ArgumentError, SACMError
 from sacm.files import write_atomically, write_json
 from sacm.inference.trained import Array, TrainedNetwork
@@ -54,6 +55,8 @@ class RawUnits(nn.Module):
             assert isinstance(self.network, DetectorNetwork)
             return self.network.anomaly_scores(scaled, score=self.score)
         answer: Tensor = self.network(scaled) if stamps is None else self.network(scaled, stamps)
+        if self.task == "forecasting":
+            answer = take_median(answer)
         if self.task == "classification":
             return answer.softmax(dim=1)
         return answer * std + mean

@@ -97,12 +97,15 @@ def read_for(trained: TrainedNetwork, data: Any, future_data: Any = None) -> Ser
     return add_future(reading, future_data, trained.plan, horizon=shape.horizon, options=options)
 
 
-def forecast_ahead(trained: TrainedNetwork, data: ForecastingData) -> Forecast:
+def forecast_ahead(
+    trained: TrainedNetwork, data: ForecastingData, level: float | None = None
+) -> Forecast:
     """Forecast the steps after the last row of every series in `data`.
 
     Args:
         trained: The network.
         data: Series of at least L rows each, in raw units.
+        level: The quantile, for networks that were trained for some.
 
     Returns:
         Values `[S, H, C]` in raw units, and timestamps where the data have some.
@@ -124,6 +127,7 @@ def forecast_ahead(trained: TrainedNetwork, data: ForecastingData) -> Forecast:
         stamps,
         covariates_ahead(trained, data, rows, times),
         scaler=trained.scaler_of_series(data),
+        level=level,
     )
     return Forecast(list(rows), values, times)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
+from sacm.backbones.quantiles import at_level
 from sacm.data.covariates.plan import ROLES, CovariatePlan
 from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import ChannelScaler
@@ -61,6 +62,7 @@ class TrainedNetwork:
         covariates: Values | None = None,
         *,
         scaler: ChannelScaler | None = None,
+        level: float | None = None,
     ) -> Values:
         """Forecast what follows each window.
 
@@ -71,6 +73,8 @@ class TrainedNetwork:
             covariates: `[B, L + H, K]` in raw units, for networks that were trained with some.
             scaler: What these windows are scaled by. Default: that of the network, or, if it has
                 one for every series, each window's own rows, for an array names no series.
+            level: The quantile to forecast, for networks that were trained for some; others
+                give their forecast.
 
         Returns:
             `[B, H, C]` in raw units, of the kind and on the device of `windows`.
@@ -95,7 +99,8 @@ class TrainedNetwork:
         if covariates is not None:
             beside = [*(beside or [None]), as_tensor(covariates)]
         scaler = scaler or self.scaler_of_windows(windows)
-        scaled = self.answer(self.network, self.scale(windows, scaler), *beside)
+        answer = self.answer(self.network, self.scale(windows, scaler), *beside)
+        scaled = at_level(answer, self.settings.train_quantiles, level)
         check_finite(scaled, "the forecast of window {} is not finite")
         return like(scaler.inverse(scaled), windows)
 

@@ -11,6 +11,13 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone, ForecastNetwork
 from sacm.backbones.covariates import CovariateAdapter
+from sacm.backbones.quantiles import (
+    QuantileAdapter,
+    complete_levels,
+    find_levels,
+    pinball,
+    take_median,
+)
 from sacm.backbones.registry import build, takes_calendar
 from sacm.data.benchmarks.catalogue import PAPER_FORECASTING
 from sacm.data.calendar import calendar_sizes
@@ -18,14 +25,15 @@ from sacm.data.covariates.plan import ROLES, CovariatePlan
 from sacm.data.covariates.rows import check_roles, fit_covariates
 from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import ChannelScaler
-from sacm.data.windows.batch import beside_windows
 from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows, forecasting_windows
+from sacm.errors import ArgumentError
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.metrics.registered import RegisteredForecastMetrics
 from sacm.metrics.relative import RelativeErrors
 from sacm.settings import ResolvedSettings, RunSettings
-from sacm.strategies.base import Strategy, StrategyRun
+from sacm.strategies.base import REPLACES_LOSS, Strategy, StrategyRun
+from sacm.strategies.registry import Combined, parse
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     NetworkStep,
@@ -38,6 +46,7 @@ from sacm.tasks.base import (
     scaler_of,
     to_device,
 )
+from sacm.tasks.quantiles import ask_network, tabulate_quantiles, measure_quantiles
 from sacm.tasks.shape import NetworkShape, column_names
 from sacm.tasks.yardsticks import ForecastYardsticks, units_of
 
@@ -53,19 +62,33 @@ class Forecasting(Task[ForecastingData]):
 
     name = "forecasting"
     default_backbone = "PatchTST"
-    selections = ("mae", "mse")
+    selections = ("mae", "mse", "pinball")
     unused = ("score",)
     leading_metrics = ("mse", "mae")
 
     def check(self, settings: RunSettings) -> None:
         super().check(settings)
         CovariatePlan.of(settings.covariates())
+        if settings.train_quantiles is None:
+            if settings.select == "pinball":
+                raise ArgumentError("select = 'pinball': name quantiles by train_quantiles.")
+            return
+        complete_levels(settings.train_quantiles)
+        strategy = parse(settings.strategy)
+        parts = strategy.parts if isinstance(strategy, Combined) else (strategy,)
+        if any(REPLACES_LOSS in part.roles for part in parts):
+            raise ArgumentError(
+                f"{settings.strategy} has a loss of its own, and so have train_quantiles: choose "
+                "one of them."
+            )
 
     def resolve(self, settings: RunSettings, data: ForecastingData) -> ResolvedSettings:
         """Complete settings; what data were read with need not be told again."""
         own = {role: getattr(data, role) for role in ROLES if getattr(data, role)}
         asked = {name: settings.covariates().get(name, own.get(name)) for name in ROLES}
         asked["scaling"] = data.scaling or "shared"
+        if settings.train_quantiles is not None:
+            asked["train_quantiles"] = complete_levels(settings.train_quantiles)
         settings = settings.model_copy(update=asked)
         check_roles(data, CovariatePlan.of(settings.covariates()))
         return super().resolve(settings, data)
@@ -81,7 +104,8 @@ class Forecasting(Task[ForecastingData]):
             or data.name in _SMALL_BATCH_DATA
             or settings.backbone in _SMALL_BATCH_BACKBONES
         )
-        return {"horizon": horizon, "input_len": input_len, "batch_size": 16 if small else 32}
+        lengths = {"horizon": horizon, "input_len": input_len, "batch_size": 16 if small else 32}
+        return lengths if settings.train_quantiles is None else {**lengths, "select": "pinball"}
 
     def explain_lengths(self, settings: RunSettings, data: ForecastingData) -> str:
         input_len, horizon = _own_lengths(data)
@@ -147,26 +171,37 @@ class Forecasting(Task[ForecastingData]):
             horizon=shape.horizon,
             **settings.overrides,
         )
-        if shape.covariates is None:
-            return network
         assert isinstance(network, ForecastNetwork)
-        mean, std = shape.covariates
-        return CovariateAdapter(network, past=len(settings.past or ()), mean=mean, std=std)
+        if shape.covariates is not None:
+            mean, std = shape.covariates
+            past = len(settings.past or ())
+            network = CovariateAdapter(network, past=past, mean=mean, std=std)
+        if settings.train_quantiles is None:
+            return network
+        return QuantileAdapter(network, settings.train_quantiles)
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
         step = NetworkStep(model, batch, forecast, _absolute_error)
-        prediction = step.answer(run.change_inputs(strategy.training_inputs(batch.x), step))
+        answer = ask_network(
+            model, batch, run.change_inputs(strategy.training_inputs(batch.x), step)
+        )
+        prediction = take_median(answer)
         kept = run.keep(batch, prediction.detach())
         if batch.observed is not None:  # False or a weight below 1 where a target is in doubt
             kept = batch.observed if kept is None else kept * batch.observed
         losses = run.losses(prediction, batch.y)
-        if losses is None:
+        levels = find_levels(model) if answer.dim() == 4 else None
+        if levels is not None:
+            losses = pinball(answer, batch.y, levels)
+        elif losses is None:
             losses = (prediction - batch.y).abs()
         return add_extra(mean_loss(losses, kept), run.extra_loss(step, prediction))
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
     ) -> float:
+        if select == "pinball":
+            return measure_quantiles(model, batches, strategy).crps
         report = _errors(model, batches, strategy, ForecastAccumulator())
         return report.scaled.mse if select == "mse" else report.scaled.mae
 
@@ -201,6 +236,10 @@ class Forecasting(Task[ForecastingData]):
         record = report.to_dict()
         if scaler.series:
             record["series"] = _by_series(scaler, accumulator)
+        if settings.train_quantiles is not None:
+            quantiles = measure_quantiles(model, batches, strategy, units)
+            record["quantiles"] = quantiles.to_dict()
+            row["crps"] = quantiles.crps
         return Result(row, record, report.windows, beside.to_dict())
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
@@ -212,7 +251,8 @@ class Forecasting(Task[ForecastingData]):
         extra = [(label, value, None) for label, value in registered_values(metrics, self.name)]
         # Deviations of every series its own, or of all of them together.
         scaled = "own deviations" if "series" in report else "z-scored"
-        return ("error", scaled, "raw units"), [*rows, *_extremes(report), *extra]
+        rows += [*_extremes(report), *tabulate_quantiles(report)]
+        return ("error", scaled, "raw units"), [*rows, *extra]
 
 
 def _own_lengths(data: ForecastingData) -> tuple[int, int]:
@@ -247,8 +287,7 @@ def is_benchmark(name: str) -> bool:
 
 def forecast(model: Any, batch: Any, x: Tensor) -> Tensor:
     """`[B, H, C]` from windows `x` `[B, L, C]`, with what the batch has beside them."""
-    prediction: Tensor = model(x, *beside_windows(batch))
-    return prediction
+    return take_median(ask_network(model, batch, x))
 
 
 def _absolute_error(prediction: Tensor, batch: Any) -> Tensor:
