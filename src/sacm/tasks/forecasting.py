@@ -46,7 +46,7 @@ from sacm.tasks.base import (
     scaler_of,
     to_device,
 )
-from sacm.tasks.quantiles import ask_network, tabulate_quantiles, measure_quantiles
+from sacm.tasks.quantiles import ask_network, measure_quantiles, tabulate_quantiles
 from sacm.tasks.shape import NetworkShape, column_names
 from sacm.tasks.yardsticks import ForecastYardsticks, units_of
 
