@@ -9,8 +9,10 @@ import typer
 
 from sacm.cli import options
 from sacm.cli.settings_options import takes_settings
+from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from sacm.experiments.engines import Engine
     from sacm.experiments.tune import Tuned
 
 
@@ -23,6 +25,8 @@ def tune(
     ] = "raw,sacm",
     sampler: Annotated[str, typer.Option(help="tpe, random or cmaes.")] = "tpe",
     pruner: Annotated[str, typer.Option(help="median, hyperband or none.")] = "median",
+    workers: Annotated[int, typer.Option(help="Trials at once.", min=1)] = 1,
+    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
     runs: options.Runs = Path("runs"),
     accelerator: options.Accelerator = "cpu",
     devices: options.Devices = 1,
@@ -39,7 +43,8 @@ def tune(
     from sacm.cli.reading import show_reading
     from sacm.cli.runs import check_writable
     from sacm.data import resolve
-    from sacm.experiments.tune import TUNED, Search, tune
+    from sacm.experiments.study import Search
+    from sacm.experiments.tune import TUNED, tune
     from sacm.strategies.registry import canonical
     from sacm.tasks import make_settings
 
@@ -56,9 +61,31 @@ def tune(
         fixed=tuple(name for name in TUNED if name in asked),
         sampler=sampler,
         pruner=pruner,
+        workers=workers,
     )
-    found = tune(settings, data, search, folder=runs, hardware=hardware, on_trial=announce_trial)
+    found = tune(
+        settings,
+        data,
+        search,
+        folder=runs,
+        hardware=hardware,
+        engine=find_engine(engine, workers, settings.data, accelerator),
+        on_trial=announce_trial,
+    )
     show_tuned(found, as_json=as_json)
+
+
+def find_engine(name: str, workers: int, data: str, accelerator: str) -> Engine | None:
+    """What runs the trials; None if this process does."""
+    from sacm.experiments.engines import make_engine
+
+    if name == "local" and workers == 1:
+        return None
+    if data == "-":
+        raise ArgumentError("--workers: other processes cannot read what is piped in: use a file.")
+    if accelerator != "cpu":
+        raise ArgumentError(f"--workers: trials side by side train on the CPU, not {accelerator}.")
+    return make_engine(name, workers=workers)
 
 
 def announce_trial(number: int, chosen: dict[str, Any]) -> None:
