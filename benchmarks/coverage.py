@@ -1,28 +1,31 @@
-"""How well conformal intervals keep their promise: `python -m benchmarks.coverage`.
+"""How well conformal intervals keep their promise: `python -m benchmarks.coverage [SET …]`.
 
-A small network a data set. The first half of the test windows calibrates, the second half tests;
-fixed intervals stay as calibrated, adaptive ones learn from every row as it becomes known. Writes
-results/users/coverage.json.
+A set is a name or a CSV file; without any, all forecasting sets at hand. A small network a set. The
+first half of the test windows calibrates, the second half tests; fixed intervals stay as
+calibrated, adaptive ones learn from every row as it becomes known. A second network learns
+quantiles, and its intervals start from these. Adds to results/users/coverage.json.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sacm.data import load
+from sacm.data import resolve
 from sacm.data.splits import Splits
 from sacm.errors import SACMError
-from sacm.files import write_json
+from sacm.files import read_json, write_json
 from sacm.inference import Predictor
 from sacm.inference.uncertainty import calibration_windows, measure_uncertainty
 from sacm.tasks import make_settings
-from sacm.training import Hardware, train
+from sacm.training import Hardware, Run, train
 
 SETS = ("ETTh1", "ETTh2", "ETTm1", "ETTm2", "Exchange", "ILI", "Weather", "ECG")
 NOMINAL = (0.5, 0.8, 0.95)
+LEARNT = (0.025, 0.1, 0.25)
 TEST_ROWS, TRAIN_WINDOWS = 4000, 1500
 OUT = Path(__file__).parents[1] / "results" / "users" / "coverage.json"
 
@@ -34,9 +37,20 @@ def shorten(data: Any) -> Any:
     return replace(data, splits=splits)
 
 
-def measure(name: str, folder: Path, epochs: int = 3) -> dict[str, Any]:
+def measure(source: str, folder: Path, epochs: int = 3) -> dict[str, Any]:
     """Train a small network on a data set and judge its intervals on the test rows."""
-    data: Any = shorten(load(name))
+    found, run = judge(source, folder, epochs)
+    learnt, _ = judge(source, folder, epochs, train_quantiles=LEARNT)
+    for each, own in zip(found["intervals"], learnt["intervals"], strict=True):
+        each["learnt"] = own["fixed"]
+    yardsticks = run.metrics["yardsticks"]
+    return {**found, "crps_learnt": learnt["crps"], "yardsticks": yardsticks}
+
+
+def judge(source: str, folder: Path, epochs: int, **more: Any) -> tuple[dict[str, Any], Run]:
+    """Judge the intervals of one network."""
+    data: Any = shorten(resolve(source, task="forecasting"))
+    name = data.name
     settings = make_settings(
         task="forecasting",
         data=name,
@@ -46,6 +60,7 @@ def measure(name: str, folder: Path, epochs: int = 3) -> dict[str, Any]:
         horizon=24,
         epochs=epochs,
         stride=max(1, len(data.splits.train) // TRAIN_WINDOWS),
+        **more,
     )
     run = train(settings, folder=folder, data=data, hardware=Hardware(show_progress=False))
     predictor = Predictor.open(run)
@@ -53,26 +68,27 @@ def measure(name: str, folder: Path, epochs: int = 3) -> dict[str, Any]:
     for each in found["intervals"]:
         for kind in ("fixed", "adaptive"):
             each[kind] = {name: round(each[kind][name], 4) for name in ("coverage", "width")}
-    return {**found, "yardsticks": run.metrics["yardsticks"]}
+    return found, run
 
 
 def main() -> None:
-    print("set        nominal  fixed  adaptive   widths        CRPS")
-    results = {}
+    print("set        nominal  fixed  adaptive  learnt   widths              CRPS, learnt")
+    results = read_json(OUT) if OUT.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
-        for name in SETS:
+        for source in sys.argv[1:] or SETS:
+            name = Path(source).stem
             try:
-                results[name] = measure(name, Path(folder))
+                results[name] = measure(source, Path(folder))
             except SACMError as error:
                 print(f"{name}: {error}")
                 continue
             for each in results[name]["intervals"]:
-                fixed, adaptive = each["fixed"], each["adaptive"]
+                kinds = [each[kind] for kind in ("fixed", "adaptive", "learnt")]
+                shares = "  ".join(f"{own['coverage']:6.3f}" for own in kinds)
+                widths = " ".join(f"{own['width']:5.2f}" for own in kinds)
+                scores = f"{results[name]['crps']:.4f} {results[name]['crps_learnt']:.4f}"
                 print(
-                    f"{name:10} {each['nominal']:7} {fixed['coverage']:6.3f} "
-                    f"{adaptive['coverage']:9.3f}   {fixed['width']:5.2f} {adaptive['width']:5.2f}"
-                    f"   {results[name]['crps']:.4f}",
-                    flush=True,
+                    f"{name:10.10} {each['nominal']:7} {shares}   {widths}   {scores}", flush=True
                 )
             write_json(OUT, results)
 

@@ -34,7 +34,7 @@ _READING = "Reading your own data"  # headings of these options in the help
 _COVARIATES = "Covariates of a forecast"
 _UNSET = object()
 
-Selection = Literal["mae", "mse", "accuracy", "loss"]
+Selection = Literal["mae", "mse", "pinball", "accuracy", "loss"]
 Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 
 
@@ -123,6 +123,9 @@ class ReadingSettings(BaseModel):
     )
     missing: Literal["error", "interpolate", "mask"] | None = _reading(
         "interpolate (default) fills gaps, mask also keeps them out of errors, error refuses."
+    )
+    scaling: Literal["series", "shared"] | None = _reading(
+        "Several series: series (default) scales each by its own rows, shared all alike."
     )
     decimal: Literal[",", "."] | None = _reading("Sign before fractions; the other: thousands.")
 
@@ -225,8 +228,8 @@ class RunSettings(CovariateSettings):
     )
     select: Selection | None = setting(
         None,
-        "What chooses the epoch: mae (default) or mse; for classification accuracy (default) or "
-        "loss.",
+        "What chooses the epoch: mae (default), mse, or pinball (default with train_quantiles); "
+        "for classification accuracy (default) or loss.",
     )
     score: ScoreKind = setting(
         "native", "Anomaly score: native or reconstruction.", absent="native"
@@ -238,6 +241,12 @@ class RunSettings(CovariateSettings):
         "",
         "Break training and validation data first, such as mix(0.3): `sacm corrupt --list`.",
         absent="",
+    )
+    train_quantiles: Shares | None = setting(
+        None,
+        "Forecasting: train for these quantiles by pinball loss, such as 0.1,0.9; the median and "
+        "those of the other side are added.",
+        absent=None,
     )
     watch: bool = setting(
         False,
@@ -272,6 +281,9 @@ class ResolvedSettings(RunSettings):
     horizon: int = setting(0, "Steps to forecast; 0 for tasks without.", absent=0, ge=0)
     batch_size: int = setting(..., "Windows in a batch.", ge=1)
     select: Selection = setting(..., "What chooses the epoch.")
+    scaling: Literal["series", "shared"] = setting(
+        "shared", "Whether every series has its own scale.", absent="shared"
+    )
 
     @field_validator("horizon", mode="before")
     @classmethod

@@ -218,12 +218,17 @@ def test_s3_10_the_hour_that_a_clock_shows_twice(sacm: Command) -> None:
     assert "2024-10-28 10:00:00+01:00" in outcome.err
 
 
-def test_s3_11_series_of_different_levels_say_that_they_share_a_scaler(sacm: Command) -> None:
+def test_s3_11_series_of_different_levels_have_scales_of_their_own(sacm: Command) -> None:
     frame = panel(north=120, south=130)
     frame.loc[frame["shop"] == "south", "v"] += 100
     frame.to_csv("x.csv", index=False)
-    said = sacm("score", "x.csv", "--window", 24).err
-    assert "differ more in level than they change (column 'v') and share one scaler" in said
+    short = ("--input-len", 6, "--horizon", 3)
+    done = sacm(*TRAIN, "--data", "x.csv", *short)
+    assert "own deviations" in done.out
+    assert "MAE of north" in done.out
+    shared = sacm(*TRAIN, "--data", "x.csv", *short, "--scaling", "shared")
+    assert "differ more in level than they change (column 'v') and share one scaler" in shared.err
+    assert "z-scored" in shared.out
 
 
 def test_s3_13_small_surprises(sacm: Command, example: Example) -> None:

@@ -50,6 +50,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_a_run_keeps_how_its_data_were_read(run: Run) -> None:
     assert run.settings.reading() == {
+        "scaling": "shared",
         "time": ("when",),
         "zone": "Europe/Berlin",
         "target": ("b",),

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 import torch
 
+from sacm.backbones import names
 from sacm.experiments import costs
-from sacm.experiments.costs import TYPICAL_EPOCHS, Costs, measure_epoch
+from sacm.experiments.costs import TYPICAL_EPOCHS, Costs, Estimate, measure_epoch
+from sacm.experiments.guess_cost import find_typical, read_table
 from sacm.files import read_json, write_csv, write_json
 from sacm.settings import RunSettings
 from sacm.tasks.forecasting import Forecasting
@@ -23,7 +25,7 @@ def settings(folder: Path, **changes: object) -> RunSettings:
 
 
 def estimate(folder: Path, asked: RunSettings, *, threads: int = 1) -> float:
-    return Costs(folder, threads=threads).estimate(asked)
+    return Costs(folder, threads=threads).estimate(asked).seconds
 
 
 def measured(folder: Path) -> dict[str, float]:
@@ -128,6 +130,39 @@ def test_a_slow_step_is_measured_with_few_windows(tmp_path: Path, seen: list[Any
     monkeypatch.setattr(costs, "_SLOW", 0.0)
     assert measure_epoch(settings(tmp_path, stride=1), 1) > 0
     assert sorted(set(seen)) == [("training", 4, 1), ("validation", 4, 1)]
+
+
+def test_a_guess_measures_nothing_and_grows_with_the_work(tmp_path: Path, seen: list[Any]):
+    def guess(**changes: object) -> Estimate:
+        return Costs(tmp_path, threads=1, measure=False).estimate(settings(tmp_path, **changes))
+
+    found = guess(epochs=100, stride=1)
+    assert found.basis == "guess"
+    assert 0 < found.seconds < 3600
+    large = settings(tmp_path, epochs=100, stride=1).model_copy(update={"size": "paper"})
+    assert Costs(tmp_path, threads=1, measure=False).estimate(large).seconds > found.seconds
+    assert guess(epochs=100, stride=2).seconds < found.seconds
+    assert guess(epochs=1, stride=1).seconds == pytest.approx(found.seconds / TYPICAL_EPOCHS)
+    assert not seen
+    assert not measured(tmp_path)
+
+
+def test_known_costs_go_before_guesses(tmp_path: Path):
+    asked = settings(tmp_path)
+    assert Costs(tmp_path, threads=1).estimate(asked).basis == "measured"
+    assert Costs(tmp_path, threads=1, measure=False).estimate(asked).basis == "measured"
+    run_all(tmp_path, ili(1, strategies=("raw",)))
+    assert Costs(tmp_path, threads=1, measure=False).estimate(asked).basis == "runs"
+
+
+def test_every_network_has_a_guess():
+    for task in ("forecasting", "classification", "anomaly"):
+        for backbone in names(task):
+            for size in ("small", "paper"):
+                found = find_typical(task, backbone, size)
+                assert f"{task}|{backbone}|{size}" in read_table()
+                assert found.fixed + found.per_channel > 0
+    assert find_typical("forecasting", "a plug-in's", "small").steps == 192
 
 
 def test_what_cannot_be_read_is_no_hindrance(tmp_path: Path):

@@ -21,7 +21,10 @@ from sacm.tasks import make_settings
 from tests.training.cases import make_data, waves
 
 pytest.importorskip("optuna", reason="needs the `tune` extra")
-from sacm.experiments.tune import Search, input_lengths, tune, without_test
+from sacm.experiments.engines import make_engine
+from sacm.experiments.study import Search
+from sacm.experiments.trial_job import without_test
+from sacm.experiments.tune import input_lengths, tune
 
 TINY: dict[str, Any] = {
     "backbone": "iTransformer",
@@ -35,7 +38,8 @@ FIXED = ("size", "input_len", "batch_size")
 
 
 def settings(**others: Any) -> Any:
-    return make_settings(task="forecasting", data="waves", horizon=4, **{**TINY, **others})
+    named = {"task": "forecasting", "data": "waves", "horizon": 4}
+    return make_settings(**{**named, **TINY, **others})
 
 
 def test_trials_never_see_test_rows_and_the_best_is_a_run_like_any_other(tmp_path: Path) -> None:
@@ -77,6 +81,33 @@ def test_unknown_samplers_are_refused(tmp_path: Path) -> None:
     data = forecasting_data(waves(300, 2), name="waves")
     with pytest.raises(ArgumentError, match="unknown sampler: choose one of tpe"):
         tune(settings(), data, Search(trials=1, sampler="luck"), folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [pytest.param("local", marks=pytest.mark.slow), pytest.param("ray", marks=pytest.mark.nightly)],
+)
+def test_processes_try_settings_side_by_side_without_test_rows(engine: str, tmp_path: Path) -> None:
+    if engine == "ray":
+        pytest.importorskip("ray", reason="needs the `ray` extra")
+    np.save(tmp_path / "waves.npy", waves(300, 2))
+    asked = settings(data=str(tmp_path / "waves.npy"))
+    data = forecasting_data(tmp_path / "waves.npy")
+    search = Search(trials=4, fixed=FIXED, workers=2)
+    found = tune(
+        asked, data, search, folder=tmp_path / "runs", engine=make_engine(engine, workers=2)
+    )
+    ends = [each["state"] for each in found.trials]
+    assert len(ends) == 4
+    assert set(ends) <= {"complete", "pruned"}
+    assert "mae" in found.run.row
+    assert found.run.metrics["best_val_mae"] == pytest.approx(found.value)
+    done = list(found.record.parent.glob("*/metrics.json"))
+    assert len(done) == ends.count("complete")
+    assert not any("test" in json.loads(path.read_text()) for path in done)
+    # The same search goes on in this process: there is nothing left to try.
+    again = tune(asked, data, search, folder=tmp_path / "runs")
+    assert again.trials == found.trials
 
 
 @pytest.mark.nightly

@@ -72,11 +72,17 @@ def test_a_plan_runs_nothing(paper: Command, tmp_path: Path):
     assert [group[key] for key in ("done", "failed", "to run", "no data")] == [0, 0, 2, 0]
     assert record["left"]["runs"] == 2
     assert record["left"]["seconds"] == pytest.approx(group["estimate"])
+    assert group["by"] == "guess"
+    assert not (tmp_path / "runs" / "costs.json").exists()
+    measured = json.loads(paper("run", NAME, *PART, *QUICK, "--plan", "--measure", "--json").out)
+    assert measured["groups"][0]["by"] == "measured"
+    (tmp_path / "runs" / "costs.json").unlink()
     assert not list((tmp_path / "runs").glob("*/config.json"))
     printed = paper("run", NAME, *PART, *QUICK, "--plan")
     assert printed.code == 0
     assert "iTransformer" in printed.out
     assert "2 runs to do, about " in printed.err
+    assert "--measure runs a few batches of each" in printed.err
 
 
 def test_a_plan_tells_what_is_absent_and_what_failed(paper: Command, tmp_path: Path):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@takes_reading(without=("target", "columns", "split"))
+@takes_reading(without=("target", "columns", "split", "scaling"))
 def backtest(
     run: Annotated[
         Path, typer.Argument(metavar="RUN", help="A finished run: its folder, or latest.")

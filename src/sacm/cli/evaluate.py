@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sacm.training import Run
 
 
-@takes_reading(without=("target", "columns", "split"))
+@takes_reading(without=("target", "columns", "split", "scaling"))
 def evaluate(
     run: Annotated[
         Path, typer.Argument(metavar="RUN", help="A finished run: its folder, or latest.")

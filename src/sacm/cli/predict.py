@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sacm.inference import Predictor
 
 
-@takes_reading(without=("target", "columns", "split"))
+@takes_reading(without=("target", "columns", "split", "scaling"))
 def predict(
     run: Annotated[
         Path,

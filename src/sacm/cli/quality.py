@@ -19,7 +19,7 @@ _STEPS = 4
 _PATIENCE = 1.0  # seconds until a bar is drawn
 
 
-_LACKS = ("target", "split", "missing", "irregular", "frequency")
+_LACKS = ("target", "split", "missing", "irregular", "frequency", "scaling")
 
 
 @takes_reading(without=_LACKS)

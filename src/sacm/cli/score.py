@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sacm.data.tables.form import Form
 
 
-@takes_reading(without=("target", "split"))
+@takes_reading(without=("target", "split", "scaling"))
 def score(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A CSV, Parquet or NumPy file.")],
     window: Annotated[int, typer.Option(help="Rows in a window.")] = 96,

@@ -9,8 +9,10 @@ import typer
 
 from sacm.cli import options
 from sacm.cli.settings_options import takes_settings
+from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from sacm.experiments.engines import Engine
     from sacm.experiments.tune import Tuned
 
 
@@ -19,10 +21,13 @@ def tune(
     asked: dict[str, Any],
     trials: Annotated[int, typer.Option(help="Settings to try, at most.", min=1)] = 30,
     strategies: Annotated[
-        str, typer.Option(help="Strategies to choose from, separated by commas.")
-    ] = "raw,sacm",
+        str,
+        typer.Option(help="To choose from, separated by commas. Default: the task's own."),
+    ] = "",
     sampler: Annotated[str, typer.Option(help="tpe, random or cmaes.")] = "tpe",
     pruner: Annotated[str, typer.Option(help="median, hyperband or none.")] = "median",
+    workers: Annotated[int, typer.Option(help="Trials at once.", min=1)] = 1,
+    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
     runs: options.Runs = Path("runs"),
     accelerator: options.Accelerator = "cpu",
     devices: options.Devices = 1,
@@ -39,7 +44,8 @@ def tune(
     from sacm.cli.reading import show_reading
     from sacm.cli.runs import check_writable
     from sacm.data import resolve
-    from sacm.experiments.tune import TUNED, Search, tune
+    from sacm.experiments.study import Search
+    from sacm.experiments.tune import TUNED, tune
     from sacm.strategies.registry import canonical
     from sacm.tasks import make_settings
 
@@ -50,15 +56,38 @@ def tune(
     check_writable(runs)
     data = resolve(settings.data, task=settings.task, reading=settings.reading())
     show_reading(data, settings)
+    chosen = strategies or settings.strategy or ""
     search = Search(
         trials=trials,
-        strategies=tuple(canonical(each) for each in split_strategies(strategies)),
+        strategies=tuple(canonical(each) for each in split_strategies(chosen)),
         fixed=tuple(name for name in TUNED if name in asked),
         sampler=sampler,
         pruner=pruner,
+        workers=workers,
     )
-    found = tune(settings, data, search, folder=runs, hardware=hardware, on_trial=announce_trial)
+    found = tune(
+        settings,
+        data,
+        search,
+        folder=runs,
+        hardware=hardware,
+        engine=find_engine(engine, workers, settings.data, accelerator),
+        on_trial=announce_trial,
+    )
     show_tuned(found, as_json=as_json)
+
+
+def find_engine(name: str, workers: int, data: str, accelerator: str) -> Engine | None:
+    """What runs the trials; None if this process does."""
+    from sacm.experiments.engines import make_engine
+
+    if name == "local" and workers == 1:
+        return None
+    if data == "-":
+        raise ArgumentError("--workers: other processes cannot read what is piped in: use a file.")
+    if accelerator != "cpu":
+        raise ArgumentError(f"--workers: trials side by side train on the CPU, not {accelerator}.")
+    return make_engine(name, workers=workers)
 
 
 def announce_trial(number: int, chosen: dict[str, Any]) -> None:

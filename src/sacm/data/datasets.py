@@ -40,6 +40,8 @@ class ForecastingData:
     ordered split by split, series by series, and `segments` holds the borders; one series has a
     single segment.
 
+    `scaling` is "series" if each of several series is to be scaled by its own training rows.
+
     `covariates` `[T, k]` are the columns named in `past`, `future` and `static`, in this order;
     `ahead` holds, by series, those `[N, k]` of the rows after its last one. `zone` is the time zone
     of timestamps that are in UTC, None if they are by the local clock.
@@ -67,6 +69,7 @@ class ForecastingData:
     static: tuple[str, ...] = ()
     ahead: dict[str, np.ndarray] | None = None
     zone: str | None = None
+    scaling: str | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,9 +22,12 @@ CHUNK_ROWS = 65_536
 class ChannelScaler:
     """Per-channel mean and population standard deviation (1 where a channel is constant), `[C]`.
 
+    Where every series has its own they are `[S, C]`: choose by `of_series` or `of_rows` first.
+
     Attributes:
         mean: What becomes 0.
         std: What becomes 1.
+        series: Names of the S series; empty if all share one mean and deviation.
         reference: Deviations in which errors are stated, where they are not `std`: a network that
             learnt from repaired rows is judged in the units of the rows as they came, so that it
             can be compared with others.
@@ -33,6 +36,7 @@ class ChannelScaler:
     mean: np.ndarray
     std: np.ndarray
     reference: np.ndarray | None = None
+    series: tuple[str, ...] = ()
 
     @classmethod
     def fit(cls, parts: Iterable[np.ndarray]) -> ChannelScaler:
@@ -55,7 +59,30 @@ class ChannelScaler:
     @property
     def channels(self) -> int:
         """Number of channels C."""
-        return len(self.mean)
+        return int(self.mean.shape[-1])
+
+    @property
+    def units(self) -> np.ndarray:
+        """Deviations in which errors are stated."""
+        return self.std if self.reference is None else self.reference
+
+    def of_series(self, names: Sequence[str]) -> ChannelScaler:
+        """The scaler of windows `[B, L, C]` of these B series."""
+        return self.of_places([self.series.index(name) for name in names] if self.series else [])
+
+    def of_places(self, places: Sequence[int] | np.ndarray) -> ChannelScaler:
+        """The scaler of windows `[B, L, C]` of the series at these B places."""
+        if not self.series:
+            return self
+        return ChannelScaler(self.mean[places][:, None], self.std[places][:, None])
+
+    def of_rows(self, places: np.ndarray) -> ChannelScaler:
+        """The scaler of rows `[T, C]` of the series at these T places; -1 leaves a row alone."""
+        if not self.series:
+            return self
+        known = (places >= 0)[:, None]
+        mean = np.where(known, self.mean[places], np.float32(0))
+        return ChannelScaler(mean, np.where(known, self.std[places], np.float32(1)))
 
     def transform(self, values: Values) -> Values:
         """Raw `[..., C]` to z-scores."""
@@ -71,6 +98,8 @@ class ChannelScaler:
 
     def like(self, values: Values) -> tuple[Values, Values]:
         """Mean and deviation as the kind of array, on the device, that `values` is."""
+        if self.series:
+            raise ArgumentError("Every series has its own scale: say of which series these are.")
         if values.shape[-1] != self.channels:
             raise ArgumentError(
                 f"The scaler was fitted on {self.channels} channels but got {values.shape[-1]}."
@@ -80,18 +109,19 @@ class ChannelScaler:
             return mean.to(values.device), std.to(values.device)
         return self.mean, self.std
 
-    def to_dict(self) -> dict[str, list[float]]:
-        """Plain numbers, for a run's record."""
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Plain numbers and names, for a run's record."""
         record = {"mean": self.mean.tolist(), "std": self.std.tolist()}
-        return (
-            record if self.reference is None else {**record, "reference": self.reference.tolist()}
-        )
+        if self.reference is not None:
+            record["reference"] = self.reference.tolist()
+        return {**record, "series": list(self.series)} if self.series else record
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> ChannelScaler:
         """The scaler that `to_dict` described."""
         names = [name for name in ("mean", "std", "reference") if name in record]
-        return cls(**{name: np.array(record[name], np.float32) for name in names})
+        arrays = {name: np.array(record[name], np.float32) for name in names}
+        return cls(**arrays, series=tuple(record.get("series", ())))
 
 
 def chunks(values: np.ndarray) -> Iterable[np.ndarray]:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from sacm.data.covariates.plan import ROLES
 from sacm.data.datasets import ForecastingData, Segment
+from sacm.data.own.series import Scaling
 from sacm.data.splits import Splits
 from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy
@@ -51,6 +52,8 @@ class Forecaster(Estimator):
         columns: The channels of a frame. Default: all that are nothing else.
         missing: "interpolate", "mask" (filled in, but not learnt from) or "error".
         irregular: "keep" takes rows whose timestamps lie on no grid as evenly spaced.
+        scaling: Whether each of several "series" is scaled by its own rows, or all by "shared"
+            ones.
         guard: Whether broken values are found and repaired, in training and prediction.
         accelerator: "cpu", "gpu", "mps" or "auto".
         folder: Keep the training run there; it is not repeated for the same data and settings.
@@ -82,6 +85,7 @@ class Forecaster(Estimator):
         columns: Sequence[str] | None = None,
         missing: Policy = "interpolate",
         irregular: Irregular = "error",
+        scaling: Scaling = "series",
         guard: bool = False,
         accelerator: str = "cpu",
         folder: str | Path | None = None,
@@ -99,7 +103,7 @@ class Forecaster(Estimator):
             columns=self.columns,
             missing=self.missing,
             irregular=self.irregular,
-            reading=self._settings("data").reading(),
+            reading={**self._settings("data").reading(), "scaling": self.scaling},
         )
         if not isinstance(data, ForecastingData):
             warn_of(reading.data.notes)
@@ -133,7 +137,8 @@ class Forecaster(Estimator):
         if self._residuals is None:
             windows = self._windows(self._reading.data).val
             self._residuals = absolute_residuals(self.predictor_, windows)
-        radius = conformal_radius(self._residuals, coverage) * self.scaler_.std  # [H, C]
+        scaler = self.predictor_.scaler_of_series(reading.data)
+        radius = conformal_radius(self._residuals, coverage) * scaler.std  # [H, C] or [S, H, C]
         forecast = forecast_ahead(self.predictor_, reading.data)
         bounds = (forecast.values - radius, forecast.values + radius)
         return Interval(*(give(reading, forecast._replace(values=b), rows) for b in bounds))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sacm.backbones.quantiles import take_median
 from sacm.data.windows.batch import beside_windows
 from sacm.data.windows.windows import ForecastWindows
 from sacm.errors import ArgumentError
@@ -35,7 +36,7 @@ def absolute_residuals(trained: TrainedNetwork, windows: ForecastWindows) -> np.
     parts = []
     for start in range(0, len(chosen), EVALUATION_BATCH):
         batch = windows.batch(chosen[start : start + EVALUATION_BATCH])
-        forecast = trained.answer(trained.network, batch.x, *beside_windows(batch))
+        forecast = take_median(trained.answer(trained.network, batch.x, *beside_windows(batch)))
         residuals = (batch.y - forecast).abs().numpy()
         if batch.observed is not None:
             residuals[batch.observed.numpy() < 1] = np.nan

@@ -1,4 +1,4 @@
-"""How long a run will take: as long as runs like it took, or as its first steps say."""
+"""How long a run will take: as runs like it took, as its first steps say, or by a guess."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from sacm.data.datasets import AnyData
 from sacm.data.windows.windows import Windows
 from sacm.errors import SACMError
+from sacm.experiments.guess_cost import guess_epoch
 from sacm.experiments.jobs import load_data
 from sacm.experiments.run_files import read_record_with
 from sacm.files import write_json
 from sacm.settings import ResolvedSettings
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH
-from sacm.training.hardware import Hardware, make_fabric, thread_count
 from sacm.training.run import Run
-from sacm.training.trainer import Training
+
+if TYPE_CHECKING:
+    from sacm.training.trainer import Training
 
 TYPICAL_EPOCHS = 25  # until early stopping, where no run of the backbone has told
 _PROBE_BATCH = 4
@@ -32,16 +35,26 @@ _REPEATS, _LEAST = 3, 0.1  # a measurement is repeated so often, and for so many
 _FILE = "costs.json"
 
 Kind = tuple[str, ...]
+Basis = Literal["runs", "measured", "guess", "unknown"]
+
+
+class Estimate(NamedTuple):
+    """Seconds of a run, and what they rest on."""
+
+    seconds: float
+    basis: Basis
 
 
 class Costs:
     """Estimates for one folder of runs by workers with so many threads.
 
     What finished runs took goes before what was measured; that is kept there for the next time.
+    measure: whether a few batches of a run may be measured where neither is known; if not, its
+    time is guessed.
     """
 
-    def __init__(self, folder: Path, *, threads: int) -> None:
-        self.folder, self.threads = folder, threads
+    def __init__(self, folder: Path, *, threads: int, measure: bool = True) -> None:
+        self.folder, self.threads, self.measure = folder, threads, measure
         self._epoch_seconds: dict[str, float] = {}
         with suppress(SACMError):  # none yet, or damaged: measured again
             self._epoch_seconds = read_record_with(folder / _FILE)
@@ -52,22 +65,29 @@ class Costs:
             with suppress(SACMError, OSError, ValueError, TypeError, KeyError):
                 self._learn(Run(path.parent))
 
-    def estimate(self, settings: ResolvedSettings) -> float:
-        """Seconds that a run with complete settings will take."""
+    def estimate(self, settings: ResolvedSettings) -> Estimate:
+        """How long a run with complete settings will take."""
         known = self._seconds.get(_kind(settings))
         if known:
-            return statistics.median(known)
-        key = "|".join((*_kind(settings), f"threads {self.threads}"))
-        if key not in self._epoch_seconds:
-            try:
-                self._epoch_seconds[key] = measure_epoch(settings, self.threads)
-            except Exception:  # whatever it is, the run itself will say so, and soon
-                return 0.0
-            write_json(self.folder / _FILE, self._epoch_seconds)
+            return Estimate(statistics.median(known), "runs")
+        try:
+            an_epoch, basis = self._an_epoch(settings)
+        except Exception:  # whatever it is, the run itself will say so, and soon
+            return Estimate(0.0, "unknown")
         similar = self._epochs.get((settings.task, settings.backbone, settings.size))
         typical = statistics.median(similar) if similar else TYPICAL_EPOCHS
-        epochs = min(settings.epochs, typical)
-        return epochs * self._epoch_seconds[key]
+        return Estimate(min(settings.epochs, typical) * an_epoch, basis)
+
+    def _an_epoch(self, settings: ResolvedSettings) -> Estimate:
+        """How long one epoch will take."""
+        key = "|".join((*_kind(settings), f"threads {self.threads}"))
+        if key not in self._epoch_seconds:
+            if not self.measure:
+                data = load_data(settings.data, settings.task, settings.split)
+                return Estimate(guess_epoch(settings, data), "guess")
+            self._epoch_seconds[key] = measure_epoch(settings, self.threads)
+            write_json(self.folder / _FILE, self._epoch_seconds)
+        return Estimate(self._epoch_seconds[key], "measured")
 
     def _learn(self, run: Run) -> None:
         settings, metrics = run.settings, run.metrics
@@ -81,10 +101,16 @@ class Costs:
             self._epochs[about].append(metrics["epochs"])
 
 
-def measure_epoch(settings: ResolvedSettings, threads: int) -> float:
-    """Seconds of one epoch and its validation with so many threads, from a few batches."""
+def measure_epoch(settings: ResolvedSettings, threads: int, data: AnyData | None = None) -> float:
+    """Seconds of one epoch and its validation with so many threads, from a few batches.
+
+    `data` replaces what the settings name.
+    """
+    from sacm.training.hardware import thread_count
+
     task = get_task(settings.task)
-    data = load_data(settings.data, settings.task, settings.split)
+    if data is None:
+        data = load_data(settings.data, settings.task, settings.split)
     with thread_count(threads):
         training = _prepare(settings, task, data)
         batches, val = training.train_batches, training.windows.val
@@ -98,6 +124,9 @@ def measure_epoch(settings: ResolvedSettings, threads: int) -> float:
 
 
 def _prepare(settings: ResolvedSettings, task: Any, data: Any) -> Training:
+    from sacm.training.hardware import Hardware, make_fabric
+    from sacm.training.trainer import Training
+
     run = Run(Path())  # nothing is written before the first epoch ends
     fabric = make_fabric(Hardware(), settings, run)
     raw = settings.model_copy(update={"strategy": "raw"})

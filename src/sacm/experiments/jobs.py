@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,9 +18,7 @@ from sacm.experiments.run_files import RESULTS, read_failure, read_record_with, 
 from sacm.files import write_json
 from sacm.settings import ResolvedSettings
 from sacm.tasks import get_task
-from sacm.training.hardware import Hardware
 from sacm.training.run import Run
-from sacm.training.trainer import train
 from sacm.types import TaskName
 
 State = Literal["done", "failed", "interrupted", "missing"]
@@ -41,6 +40,14 @@ class Job:
         """What is there when it is done."""
         transfers = [transfer_file(target) for target in self.targets]
         return ["metrics.json", *transfers, *map(check_file, self.checks)]
+
+    def load(self) -> Any:
+        """The data it is trained on."""
+        return load_data(self.settings.data, self.settings.task, self.settings.split)
+
+    def watch(self) -> Callable[[int, float], None] | None:
+        """What hears of every epoch and its validation, and may end the training; None: nothing."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -84,10 +91,14 @@ def execute(job: Job, folder: Path) -> None:
 
     Damaged results are made anew.
     """
+    # Lightning takes seconds to import, and who only plans has no use for it.
+    from sacm.training.hardware import Hardware
+    from sacm.training.trainer import train
+
     locks = folder / ".locks"
     locks.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"{job.run_id}.lock"):
-        data = load_data(job.settings.data, job.settings.task, job.settings.split)
+        data = job.load()
         if job.settings.run_id(fingerprint(data)) != job.run_id:
             raise SACMError(
                 f"{job.settings.data} on this worker differs from the driver's: give every worker "
@@ -97,7 +108,7 @@ def execute(job: Job, folder: Path) -> None:
             if path.exists() and damage(path) is not None:
                 path.unlink()
         hardware = Hardware(show_progress=False)
-        run = train(job.settings, folder=folder, hardware=hardware, data=data)
+        run = train(job.settings, folder=folder, hardware=hardware, data=data, on_epoch=job.watch())
         for target in job.targets:
             if not (run.folder / transfer_file(target)).exists():
                 write_json(run.folder / transfer_file(target), transfer(run, target))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sacm.experiments.costs import Costs
+from sacm.experiments.costs import Basis, Costs
 from sacm.experiments.engines import threads_for
 from sacm.experiments.grid import JobGroup
 from sacm.experiments.jobs import Job, Status
@@ -17,13 +17,15 @@ from sacm.experiments.jobs import Job, Status
 class PlannedGroup:
     """A group with what is left of it; `costs` estimates the seconds of each job that is left.
 
-    Nothing is left of a group in which a run failed, unless failed runs are asked for.
+    bases: what each estimate rests on. Nothing is left of a group in which a run failed, unless
+    failed runs are asked for.
     """
 
     group: JobGroup
     statuses: tuple[Status, ...]
     todo: tuple[Job, ...]
     costs: tuple[float, ...]
+    bases: tuple[Basis, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -97,14 +99,16 @@ def make_plan(
     workers: int = 1,
     retry_failed: bool = False,
     together: bool = True,
+    measure: bool = True,
     on_group: Callable[[JobGroup], object] | None = None,
 ) -> Plan:
     """Look at what is there and estimate the rest; `on_group` hears of each group.
 
     workers: how many runs there will be at once, each with its share of the cores. together:
-    whether a failed run makes the others of its group useless.
+    whether a failed run makes the others of its group useless. measure: whether costs that are not
+    known are measured, or else guessed.
     """
-    costs = Costs(folder, threads=threads_for(workers))
+    costs = Costs(folder, threads=threads_for(workers), measure=measure)
     planned = []
     for group in groups:
         statuses = group.statuses(folder)
@@ -113,8 +117,10 @@ def make_plan(
         wanted = {"missing", "interrupted"} | ({"failed"} if retry_failed else set())
         pairs = zip(group.jobs, statuses, strict=True)
         todo = tuple(job for job, found in pairs if found.state in wanted)
-        seconds = tuple(costs.estimate(job.settings) for job in todo)
-        planned.append(PlannedGroup(group, statuses, todo, seconds))
+        estimates = [costs.estimate(job.settings) for job in todo]
+        seconds = tuple(estimate.seconds for estimate in estimates)
+        bases = tuple(estimate.basis for estimate in estimates)
+        planned.append(PlannedGroup(group, statuses, todo, seconds, bases))
         if on_group is not None:
             on_group(group)
     return Plan(tuple(sorted(planned, key=lambda one: one.seconds)))

@@ -1,22 +1,30 @@
 """Search for good settings with Optuna; what is found becomes a run like any other.
 
 Trials see training and validation rows only: the data they get have no test part. Every trial is
-recorded in one file, so that a search that was killed goes on where it stopped.
+recorded in one file, so that a search that was killed goes on where it stopped. Trials run in this
+process, or by an engine, as the runs of a grid do.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, Segment, TelemetrySegment
+from sacm.data.datasets import AnomalyData, AnyData, ClassificationData
 from sacm.data.fingerprint import fingerprint
-from sacm.data.splits import Splits
-from sacm.errors import ArgumentError, SACMError
+from sacm.errors import SACMError
+from sacm.experiments.engines import Engine, Outcome
+from sacm.experiments.study import (
+    Search,
+    adopt_killed,
+    count_done,
+    import_optuna,
+    open_study,
+    study_name,
+)
+from sacm.experiments.trial_job import PRUNED, TrialJob, report_to, without_test
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.tasks import get_task
 from sacm.training import Hardware, Run, train
@@ -24,28 +32,10 @@ from sacm.training import Hardware, Run, train
 if TYPE_CHECKING:
     import optuna
 
-SAMPLERS, PRUNERS = ("tpe", "random", "cmaes"), ("median", "hyperband", "none")
 TUNED = ("learning_rate", "size", "batch_size", "input_len", "strategy")
+RECORD = "trials.log"
 _INPUTS = (24, 48, 96, 192, 336)
-
-
-@dataclass(frozen=True)
-class Search:
-    """What is searched, and how.
-
-    Attributes:
-        trials: How many settings are tried, those of earlier calls included.
-        strategies: The strategies among which is chosen.
-        fixed: Settings that are not searched because the user named them.
-        sampler: "tpe", "random" or "cmaes".
-        pruner: "median" or "hyperband" stop bad trials early; "none" does not.
-    """
-
-    trials: int = 30
-    strategies: tuple[str, ...] = ("raw", "sacm")
-    fixed: tuple[str, ...] = ()
-    sampler: str = "tpe"
-    pruner: str = "median"
+OnTrial = Callable[[int, dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
@@ -66,7 +56,8 @@ def tune(
     *,
     folder: Path = Path("runs"),
     hardware: Hardware | None = None,
-    on_trial: Callable[[int, dict[str, Any]], None] | None = None,
+    engine: Engine | None = None,
+    on_trial: OnTrial | None = None,
 ) -> Tuned:
     """Search settings, then train the best on all training rows and test it.
 
@@ -76,6 +67,8 @@ def tune(
         search: What is searched.
         folder: Where runs are kept; trials go to `tuning` in it.
         hardware: Where to train.
+        engine: Runs trials elsewhere, `search.workers` at once; `settings.data` must then name
+            the data. Default: one after the other in this process.
         on_trial: Called with number and settings before each trial.
 
     Returns:
@@ -91,27 +84,16 @@ def tune(
     base = get_task(settings.task).resolve(settings, data)
     place = folder / "tuning" / study_name(base, search, fingerprint(data))
     place.mkdir(parents=True, exist_ok=True)
-    record = place / "trials.log"
+    record = place / RECORD
     study = open_study(base, search, record)
     adopt_killed(study)
 
-    def objective(trial: Any) -> float:
-        chosen = suggest(trial, base, search, seen)
-        if on_trial is not None:
-            on_trial(trial.number, chosen)
-
-        def judge(epoch: int, value: float) -> None:
-            trial.report(value, epoch)
-            if trial.should_prune():
-                raise optuna.TrialPruned
-
-        own = base.model_copy(update=chosen)
-        run = train(own, folder=place, hardware=hardware, data=seen, on_epoch=judge)
-        return float(run.metrics[f"best_val_{base.select}"])
-
+    searching = _Searching(study, base, search, seen, place, hardware, on_trial)
     left = search.trials - count_done(study)
-    if left > 0:
-        study.optimize(objective, n_trials=left, catch=(SACMError,))
+    if left > 0 and engine is None:
+        study.optimize(searching.run_here, n_trials=left, catch=(SACMError,))
+    elif left > 0 and engine is not None:
+        searching.run_by(engine, left)
     done = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
     if not done:
         raise SACMError("no trial succeeded: see what stops a single training with `sacm train`.")
@@ -121,93 +103,68 @@ def tune(
     return Tuned(run, chosen, float(study.best_value), summarise_trials(study), record)
 
 
-def import_optuna() -> Any:
-    """Optuna, silent, or a sentence on how to get it."""
-    try:
-        import optuna
-    except ImportError:
-        raise ArgumentError("tuning needs Optuna: pip install 'sacm[tune]'.") from None
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    return optuna
+@dataclass(frozen=True)
+class _Searching:
+    """A search under way."""
 
+    study: optuna.Study
+    base: ResolvedSettings
+    search: Search
+    data: AnyData
+    place: Path
+    hardware: Hardware
+    on_trial: OnTrial | None
 
-def study_name(base: ResolvedSettings, search: Search, mark: str) -> str:
-    """One name for one search: the same settings, data and choices continue it."""
-    choices = [sorted(search.strategies), sorted(search.fixed), search.sampler, search.pruner]
-    text = json.dumps([base.identity(), choices, mark], sort_keys=True)
-    return (
-        f"{base.run_id(mark).rpartition('_')[0]}_{hashlib.sha256(text.encode()).hexdigest()[:10]}"
-    )
+    def run_here(self, trial: Any) -> float:
+        """Train one trial in this process; its validation."""
+        run = train(
+            self._choose(trial),
+            folder=self.place,
+            hardware=self.hardware,
+            data=self.data,
+            on_epoch=report_to(trial),
+        )
+        return self._value(run)
 
+    def run_by(self, engine: Engine, count: int) -> None:
+        """Let an engine train so many trials; each is drawn when a worker is free."""
+        for outcome in engine.run(self._jobs(count), self.place):
+            self._tell(outcome)
 
-def open_study(base: ResolvedSettings, search: Search, record: Path) -> optuna.Study:
-    """The study in a file, new or as it was left."""
-    optuna = import_optuna()
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
+    def _jobs(self, count: int) -> Iterator[TrialJob]:
+        mark = fingerprint(self.data)
+        for _ in range(count):
+            trial = self.study.ask()
+            settings = self._choose(trial)
+            yield TrialJob(
+                settings,
+                settings.run_id(mark),
+                base=self.base,
+                search=self.search,
+                record=(self.place / RECORD).absolute(),
+                trial=trial._trial_id,
+                number=trial.number,
+            )
 
-    for name, known in (("sampler", SAMPLERS), ("pruner", PRUNERS)):
-        if getattr(search, name) not in known:
-            raise ArgumentError(f"unknown {name}: choose one of {', '.join(known)}.")
-    lock: Any = _RecordLock(record)
-    storage = JournalStorage(JournalFileBackend(str(record), lock_obj=lock))
-    direction = "maximize" if base.select == "accuracy" else "minimize"
-    study = optuna.create_study(
-        study_name="sacm", storage=storage, load_if_exists=True, direction=direction
-    )
-    # A continued search must not draw again what it has drawn.
-    seed = base.seed + len(study.trials)
-    study.sampler = {
-        "tpe": lambda: optuna.samplers.TPESampler(seed=seed, n_startup_trials=5),
-        "random": lambda: optuna.samplers.RandomSampler(seed=seed),
-        "cmaes": lambda: optuna.samplers.CmaEsSampler(seed=seed),
-    }[search.sampler]()
-    study.pruner = {
-        "median": lambda: optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=1),
-        "hyperband": lambda: optuna.pruners.HyperbandPruner(max_resource=base.epochs),
-        "none": optuna.pruners.NopPruner,
-    }[search.pruner]()
-    return study
+    def _tell(self, outcome: Outcome) -> None:
+        states = import_optuna().trial.TrialState
+        job = outcome.job
+        assert isinstance(job, TrialJob)
+        if outcome.reason is None:
+            self.study.tell(job.number, self._value(Run(self.place / job.run_id)))
+        else:
+            pruned = outcome.reason.startswith(PRUNED)
+            self.study.tell(job.number, state=states.PRUNED if pruned else states.FAIL)
 
+    def _choose(self, trial: Any) -> ResolvedSettings:
+        """The settings of a trial, which is announced."""
+        chosen = suggest(trial, self.base, self.search, self.data)
+        if self.on_trial is not None:
+            self.on_trial(trial.number, chosen)
+        return self.base.model_copy(update=chosen)
 
-class _RecordLock:
-    """A lock that the system releases when its process is killed; Optuna's own stays behind."""
-
-    def __init__(self, record: Path) -> None:
-        from filelock import FileLock
-
-        self._lock = FileLock(record.with_suffix(".lock"))
-
-    def acquire(self) -> bool:
-        """Wait for the lock."""
-        self._lock.acquire()
-        return True
-
-    def release(self) -> None:
-        """Give it back."""
-        self._lock.release()
-
-
-def adopt_killed(study: optuna.Study) -> None:
-    """Queue the settings of trials that were killed; their runs continue from the last epoch."""
-    from optuna.trial import TrialState
-
-    for trial in study.trials:
-        if trial.state == TrialState.RUNNING:
-            study.tell(trial.number, state=TrialState.FAIL)
-            if trial.params:
-                study.enqueue_trial(trial.params, user_attrs={"continues": trial.number})
-
-
-def count_done(study: optuna.Study) -> int:
-    """Trials that came to an end of their own, good or bad; a killed one will run again."""
-    from optuna.trial import TrialState
-
-    continued = {t.user_attrs["continues"] for t in study.trials if "continues" in t.user_attrs}
-    ends = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
-    killed = (t.state == TrialState.FAIL and not t.params for t in study.trials)
-    own = [t for t in study.trials if t.state in ends and t.number not in continued]
-    return len(own) - sum(killed)
+    def _value(self, run: Run) -> float:
+        return float(run.metrics[f"best_val_{self.base.select}"])
 
 
 def suggest(
@@ -238,32 +195,6 @@ def input_lengths(base: ResolvedSettings, data: AnyData) -> list[int]:
     rows = len(data.train) // 5 if isinstance(data, AnomalyData) else len(data.splits.val)
     fit = {length for length in _INPUTS if 2 * length + base.horizon <= rows}
     return sorted(fit | {base.input_len})
-
-
-def without_test(data: AnyData) -> AnyData:
-    """The same data as if their test part did not exist."""
-    if isinstance(data, ClassificationData):
-        subjects = None if data.subjects_test is None else data.subjects_test[:0]
-        return replace(
-            data,
-            X_test=data.X_test[:0],
-            y_test=data.y_test[:0],
-            lengths_test=data.lengths_test[:0],
-            subjects_test=subjects,
-        )
-    if isinstance(data, AnomalyData):
-        segments = tuple(TelemetrySegment(s.name, s.train, range(0)) for s in data.segments)
-        return replace(data, test=data.test[:0], labels=data.labels[:0], segments=segments)
-    if not len(data.splits.test):
-        return data
-    stop = data.splits.test.start
-    pieces = [Segment(s.name, s.start, min(s.stop, stop)) for s in data.segments if s.start < stop]
-    arrays: dict[str, Any] = {
-        name: None if getattr(data, name) is None else getattr(data, name)[:stop]
-        for name in ("values", "timestamps", "targets", "observed")
-    }
-    splits = Splits(data.splits.train, data.splits.val, range(stop, stop))
-    return replace(data, splits=splits, segments=tuple(pieces), **arrays)
 
 
 def summarise_trials(study: optuna.Study) -> list[dict[str, Any]]:

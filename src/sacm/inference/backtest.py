@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sacm.data.datasets import ForecastingData
+from sacm.data.series_scaling import cover_series
 from sacm.data.splits import Splits
 from sacm.errors import ArgumentError
 from sacm.inference.forecast import forecast_ahead
@@ -122,6 +123,11 @@ def backtest(
     length, horizon = predictor.shape.input_len, predictor.shape.horizon
     # Long enough for the training rows of the first refit to hold the season three times.
     season = season_length(data.values[: places[0]], data.frequency)
+    if predictor.scaler.series:
+        # What the network knows the series by; one that it does not is scaled by the rows before.
+        data = replace(data, name=next(iter(data.last_rows(1))))
+        known = cover_series(predictor.scaler, cut(data, 0, int(places[0])), length)
+        predictor = replace(predictor, scaler=known)
     season = season if season <= places[0] else 1
     forecasts, refitted, current = [], [], predictor
     for number, origin in enumerate(places):
@@ -145,7 +151,7 @@ def backtest(
         naive=np.repeat(data.values[places - 1][:, None], horizon, axis=1),
         seasonal=data.values[back],
         season=season,
-        scale=predictor.scaler.std,
+        scale=predictor.scaler_of_series(cut(data, 0, int(places[0]))).std.reshape(-1),
         refitted=np.array(refitted),
         data=data,
     )

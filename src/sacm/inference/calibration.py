@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sacm.backbones.quantiles import at_level
 from sacm.data.windows.batch import beside_windows
 from sacm.data.windows.windows import ForecastWindows
 from sacm.errors import ArgumentError
@@ -82,13 +83,16 @@ class Calibration:
         return offset
 
 
-def calibrate(trained: TrainedNetwork, windows: ForecastWindows, *, source: str) -> Calibration:
+def calibrate(
+    trained: TrainedNetwork, windows: ForecastWindows, *, source: str, level: float | None = None
+) -> Calibration:
     """Learn how far off forecasts are from windows that chose nothing.
 
     Args:
         trained: The network.
         windows: Forecasting windows that neither trained it nor chose its epoch.
         source: What they are, in words, for notes.
+        level: The quantile that residuals are measured from, for networks that give some.
 
     Returns:
         The calibration, for each horizon step and channel.
@@ -99,7 +103,7 @@ def calibrate(trained: TrainedNetwork, windows: ForecastWindows, *, source: str)
     if not len(windows):
         raise ArgumentError("there is no calibration window: give more rows.")
     chosen = spread_out(windows)
-    residuals, shares = signed_residuals(trained, windows, chosen)
+    residuals, shares = signed_residuals(trained, windows, chosen, level)
     return from_residuals(residuals, shares, source=source)
 
 
@@ -130,13 +134,17 @@ def spread_out(windows: ForecastWindows) -> Array:
 
 
 def signed_residuals(
-    trained: TrainedNetwork, windows: ForecastWindows, chosen: Array
+    trained: TrainedNetwork, windows: ForecastWindows, chosen: Array, level: float | None = None
 ) -> tuple[Array, Array | None]:
-    """Target minus forecast `[N, H, C]`, scaled, NaN where unobserved; repaired shares `[N]`."""
+    """Target minus forecast `[N, H, C]`, scaled, NaN where unobserved; repaired shares `[N]`.
+
+    With a level it is the target minus that quantile, if the network gives quantiles.
+    """
     parts, shares = [], []
     for start in range(0, len(chosen), EVALUATION_BATCH):
         batch = windows.batch(chosen[start : start + EVALUATION_BATCH])
-        forecast = trained.answer(trained.network, batch.x, *beside_windows(batch))
+        answer = trained.answer(trained.network, batch.x, *beside_windows(batch))
+        forecast = at_level(answer, trained.settings.train_quantiles, level)
         residuals = (batch.y - forecast).numpy()
         if batch.observed is not None:
             residuals[batch.observed.numpy() < 1] = np.nan

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.backbones.base import DetectorNetwork
+from sacm.backbones.quantiles import take_median
 from sacm.errors import ArgumentError, SACMError
 from sacm.files import write_atomically, write_json
 from sacm.inference.trained import Array, TrainedNetwork
@@ -29,7 +30,7 @@ class RawUnits(nn.Module):
     """The network between scaling, repair and un-scaling.
 
     Windows `[B, L, C]` in raw units to forecasts `[B, H, C]` in raw units, probabilities `[B, K]`
-    or anomaly scores `[B, L]`.
+    or anomaly scores `[B, L]`. Where every series has its own scale, `series` `[B]` says which.
     """
 
     mean: Tensor
@@ -41,17 +42,31 @@ class RawUnits(nn.Module):
         self.task, self.score = trained.settings.task, trained.settings.score
         self.register_buffer("mean", torch.from_numpy(trained.scaler.mean))
         self.register_buffer("std", torch.from_numpy(trained.scaler.std))
+        self.names = input_names(trained)
 
-    def forward(self, window: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """Answer for raw windows; `stamps` `[B, L + H, 4]` for networks with a calendar."""
-        scaled = self.strategy.inputs((window - self.mean) / self.std)
+    def forward(self, window: Tensor, *others: Tensor) -> Tensor:
+        """Answer for raw windows, with what else `names` lists."""
+        beside = dict(zip(self.names[1:], others, strict=True))
+        mean, std, stamps = self.mean, self.std, beside.get("stamps")
+        if "series" in beside:
+            mean, std = mean[beside["series"]][:, None], std[beside["series"]][:, None]
+        scaled = self.strategy.inputs((window - mean) / std)
         if self.task == "anomaly":
             assert isinstance(self.network, DetectorNetwork)
             return self.network.anomaly_scores(scaled, score=self.score)
         answer: Tensor = self.network(scaled) if stamps is None else self.network(scaled, stamps)
+        if self.task == "forecasting":
+            answer = take_median(answer)
         if self.task == "classification":
             return answer.softmax(dim=1)
-        return answer * self.std + self.mean
+        return answer * std + mean
+
+
+def input_names(trained: TrainedNetwork) -> list[str]:
+    """What an exported network takes: windows, perhaps calendar features and places of series."""
+    calendar = trained.shape.calendar_sizes is not None
+    named = {"stamps": calendar, "series": bool(trained.scaler.series)}
+    return ["window", *(name for name, taken in named.items() if taken)]
 
 
 def export(trained: TrainedNetwork, path: Path, to: Format, windows: Array | None = None) -> Path:
@@ -104,14 +119,16 @@ def export(trained: TrainedNetwork, path: Path, to: Format, windows: Array | Non
 
 
 def example_inputs(trained: TrainedNetwork, windows: Array | None = None) -> tuple[Tensor, ...]:
-    """Two raw windows `[2, L, C]`, and stamps where the network takes a calendar."""
-    shape = trained.shape
+    """Two raw windows `[2, L, C]`, and what else the network takes."""
+    shape, scaler = trained.shape, trained.scaler.of_places([0, 0])
     if windows is None or len(windows) < 2:
         noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))
-        windows = noise * trained.scaler.std + trained.scaler.mean
+        windows = noise * scaler.std + scaler.mean
     found = [torch.from_numpy(np.ascontiguousarray(windows[-2:], dtype=np.float32))]
     if shape.calendar_sizes is not None:
         found.append(torch.zeros(2, shape.input_len + shape.horizon, 4))
+    if trained.scaler.series:
+        found.append(torch.zeros(2, dtype=torch.int64))
     return tuple(found)
 
 
@@ -142,19 +159,18 @@ def _write_torch(module: nn.Module, inputs: tuple[Tensor, ...], path: Path) -> N
         torch.export.save(program, file)
 
 
-def _write_onnx(module: nn.Module, inputs: tuple[Tensor, ...], path: Path) -> None:
+def _write_onnx(module: RawUnits, inputs: tuple[Tensor, ...], path: Path) -> None:
     for name in ("onnxscript", "onnxruntime"):  # torch exports with the one; the other checks
         if find_spec(name) is None:
             raise ArgumentError(f"export to ONNX needs {name}: pip install 'sacm[export]'.")
     # It tells of packages that it would know and that are not there.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    names = ["window", "stamps"][: len(inputs)]
     output = [_NAMES[str(module.task)]]
     program: Any = torch.onnx.export(
         module,
         inputs,
         dynamo=True,
-        input_names=names,
+        input_names=list(module.names),
         output_names=output,
         dynamic_shapes=_dynamic(inputs),
         verbose=False,
@@ -191,6 +207,8 @@ def describe_export(
         "largest_difference": difference,
         "example": {"window": inputs[0][0].tolist(), "answer": expected[0].tolist()},
     }
-    if len(inputs) > 1:
-        record["inputs"]["stamps"] = ["batch", shape.input_len + shape.horizon, 4]
+    beside = {"stamps": ["batch", shape.input_len + shape.horizon, 4], "series": ["batch"]}
+    record["inputs"] |= {name: beside[name] for name in input_names(trained)[1:]}
+    if trained.scaler.series:
+        record["series"] = list(trained.scaler.series)  # the input is a place in this list
     return record

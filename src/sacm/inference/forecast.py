@@ -11,6 +11,7 @@ import torch
 from sacm.data.calendar import future_timestamps, stamp_features
 from sacm.data.covariates.rows import check_roles, window_ahead
 from sacm.data.datasets import ForecastingData
+from sacm.data.series_scaling import new_series
 from sacm.data.tables.gaps import fill
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.answer import TableAnswer, warn_of
@@ -54,7 +55,8 @@ def forecast_rows(trained: TrainedNetwork, rows: Any) -> Any:
         filled = fill(array, pieces, policy="interpolate", columns=names, where="data")
         warn_of([filled.note] if filled.note else [])
         values = torch.from_numpy(filled.values)
-    ahead = like(trained.forecast(values[None, -length:])[0], rows)
+    scaler = trained.scaler_of_windows(values[None])  # of all rows, where series have their own
+    ahead = like(trained.forecast(values[None, -length:], scaler=scaler)[0], rows)
     return ahead if rows.ndim == 2 else ahead[:, 0]
 
 
@@ -72,10 +74,11 @@ def tabulate_reading(trained: TrainedNetwork, reading: SeriesReading) -> TableAn
     frame = give(reading, forecast)
     if form.time is None and not form.long:
         frame.insert(0, "row", frame.index + 1)
-    notes = (*reading.data.notes, *short)
+    notes = (*reading.data.notes, *short, *note_new(trained, reading.data))
     rows = last_rows(reading.data, trained.shape.input_len)
     windows = reading.data.values[np.stack(list(rows.values()))]
-    repairs = find_repairs(trained, windows, list(rows), reading.data.columns)
+    scaled = trained.scale(windows, trained.scaler_of_series(reading.data))
+    repairs = find_repairs(trained, scaled, list(rows), reading.data.columns)
     if repairs is not None:
         frame["repaired_share"] = np.repeat(repairs.shares, len(frame) // len(rows))
         notes = (*notes, *repairs.notes)
@@ -94,12 +97,15 @@ def read_for(trained: TrainedNetwork, data: Any, future_data: Any = None) -> Ser
     return add_future(reading, future_data, trained.plan, horizon=shape.horizon, options=options)
 
 
-def forecast_ahead(trained: TrainedNetwork, data: ForecastingData) -> Forecast:
+def forecast_ahead(
+    trained: TrainedNetwork, data: ForecastingData, level: float | None = None
+) -> Forecast:
     """Forecast the steps after the last row of every series in `data`.
 
     Args:
         trained: The network.
         data: Series of at least L rows each, in raw units.
+        level: The quantile, for networks that were trained for some.
 
     Returns:
         Values `[S, H, C]` in raw units, and timestamps where the data have some.
@@ -117,7 +123,11 @@ def forecast_ahead(trained: TrainedNetwork, data: ForecastingData) -> Forecast:
     if trained.shape.calendar_sizes is not None:
         stamps = calendar_features_ahead(data, positions, times)
     values = trained.forecast(
-        data.values[positions], stamps, covariates_ahead(trained, data, rows, times)
+        data.values[positions],
+        stamps,
+        covariates_ahead(trained, data, rows, times),
+        scaler=trained.scaler_of_series(data),
+        level=level,
     )
     return Forecast(list(rows), values, times)
 
@@ -164,6 +174,15 @@ def leave_out_short(data: ForecastingData, count: int) -> tuple[ForecastingData,
     more = f" and {len(short) - 5} more" if len(short) > 5 else ""
     note = f"No forecast for series with fewer than {count} rows: {named}{more}."
     return replace(data, segments=kept), (note,)
+
+
+def note_new(trained: TrainedNetwork, data: ForecastingData) -> tuple[str, ...]:
+    """Say which series the network has not seen, if every series has a scale of its own."""
+    found = new_series(trained.scaler, data)
+    if not found:
+        return ()
+    named = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5} more" * (len(found) > 5))
+    return (f"Not trained on, so scaled by their own rows: {named}.",)
 
 
 def last_rows(data: ForecastingData, count: int) -> dict[str, Array]:

@@ -66,6 +66,7 @@ def read_as_came(
         return SeriesReading(source, form)
     given = {"timestamp": timestamp, "columns": columns, "irregular": irregular}
     options = {**given, **rename(dict(reading or {}), {"time": "timestamp"})}
+    scaling = options.pop("scaling", "series")
     options.pop("split", None)  # is for training
     missing, target = options.pop("missing", missing), options.pop("target", None)
     plan = CovariatePlan.of({role: options.pop(role, None) for role in ROLES})
@@ -78,7 +79,13 @@ def read_as_came(
         options["columns"] = options["columns"] if layout == "channels" else trained
     found = read_user_series(loaded, covariates=plan.columns, **options)
     data = series_data(
-        found, ratios=ratios, missing=missing, layout=layout, plan=plan, target=target
+        found,
+        ratios=ratios,
+        missing=missing,
+        layout=layout,
+        plan=plan,
+        target=target,
+        scaling=scaling,
     )
     form = separate(found, plan, as_list(target or ()))[0].form if plan.columns else found.form
     return SeriesReading(choose_target(data, target), form)

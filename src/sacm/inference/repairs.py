@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from torch import Tensor
 
 from sacm.inference.trained import Array, TrainedNetwork
 from sacm.quality.kinds import KINDS
@@ -18,14 +19,14 @@ class Repairs(NamedTuple):
 
 
 def find_repairs(
-    trained: TrainedNetwork, windows: Array, series: list[str], columns: tuple[str, ...]
+    trained: TrainedNetwork, windows: Tensor, series: list[str], columns: tuple[str, ...]
 ) -> Repairs | None:
-    """Count what is repaired in windows `[S, L, C]`, the last rows of each series.
+    """Count what is repaired in scaled windows `[S, L, C]`, the last rows of each series.
 
     Returns:
         The shares and what to tell the user; None if the network was trained without a guard.
     """
-    found = trained.strategy.count_repairs(trained.scale(windows))
+    found = trained.strategy.count_repairs(windows)
     if found is None:
         return None
     flags: Array = found.cpu().numpy()

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
+from sacm.backbones.quantiles import at_level
 from sacm.data.covariates.plan import ROLES, CovariatePlan
+from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import ChannelScaler
+from sacm.data.series_scaling import cover_series
 from sacm.errors import ArgumentError, SACMError
 from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
@@ -37,7 +40,8 @@ class TrainedNetwork:
         settings: What it was trained with.
         shape: What it takes and gives.
         strategy: How it was trained; some strategies change the inputs of a trained network too.
-        scaler: Mean and deviation of every channel of the training rows.
+        scaler: Mean and deviation of every channel of the training rows, of each series if they
+            were scaled one by one.
         threshold: The anomaly score from which a row is an alarm; None for other tasks.
     """
 
@@ -52,7 +56,13 @@ class TrainedNetwork:
         self.network.eval()
 
     def forecast(
-        self, windows: Values, stamps: Values | None = None, covariates: Values | None = None
+        self,
+        windows: Values,
+        stamps: Values | None = None,
+        covariates: Values | None = None,
+        *,
+        scaler: ChannelScaler | None = None,
+        level: float | None = None,
     ) -> Values:
         """Forecast what follows each window.
 
@@ -61,6 +71,10 @@ class TrainedNetwork:
             stamps: Calendar features `[B, L + H, 4]` of inputs and targets (see
                 `sacm.data.stamp_features`), for networks that were trained with a calendar.
             covariates: `[B, L + H, K]` in raw units, for networks that were trained with some.
+            scaler: What these windows are scaled by. Default: that of the network, or, if it has
+                one for every series, each window's own rows, for an array names no series.
+            level: The quantile to forecast, for networks that were trained for some; others
+                give their forecast.
 
         Returns:
             `[B, H, C]` in raw units, of the kind and on the device of `windows`.
@@ -84,9 +98,27 @@ class TrainedNetwork:
             beside.append(as_tensor(stamps))
         if covariates is not None:
             beside = [*(beside or [None]), as_tensor(covariates)]
-        scaled = self.answer(self.network, self.scale(windows), *beside)
+        scaler = scaler or self.scaler_of_windows(windows)
+        answer = self.answer(self.network, self.scale(windows, scaler), *beside)
+        scaled = at_level(answer, self.settings.train_quantiles, level)
         check_finite(scaled, "the forecast of window {} is not finite")
-        return like(self.scaler.inverse(scaled), windows)
+        return like(scaler.inverse(scaled), windows)
+
+    def scaler_of_windows(self, windows: Array | Tensor) -> ChannelScaler:
+        """The network's scaler; where it has one for every series, that of each window's rows."""
+        if not self.scaler.series:
+            return self.scaler
+        found = [ChannelScaler.fit([own]) for own in as_tensor(windows).cpu().numpy()]
+        means, stds = ([getattr(own, name) for own in found] for name in ("mean", "std"))
+        return ChannelScaler(np.stack(means)[:, None], np.stack(stds)[:, None])
+
+    def scaler_of_series(self, data: ForecastingData) -> ChannelScaler:
+        """The scaler of windows of every series in `data`, in their order.
+
+        One that the network has not seen is scaled by its own rows.
+        """
+        whole = cover_series(self.scaler, data, self.shape.input_len)
+        return whole.of_series(list(data.last_rows(1)))
 
     def probabilities(self, windows: Values) -> Values:
         """The probability of each class.
@@ -162,8 +194,8 @@ class TrainedNetwork:
             ]
             return (parts[0] if len(parts) == 1 else torch.cat(parts)).cpu()
 
-    def scale(self, windows: Array | Tensor) -> Tensor:
-        """Raw windows `[B, L, C]` as scaled float32.
+    def scale(self, windows: Array | Tensor, scaler: ChannelScaler | None = None) -> Tensor:
+        """Raw windows `[B, L, C]` as scaled float32, by the network's scaler or another.
 
         Raises:
             ArgumentError: They are of another shape.
@@ -174,7 +206,7 @@ class TrainedNetwork:
                 f"windows must be [B, {length}, {channels}] (window, step, channel), got "
                 f"{list(windows.shape)}."
             )
-        return self.scaler.transform(as_tensor(windows))
+        return (scaler or self.scaler).transform(as_tensor(windows))
 
     def check_channels(self, found: int, name: str) -> None:
         """Refuse data with another number of channels.

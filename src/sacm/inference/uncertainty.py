@@ -74,7 +74,27 @@ def calibration_windows(trained: TrainedNetwork, data: ForecastingData) -> Forec
     return windows.test
 
 
-def calibrate_for(trained: TrainedNetwork, data: Any) -> Calibration:
+class Calibrations:
+    """Calibrations of one network, one for each quantile if it gives quantiles.
+
+    Quantiles that a network learnt are moved by what its calibration windows show, as in conformal
+    quantile regression (Romano, Patterson and Candès, "Conformalized quantile regression", NeurIPS
+    2019); the forecast of other networks is moved to every level.
+    """
+
+    def __init__(self, trained: TrainedNetwork, windows: ForecastWindows, source: str) -> None:
+        self.trained, self.windows, self.source = trained, windows, source
+        self._made: dict[float | None, Calibration] = {}
+
+    def at(self, level: float) -> Calibration:
+        """The calibration of one quantile."""
+        key = None if self.trained.settings.train_quantiles is None else level
+        if key not in self._made:
+            self._made[key] = calibrate(self.trained, self.windows, source=self.source, level=key)
+        return self._made[key]
+
+
+def calibrate_for(trained: TrainedNetwork, data: Any) -> Calibrations:
     """Calibrate on what the network was trained with, or on new data where that is not at hand.
 
     The test windows of the training data come after those that chose the epoch and chose nothing.
@@ -94,7 +114,7 @@ def calibrate_for(trained: TrainedNetwork, data: Any) -> Calibration:
         own = None
     if own is not None and len(own.splits.test):
         windows = calibration_windows(trained, own)
-        return calibrate(trained, windows, source=f"{len(windows):,} test windows of the run")
+        return Calibrations(trained, windows, f"{len(windows):,} test windows of the run")
     if data is None:
         raise ArgumentError(
             "the data of the run are not at hand or have no test part, so there is nothing to "
@@ -102,7 +122,7 @@ def calibrate_for(trained: TrainedNetwork, data: Any) -> Calibration:
         )
     windows = calibration_windows(trained, read_for(trained, data).data)
     source = f"{len(windows):,} windows of the new data, taken as unknown to the network"
-    return calibrate(trained, windows, source=source)
+    return Calibrations(trained, windows, source)
 
 
 def tabulate_bounds(
@@ -123,26 +143,32 @@ def tabulate_bounds(
         raise ArgumentError("intervals and quantiles are for forecasts.")
     reading = read_for(trained, data, future_data)
     answer = tabulate_reading(trained, reading)
-    calibration = calibrate_for(trained, reading.data)
+    calibrations = calibrate_for(trained, reading.data)
     kept, _ = leave_out_short(reading.data, trained.shape.input_len)
     reading = SeriesReading(kept, reading.form)
-    forecast = forecast_ahead(trained, reading.data)
     rows = last_rows(reading.data, trained.shape.input_len)
     windows = reading.data.values[np.stack(list(rows.values()))]
-    repairs = find_repairs(trained, windows, list(rows), reading.data.columns)
+    scaler = trained.scaler_of_series(reading.data)
+    repairs = find_repairs(
+        trained, trained.scale(windows, scaler), list(rows), reading.data.columns
+    )
     shares = None if repairs is None else repairs.shares
     frame = answer.frame
     names = [name for name in frame.columns if name in ("y", *reading.data.columns)]
     form = replace(reading.form, kind="pandas", flat=False, indexed=False)
-    wanted = levels.columns()
-    offsets = calibration.offsets([level for _, level in wanted], shares)
-    for (suffix, _), offset in zip(wanted, offsets, strict=True):
-        values = forecast.values + offset * trained.scaler.std
+    widening = 0.0
+    for suffix, level in levels.columns():
+        calibration = calibrations.at(level)
+        widening = max(widening, calibration.widening)
+        (offset,) = calibration.offsets([level], shares)
+        forecast = forecast_ahead(trained, reading.data, level)
+        values = forecast.values + offset * scaler.std
         bound = give(SeriesReading(reading.data, form), forecast._replace(values=values))
         for name in names:
             frame[f"{name}_{suffix}"] = bound[name].to_numpy()
-    wider = "" if not calibration.widening else ", wider where values were repaired"
-    note = f"Intervals are conformal, from {calibration.source}{wider}."
+    wider = ", wider where values were repaired" if widening else ""
+    learnt = "" if trained.settings.train_quantiles is None else "learnt quantiles, "
+    note = f"Intervals are {learnt}conformal, from {calibrations.source}{wider}."
     return TableAnswer(frame, (*answer.notes, note), answer.understood)
 
 
@@ -174,13 +200,23 @@ def measure_uncertainty(
     first, shares = signed_residuals(trained, windows, chosen[:half])
     calibration = from_residuals(first, shares, source="the first half")
     residuals, own = signed_residuals(trained, windows, later)
+
+    def bound(level: float) -> Array:
+        """A quantile of the later windows, as what lies between it and the forecast."""
+        if trained.settings.train_quantiles is None:
+            return calibration.offsets([level], own)[0]
+        before, shares = signed_residuals(trained, windows, chosen[:half], level)
+        after, _ = signed_residuals(trained, windows, later, level)
+        moved = from_residuals(before, shares, source="the first half").offsets([level], own)[0]
+        return residuals - after + moved
+
     adaptive = {c: follow(calibration, residuals, windows.starts[later], c) for c in coverages}
-    offsets = calibration.offsets(CRPS_LEVELS, own)
+    offsets = np.stack([np.broadcast_to(bound(each), residuals.shape) for each in CRPS_LEVELS])
     report: dict[str, Any] = {"calibration_windows": half, "windows": len(later)}
-    report["crps"] = crps(residuals, np.broadcast_to(offsets, (19, *residuals.shape)), CRPS_LEVELS)
+    report["crps"] = crps(residuals, offsets, CRPS_LEVELS)
     report["intervals"] = []
     for coverage in coverages:
-        low, high = calibration.offsets([(1 - coverage) / 2, (1 + coverage) / 2], own)
+        low, high = bound((1 - coverage) / 2), bound((1 + coverage) / 2)
         fixed = np.broadcast_to(low, residuals.shape), np.broadcast_to(high, residuals.shape)
         found = {
             kind: measure_intervals(residuals, lower, upper, coverage).to_dict()

@@ -125,6 +125,7 @@ _OWN = (
     _error("mae", "MAE"),
     _error("mse_raw", "MSE, raw units", "MSE in raw units"),
     _error("mae_raw", "MAE, raw units", "MAE in raw units"),
+    _error("crps", "CRPS"),
     _score("accuracy", "accuracy"),
     _score("balanced_accuracy", "balanced accuracy"),
     _score("macro_f1", "macro F1"),

@@ -50,18 +50,26 @@ class ForecastAccumulator:
     """Collects errors batch by batch.
 
     `scale` [C] holds the standard deviation each channel was divided by; with it the report has
-    errors in raw units too.
+    errors in raw units too. [S, C] where every series was divided by its own.
     """
 
     def __init__(self, *, scale: Tensor | np.ndarray | Sequence[float] | None = None) -> None:
         self.windows = 0
-        self._totals: Tensor | None = None  # count, absolute and squared errors [3, H, C]
-        self._scale = None if scale is None else _checked_scale(scale)
+        self._totals: Tensor | None = None  # count, absolute and squared errors [S, 3, H, C]
+        self._scale = None if scale is None else _checked_scale(scale)  # [S, C]
 
-    def update(self, prediction: Tensor, target: Tensor, *, observed: Tensor | None = None) -> None:
+    def update(
+        self,
+        prediction: Tensor,
+        target: Tensor,
+        *,
+        observed: Tensor | None = None,
+        series: Tensor | None = None,
+    ) -> None:
         """Add predictions and targets, both [B, H, C]; a non-finite value is a failure.
 
-        Targets where `observed` [B, H, C] is False were filled in and do not count.
+        Targets where `observed` [B, H, C] is False were filled in and do not count. `series` [B]
+        says which series each window is of, if there are several scales.
         """
         if prediction.shape != target.shape or prediction.ndim != 3:
             raise ArgumentError(
@@ -74,7 +82,11 @@ class ForecastAccumulator:
         difference = prediction.detach().cpu().double() - target.detach().cpu().double()
         counted = torch.ones_like(difference) if observed is None else observed.cpu().double()
         errors = difference.abs() * counted, difference.square() * counted
-        totals = torch.stack([part.sum(dim=0) for part in (counted, *errors)])
+        parts = (counted, *errors)
+        if series is None or self._scale is None:
+            totals = torch.stack([part.sum(dim=0) for part in parts])[None]
+        else:
+            totals = sum_by_series(torch.stack(parts, dim=1), series, len(self._scale))
         self._add(totals, windows=len(prediction))
 
     def merge(self, other: ForecastAccumulator) -> None:
@@ -84,26 +96,42 @@ class ForecastAccumulator:
 
     def compute(self) -> ForecastReport:
         """The errors of everything seen so far."""
-        if self._totals is None or not bool(self._totals[0].any()):
+        if self._totals is None or not bool(self._totals[:, 0].any()):
             raise SACMError("no window was evaluated, so there is no forecasting error to report")
-        _, horizon, channels = self._totals.shape
+        *_, horizon, channels = self._totals.shape
         raw = None
         if self._scale is not None:
-            powers = torch.stack([torch.ones_like(self._scale), self._scale, self._scale.square()])
-            raw = _table(self._totals * powers[:, None, :])
-        return ForecastReport(self.windows, horizon, channels, _table(self._totals), raw)
+            raw = _table((self._totals * self._powers(self._scale)).sum(dim=0))
+        scaled = _table(self._totals.sum(dim=0))
+        return ForecastReport(self.windows, horizon, channels, scaled, raw)
+
+    def by_series(self) -> list[tuple[float, float] | None]:
+        """Mean absolute error of each series, scaled and raw; None of one without any target."""
+        assert self._totals is not None
+        assert self._scale is not None
+        found: list[tuple[float, float] | None] = []
+        for totals, raw in zip(self._totals, self._totals * self._powers(self._scale), strict=True):
+            count = float(totals[0].sum())
+            sums = float(totals[1].sum()), float(raw[1].sum())
+            found.append((sums[0] / count, sums[1] / count) if count else None)
+        return found
+
+    @staticmethod
+    def _powers(scale: Tensor) -> Tensor:
+        """What counts, absolute and squared errors are multiplied by, [S, 3, 1, C]."""
+        return torch.stack([torch.ones_like(scale), scale, scale.square()], dim=1)[:, :, None]
 
     def _add(self, totals: Tensor, *, windows: int) -> None:
         if self._totals is None:
             self._totals = torch.zeros_like(totals)
         if totals.shape != self._totals.shape:
             raise ArgumentError(
-                f"horizon and channels changed from {list(self._totals.shape[1:])} to"
-                f" {list(totals.shape[1:])} between batches"
+                f"horizon and channels changed from {list(self._totals.shape[2:])} to"
+                f" {list(totals.shape[2:])} between batches"
             )
-        if self._scale is not None and len(self._scale) != totals.shape[2]:
+        if self._scale is not None and self._scale.shape[1] != totals.shape[3]:
             raise ArgumentError(
-                f"scale has {len(self._scale)} channels, the predictions have {totals.shape[2]}"
+                f"scale has {self._scale.shape[1]} channels, the predictions have {totals.shape[3]}"
             )
         self._totals = self._totals + totals
         self.windows += windows
@@ -120,11 +148,16 @@ class ForecastAccumulator:
         )
 
 
+def sum_by_series(parts: Tensor, series: Tensor, count: int) -> Tensor:
+    """Sums [S, ...] over the windows [B, ...] of each of `count` series."""
+    return parts.new_zeros(count, *parts.shape[1:]).index_add(0, series.cpu(), parts)
+
+
 def _checked_scale(scale: Tensor | np.ndarray | Sequence[float]) -> Tensor:
     values = torch.as_tensor(scale).detach().cpu().double()
-    if values.ndim != 1 or not bool((torch.isfinite(values) & (values > 0)).all()):
+    if values.ndim not in (1, 2) or not bool((torch.isfinite(values) & (values > 0)).all()):
         raise ArgumentError("scale must hold one positive standard deviation per channel")
-    return values
+    return torch.atleast_2d(values)
 
 
 def _table(totals: Tensor) -> ErrorTable:

@@ -193,7 +193,9 @@ def forecast_examples(runs: Mapping[str, Run], data: Any) -> tuple[list[Forecast
     picks = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
 
     def raw(values: torch.Tensor, window: int, channel: int) -> np.ndarray:
-        return np.asarray(test.scaler.inverse(values[window])[:, channel])
+        series = None if batch.series is None else batch.series[window : window + 1].numpy()
+        scaler = test.scaler if series is None else test.scaler.of_places(series)
+        return np.asarray(scaler.inverse(values[window : window + 1])[0, :, channel])
 
     examples = []
     for label, pick in picks.items():

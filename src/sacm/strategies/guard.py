@@ -129,7 +129,7 @@ def fit_windows(data: Any, before: Any, window: int, sensitivity: float) -> Wind
         sensitivity: As for the strategy.
     """
     from sacm.data.datasets import ForecastingData
-    from sacm.data.scaling import ChannelScaler
+    from sacm.data.series_scaling import scale_training_rows
     from sacm.quality.windows.fit import fit_window_guard
 
     if not isinstance(data, ForecastingData):
@@ -137,12 +137,10 @@ def fit_windows(data: Any, before: Any, window: int, sensitivity: float) -> Wind
     pieces = [rows for rows in data.ranges("train") if len(rows) >= window]
     if not pieces or max(map(len, pieces)) < 2 * window:
         return None
-    scaler = ChannelScaler.fit(data.values[rows.start : rows.stop] for rows in pieces)
-    stop = data.splits.train.stop
     return fit_window_guard(
-        scaler.transform(data.values[:stop]),
+        scale_training_rows(data, pieces),
         window,
         sensitivity=sensitivity,
         pieces=pieces,
-        before=scaler.transform(before.values[:stop]),
+        before=scale_training_rows(data, pieces, values=before.values),
     )

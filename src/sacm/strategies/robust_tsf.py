@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.data.datasets import ForecastingData
-from sacm.data.scaling import ChannelScaler
+from sacm.data.series_scaling import scale_training_rows
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Prepared, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import register
@@ -56,11 +56,10 @@ def find_near_rows(data: ForecastingData, limit: float, penalty: float) -> np.nd
     Rows of other parts are True: nothing is known about them, and nothing is learnt from them.
     """
     pieces = data.ranges("train")
-    scaler = ChannelScaler.fit(data.values[rows.start : rows.stop] for rows in pieces)
+    scaled = scale_training_rows(data)
     near = np.ones(data.values.shape, dtype=bool)
     for rows in pieces:
-        values = scaler.transform(np.asarray(data.values[rows.start : rows.stop]))
-        values = np.nan_to_num(values.astype(np.float64))
+        values = np.nan_to_num(scaled[rows.start : rows.stop].astype(np.float64))
         for channel in range(values.shape[1]):
             trend = filter_trend(values[:, channel], penalty)
             away = np.abs(values[:, channel] - trend)

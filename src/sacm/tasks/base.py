@@ -108,6 +108,8 @@ class Task(ABC, Generic[DataKind]):
                 raise ArgumentError(f"{name} = {value!r}: {self.name} has no use for it.")
         if self.name != "forecasting" and settings.target is not None:
             raise ArgumentError(f"target = {settings.target!r}: only forecasting has targets.")
+        if self.name != "forecasting" and settings.scaling == "series":
+            raise ArgumentError("scaling = 'series': only forecasting has several series.")
 
     def resolve(self, settings: RunSettings, data: DataKind) -> ResolvedSettings:
         """Complete settings for given data: what is None becomes the preset's value."""

@@ -11,6 +11,13 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone, ForecastNetwork
 from sacm.backbones.covariates import CovariateAdapter
+from sacm.backbones.quantiles import (
+    QuantileAdapter,
+    complete_levels,
+    find_levels,
+    pinball,
+    take_median,
+)
 from sacm.backbones.registry import build, takes_calendar
 from sacm.data.benchmarks.catalogue import PAPER_FORECASTING
 from sacm.data.calendar import calendar_sizes
@@ -18,14 +25,15 @@ from sacm.data.covariates.plan import ROLES, CovariatePlan
 from sacm.data.covariates.rows import check_roles, fit_covariates
 from sacm.data.datasets import ForecastingData
 from sacm.data.scaling import ChannelScaler
-from sacm.data.windows.batch import beside_windows
 from sacm.data.windows.loader import WindowBatches
 from sacm.data.windows.split import SplitWindows, forecasting_windows
+from sacm.errors import ArgumentError
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.metrics.registered import RegisteredForecastMetrics
 from sacm.metrics.relative import RelativeErrors
 from sacm.settings import ResolvedSettings, RunSettings
-from sacm.strategies.base import Strategy, StrategyRun
+from sacm.strategies.base import REPLACES_LOSS, Strategy, StrategyRun
+from sacm.strategies.registry import Combined, parse
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     NetworkStep,
@@ -38,8 +46,9 @@ from sacm.tasks.base import (
     scaler_of,
     to_device,
 )
+from sacm.tasks.quantiles import ask_network, measure_quantiles, tabulate_quantiles
 from sacm.tasks.shape import NetworkShape, column_names
-from sacm.tasks.yardsticks import ForecastYardsticks
+from sacm.tasks.yardsticks import ForecastYardsticks, units_of
 
 _SHORT_INPUT = {"ILI": 24}
 _FIRST_HORIZON = {"ILI": 24, "ECG": 36}
@@ -54,18 +63,33 @@ class Forecasting(Task[ForecastingData]):
     name = "forecasting"
     default_backbone = "PatchTST"
     default_strategy = "guard"
-    selections = ("mae", "mse")
+    selections = ("mae", "mse", "pinball")
     unused = ("score",)
     leading_metrics = ("mse", "mae")
 
     def check(self, settings: RunSettings) -> None:
         super().check(settings)
         CovariatePlan.of(settings.covariates())
+        if settings.train_quantiles is None:
+            if settings.select == "pinball":
+                raise ArgumentError("select = 'pinball': name quantiles by train_quantiles.")
+            return
+        complete_levels(settings.train_quantiles)
+        strategy = parse(settings.strategy)
+        parts = strategy.parts if isinstance(strategy, Combined) else (strategy,)
+        if any(REPLACES_LOSS in part.roles for part in parts):
+            raise ArgumentError(
+                f"{settings.strategy} has a loss of its own, and so have train_quantiles: choose "
+                "one of them."
+            )
 
     def resolve(self, settings: RunSettings, data: ForecastingData) -> ResolvedSettings:
-        """Complete settings; data that were read with covariates need not be told again."""
+        """Complete settings; what data were read with need not be told again."""
         own = {role: getattr(data, role) for role in ROLES if getattr(data, role)}
         asked = {name: settings.covariates().get(name, own.get(name)) for name in ROLES}
+        asked["scaling"] = data.scaling or "shared"
+        if settings.train_quantiles is not None:
+            asked["train_quantiles"] = complete_levels(settings.train_quantiles)
         settings = settings.model_copy(update=asked)
         check_roles(data, CovariatePlan.of(settings.covariates()))
         return super().resolve(settings, data)
@@ -81,7 +105,8 @@ class Forecasting(Task[ForecastingData]):
             or data.name in _SMALL_BATCH_DATA
             or settings.backbone in _SMALL_BATCH_BACKBONES
         )
-        return {"horizon": horizon, "input_len": input_len, "batch_size": 16 if small else 32}
+        lengths = {"horizon": horizon, "input_len": input_len, "batch_size": 16 if small else 32}
+        return lengths if settings.train_quantiles is None else {**lengths, "select": "pinball"}
 
     def explain_lengths(self, settings: RunSettings, data: ForecastingData) -> str:
         input_len, horizon = _own_lengths(data)
@@ -147,26 +172,37 @@ class Forecasting(Task[ForecastingData]):
             horizon=shape.horizon,
             **settings.overrides,
         )
-        if shape.covariates is None:
-            return network
         assert isinstance(network, ForecastNetwork)
-        mean, std = shape.covariates
-        return CovariateAdapter(network, past=len(settings.past or ()), mean=mean, std=std)
+        if shape.covariates is not None:
+            mean, std = shape.covariates
+            past = len(settings.past or ())
+            network = CovariateAdapter(network, past=past, mean=mean, std=std)
+        if settings.train_quantiles is None:
+            return network
+        return QuantileAdapter(network, settings.train_quantiles)
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
         step = NetworkStep(model, batch, forecast, _absolute_error)
-        prediction = step.answer(run.change_inputs(strategy.training_inputs(batch.x), step))
+        answer = ask_network(
+            model, batch, run.change_inputs(strategy.training_inputs(batch.x), step)
+        )
+        prediction = take_median(answer)
         kept = run.keep(batch, prediction.detach())
         if batch.observed is not None:  # False or a weight below 1 where a target is in doubt
             kept = batch.observed if kept is None else kept * batch.observed
         losses = run.losses(prediction, batch.y)
-        if losses is None:
+        levels = find_levels(model) if answer.dim() == 4 else None
+        if levels is not None:
+            losses = pinball(answer, batch.y, levels)
+        elif losses is None:
             losses = (prediction - batch.y).abs()
         return add_extra(mean_loss(losses, kept), run.extra_loss(step, prediction))
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
     ) -> float:
+        if select == "pinball":
+            return measure_quantiles(model, batches, strategy).crps
         report = _errors(model, batches, strategy, ForecastAccumulator())
         return report.scaled.mse if select == "mse" else report.scaled.mae
 
@@ -181,11 +217,10 @@ class Forecasting(Task[ForecastingData]):
         batch_size: int = EVALUATION_BATCH,
     ) -> Result:
         scaler = scaler_of(windows)
-        reference = scaler.std if scaler.reference is None else scaler.reference
-        accumulator = ForecastAccumulator(scale=reference)
+        accumulator = ForecastAccumulator(scale=scaler.units)
         registered = RegisteredForecastMetrics()
         batches = WindowBatches(windows.test, batch_size)
-        units = None if scaler.reference is None else torch.from_numpy(scaler.std / reference)
+        units = None if scaler.reference is None else torch.from_numpy(scaler.std / scaler.units)
         yardsticks = ForecastYardsticks(data, scaler, units)
         report = _errors(
             model, batches, strategy, accumulator, registered, yardsticks.model, units=units
@@ -199,7 +234,14 @@ class Forecasting(Task[ForecastingData]):
             "mse_raw": report.raw.mse,
             **registered.compute(),
         }
-        return Result(row, report.to_dict(), report.windows, beside.to_dict())
+        record = report.to_dict()
+        if scaler.series:
+            record["series"] = _by_series(scaler, accumulator)
+        if settings.train_quantiles is not None:
+            quantiles = measure_quantiles(model, batches, strategy, units)
+            record["quantiles"] = quantiles.to_dict()
+            row["crps"] = quantiles.crps
+        return Result(row, record, report.windows, beside.to_dict())
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         report = metrics["report"]
@@ -208,7 +250,10 @@ class Forecasting(Task[ForecastingData]):
             for name in ("mae", "mse", "rmse")
         ]
         extra = [(label, value, None) for label, value in registered_values(metrics, self.name)]
-        return ("error", "z-scored", "raw units"), [*rows, *extra]
+        # Deviations of every series its own, or of all of them together.
+        scaled = "own deviations" if "series" in report else "z-scored"
+        rows += [*_extremes(report), *tabulate_quantiles(report)]
+        return ("error", scaled, "raw units"), [*rows, *extra]
 
 
 def _own_lengths(data: ForecastingData) -> tuple[int, int]:
@@ -243,8 +288,7 @@ def is_benchmark(name: str) -> bool:
 
 def forecast(model: Any, batch: Any, x: Tensor) -> Tensor:
     """`[B, H, C]` from windows `x` `[B, L, C]`, with what the batch has beside them."""
-    prediction: Tensor = model(x, *beside_windows(batch))
-    return prediction
+    return take_median(ask_network(model, batch, x))
 
 
 def _absolute_error(prediction: Tensor, batch: Any) -> Tensor:
@@ -261,20 +305,40 @@ def _errors(
     *,
     units: Tensor | None = None,
 ) -> ForecastReport:
-    """Errors of all batches, multiplied by `units` `[C]` if they are to be stated in others."""
+    """Errors of all batches, multiplied by `units` if they are to be stated in others."""
     with evaluating(model) as device:
         for batch in batches:
             batch = to_device(batch, device)
             prediction = forecast(model, batch, strategy.inputs(batch.x)).float()
             target = batch.y
             if relative is not None:
-                relative.update(prediction, target, observed=batch.observed)
+                relative.update(prediction, target, observed=batch.observed, series=batch.series)
             if units is not None:
-                prediction, target = prediction * units.to(device), target * units.to(device)
-            accumulator.update(prediction, target, observed=batch.observed)
+                unit = units_of(units, batch).to(device)
+                prediction, target = prediction * unit, target * unit
+            accumulator.update(prediction, target, observed=batch.observed, series=batch.series)
             if registered is not None:
                 registered.update(prediction, target, observed=batch.observed)
     return accumulator.compute()
+
+
+def _by_series(
+    scaler: ChannelScaler, accumulator: ForecastAccumulator
+) -> dict[str, dict[str, float]]:
+    """Errors of every series that was tested, in its own deviations and in raw units."""
+    pairs = zip(scaler.series, accumulator.by_series(), strict=True)
+    return {name: {"mae": own[0], "mae_raw": own[1]} for name, own in pairs if own is not None}
+
+
+def _extremes(report: Mapping[str, Any]) -> list[Sequence[Any]]:
+    """The series with the least and the largest error: means in raw units hide small series."""
+    found = sorted(report.get("series", {}).items(), key=lambda item: item[1]["mae"])
+    if len(found) < 2:
+        return []
+    return [
+        (f"MAE of {name} ({which})", own["mae"], own["mae_raw"])
+        for which, (name, own) in (("best series", found[0]), ("worst series", found[-1]))
+    ]
 
 
 def _uses_calendar(settings: ResolvedSettings, data: ForecastingData) -> bool:

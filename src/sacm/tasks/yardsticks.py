@@ -15,6 +15,7 @@ from torch import Tensor
 
 from sacm.data.datasets import ClassificationData, ForecastingData
 from sacm.data.scaling import ChannelScaler
+from sacm.data.series_scaling import find_segments
 from sacm.data.windows.loader import WindowBatches
 from sacm.metrics.anomaly import AnomalyReport
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
@@ -47,14 +48,30 @@ class ForecastYardsticks:
     def __init__(
         self, data: ForecastingData, scaler: ChannelScaler, units: Tensor | None = None
     ) -> None:
-        """Take the data, what windows are scaled by, and the units `[C]` of stated errors."""
+        """Take the data, what windows are scaled by, and the units of stated errors.
+
+        Units are `[C]`, or `[S, C]` if every series has its own.
+        """
         self._data, self._scaler, self._units = data, scaler, units
         # Data that only test have no training rows: the step of a season is then taken from them.
         ranges = data.ranges("train") or data.ranges("test")
         pieces = [data.values[rows.start : rows.stop] for rows in ranges]
         self.season = season_length(max(pieces, key=len), data.frequency)
-        self._naive_error = naive_training_error(pieces, self.season)
+        self._naive_error = self._measure_naive(pieces)
         self.model = self._relative()
+
+    def _measure_naive(self, pieces: list[np.ndarray]) -> np.ndarray:
+        """The error of the seasonal naive forecast on training rows, `[C]` or `[S, C]`."""
+        names = self._scaler.series
+        if not names:
+            return naive_training_error(pieces, self.season)
+        data, own = self._data, dict[str, list[np.ndarray]]()
+        ranges = data.ranges("train") or data.ranges("test")
+        places = find_segments(data, np.array([rows.start for rows in ranges]))
+        for place, piece in zip(places, pieces, strict=True):
+            own.setdefault(data.segments[place].name, []).append(piece)
+        nothing = [pieces[0][:0]]
+        return np.stack([naive_training_error(own.get(n, nothing), self.season) for n in names])
 
     def _relative(self) -> RelativeErrors:
         scaler = self._scaler
@@ -75,9 +92,12 @@ class ForecastYardsticks:
             steps = np.arange(batch.y.shape[1]) % season
             first = batch.positions.numpy()[:, None] + batch.x.shape[1] - season
             values = self._data.values[first + steps]  # [B, H, C]
-            forecast = torch.from_numpy(self._scaler.transform(values))
-            relative.update(forecast, batch.y, observed=batch.observed)
-            unit = torch.ones(()) if self._units is None else self._units
+            scaler = self._scaler
+            if batch.series is not None:
+                scaler = scaler.of_places(batch.series.numpy())
+            forecast = torch.from_numpy(scaler.transform(values))
+            relative.update(forecast, batch.y, observed=batch.observed, series=batch.series)
+            unit = torch.ones(()) if self._units is None else units_of(self._units, batch)
             errors.update(forecast * unit, batch.y * unit, observed=batch.observed)
         table = errors.compute().scaled
         return {"mae": table.mae, "mse": table.mse, **relative.compute()}
@@ -87,7 +107,7 @@ class ForecastYardsticks:
         begins = np.array([segment.start for segment in self._data.segments])
         for batch in batches:
             first = batch.positions.numpy()
-            own = begins[np.searchsorted(begins, first, side="right") - 1]
+            own = begins[find_segments(self._data, first)]
             if (first + batch.x.shape[1] - self.season < own).any():
                 return False
         return True
@@ -104,6 +124,11 @@ class ForecastYardsticks:
             f"this model loses to {what[best]} ({best}): MAE {_mae(rows['model']):.4g} against "
             f"{_mae(rows[best]):.4g}.",
         )
+
+
+def units_of(units: Tensor, batch: Any) -> Tensor:
+    """Units `[C]`, or those `[B, 1, C]` of each window's series where every series has its own."""
+    return units if batch.series is None else units[batch.series.cpu()][:, None]
 
 
 def _mae(row: Row) -> float:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from sacm.data.datasets import AnyData, ForecastingData
-from sacm.data.scaling import ChannelScaler
+from sacm.data.series_scaling import cover_series, fit_scaler
 from sacm.data.windows.split import SplitWindows
 from sacm.settings import ResolvedSettings
 from sacm.tasks.base import Task, scaler_of
@@ -23,6 +23,7 @@ def cut_prepared_windows(
     windows = task.windows(settings, prepared)
     if prepared is data or not isinstance(data, ForecastingData):
         return windows
-    rows = (data.values[rows.start : rows.stop] for rows in data.ranges("train"))
-    scaler = replace(scaler_of(windows), reference=ChannelScaler.fit(rows).std)
+    scaler = scaler_of(windows)
+    given = cover_series(fit_scaler(data), data, settings.input_len)
+    scaler = replace(scaler, reference=given.of_series(scaler.series).std.reshape(scaler.std.shape))
     return task.windows(settings, prepared, scaler=scaler)

@@ -6,7 +6,7 @@ environment.json  versions, machine, git state, data fingerprint
 history.csv       one row an epoch: losses, validation, rates, seconds
 best.safetensors  weights of the chosen epoch (with the modulator's scalars)
 last.safetensors  weights of the last epoch, likewise, once the run is finished
-scaler.json       training mean and deviation of every channel
+scaler.json       training mean and deviation of every channel, or of those of every series
 last.pt           where to resume; gone when the run is finished
 metrics.json      test results; the run is finished when this and the weights are there
 failure.json      why a run stopped for good, if it did
@@ -83,7 +83,8 @@ class Run:
     def scaler(self) -> ChannelScaler:
         """What the training windows were scaled by."""
         scaler = self._read("scaler.json", ChannelScaler.from_dict)
-        if scaler.mean.shape != (self.shape.channels,) or scaler.std.shape != scaler.mean.shape:
+        shape = (*([len(scaler.series)] if scaler.series else []), self.shape.channels)
+        if scaler.mean.shape != shape or scaler.std.shape != shape:
             raise self._damage("scaler.json")
         return scaler
 

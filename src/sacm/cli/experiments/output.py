@@ -24,29 +24,39 @@ def show_plan(plan: Plan, *, workers: int, as_json: bool) -> None:
     from sacm.cli.output import make_table, note, show_json
 
     rows: dict[tuple[str, str, str], list[float]] = {}
+    bases: dict[tuple[str, str, str], dict[str, None]] = {}
     for one in plan.groups:
         keys = one.group.point.keys
-        row = rows.setdefault(
-            (str(keys["data"]), str(keys["backbone"]), one.group.size), [0, 0, 0, 0, 0]
-        )
+        place = (str(keys["data"]), str(keys["backbone"]), one.group.size)
+        row = rows.setdefault(place, [0, 0, 0, 0, 0])
+        bases.setdefault(place, {}).update(dict.fromkeys(one.bases))
         states = [found.state for found in one.statuses]
         absent = len(one.group.point.strategies) if one.group.absent else 0
         changes = (states.count("done"), states.count("failed"), len(one.todo), absent)
-        for place, change in enumerate((*changes, one.seconds)):
-            row[place] += change
-    headings = ("data", "backbone", "size", "done", "failed", "to run", "no data", "estimate")
+        for position, change in enumerate((*changes, one.seconds)):
+            row[position] += change
+    counts = ("done", "failed", "to run", "no data")
+    headings = ("data", "backbone", "size", *counts, "estimate", "by")
+    by = {place: ", ".join(own) for place, own in bases.items()}
     if as_json:
-        lines = [dict(zip(headings, (*key, *row), strict=True)) for key, row in rows.items()]
+        lines = [
+            dict(zip(headings, (*key, *row, by[key]), strict=True)) for key, row in rows.items()
+        ]
         total = {"runs": plan.jobs_left, "seconds": plan.seconds_left / workers}
         show_json({"groups": lines, "left": total})
         return
     body = [
-        (*key, *(int(count) for count in row[:4]), format_duration(row[4]))
+        (*key, *(int(count) for count in row[:4]), format_duration(row[4]), by[key])
         for key, row in rows.items()
     ]
     Console().print(make_table(headings, body))
     share = plan.seconds_left / workers
     note(f"{plan.jobs_left} runs to do, about {format_duration(share)} with {workers} at once.")
+    if any("guess" in one.bases for one in plan.groups):
+        note(
+            "Times by guess are those of the same network on another machine and other data; "
+            "--measure runs a few batches of each."
+        )
     if any(one.group.absent for one in plan.groups):
         note("Runs without their data are left out: see `sacm data get`.")
 

@@ -21,8 +21,9 @@ def make_plan_with_progress(
     workers: int,
     retry_failed: bool,
     together: bool = True,
+    measure: bool = True,
 ) -> Plan:
-    """What is left, with a bar while step costs are measured."""
+    """What is left, with a bar; costs that are not known are measured, or else guessed."""
     from tqdm import tqdm
 
     from sacm.experiments.plan import make_plan
@@ -34,6 +35,7 @@ def make_plan_with_progress(
             workers=workers,
             retry_failed=retry_failed,
             together=together,
+            measure=measure,
             on_group=lambda _: bar.update(),
         )
 

@@ -217,9 +217,11 @@ def resolve(
         ArgumentError: There is no such data set, it is of another task, or an option is of no use.
         DataError: It cannot be read.
     """
-    if names_file(source):
-        return READERS[task](source, dict(reading or {}))
     options = dict(reading or {})
+    if (task != "forecasting" or not names_file(source)) and options.get("scaling") == "shared":
+        del options["scaling"]  # as all such data are scaled
+    if names_file(source):
+        return READERS[task](source, options)
     plan = CovariatePlan.of({role: options.pop(role, ()) for role in ROLES})
     ratios = options.pop("split", None)
     refuse_options(str(source), options)

@@ -58,7 +58,7 @@ def panel_data(
         frequency=panel.series[0].frequency,
         observed=joined.observed,
         segments=joined.segments,
-        notes=panel_notes(panel, joined=join is end_to_end),
+        notes=panel_notes(panel),
         understood=tuple(panel.understood()),
     )
 
@@ -146,9 +146,9 @@ def level_note(panel: Panel) -> tuple[str, ...]:
     )
 
 
-def panel_notes(panel: Panel, *, joined: bool) -> tuple[str, ...]:
+def panel_notes(panel: Panel) -> tuple[str, ...]:
     """Notes on the whole panel; of those on single series, the first."""
-    notes = [*panel.notes, *(level_note(panel) if joined else ())]
+    notes = [*panel.notes]
     told = [one for one in panel.series if one.notes]
     if told:
         rest = f" (and {len(told) - 1} more series)" if len(told) > 1 else ""

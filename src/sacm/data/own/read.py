@@ -33,7 +33,7 @@ def read_telemetry_file(source: str | Path, reading: Reading) -> AnyData:
         if len(shares) != 2 or abs(sum(shares) - 1) > 1e-6:
             raise ArgumentError(f"split must be {_TWO_SHARES}; got {tuple(shares)}.")
         options["train_share"] = shares[0]
-    for name in ("target", "id", "frequency", "irregular", "past", "future", "static"):
+    for name in ("target", "id", "frequency", "irregular", "scaling", "past", "future", "static"):
         if name in options:
             raise ArgumentError(f"{name} = {options[name]!r}: anomaly has no use for it.")
     return anomaly_data(source, **options)

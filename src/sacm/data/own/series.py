@@ -11,7 +11,7 @@ import numpy as np
 from sacm.data.covariates.plan import CovariatePlan
 from sacm.data.covariates.separate import Separated, add_separated, separate
 from sacm.data.datasets import ForecastingData
-from sacm.data.own.panel import panel_data, split_major
+from sacm.data.own.panel import level_note, panel_data, split_major
 from sacm.data.splits import DEFAULT_RATIOS, split_by_ratio
 from sacm.data.tables.csv_file import Decimal
 from sacm.data.tables.date_text import DateOrder
@@ -20,12 +20,13 @@ from sacm.data.tables.panel import Panel, read_table_or_panel
 from sacm.data.tables.source import load_source
 from sacm.data.tables.table import Table, as_list
 from sacm.data.tables.timeline import Irregular
-from sacm.errors import DataError
+from sacm.errors import ArgumentError, DataError
 
 MIN_ROWS = 3
 ALL_ROWS = (1.0, 0.0, 0.0)  # ratios that put every row in the first split
 NO_COVARIATES = CovariatePlan()
 Layout = Literal["auto", "channels", "series"]
+Scaling = Literal["series", "shared"]
 Shares = tuple[float, float, float]
 
 
@@ -50,6 +51,7 @@ def forecasting_data(
     date_order: DateOrder | None = None,
     zone: str | None = None,
     decimal: Decimal | None = None,
+    scaling: Scaling = "series",
 ) -> ForecastingData:
     """Read a series to forecast, and split it.
 
@@ -86,6 +88,8 @@ def forecasting_data(
         zone: The time zone of times that name none, and in which all are given back.
         decimal: "," or ".", the sign before the fraction of numbers in text; the other sign then
             separates thousands. Default: a point, and no thousands.
+        scaling: Whether each of several "series" is scaled by its own training rows, or all by
+            "shared" ones.
 
     Returns:
         The data; `notes` says what was guessed and repaired.
@@ -116,7 +120,13 @@ def forecasting_data(
         covariates=plan.columns,
     )
     data = series_data(
-        found, ratios=ratios, missing=missing, layout=layout, plan=plan, target=target
+        found,
+        ratios=ratios,
+        missing=missing,
+        layout=layout,
+        plan=plan,
+        target=target,
+        scaling=scaling,
     )
     return choose_target(data, target)
 
@@ -187,8 +197,11 @@ def series_data(
     layout: Layout = "auto",
     plan: CovariatePlan = NO_COVARIATES,
     target: str | Sequence[str] | None = None,
+    scaling: Scaling = "series",
 ) -> ForecastingData:
     """Split what `read_series` has read, and fill the gaps inside each split."""
+    if scaling not in ("series", "shared"):
+        raise ArgumentError(f"scaling must be series or shared, got {scaling!r}.")
     form = found.form
     zone = None if form.local else form.zone
     if plan.columns:
@@ -198,7 +211,12 @@ def series_data(
         data = panel_data(found, ratios=ratios, missing=missing, layout=layout)
     else:
         data = table_data(found, ratios=ratios, missing=missing)
-    return replace(data, zone=zone)
+    # Channels side by side have a scale each anyway.
+    if len(data.last_rows(1)) < 2:
+        return replace(data, zone=zone)
+    notes = level_note(found) if scaling == "shared" and isinstance(found, Panel) else ()
+    own = "series" if scaling == "series" else None
+    return replace(data, zone=zone, scaling=own, notes=(*data.notes, *notes))
 
 
 def _covariate_data(

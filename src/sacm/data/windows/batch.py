@@ -11,7 +11,8 @@ class ForecastBatch(NamedTuple):
     """Inputs and what follows them.
 
     `observed` is None, or False where a target was missing and has been filled in. `covariates`
-    hold 0 where a past covariate lies in the future.
+    hold 0 where a past covariate lies in the future. `series` is None if all windows share one
+    scaler.
     """
 
     x: Tensor  # [B, L, C]
@@ -20,6 +21,7 @@ class ForecastBatch(NamedTuple):
     observed: Tensor | None  # [B, H, C] bool
     positions: Tensor  # [B] row of the first input step
     covariates: Tensor | None = None  # [B, L + H, K]
+    series: Tensor | None = None  # [B] place of its series in the scaler
 
 
 def beside_windows(batch: Any) -> tuple[Tensor | None, ...]:

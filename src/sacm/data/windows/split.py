@@ -11,6 +11,7 @@ from sacm.data.covariates.plan import CovariatePlan
 from sacm.data.covariates.rows import covariate_rows
 from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData
 from sacm.data.scaling import ChannelScaler
+from sacm.data.series_scaling import cover_series, fit_scaler, places_of_rows
 from sacm.data.splits import HELD_OUT, hold_out_tail, segment_ranges
 from sacm.data.windows.reader import Series, covering_starts, window_starts
 from sacm.data.windows.windows import ForecastWindows, LabelledWindows, TelemetryWindows
@@ -62,10 +63,12 @@ def forecasting_windows(
         (125, torch.Size([2, 12, 1]))
     """
     check_positive(input_len=input_len, horizon=horizon, stride=stride)
-    training = (data.values[rows.start : rows.stop] for rows in data.ranges("train"))
-    fitted = scaler or ChannelScaler.fit(training)
-    inputs = Series(data.values, fitted)
-    targets = None if data.targets is None else Series(data.targets, fitted)
+    least = input_len + horizon
+    fitted = cover_series(scaler or fit_scaler(data), data, input_len, least=least)
+    places = places_of_rows(fitted, data)
+    by_row = fitted.of_rows(places)
+    inputs = Series(data.values, by_row)
+    targets = None if data.targets is None else Series(data.targets, by_row)
     calendar = calendar_series(data) if stamps else None
     observed = None if data.counted is None else Series(data.counted)
     covariates = Series(covariate_rows(data, plan)) if plan else None
@@ -85,6 +88,7 @@ def forecasting_windows(
             observed=observed,
             covariates=covariates,
             past=len(plan.past) if plan else 0,
+            series=places if fitted.series else None,
         )
 
     return SplitWindows(windows("train", stride), windows("val", 1), windows("test", 1))

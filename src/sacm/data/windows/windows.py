@@ -88,8 +88,10 @@ class ForecastWindows(Windows[ForecastBatch]):
         observed: Series | None = None,
         covariates: Series | None = None,
         past: int = 0,
+        series: np.ndarray | None = None,
     ) -> None:
         self.starts = starts
+        self.series = series  # the place of each row's series in the scaler, if it has several
         self.past = past  # how many of the covariates, the first, are unknown in the future
         self.input_len, self.horizon = input_len, horizon
         self.scaler = scaler
@@ -116,6 +118,7 @@ class ForecastWindows(Windows[ForecastBatch]):
             None if self.read_observed is None else self.read_observed(starts),
             torch.from_numpy(starts),
             self._covariates(starts),
+            None if self.series is None else torch.from_numpy(self.series[starts]),
         )
 
     def _covariates(self, starts: np.ndarray) -> Tensor | None:

@@ -34,6 +34,9 @@ def run(
     plan_only: Annotated[
         bool, typer.Option("--plan", help="Only show what would be run, and for how long.")
     ] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="With --plan: measure costs that are not known.")
+    ] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Also run again what failed by itself.")
     ] = False,
@@ -67,7 +70,13 @@ def run(
     chosen_engine = make_engine(engine, workers=workers)
     check_writable(runs)
     groups = find_groups(experiment, selection, runs)
-    plan = make_plan_with_progress(groups, runs, workers=workers, retry_failed=retry_failed)
+    plan = make_plan_with_progress(
+        groups,
+        runs,
+        workers=workers,
+        retry_failed=retry_failed,
+        measure=measure or not plan_only,
+    )
     if plan_only:
         show_plan(plan, workers=workers, as_json=as_json)
         return

@@ -33,6 +33,9 @@ def run(
     plan_only: Annotated[
         bool, typer.Option("--plan", help="Only show what would be run, and for how long.")
     ] = False,
+    measure: Annotated[
+        bool, typer.Option("--measure", help="With --plan: measure costs that are not known.")
+    ] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Also run again what failed by itself.")
     ] = False,
@@ -76,7 +79,12 @@ def run(
         note(f"Note: not registered, so left out: {', '.join(unknown)}.")
     groups = find_protocol_groups(experiment, selection, runs)
     plan = make_plan_with_progress(
-        groups, runs, workers=workers, retry_failed=retry_failed, together=False
+        groups,
+        runs,
+        workers=workers,
+        retry_failed=retry_failed,
+        together=False,
+        measure=measure or not plan_only,
     )
     if plan_only:
         show_plan(plan, workers=workers, as_json=as_json)

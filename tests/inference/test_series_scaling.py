@@ -1,0 +1,112 @@
+"""Networks whose series have scales of their own: trained, asked, tested, exported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from sacm.data import forecasting_data
+from sacm.errors import SACMWarning
+from sacm.estimators import Forecaster
+from sacm.inference import Predictor
+from sacm.inference.backtest import backtest
+from sacm.inference.evaluate import evaluate_source
+from sacm.inference.export import RawUnits, example_inputs, input_names
+from sacm.tasks import make_settings
+from sacm.training import Hardware, Run, train
+from tests.data.test_series_scaling import panel
+
+TINY = {"backbone": "iTransformer", "size": "small", "epochs": 1, "input_len": 8, "horizon": 3}
+LENGTHS = {"low": 90, "high": 110, "odd": 100}
+
+
+@pytest.fixture(scope="module", params=["raw", "guard+raw"])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    settings = make_settings(task="forecasting", data="panel", strategy=request.param, **TINY)
+    return train(
+        settings,
+        folder=tmp_path_factory.mktemp("runs"),
+        data=forecasting_data(panel(LENGTHS), name="panel"),
+        hardware=Hardware(show_progress=False),
+    )
+
+
+def test_a_run_keeps_its_scales_and_says_that_it_has_them(run: Run):
+    assert run.settings.scaling == "series"
+    assert run.scaler.series == tuple(LENGTHS)
+    report = run.metrics["report"]
+    assert set(report["series"]) == set(LENGTHS)
+    # The raw error of a series is its scaled one times its own deviation (of the rows as given).
+    for place, name in enumerate(LENGTHS):
+        own = report["series"][name]
+        assert own["mae_raw"] == pytest.approx(own["mae"] * run.scaler.units[place, 0], rel=1e-5)
+    headings, rows = run.task.tabulate(run.metrics)
+    assert headings[1] == "own deviations"
+    assert any("worst series" in row[0] for row in rows)
+
+
+def test_a_series_twice_as_high_and_wide_is_forecast_twice_as_high(run: Run):
+    predictor = Predictor.open(run)
+    table = panel(LENGTHS)
+    first = predictor.predict(table)
+    assert list(first["unique_id"].unique()) == list(LENGTHS)
+    # A series under a new name is scaled by its own rows, whatever their units.
+    one = table[table["unique_id"] == "odd"].assign(unique_id="new")
+    both = predictor.predict(pd.concat([table, one]))
+    scaled = predictor.predict(pd.concat([table, one.assign(y=one["y"] * 1000)]))
+    old, big = (x[x["unique_id"] == "new"]["y"].to_numpy() for x in (both, scaled))
+    np.testing.assert_allclose(big, 1000 * old, rtol=1e-3)
+    answer = predictor.tabulate(pd.concat([table, one]))
+    assert "Not trained on, so scaled by their own rows: 'new'." in answer.notes
+
+
+def test_tests_of_new_rows_use_the_kept_scales(run: Run):
+    predictor = Predictor.open(run)
+    result = evaluate_source(predictor, panel(LENGTHS))
+    assert set(result.report["series"]) == set(LENGTHS)
+    assert result.row["mae_raw"] != result.row["mae"]
+    series = panel({"odd": 100})
+    found = backtest(predictor, forecasting_data(series, layout="series"), origins=2)
+    assert found.scale == pytest.approx(run.scaler.std[2])
+
+
+def test_intervals_have_the_width_of_their_series(run: Run, tmp_path: Path):
+    predictor = Predictor.open(run)
+    frame = predictor.tabulate(panel(LENGTHS), coverages=(0.8,)).frame
+    width = (frame["y_upper_80"] - frame["y_lower_80"]).groupby(frame["unique_id"]).mean()
+    spread = dict(zip(run.scaler.series, run.scaler.std[:, 0], strict=True))
+    assert width["high"] / width["odd"] == pytest.approx(spread["high"] / spread["odd"], rel=0.2)
+
+
+def test_a_file_for_others_takes_the_place_of_the_series(run: Run):
+    predictor = Predictor.open(run)
+    assert input_names(predictor) == ["window", "series"]
+    module = RawUnits(predictor).eval()
+    window, _ = example_inputs(predictor)
+    window = torch.from_numpy(
+        np.random.default_rng(0).normal(1e4, 50, size=(2, *window.shape[1:])).astype(np.float32)
+    )
+    with torch.inference_mode():
+        answer = module(window, torch.tensor([1, 1])).numpy()
+    ours = predictor.forecast(window.numpy(), scaler=predictor.scaler.of_series(["high", "high"]))
+    np.testing.assert_allclose(answer, ours, rtol=1e-5)
+
+
+def test_an_estimator_keeps_them_too(tmp_path: Path):
+    table = panel(LENGTHS)
+    fitted = Forecaster(**TINY).fit(table)
+    assert fitted.scaler_.series == tuple(LENGTHS)
+    expected = fitted.predict()
+    lower, upper = fitted.predict_interval(coverage=0.5)
+    assert ((upper["y"] - lower["y"]).groupby(lower["unique_id"]).mean() > 0).all()
+    fitted.save(tmp_path / "kept")
+    again = Forecaster.load(tmp_path / "kept")
+    np.testing.assert_array_equal(again.predict()["y"], expected["y"])
+    assert fitted.evaluate(table)["mae"] == again.evaluate(table)["mae"]
+    with pytest.warns(SACMWarning, match="share one scaler"):
+        shared = Forecaster(**TINY, scaling="shared").fit(table)
+    assert shared.scaler_.series == ()
