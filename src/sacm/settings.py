@@ -193,7 +193,7 @@ class RunSettings(CovariateSettings):
     size: Size = setting("paper", "paper or small.")
     strategy: str | None = setting(
         None,
-        "guard, raw, sacm, guard+sacm …: `sacm strategies`. Default: guard for forecasting, else sacm.",
+        "raw, guard, sacm, guard+sacm …: `sacm strategies`. Default: guard to forecast, else sacm.",
     )
     seed: int = setting(42, "Weights, order of the data, masks.", ge=0)
     input_len: int | None = setting(

@@ -77,7 +77,7 @@ class Task(ABC, Generic[DataKind]):
     Attributes:
         name: The task's name.
         default_backbone: The network of a user who names none.
-        default_strategy: The strategy of a user who names none, chosen by `sacm robust`'s protocols.
+        default_strategy: The strategy of a user who names none, by what `sacm robust` found.
         selections: What may choose the epoch; the first is the paper's.
         unused: Settings without effect. Accepted, they would tell two equal runs apart.
         leading_metrics: The measures that speak for the task in sentences and small figures, the

@@ -75,7 +75,7 @@ class Forecasting(Task[ForecastingData]):
                 raise ArgumentError("select = 'pinball': name quantiles by train_quantiles.")
             return
         complete_levels(settings.train_quantiles)
-        strategy = parse(settings.strategy)
+        strategy = parse(settings.strategy or self.default_strategy)
         parts = strategy.parts if isinstance(strategy, Combined) else (strategy,)
         if any(REPLACES_LOSS in part.roles for part in parts):
             raise ArgumentError(
