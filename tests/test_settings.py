@@ -9,7 +9,7 @@ from sacm.errors import ArgumentError
 from sacm.settings import ResolvedSettings, RunSettings, option_name, setting
 from sacm.tasks import make_settings
 
-COMPLETE = {"input_len": 96, "batch_size": 32, "backbone": "PatchTST"}
+COMPLETE = {"strategy": "sacm", "input_len": 96, "batch_size": 32, "backbone": "PatchTST"}
 FORECASTING = {**COMPLETE, "task": "forecasting", "data": "ILI", "horizon": 24, "select": "mae"}
 CLASSIFICATION = {**COMPLETE, "task": "classification", "data": "my.npz", "select": "accuracy"}
 ANOMALY = {
@@ -51,9 +51,14 @@ def test_a_setting_added_later_renames_no_run() -> None:
 
 
 def test_a_default_that_changes_keeps_old_runs_apart() -> None:
-    later = create_model("Later", __base__=ResolvedSettings, strategy=(str, setting("raw", "")))
+    later = create_model("Later", __base__=ResolvedSettings, patience=(int, setting(3, "")))
     asked_now = later(**FORECASTING)
     assert asked_now.run_id("mark") != ResolvedSettings(**FORECASTING).run_id("mark")
+
+
+def test_the_strategy_of_a_user_who_names_none_is_the_tasks() -> None:
+    assert make_settings(task="forecasting", data="ILI").strategy == "guard"
+    assert make_settings(task="anomaly", data="MSL").strategy == "sacm"
 
 
 def test_every_wrong_setting_is_named_at_once() -> None:

@@ -33,6 +33,7 @@ def test_the_config_of_a_run_is_a_config_file(tmp_path: Path) -> None:
         task="anomaly",
         data="MSL",
         backbone="TranAD",
+        strategy="sacm",
         select="loss",
         input_len=50,
         batch_size=8,

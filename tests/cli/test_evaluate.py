@@ -43,7 +43,7 @@ def test_changed_data_are_scaled_as_the_run_was(
     windows = run.task.windows(run.settings, data, scaler=run.scaler).test
     batch = windows.batch(range(len(windows)))
     with torch.no_grad():
-        error = run.load_model()(batch.x) - batch.y
+        error = run.load_model()(run.strategy.inputs(batch.x)) - batch.y
     assert found["test"]["mae"] == pytest.approx(float(error.abs().mean()), rel=1e-5)
     assert found["test"]["mae"] > 1.2 * run.row["mae"]
 

@@ -19,7 +19,7 @@ def test_forecast_follows_the_training_file(sacm: Command, example: Example) -> 
     outcome = sacm("predict", example.forecasting)
     assert outcome.code == 0
     table = pd.read_csv(io.StringIO(outcome.out), parse_dates=["date"])
-    assert list(table.columns) == ["date", "load", "heat"]
+    assert list(table.columns) == ["date", "load", "heat", "repaired_share"]
     assert list(table["date"]) == list(pd.date_range("2024-01-13 12:00", periods=4, freq="h"))
     records = json.loads(sacm("predict", example.forecasting, "--json").out)
     np.testing.assert_allclose([row["load"] for row in records], table["load"], rtol=1e-6)
@@ -49,7 +49,7 @@ def test_new_history_and_a_file(sacm: Command, example: Example, name: str) -> N
     assert outcome.out == ""
     assert "4 rows written" in outcome.err
     table = pd.read_csv(name) if name.endswith("csv") else pd.read_parquet(name)
-    assert list(table.columns) == ["date", "load", "heat"]
+    assert list(table.columns) == ["date", "load", "heat", "repaired_share"]
     assert pd.Timestamp(table["date"][0]) == pd.Timestamp("2024-01-05 04:00")
     assert table["load"].between(30, 70).all()
 
@@ -168,7 +168,10 @@ def test_intervals_and_quantiles_stand_beside_the_forecast(sacm: Command, exampl
     levels = ("--coverage", "0.5,0.8", "--quantiles", "0.25,0.5,0.75")
     outcome = sacm("predict", example.forecasting, *levels)
     assert outcome.code == 0, outcome.err
-    assert "Intervals are conformal, from 45 test windows of the run." in outcome.err
+    assert (
+        "Intervals are conformal, from 45 test windows of the run, wider where values were"
+        in outcome.err
+    )
     table = pd.read_csv(io.StringIO(outcome.out))
     pd.testing.assert_frame_equal(table[list(plain)], plain)
     for name in ("load", "heat"):

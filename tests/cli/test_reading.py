@@ -67,7 +67,7 @@ def test_predict_reads_the_same_way_and_gives_the_target_with_its_zone(
     table().drop(columns="remark").to_csv("next.csv", index=False, sep=";")
     outcome = sacm("predict", run.folder, "--data", "next.csv")
     found = pd.read_csv(io.StringIO(outcome.out))
-    assert list(found.columns) == ["when", "b"]
+    assert list(found.columns) == ["when", "b", "repaired_share"]
     assert found["when"][0] == "2024-03-06 00:00:00+01:00"
     assert "time: column 'when' (--time), read as dates like 01.03.2024 00:00 (--date-order)" in (
         outcome.err
@@ -118,6 +118,7 @@ def test_ids_of_runs_without_options_are_those_from_before() -> None:
         task="forecasting",
         data="my.csv",
         backbone="PatchTST",
+        strategy="sacm",
         input_len=96,
         horizon=24,
         batch_size=32,

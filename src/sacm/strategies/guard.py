@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, SACMWarning
 from sacm.strategies.base import Prepared, Strategy
 from sacm.strategies.registry import register
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from sacm.quality.windows.module import WindowGuard
 
 _TARGETS = ("weigh", "drop", "keep")
+_FEW_ROWS = (
+    "There are too few training rows to learn what windows look like: before a forecast only "
+    "missing, repeated and wild values are repaired."
+)
 _GUARD, _WINDOWS = "guard.safetensors", "window_guard.safetensors"
 
 
@@ -49,9 +54,14 @@ class GuardStrategy(Strategy):
         guard = Guard(self.sensitivity, window=None).fit(data)
         repaired = repair_for_training(data, guard, targets=self.targets)  # type: ignore[arg-type]  # checked above
         module = fit_windows(repaired.data, data, window, self.sensitivity)
-        note = f"{repaired.share:.2%} of the training values look broken and were repaired."
+        notes = []
+        if repaired.share:
+            share = f"{repaired.share:.2%}"
+            notes.append(f"{share} of the training values look broken and were repaired.")
+        if module is not None and module.spikes is None:
+            notes.append(_FEW_ROWS)
         fitted = FittedGuard(self.sensitivity, self.targets, guard, module)
-        return Prepared(repaired.data, fitted, (note,) if repaired.share else ())
+        return Prepared(repaired.data, fitted, tuple(notes))
 
     def load(self, folder: Path) -> Strategy:
         """The strategy as a run has fitted it."""
@@ -131,16 +141,17 @@ def fit_windows(data: Any, before: Any, window: int, sensitivity: float) -> Wind
     from sacm.data.datasets import ForecastingData
     from sacm.data.series_scaling import scale_training_rows
     from sacm.quality.windows.fit import fit_window_guard
+    from sacm.quality.windows.training_rows import SHORTEST_WINDOW
 
-    if not isinstance(data, ForecastingData):
+    if not isinstance(data, ForecastingData) or window < SHORTEST_WINDOW:
         return None
     pieces = [rows for rows in data.ranges("train") if len(rows) >= window]
     if not pieces or max(map(len, pieces)) < 2 * window:
         return None
-    return fit_window_guard(
-        scale_training_rows(data, pieces),
-        window,
-        sensitivity=sensitivity,
-        pieces=pieces,
-        before=scale_training_rows(data, pieces, values=before.values),
-    )
+    rows = scale_training_rows(data, pieces)
+    earlier = scale_training_rows(data, pieces, values=before.values)
+    with warnings.catch_warnings():  # few rows are said in a note
+        warnings.simplefilter("ignore", SACMWarning)
+        return fit_window_guard(
+            rows, window, sensitivity=sensitivity, pieces=pieces, before=earlier
+        )
