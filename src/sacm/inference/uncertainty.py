@@ -204,11 +204,13 @@ def measure_uncertainty(
     def bound(level: float) -> Array:
         """A quantile of the later windows, as what lies between it and the forecast."""
         if trained.settings.train_quantiles is None:
-            return calibration.offsets([level], own)[0]
+            shared: Array = calibration.offsets([level], own)[0]
+            return shared
         before, shares = signed_residuals(trained, windows, chosen[:half], level)
         after, _ = signed_residuals(trained, windows, later, level)
         moved = from_residuals(before, shares, source="the first half").offsets([level], own)[0]
-        return residuals - after + moved
+        found: Array = residuals - after + moved
+        return found
 
     adaptive = {c: follow(calibration, residuals, windows.starts[later], c) for c in coverages}
     offsets = np.stack([np.broadcast_to(bound(each), residuals.shape) for each in CRPS_LEVELS])
