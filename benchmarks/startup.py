@@ -48,6 +48,7 @@ def main(rounds: int = 7) -> None:
             "quality": ("quality", str(series)),
             "predict": ("predict", run),
             "evaluate": ("evaluate", run),
+            "paper plan": ("paper", "run", "real_forecasting", "--plan", "--runs", folder),
         }
         reference = {"import torch": lambda: call("-c", "import torch")}
         measured = {

@@ -277,3 +277,38 @@ def test_s3_13_numbers_are_no_classes_and_one_name_is_no_letters() -> None:
     with pytest.raises(SACMError, match="12 training cases have 12 different labels"):
         classification_data(cases, np.linspace(0, 1, 12))
     assert forecasting_data(hourly(value=1.5), columns="value").columns == ("value",)
+
+
+def test_quality_and_training_say_the_same_of_a_file(sacm: Command) -> None:
+    frame = hourly(400)
+    frame.loc[350:369, "v"] += np.random.default_rng(0).normal(0, 3, 20)  # in the test part
+    frame.to_csv("x.csv", index=False)
+    lines = sacm("quality", "x.csv").out.splitlines()
+    verdict = next(line for line in lines if line.startswith("x: "))
+    said = sacm(*TRAIN, "--data", "x.csv", "--input-len", 12, "--horizon", 4).err
+    assert f"Quality: {verdict}" in said
+
+
+def test_names_of_data_sets_in_any_letter_case_are_one_run(sacm: Command) -> None:
+    options = ("--stride", 400, "--input-len", 12, "--horizon", 4, "--json")
+    runs = [
+        json.loads(sacm(*TRAIN, "--data", name, *options).out)["run"]
+        for name in ("Synth-12@0.3", "synth-12@0.3")
+    ]
+    assert runs[0] == runs[1]
+
+
+def test_what_a_killed_process_left_half_written_goes_with_the_next(sacm: Command) -> None:
+    hourly(200).to_csv("x.csv", index=False)
+    command = (*TRAIN, "--data", "x.csv", "--input-len", 12, "--horizon", 4, "--json")
+    folder = Path(json.loads(sacm(*command).out)["run"])
+    (folder / "metrics.json").unlink()
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    dead = folder / f".last.pt.{gone.pid}-0123abcd.tmp"
+    alive = folder / f".last.pt.{os.getpid()}-0123abcd.tmp"
+    dead.touch()
+    alive.touch()
+    sacm(*command)
+    assert not dead.exists()
+    assert alive.exists()

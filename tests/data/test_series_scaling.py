@@ -92,3 +92,13 @@ def test_a_record_of_it_can_be_read():
     np.testing.assert_array_equal(again.std, scaler.std)
     with pytest.raises(ArgumentError, match="say of which series"):
         scaler.transform(np.zeros((2, 1)))
+
+
+def test_series_in_rows_have_scales_of_their_own_too():
+    rows = np.random.default_rng(0).normal(size=(3, 60)) + np.array([[0], [1000], [5]])
+    table = pd.DataFrame(rows, columns=[f"V{i}" for i in range(60)])
+    table.insert(0, "id", ["A", "B", "C"])
+    assert forecasting_data(table, id="id").columns == ("A", "B", "C")  # channels have theirs
+    table.iloc[1, 40:] = np.nan
+    data = forecasting_data(table, id="id")
+    assert fit_scaler(data).mean[:, 0] == pytest.approx([0, 1000, 5], abs=1)

@@ -12,10 +12,11 @@ import torch
 from sacm.data import forecasting_data
 from sacm.errors import SACMWarning
 from sacm.estimators import Forecaster
+from sacm.files import read_json
 from sacm.inference import Predictor
 from sacm.inference.backtest import backtest
 from sacm.inference.evaluate import evaluate_source
-from sacm.inference.export import RawUnits, example_inputs, input_names
+from sacm.inference.export import RawUnits, answer_of, example_inputs, export, input_names
 from sacm.tasks import make_settings
 from sacm.training import Hardware, Run, train
 from tests.data.test_series_scaling import panel
@@ -94,6 +95,19 @@ def test_a_file_for_others_takes_the_place_of_the_series(run: Run):
         answer = module(window, torch.tensor([1, 1])).numpy()
     ours = predictor.forecast(window.numpy(), scaler=predictor.scaler.of_series(["high", "high"]))
     np.testing.assert_allclose(answer, ours, rtol=1e-5)
+
+
+@pytest.mark.slow
+def test_an_exported_file_gives_the_numbers_of_predict(run: Run, tmp_path: Path):
+    predictor = Predictor.open(run)
+    described = export(predictor, tmp_path / "model.pt2", "torch")
+    assert read_json(described)["series"] == list(LENGTHS)
+    table = panel(LENGTHS)
+    tails = [own["y"].to_numpy()[-8:] for _, own in table.groupby("unique_id", sort=False)]
+    windows = torch.from_numpy(np.stack(tails)[..., None].astype(np.float32))
+    answer = answer_of(tmp_path / "model.pt2", "torch", (windows, torch.arange(3)))
+    ours = predictor.predict(table)["y"].to_numpy().reshape(3, 3)
+    np.testing.assert_allclose(answer[..., 0], ours, rtol=1e-4)
 
 
 def test_an_estimator_keeps_them_too(tmp_path: Path):

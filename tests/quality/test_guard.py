@@ -141,6 +141,9 @@ def test_files_that_are_no_guard_are_refused(guard: sacm.Guard, tmp_path: Path) 
     save_file({}, tmp_path / "new.safetensors", {"guard": '{"format": 99}'})
     with pytest.raises(SACMError, match="newer version"):
         sacm.Guard.load(tmp_path / "new.safetensors")
+    save_file({}, tmp_path / "old.safetensors", {"guard": '{"format": 1, "sensitivity": 1.0}'})
+    with pytest.raises(SACMError, match="saved by another version"):
+        sacm.Guard.load(tmp_path / "old.safetensors")
 
 
 def test_windows_are_repaired_by_the_module(guard: sacm.Guard) -> None:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from sacm.backbones.adapter import NetworkAdapter
 from sacm.backbones.base import Backbone, ForecastNetwork
 from sacm.errors import ArgumentError
-from sacm.inject.layout import SiteLayout
 
 HIDDEN = 64
 
 
-class CovariateAdapter(ForecastNetwork):
+class CovariateAdapter(NetworkAdapter):
     """A forecasting network with covariates: `[B, L, C]` and `[B, L + H, K]` to `[B, H, C]`.
 
     A gated projection of the covariates is added to the input windows, and a small network of the
@@ -37,15 +37,13 @@ class CovariateAdapter(ForecastNetwork):
     def __init__(
         self, network: ForecastNetwork, *, past: int, mean: Sequence[float], std: Sequence[float]
     ) -> None:
-        super().__init__(
-            input_len=network.input_len, horizon=network.horizon, channels=network.channels
-        )
+        super().__init__(network)
         count = len(mean)
         if len(std) != count or not 0 <= past <= count or count < 1:
             raise ArgumentError(
                 f"{count} means, {len(std)} deviations and {past} past covariates do not fit."
             )
-        self.network, self.past, self.count = network, past, count
+        self.past, self.count = past, count
         self.native = takes_covariates(type(network))
         known = torch.ones(self.input_len + self.horizon, count)
         known[self.input_len :, :past] = 0
@@ -53,7 +51,6 @@ class CovariateAdapter(ForecastNetwork):
             self.register_buffer(name, torch.as_tensor(values).float(), persistent=False)
         if not self.native:
             self._add_layers()
-        self.sacm_layouts = prefix_layouts(network, "network")
 
     def _add_layers(self) -> None:
         """The layers of the adapter's own; what they add is zero until they have been trained."""
@@ -98,29 +95,7 @@ class CovariateAdapter(ForecastNetwork):
             raise ArgumentError(f"the network needs covariates {expected}, got {found}.")
         return (covariates - self.mean) / self.std * self.known
 
-    @property
-    def prepares(self) -> bool:
-        """Whether the network does."""
-        return self.network.prepares
-
-    def prepare(self, train_x: Tensor) -> None:
-        """Prepare the network."""
-        self.network.prepare(train_x)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Tell the network."""
-        self.network.set_epoch(epoch)
-
-    def auxiliary_loss(self) -> Tensor:
-        """That of the network."""
-        return self.network.auxiliary_loss()
-
 
 def takes_covariates(model: type[Backbone]) -> bool:
     """Whether the `forward` of a network takes covariates by itself."""
     return "covariates" in inspect.signature(model.forward).parameters
-
-
-def prefix_layouts(network: Backbone, prefix: str) -> dict[str, SiteLayout]:
-    """The layouts that a network states, by the names of its sites in a larger one."""
-    return {f"{prefix}.{name}": layout for name, layout in network.sacm_layouts.items()}

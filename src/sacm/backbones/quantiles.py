@@ -8,14 +8,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from sacm.backbones.adapter import NetworkAdapter
 from sacm.backbones.base import ForecastNetwork
-from sacm.backbones.covariates import prefix_layouts
 from sacm.errors import ArgumentError
 
 HIDDEN = 64
 
 
-class QuantileAdapter(ForecastNetwork):
+class QuantileAdapter(NetworkAdapter):
     """A forecasting network that gives quantiles `[B, H, C, Q]`, none of which cross.
 
     The network's own forecast is the median. A small network of the window, shared by all channels,
@@ -28,17 +28,14 @@ class QuantileAdapter(ForecastNetwork):
     """
 
     def __init__(self, network: ForecastNetwork, levels: Sequence[float]) -> None:
-        super().__init__(
-            input_len=network.input_len, horizon=network.horizon, channels=network.channels
-        )
-        self.network, self.levels = network, complete_levels(levels)
+        super().__init__(network)
+        self.levels = complete_levels(levels)
         self.gaps = len(self.levels) - 1
         self.spread = nn.Sequential(
             nn.Linear(2 * self.input_len, HIDDEN),
             nn.GELU(),
             nn.Linear(HIDDEN, self.horizon * self.gaps),
         )
-        self.sacm_layouts = prefix_layouts(network, "network")
 
     def forward(self, x: Tensor, *beside: Tensor | None) -> Tensor:
         """Forecast quantiles `[B, H, C, Q]`, ascending; `beside` is what the network takes."""
@@ -58,23 +55,6 @@ class QuantileAdapter(ForecastNetwork):
         found: Tensor = self.spread(seen)  # [B, C, H (Q - 1)]
         shaped = found.unflatten(-1, (self.horizon, self.gaps)).transpose(1, 2)
         return functional.softplus(shaped)
-
-    @property
-    def prepares(self) -> bool:
-        """Whether the network does."""
-        return self.network.prepares
-
-    def prepare(self, train_x: Tensor) -> None:
-        """Prepare the network."""
-        self.network.prepare(train_x)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Tell the network."""
-        self.network.set_epoch(epoch)
-
-    def auxiliary_loss(self) -> Tensor:
-        """That of the network."""
-        return self.network.auxiliary_loss()
 
 
 def complete_levels(levels: Sequence[float]) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ import typer
 from sacm.cli.options import AsJson
 from sacm.cli.settings_options import takes_reading
 from sacm.errors import ArgumentError
+from sacm.settings import READING, TABLE_READING
 
 if TYPE_CHECKING:
     from sacm.quality.quality import Quality
@@ -19,7 +20,7 @@ _STEPS = 4
 _PATIENCE = 1.0  # seconds until a bar is drawn
 
 
-_LACKS = ("target", "split", "missing", "irregular", "frequency", "scaling")
+_LACKS = tuple(name for name in READING if name not in TABLE_READING)
 
 
 @takes_reading(without=_LACKS)

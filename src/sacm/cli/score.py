@@ -174,6 +174,7 @@ def draw(
         stride=stride,
         columns=data.columns,
         count=count,
+        times=data.timestamps,
     )
     write_file(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
 

@@ -44,9 +44,13 @@ class RawUnits(nn.Module):
         self.register_buffer("std", torch.from_numpy(trained.scaler.std))
         self.names = input_names(trained)
 
-    def forward(self, window: Tensor, *others: Tensor) -> Tensor:
-        """Answer for raw windows, with what else `names` lists."""
-        beside = dict(zip(self.names[1:], others, strict=True))
+    # Exporters want places of their own for what may stand beside the window.
+    def forward(
+        self, window: Tensor, second: Tensor | None = None, third: Tensor | None = None
+    ) -> Tensor:
+        """Answer for raw windows, with what else `names` lists, in its order."""
+        given = [other for other in (second, third) if other is not None]
+        beside = dict(zip(self.names[1:], given, strict=True))
         mean, std, stamps = self.mean, self.std, beside.get("stamps")
         if "series" in beside:
             mean, std = mean[beside["series"]][:, None], std[beside["series"]][:, None]
@@ -120,7 +124,8 @@ def export(trained: TrainedNetwork, path: Path, to: Format, windows: Array | Non
 
 def example_inputs(trained: TrainedNetwork, windows: Array | None = None) -> tuple[Tensor, ...]:
     """Two raw windows `[2, L, C]`, and what else the network takes."""
-    shape, scaler = trained.shape, trained.scaler.of_places([0, 0])
+    places = np.array([0, max(0, len(trained.scaler.series) - 1)])
+    shape, scaler = trained.shape, trained.scaler.of_places(places)
     if windows is None or len(windows) < 2:
         noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))
         windows = noise * scaler.std + scaler.mean
@@ -128,7 +133,7 @@ def example_inputs(trained: TrainedNetwork, windows: Array | None = None) -> tup
     if shape.calendar_sizes is not None:
         found.append(torch.zeros(2, shape.input_len + shape.horizon, 4))
     if trained.scaler.series:
-        found.append(torch.zeros(2, dtype=torch.int64))
+        found.append(torch.from_numpy(places))
     return tuple(found)
 
 

@@ -197,18 +197,18 @@ def measure_uncertainty(
     later = chosen[half:][windows.starts[chosen[half:]] + windows.input_len >= border]
     if half < 10 or len(later) < 10:
         raise ArgumentError(f"{len(windows)} windows are too few to judge intervals by.")
-    first, shares = signed_residuals(trained, windows, chosen[:half])
-    calibration = from_residuals(first, shares, source="the first half")
+    calibration = calibrate_on(trained, windows, chosen[:half])
     residuals, own = signed_residuals(trained, windows, later)
 
     def bound(level: float) -> Array:
         """A quantile of the later windows, as what lies between it and the forecast."""
         if trained.settings.train_quantiles is None:
-            return calibration.offsets([level], own)[0]
-        before, shares = signed_residuals(trained, windows, chosen[:half], level)
+            fixed: Array = calibration.offsets([level], own)[0]
+            return fixed
         after, _ = signed_residuals(trained, windows, later, level)
-        moved = from_residuals(before, shares, source="the first half").offsets([level], own)[0]
-        return residuals - after + moved
+        before = calibrate_on(trained, windows, chosen[:half], level)
+        learnt: Array = residuals - after + before.offsets([level], own)[0]
+        return learnt
 
     adaptive = {c: follow(calibration, residuals, windows.starts[later], c) for c in coverages}
     offsets = np.stack([np.broadcast_to(bound(each), residuals.shape) for each in CRPS_LEVELS])
@@ -224,6 +224,14 @@ def measure_uncertainty(
         }
         report["intervals"].append({"nominal": coverage, **found})
     return report
+
+
+def calibrate_on(
+    trained: TrainedNetwork, windows: ForecastWindows, chosen: Array, level: float | None = None
+) -> Calibration:
+    """A calibration by some of the windows, around a quantile if the network gives some."""
+    residuals, shares = signed_residuals(trained, windows, chosen, level)
+    return from_residuals(residuals, shares, source="the first half")
 
 
 def follow(

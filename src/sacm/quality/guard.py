@@ -229,15 +229,19 @@ class Guard:
         """Read a guard that `save` wrote.
 
         Raises:
-            SACMError: The file is missing, damaged, or of a newer version.
+            SACMError: The file is missing, damaged, or saved by another version.
         """
         from sacm.files import read_metadata, read_weights
 
         tensors = read_weights(Path(path))
         try:
             record = json.loads(read_metadata(Path(path))["guard"])
-            if record["format"] > _FORMAT:
-                raise SACMError(f"{path} was written by a newer version of sacm: update sacm.")
+            newer = record["format"] > _FORMAT
+        except (KeyError, TypeError, ValueError) as error:
+            raise SACMError(f"{path} is no saved guard, or is damaged ({error}).") from None
+        if newer:
+            raise SACMError(f"{path} was written by a newer version of sacm: update sacm.")
+        try:
             guard = cls(record["sensitivity"], record["window"])
             guard.detector_ = SeriesDetector.from_dict(record["detector"])
             guard.repairer_ = SeriesRepairer.from_dict(record["repairer"])
@@ -246,8 +250,8 @@ class Guard:
             guard.no_window_guard_ = record["no_window_guard"]
             config = record["window_guard"]
             guard.window_guard_ = None if config is None else WindowGuard.load(config, tensors)
-        except (KeyError, TypeError, ValueError) as error:
-            raise SACMError(f"{path} is no saved guard, or is damaged ({error}).") from None
+        except (KeyError, TypeError, ValueError, AttributeError, ArgumentError):
+            raise other_version_error(path) from None
         guard.n_features_in_ = len(guard.columns_)
         return guard
 
@@ -262,6 +266,14 @@ class Guard:
     def _check_fitted(self) -> None:
         if not hasattr(self, "detector_"):
             raise ArgumentError("this Guard is not fitted: call fit with training rows first.")
+
+
+def other_version_error(path: str | Path) -> SACMError:
+    """The error for a file that is whole, but holds what this version does not understand."""
+    return SACMError(
+        f"{path} was saved by another version of sacm, which this one cannot read: fit the guard, "
+        "or train the run, again."
+    )
 
 
 def refuse_folder(path: Path) -> None:

@@ -178,7 +178,7 @@ def spectral_views(windows: np.ndarray, columns: tuple[str, ...]) -> list[Spectr
 
 
 def forecast_examples(runs: Mapping[str, Run], data: Any) -> tuple[list[ForecastExample], int]:
-    """The best, median and worst window for the last strategy, measured by the first.
+    """The windows of largest, median and least gain of the last strategy over the first.
 
     Looks at every channel of at most 2048 evenly spread test windows, and says at how many.
     """
@@ -190,7 +190,8 @@ def forecast_examples(runs: Mapping[str, Run], data: Any) -> tuple[list[Forecast
     errors = {name: (each - batch.y).abs().mean(dim=1) for name, each in predictions.items()}
     better = (errors[first] - errors[last]).flatten()  # [N * C]
     order = better.argsort(descending=True)
-    picks = {"best": order[0], "median": order[len(order) // 2], "worst": order[-1]}
+    middle = order[len(order) // 2]
+    picks = {"largest gain": order[0], "median gain": middle, "largest loss": order[-1]}
 
     def raw(values: torch.Tensor, window: int, channel: int) -> np.ndarray:
         series = None if batch.series is None else batch.series[window : window + 1].numpy()

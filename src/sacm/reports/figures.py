@@ -150,7 +150,7 @@ def forecast_example(example: ForecastExample) -> Figure:
         for strategy, values in example.forecasts.items():
             axes.plot(future, values, color=chosen[strategy])
         axes.axvline(-0.5, color=MUTED, linewidth=0.7, linestyle=":")
-        axes.set_title(f"{example.label} window ({plain(example.channel)})")
+        axes.set_title(f"{example.label} ({plain(example.channel)})")
         axes.set_xlabel("steps from the forecast's start")
         lines = {"input": Line2D([], [], color=MUTED), "truth": Line2D([], [], color=INK)}
         key(figure, chosen, others=lines)
@@ -259,12 +259,14 @@ def score_figure(
     stride: int,
     columns: Sequence[str],
     count: int = 3,
+    times: np.ndarray | None = None,
 ) -> Figure:
     """Scores along a series [T, C], and its worst and best windows with what a fresh scorer keeps.
 
     `scores` [N] belongs to windows of `window` rows, `stride` apart; of windows that overlap only
-    the most extreme is drawn, in its least reliable channel.
+    the most extreme is drawn, in its least reliable channel. `times` [T] are those of the rows.
     """
+    places = np.arange(len(values)) if times is None else times
     ends = {"least reliable": np.argsort(-scores), "most reliable": np.argsort(scores)}
     picks = {name: apart(order, count, window, stride) for name, order in ends.items()}
     rows = max(map(len, picks.values()))
@@ -273,12 +275,14 @@ def score_figure(
         grid = figure.add_gridspec(rows + 1, 2)
         along = figure.add_subplot(grid[0, :])
         starts, peaks = thin_out(scores)
-        along.plot(starts * stride, peaks, color=MUTED, linewidth=0.8)
-        along.set_title("unreliability score of the window that begins at a row")
+        along.plot(places[starts * stride], peaks, color=MUTED, linewidth=0.8)
+        where = "at a row" if times is None else "at a time"
+        along.set_title(f"unreliability score of the window that begins {where}")
         for column, (name, chosen) in enumerate(picks.items()):
             cut = np.stack([values[i * stride : i * stride + window] for i in chosen])
             colour = KEPT if column else ALARM
-            along.scatter(np.array(chosen) * stride, scores[chosen], color=colour, s=22, zorder=3)
+            begins = places[np.array(chosen) * stride]
+            along.scatter(begins, scores[chosen], color=colour, s=22, zorder=3)
             for row, (place, view) in enumerate(
                 zip(chosen, spectral_views(cut, tuple(columns)), strict=True)
             ):

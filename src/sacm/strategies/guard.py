@@ -66,15 +66,18 @@ class GuardStrategy(Strategy):
     def load(self, folder: Path) -> Strategy:
         """The strategy as a run has fitted it."""
         from sacm.files import read_metadata, read_weights
-        from sacm.quality.guard import Guard
+        from sacm.quality.guard import Guard, other_version_error
         from sacm.quality.windows.module import WindowGuard
 
         guard = Guard.load(folder / _GUARD)
         path = folder / _WINDOWS
         module = None
         if path.exists():
-            config = json.loads(read_metadata(path)["config"])
-            module = WindowGuard.load(config, read_weights(path)).eval()
+            tensors, text = read_weights(path), read_metadata(path)
+            try:
+                module = WindowGuard.load(json.loads(text["config"]), tensors).eval()
+            except (KeyError, TypeError, ValueError, ArgumentError):
+                raise other_version_error(path) from None
         return FittedGuard(self.sensitivity, self.targets, guard, module)
 
 

@@ -122,6 +122,9 @@ class Task(ABC, Generic[DataKind]):
             "backbone": entry(settings.backbone or self.default_backbone, self.name).name,
             "strategy": canonical(strategy),
         }
+        own = getattr(data, "name", settings.data)
+        if own.lower() == settings.data.lower():  # etth1 and ETTh1 are one run
+            names["data"] = own
         return ResolvedSettings(**{**preset, **asked, **names})
 
     @abstractmethod

@@ -104,7 +104,7 @@ def tabulate_quantiles(report: Mapping[str, Any]) -> list[Sequence[Any]]:
     rows: list[Sequence[Any]] = [("CRPS", found["crps"], None)]
     for nominal, coverage, width in pairs:
         rows += [
-            (f"share in the {nominal:.0%} interval", coverage, None),
-            (f"width of the {nominal:.0%} interval", width, None),
+            (f"share in the {100 * nominal:g} % interval", coverage, None),
+            (f"width of the {100 * nominal:g} % interval", width, None),
         ]
     return rows

@@ -15,6 +15,7 @@ failed_batch.pt   the batch whose loss was not a number, if that was why
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sacm.backbones.base import Backbone
+from sacm.data.benchmarks.cache import is_alive
 from sacm.data.benchmarks.load import resolve
 from sacm.data.datasets import AnyData
 from sacm.data.scaling import ChannelScaler
@@ -167,6 +169,14 @@ class Run:
         return SACMError(
             f"{self.folder / name} is damaged or was written by another version: train it again."
         )
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of `write_atomically` whose processes were killed."""
+    for path in folder.glob(".*.tmp"):
+        owner = re.search(r"\.(\d+)-[0-9a-f]{8}\.tmp$", path.name)
+        if owner is not None and not is_alive(int(owner[1])):
+            path.unlink(missing_ok=True)
 
 
 def record_failure(run: Run, error: Exception) -> None:

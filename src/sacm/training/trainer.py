@@ -42,7 +42,7 @@ from sacm.training.optimizer import make_optimizer
 from sacm.training.prepared import prepare_once
 from sacm.training.prepared_windows import cut_prepared_windows
 from sacm.training.progress import TrainingProgress
-from sacm.training.run import DEFAULT_FOLDER, Run, record_failure
+from sacm.training.run import DEFAULT_FOLDER, Run, record_failure, remove_leftovers
 from sacm.training.seeds import seed_epoch
 
 
@@ -364,3 +364,4 @@ class Training:
         )
         for name in ("last.pt", "failure.json", "failed_batch.pt"):
             (self.folder / name).unlink(missing_ok=True)
+        remove_leftovers(self.folder)  # of an earlier process that was killed
