@@ -121,7 +121,11 @@ def score(
     share: float,
     options: argparse.Namespace,
 ) -> dict[str, object]:
-    """Precision and recall of one kind; `precision` leaves out what is flagged untouched too."""
+    """Precision and recall of one kind.
+
+    `precision` leaves out what is flagged untouched too, `recall_varied` the channels that are
+    constant but for the fault.
+    """
     broken, truth, names = inject(values, kind, share, options.seed)
     detector = SeriesDetector(options.sensitivity).fit(broken, pieces)
     flags = detector.detect(broken, pieces) > 0
@@ -129,11 +133,13 @@ def score(
     hits = int((flags & bad).sum())
     counted = flags & (truth >= 0)
     fresh = int((counted & ~(natural & ~bad)).sum())
+    varied = bad & (np.nanstd(values, axis=0) > 0)
     row: dict[str, object] = {
         "kind": kind,
         "share": share,
         "precision": round(hits / max(1, fresh), 3),
         "recall": round(hits / max(1, int(bad.sum())), 3),
+        "recall_varied": round(float(flags[varied].mean()), 3) if varied.any() else None,
         "precision_raw": round(hits / max(1, int(counted.sum())), 3),
         "season": detector.season,
     }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _STEPS = 4
 _PATIENCE = 1.0  # seconds until a bar is drawn
+_BAR = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
 
 
 _LACKS = tuple(name for name in READING if name not in TABLE_READING)
@@ -91,11 +92,21 @@ def _inspect(
     from sacm.quality.reading import read_subject
 
     # Without a terminal `disable=None` draws nothing; steps that take no time draw nothing either.
-    with tqdm(total=_STEPS, desc="reading", disable=None, delay=_PATIENCE, leave=False) as bar:
+    with tqdm(
+        total=_STEPS,
+        desc="reading",
+        bar_format=_BAR,
+        disable=None,
+        delay=_PATIENCE,
+        leave=False,
+    ) as bar:
+        begun: list[str] = []
 
-        def tell(step: str) -> None:
-            bar.set_description_str(step, refresh=False)
-            bar.update()
+        def tell(step: str, share: float = 0.0) -> None:
+            if step not in begun:
+                begun.append(step)
+                bar.set_description_str(step, refresh=False)
+            bar.update(len(begun) - 1 + share - bar.n)
 
         if names_file(data):
             read = read_subject(data, train, reading=reading)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 
 from sacm.errors import ArgumentError, SACMError
 from sacm.quality.clock import Clock
+from sacm.quality.progress import Tell, tell_nobody
 from sacm.quality.reading import read_subject
 from sacm.quality.series.detector import SeriesDetector
 from sacm.quality.series.repair import SeriesRepairer
@@ -22,12 +22,6 @@ from sacm.quality.windows.module import WindowGuard
 
 _FORMAT = 1
 _LARGEST = 1e15
-
-Tell = Callable[[str], None]
-
-
-def tell_nobody(step: str) -> None:
-    """Take the name of the next step of the work, and do nothing with it."""
 
 
 class GuardFindings(NamedTuple):
@@ -107,7 +101,7 @@ class Guard:
 
         Args:
             subject: The rows.
-            tell: Called with the name of each step of the work.
+            tell: Called with the name of each step of the work, and as channels are done.
         """
         flags = self._learn(subject, tell)
         # Training rows that are all rows have been judged already.
@@ -117,9 +111,14 @@ class Guard:
         """Learn from the training rows; gives back their flags."""
         _check_settings(self.sensitivity, self.window)
         values, pieces, starts = subject.training_rows()
-        tell("learning what is usual")
-        self.detector_ = SeriesDetector(float(self.sensitivity)).fit(values, pieces, starts)
-        flags = self.detector_.detect(values, pieces, starts)
+        step = "learning what is usual"
+        tell(step)
+        self.detector_ = SeriesDetector(float(self.sensitivity)).fit(
+            values, pieces, starts, progress=lambda share: tell(step, share / 2)
+        )
+        flags = self.detector_.detect(
+            values, pieces, starts, progress=lambda share: tell(step, (1 + share) / 2)
+        )
         tell("learning to repair")
         season = self.detector_.season
         self.repairer_ = SeriesRepairer().fit(values, flags, pieces, starts, season)
@@ -148,15 +147,18 @@ class Guard:
             subject: The rows; pieces know the number of their first row.
             causal: Judge and repair every row by itself and earlier rows alone. Otherwise rows are
                 judged by those around them, but never by rows of another split.
-            tell: Called with the name of each step of the work.
+            tell: Called with the name of each step of the work, and as channels are done.
             flags: Flags `[T, C]` of the rows, if they are known already.
         """
         self._check_fitted()
         check_columns(subject, self.columns_)
         parts = (subject.pieces, subject.starts) if causal else subject.parts()
-        tell("finding what is broken")
+        step = "finding what is broken"
+        tell(step)
         if flags is None:
-            flags = self.detector_.detect(subject.values, *parts, causal=causal)
+            flags = self.detector_.detect(
+                subject.values, *parts, causal=causal, progress=lambda share: tell(step, share)
+            )
         tell("repairing")
         repair = self.repairer_.repair(subject.values, flags, *parts, causal=causal)
         return GuardFindings(flags, repair.values, repair.uncertainty)

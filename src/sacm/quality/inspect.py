@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sacm.quality.guard import Guard, Tell, tell_nobody
+from sacm.quality.guard import Guard
+from sacm.quality.progress import Tell, tell_nobody
 from sacm.quality.quality import Quality
 from sacm.quality.reading import read_subject
 from sacm.quality.subject import Subject

@@ -133,6 +133,32 @@ def test_what_cannot_be_judged_is_left_alone_and_named() -> None:
     assert not flags[:50, 2].any()
 
 
+def test_gap_codes_of_a_constant_channel_are_found() -> None:
+    values = healthy(500)
+    values[:, 2] = 4.0
+    values[100:110, 2] = -9999.0
+    detector = SeriesDetector().fit(values)
+    assert detector.unjudged == {2: "constant but for its gap codes"}
+    flags = detector.detect(values)[:, 2]
+    assert list(np.flatnonzero(flags == KINDS.index("code"))) == list(range(100, 110))
+    assert (flags > 0).sum() == 10
+
+
+def test_progress_is_told_by_channel() -> None:
+    values, fitted, judged = healthy(300), [], []
+    detector = SeriesDetector().fit(values, progress=fitted.append)
+    detector.detect(values, [range(100), range(100, 300)], progress=judged.append)
+    assert fitted == [0, 1 / 3, 2 / 3]
+    assert judged == pytest.approx([1 / 9, 2 / 9, 1 / 3, 5 / 9, 7 / 9, 1])
+
+
+def test_a_detector_of_an_older_version_can_be_read() -> None:
+    state = _fitted().to_dict()
+    for channel in state["channels"]:
+        del channel["local"]["far"], channel["gross"]["runs"]["near"]
+    assert SeriesDetector.from_dict(state).detect(healthy(200)).shape == (200, 3)
+
+
 def test_infinite_values_are_missing() -> None:
     values = healthy(500)
     values[100, 1], values[101, 1] = np.inf, -np.inf

@@ -8,7 +8,7 @@ import pytest
 from sacm.quality.kinds import KINDS, MISSING, SPIKE, STUCK
 from sacm.quality.series import Event, events, reliability
 from sacm.quality.series.angles import is_angle
-from sacm.quality.series.arrays import fill_forward, find_stretches
+from sacm.quality.series.arrays import count_distinct, fill_forward, find_stretches
 from sacm.quality.series.bridge import Persistence, bridge_gaps, fit_persistence
 from sacm.quality.series.causal import backward_residual
 from sacm.quality.series.codes import find_codes
@@ -92,6 +92,27 @@ def test_codes_stand_apart_and_repeat() -> None:
     assert find_codes(np.sort(np.concatenate([values - 3, [-5.0] * 9]))) == ()
     both = find_codes(np.sort(np.concatenate([values, [-99.0] * 3, [1e6] * 4])))
     assert set(both) == {-99.0, 1e6}
+
+
+def test_among_few_values_only_customary_codes_are_told() -> None:
+    switch = np.repeat([0.0, 1.0], 50)
+    assert find_codes(np.sort(np.concatenate([switch, [-9999.0] * 3]))) == (-9999.0,)
+    assert find_codes(np.sort(np.concatenate([switch, [-77.0] * 3]))) == ()
+    assert find_codes(np.full(50, -9999.0)) == ()
+
+
+def test_distinct_values_are_counted() -> None:
+    values = np.sort(np.random.default_rng(0).integers(0, 9, 100).astype(float))
+    for mine, theirs in zip(
+        count_distinct(values), np.unique(values, return_counts=True), strict=True
+    ):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_the_value_that_a_channel_holds_is_within_its_limits() -> None:
+    values = np.concatenate([np.zeros(900), np.full(99, 5.0), [5.1]])
+    low, high = find_limits(values)
+    assert low <= 0 <= high
 
 
 def test_limits_of_a_mostly_constant_channel_are_open() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sacm.errors import ArgumentError
 from sacm.quality.kinds import BURST, SHIFT, SPIKE
+from sacm.quality.progress import Progress, no_progress
 from sacm.quality.series.acquit import acquit, find_partners
 from sacm.quality.series.arrays import Bools, Flags, Floats
 from sacm.quality.series.channel import ChannelModel, GrossModel, fit_channel, fit_gross
@@ -57,6 +58,8 @@ class SeriesDetector:
         values: Any,
         pieces: Sequence[range] | None = None,
         start: int | Sequence[int] = 0,
+        *,
+        progress: Progress = no_progress,
     ) -> SeriesDetector:
         """Learn from training rows; they may be contaminated by up to a third.
 
@@ -64,6 +67,7 @@ class SeriesDetector:
             values: Training rows `[T, C]`, NaN where missing.
             pieces: Ranges of rows that are series of their own; together they cover all rows.
             start: Row number of the first row (of each piece), which sets the season's phase.
+            progress: Called with the share that is done, channel by channel.
 
         Returns:
             This detector.
@@ -83,6 +87,7 @@ class SeriesDetector:
         self._channels = []
         healthy = [np.zeros((rows.stop - rows.start, table.shape[1]), bool) for rows, _ in blocks]
         for channel, gross in enumerate(grosses):
+            progress(channel / len(grosses))
             if gross is None:
                 self._channels.append(ChannelModel())
                 continue
@@ -117,6 +122,7 @@ class SeriesDetector:
         start: int | Sequence[int] = 0,
         *,
         causal: bool = False,
+        progress: Progress = no_progress,
     ) -> Flags:
         """Flag what is broken.
 
@@ -126,6 +132,7 @@ class SeriesDetector:
             start: Row number of the first row (of each piece), counted as in the fit.
             causal: Judge every row by itself and earlier rows alone. Shifts that return cannot
                 be seen then, and a stuck sensor only once it has been stuck for long enough.
+            progress: Called with the share that is done, channel by channel.
 
         Returns:
             Flags `[T, C]` (uint8): positions in `KINDS`, 0 for healthy values.
@@ -140,6 +147,8 @@ class SeriesDetector:
             piece = table[rows]
             for channel, model in enumerate(self._channels):
                 flags[rows, channel] = model.find(piece[:, channel], number, causal=causal)
+                done = rows.start + len(piece) * (channel + 1) / len(self._channels)
+                progress(done / len(table))
             if not causal:
                 flags[rows] = self._judge_together(piece, flags[rows], number)
         return flags

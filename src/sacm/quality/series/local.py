@@ -241,11 +241,16 @@ def _draw_cuts(
         burst=max(burst, habits.burst) / sensitivity,
         floor=_MATTERS * scale / sensitivity,
         shifts=shifts,
-        far=_far_cut(sizes[ratios <= burst], scale) / sensitivity,
+        far=far_cut(sizes[ratios <= burst], scale) / sensitivity,
     )
 
 
-def _far_cut(sizes: Floats, scale: float) -> float:
-    """Residual that no row has by nature, however lively the rows around it are."""
+def far_cut(sizes: Floats, scale: float) -> float:
+    """Residual that no row has by nature, however lively the rows around it are.
+
+    Args:
+        sizes: Sizes of residuals of good rows `[n]`, bursts left out.
+        scale: Deviation of the channel.
+    """
     cut = max(weibull_cut(sizes, _LEVEL), _FAR * scale)
     return cut * tail_factor(sizes, cut, _FAR_RARE) if np.isfinite(cut) else cut
