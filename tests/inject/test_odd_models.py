@@ -352,7 +352,7 @@ def test_vmap_is_refused_and_can_be_skipped(lazy: bool) -> None:
         attach(model, example_inputs=None if lazy else windows(8))
         train(model, (windows(8),))
 
-    with pytest.raises(LayoutError, match="inside a transform of torch.func, such as vmap"):
+    with pytest.raises(LayoutError, match="inside a transform of torch"):
         run()
     sacm.detach(model)
     skipped = nn.Sequential(model, nn.Dropout(0.1))
@@ -373,7 +373,7 @@ def test_a_model_that_takes_no_disturbed_windows_is_refused_with_its_own_words()
     attach(model)
     with pytest.raises(sacm.ArgumentError, match=r"cannot be probed: .* ValueError: values must"):
         model(windows(8).sigmoid())
-    with pytest.raises(ValueError, match="^values must lie"):  # its own error passes as it is
+    with pytest.raises(ValueError, match=r"^values must lie"):  # its own error passes as it is
         model(windows(8))
 
 

@@ -251,6 +251,30 @@ def test_adapters_are_trained_with_scalars_that_checkpoints_keep(tmp_path: Path)
         assert torch.equal(value, learnt[key])
 
 
+@pytest.mark.filterwarnings("ignore")  # the library's own
+def test_adapters_and_scalars_are_saved_and_loaded_together(tmp_path: Path) -> None:
+    model = adapted()
+    for module in model.modules():  # adapters hold no statistics of the base model
+        if isinstance(module, torch.nn.BatchNorm1d):
+            module.momentum = 0.0
+    trainer_of(model, tmp_path / "run", SACMCallback(), steps=20, save_strategy="no").train()
+    model.save_pretrained(tmp_path)
+    save_scalars(model, tmp_path)
+    peft = pytest.importorskip("peft")
+    loaded = peft.PeftModel.from_pretrained(patch_model(), tmp_path, is_trainable=True)
+    with torch.no_grad():
+        expected = model.eval()(**batch()).prediction_outputs
+        assert torch.equal(loaded.eval()(**batch()).prediction_outputs, expected)
+    modulator = attach_transformer(loaded, saved=tmp_path)
+    learnt = model.sacm_modulator.state_dict()
+    for key, value in modulator.state_dict().items():
+        assert torch.equal(value, learnt[key])
+    with torch.no_grad():
+        assert torch.equal(loaded(**batch()).prediction_outputs, expected)
+    trainer_of(loaded, tmp_path / "run", SACMCallback(), save_strategy="no").train()
+    assert not torch.equal(modulator.scorer.weight, learnt["scorer.weight"])
+
+
 def test_scalars_of_another_model_are_refused(tmp_path: Path) -> None:
     model = patch_model()
     with pytest.raises(ArgumentError, match="is not attached"):

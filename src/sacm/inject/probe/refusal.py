@@ -30,6 +30,6 @@ def refusing_to_be_probed(call: Call) -> Iterator[None]:
             call.model.forward(*args, **kwargs)
         raise ArgumentError(
             f"{type(call.model).__name__} cannot be probed: it takes this batch as it is, but with "
-            f"few or disturbed windows it raised {type(error).__name__}: {error} Attach to the part "
-            "of it that takes any values, with input_arg=… if need be."
+            f"few or disturbed windows it raised {type(error).__name__}: {error} Attach to the "
+            "part of it that takes any values, with input_arg=… if need be."
         ) from error
