@@ -9,7 +9,8 @@ Each model is made small and with random weights, so that the script runs withou
     --model bolt --weights amazon/chronos-bolt-small
     --model moment --weights AutonLab/MOMENT-1-small
 
-`patchtst`, `timesfm` and `chronos` need transformers, `bolt` chronos-forecasting, `moment` momentfm.
+`patchtst`, `timesfm` and `chronos` need transformers, `bolt` needs chronos-forecasting and `moment`
+momentfm.
 
 Run: python examples/foundation_models.py [--model NAME] [--weights NAME] [--quick]
 """

@@ -93,10 +93,9 @@ class OwnScale(OneSite):
 
 
 @pytest.mark.parametrize("make", [BatchMeanScale, BatchStandardised, ScaledInTraining, OwnScale])
-@pytest.mark.parametrize("coverage", ["modules", "all"])
-def test_scales_from_the_batch_or_the_window_are_right(make: Any, coverage: str) -> None:
+def test_scales_from_the_batch_or_the_window_are_right(make: Any) -> None:
     model = make()
-    modulator = attach(model, coverage=coverage)
+    modulator = attach(model)
     train(model, *several(), (windows(5),))
     assert modulator.sites[0].layout == SiteLayout(0)
     assert_rows_drop_alone(modulator, model, windows(8))
@@ -125,12 +124,11 @@ def partly_observed(*empty: int, seed: int = 0, count: int = 8) -> tuple[Tensor,
 
 
 @pytest.mark.parametrize("first", [(), (0,), (1, 2)], ids=["none", "one", "two"])
-@pytest.mark.parametrize("coverage", ["modules", "all"])
 def test_windows_without_values_are_right_from_the_start_and_in_mid_training(
-    first: tuple[int, ...], coverage: str
+    first: tuple[int, ...],
 ) -> None:
     model = ScaledByTheOthers()
-    modulator = attach(model, coverage=coverage)
+    modulator = attach(model)
     later = [partly_observed(*((0, 1, 6) if s % 2 else (7,)), seed=s) for s in range(17)]
     train(model, partly_observed(*first), *later, partly_observed(0, count=3))
     assert modulator.sites[0].layout == SiteLayout(0)

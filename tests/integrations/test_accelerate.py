@@ -13,6 +13,8 @@ import sacm
 from sacm.errors import ArgumentError
 from sacm.integrations.attached import check_optimizers
 
+from .series import cut_windows
+
 accelerate = pytest.importorskip("accelerate", reason="needs the `integrations` extra")
 pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
 CHANNELS, LENGTH = 2, 16
@@ -25,7 +27,7 @@ def network() -> nn.Module:
 
 
 def loader() -> DataLoader[Any]:
-    x = torch.randn(160, LENGTH, CHANNELS, generator=torch.Generator().manual_seed(0))
+    x = torch.from_numpy(cut_windows(175, LENGTH, CHANNELS))
     return DataLoader(TensorDataset(x, x.mean(dim=(1, 2))[:, None]), batch_size=8)
 
 

@@ -12,7 +12,7 @@ import torch
 import sacm
 
 pytest.importorskip("transformers", reason="needs the `integrations` extra")
-from sacm.integrations.huggingface import attach_transformer  # noqa: E402  # after the check
+from sacm.integrations.huggingface import attach_transformer  # after the check
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the library's own
 SCRIPT = Path(__file__).parents[2] / "examples" / "foundation_models.py"

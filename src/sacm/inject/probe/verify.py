@@ -80,7 +80,7 @@ class LayoutCheck:
     trusted: Collection[str] = ()
 
     def find_contradictions(self, call: Call, seed: int) -> list[Unresolved]:
-        """Return the sites whose layout does not hold for this batch, seen by one pair of halves."""
+        """Return the sites whose layout does not hold for this batch, by one pair of halves."""
         with restored_afterwards(self.runner.model):
             self.runner.set_flags(training=True)
             batch = take_whole_batch(call, self.window)
