@@ -15,16 +15,10 @@ import fastai.callback.progress  # noqa: E402, F401  # gives learners `no_bar`
 from fastai.data.core import DataLoaders  # noqa: E402  # after the check
 from fastai.data.load import DataLoader  # noqa: E402
 
-from .series import cut_windows, load_series  # noqa: E402
+from .series import cut_windows, load_series, small_network  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
 CHANNELS, LENGTH = 2, 16
-
-
-def network() -> nn.Module:
-    torch.manual_seed(0)
-    layers = (nn.Linear(LENGTH * CHANNELS, 8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 1))
-    return nn.Sequential(nn.Flatten(), *layers)
 
 
 def make_learner(model: nn.Module, folder: Path) -> Any:
@@ -35,7 +29,7 @@ def make_learner(model: nn.Module, folder: Path) -> Any:
 
 
 def test_learner_trains_saves_loads_resumes_and_repairs(tmp_path: Path) -> None:
-    model = network()
+    model = small_network(LENGTH, CHANNELS)
     modulator = sacm.attach(model, channels=CHANNELS)
     first = make_learner(model, tmp_path)
     with first.no_bar(), first.no_logging():
@@ -43,12 +37,12 @@ def test_learner_trains_saves_loads_resumes_and_repairs(tmp_path: Path) -> None:
         first.save("model")
     learnt = {key: value.clone() for key, value in model.state_dict().items()}
     assert not torch.equal(modulator.scorer.weight.detach(), torch.ones(CHANNELS))
-    raw = network()
+    raw = small_network(LENGTH, CHANNELS)
     raw.load_state_dict(sacm.strip_state_dict(learnt))
     x = torch.from_numpy(cut_windows(40, LENGTH, CHANNELS))
     assert torch.equal(model.eval()(x), raw.eval()(x))
 
-    again = network()
+    again = small_network(LENGTH, CHANNELS)
     sacm.attach(again, channels=CHANNELS)
     second = make_learner(again, tmp_path)
     second.load("model")

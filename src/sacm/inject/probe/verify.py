@@ -11,7 +11,7 @@ that is computed from the whole batch, which every window moves a little.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import torch
@@ -118,32 +118,27 @@ class LayoutCheck:
             self.runner.set_flags(training=True)
             batch = take_whole_batch(call, self.window)
             base = self.runner.run(batch.call)
-            halves = [_choose_half(batch.count, number) for number in range(_SPLITS)]
-            windows = _choose_windows((), batch.count, seed=0)
-            for strength, cross_talk in _ATTEMPTS:
+            if self._is_known(base, wanted, batch.count):
+                return True
+            for cross_talk, evidence in self._gather_evidence(batch, base):
+                self._learn(batch, base, wanted, cross_talk, evidence)
                 if self._is_known(base, wanted, batch.count):
                     return True
-                self._learn(
-                    batch,
-                    base,
-                    wanted,
-                    cross_talk,
-                    [
-                        disturb_halves(self.runner, batch, base, half, strength, 0)
-                        for half in halves
-                    ],
-                )
-            for strength, cross_talk in _ATTEMPTS_ALONE:
-                if self._is_known(base, wanted, batch.count):
-                    return True
-                self._learn(
-                    batch,
-                    base,
-                    wanted,
-                    cross_talk,
-                    [disturb_alone(self.runner, batch, base, windows, strength, 0)],
-                )
-            return self._is_known(base, wanted, batch.count)
+        return False
+
+    def _gather_evidence(
+        self, batch: ProbeBatch, base: Pass
+    ) -> Iterator[tuple[float, list[Movements]]]:
+        """Yield movements, and the cross-talk to forgive in them, as long as they are asked for."""
+        halves = [_choose_half(batch.count, number) for number in range(_SPLITS)]
+        for strength, cross_talk in _ATTEMPTS:
+            yield (
+                cross_talk,
+                [disturb_halves(self.runner, batch, base, h, strength, 0) for h in halves],
+            )
+        windows = _choose_windows((), batch.count, seed=0)
+        for strength, cross_talk in _ATTEMPTS_ALONE:
+            yield cross_talk, [disturb_alone(self.runner, batch, base, windows, strength, 0)]
 
     def _is_known(self, base: Pass, wanted: Site, batch: int) -> bool:
         """Return whether every call of a site has a layout."""
