@@ -4,10 +4,13 @@ Each model is made small and with random weights, so that the script runs withou
 `--weights` the real weights are loaded instead, from a folder or from the Hugging Face hub:
 
     --model patchtst --weights ibm-granite/granite-timeseries-patchtst
+    --model timesfm --weights google/timesfm-2.0-500m-pytorch
+    --model timesfm2_5 --weights google/timesfm-2.5-200m-transformers
     --model bolt --weights amazon/chronos-bolt-small
     --model moment --weights AutonLab/MOMENT-1-small
 
-`patchtst` and `chronos` need transformers, `bolt` chronos-forecasting, `moment` momentfm.
+`patchtst`, `timesfm` and `chronos` need transformers, `bolt` needs chronos-forecasting and `moment`
+momentfm.
 
 Run: python examples/foundation_models.py [--model NAME] [--weights NAME] [--quick]
 """
@@ -66,6 +69,48 @@ def make_patchtst(weights: str | None) -> Tuned:
         return network(past_values=window, future_values=target).loss
 
     return Tuned(model, "past_values", "BLC", loss)
+
+
+TIMESFM_SIZES = {
+    "patch_length": 8,
+    "context_length": LENGTH,
+    "horizon_length": HORIZON,
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "head_dim": 16,
+    "num_attention_heads": 2,
+    "num_hidden_layers": 2,
+}
+ATTENTION = {"attention_dropout": 0.1}  # the only dropout of TimesFM; its own rate is 0
+
+
+def future_loss(network: nn.Module, rows: Tensor) -> Tensor:
+    """Return the loss of a model that forecasts as far as its own horizon; we know less of it."""
+    forecast = network(past_values=rows[:, :LENGTH]).mean_predictions[:, :HORIZON]
+    return (forecast - rows[:, LENGTH:]).square().mean()
+
+
+def make_timesfm(weights: str | None) -> Tuned:
+    """TimesFM 1 and 2: a decoder over patches."""
+    from transformers import TimesFmConfig, TimesFmModelForPrediction
+
+    if weights is None:
+        model = TimesFmModelForPrediction(TimesFmConfig(**TIMESFM_SIZES, **ATTENTION))
+    else:
+        model = TimesFmModelForPrediction.from_pretrained(weights, **ATTENTION)
+    return Tuned(model, "past_values", "BLC", future_loss)
+
+
+def make_timesfm2_5(weights: str | None) -> Tuned:
+    """TimesFM 2.5, which has quantiles of its own."""
+    from transformers import TimesFm2_5Config, TimesFm2_5ModelForPrediction
+
+    if weights is None:
+        sizes = {**TIMESFM_SIZES, "num_key_value_heads": 2, "output_quantile_len": HORIZON}
+        model = TimesFm2_5ModelForPrediction(TimesFm2_5Config(**sizes, **ATTENTION))
+    else:
+        model = TimesFm2_5ModelForPrediction.from_pretrained(weights, **ATTENTION)
+    return Tuned(model, "past_values", "BLC", future_loss)
 
 
 BINS, LIMIT, SPECIAL = (
@@ -166,6 +211,8 @@ def make_moment(weights: str | None) -> Tuned:
 
 MODELS = {
     "patchtst": make_patchtst,
+    "timesfm": make_timesfm,
+    "timesfm2_5": make_timesfm2_5,
     "chronos": make_chronos,
     "bolt": make_bolt,
     "moment": make_moment,

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -13,19 +12,15 @@ import sacm
 from sacm.errors import ArgumentError
 from sacm.integrations.attached import check_optimizers
 
+from .series import cut_windows, small_network
+
 accelerate = pytest.importorskip("accelerate", reason="needs the `integrations` extra")
 pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
 CHANNELS, LENGTH = 2, 16
 
 
-def network() -> nn.Module:
-    torch.manual_seed(0)
-    layers = (nn.Linear(LENGTH * CHANNELS, 8), nn.ReLU(), nn.Dropout(0.2), nn.Linear(8, 1))
-    return nn.Sequential(nn.Flatten(), *layers)
-
-
 def loader() -> DataLoader[Any]:
-    x = torch.randn(160, LENGTH, CHANNELS, generator=torch.Generator().manual_seed(0))
+    x = torch.from_numpy(cut_windows(175, LENGTH, CHANNELS))
     return DataLoader(TensorDataset(x, x.mean(dim=(1, 2))[:, None]), batch_size=8)
 
 
@@ -39,7 +34,7 @@ def train(accelerator: Any, model: Any, optimizer: Any, batches: Any) -> None:
 
 def test_loop_trains_saves_and_resumes(tmp_path: Path) -> None:
     accelerator = accelerate.Accelerator(cpu=True)
-    model = network()
+    model = small_network(LENGTH, CHANNELS)
     modulator = sacm.attach(model, channels=CHANNELS)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     model, optimizer, batches = accelerator.prepare(model, optimizer, loader())
@@ -48,7 +43,7 @@ def test_loop_trains_saves_and_resumes(tmp_path: Path) -> None:
     accelerator.save_state(str(tmp_path))
     saved = {key: value.clone() for key, value in model.state_dict().items()}
 
-    raw = network()
+    raw = small_network(LENGTH, CHANNELS)
     raw.load_state_dict(sacm.strip_state_dict(saved))
     x = torch.randn(4, LENGTH, CHANNELS)
     assert torch.equal(raw.eval()(x), model.eval()(x))
@@ -63,7 +58,7 @@ def test_loop_trains_saves_and_resumes(tmp_path: Path) -> None:
 
 
 def test_an_optimizer_made_too_early_is_found() -> None:
-    model = network()
+    model = small_network(LENGTH, CHANNELS)
     optimizer = torch.optim.Adam(model.parameters())
     modulator = sacm.attach(model, channels=CHANNELS)
     with pytest.raises(ArgumentError, match="made before the model was attached"):

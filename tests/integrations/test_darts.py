@@ -8,18 +8,19 @@ import pytest
 
 import sacm
 
-darts = pytest.importorskip("darts", reason="needs darts")
+darts = pytest.importorskip("darts", reason="needs the `integrations` extra")
 from darts.models import TiDEModel  # noqa: E402  # after the check
 
 from sacm.integrations.darts import ProtectCallback, SACMCallback  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
+from .series import load_series  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the library's own
 LENGTH = 24
 
 
 def values() -> np.ndarray:
-    noise = 0.1 * np.random.default_rng(0).normal(size=(200, 2))
-    return (np.sin(np.arange(200)[:, None] / 4 + np.arange(2)) + noise).astype(np.float32)
+    return load_series(200, 2)
 
 
 def model(*callbacks: Any, epochs: int = 4) -> Any:

@@ -13,17 +13,17 @@ pytest.importorskip("gluonts.torch", reason="needs gluonts, which asks for an ol
 from gluonts.dataset.common import ListDataset  # after the check
 from gluonts.model.predictor import Predictor
 from gluonts.torch.model.patch_tst import PatchTSTEstimator
-from gluonts.transform import ExpectedNumInstanceSampler
 
 from sacm.integrations.gluonts import SACMCallback, protect_predictor
+
+from .series import load_series
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
 LENGTH = 24
 
 
 def values() -> np.ndarray:
-    noise = 0.1 * np.random.default_rng(0).normal(size=200)
-    return (2 + np.sin(np.arange(200) / 4) + noise).astype(np.float32)
+    return 2 + load_series(200)[:, 0]
 
 
 def dataset(target: np.ndarray) -> Any:
@@ -52,9 +52,6 @@ def test_estimator_trains_and_its_predictor_is_saved_and_protected(tmp_path: Pat
         dropout=0.2,
         num_batches_per_epoch=20,
         batch_size=8,
-        # Windows without any value get a scale from the other windows of their batch, which
-        # attach refuses.
-        train_sampler=ExpectedNumInstanceSampler(num_instances=1.0, min_past=LENGTH, min_future=4),
         trainer_kwargs={
             "max_epochs": 1,
             "accelerator": "cpu",

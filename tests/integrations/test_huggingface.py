@@ -20,6 +20,8 @@ from sacm.errors import ArgumentError
 from sacm.integrations.huggingface import ProtectCallback, SACMCallback, attach_transformer
 from sacm.integrations.scalars import load_scalars, save_scalars
 
+from .series import cut_windows
+
 CHANNELS, LENGTH, HORIZON = 2, 32, 4
 
 
@@ -44,11 +46,11 @@ def patch_model(seed: int = 0) -> PatchTSTForPrediction:
 
 
 class Series(Dataset[Any]):
-    """Windows of noise and what follows them."""
+    """Windows and what follows them."""
 
     def __init__(self, count: int = 16) -> None:
-        generator = torch.Generator().manual_seed(1)
-        self.values = torch.randn(count, LENGTH + HORIZON, CHANNELS, generator=generator)
+        length = LENGTH + HORIZON
+        self.values = torch.from_numpy(cut_windows(count + length - 1, length, CHANNELS))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -137,7 +139,7 @@ def test_trainer_trains_the_scalars_logs_the_rate_and_resumes(tmp_path: Path) ->
             max_steps=steps,
             per_device_train_batch_size=8,
             logging_steps=1,
-            save_steps=2,
+            save_steps=20,
             report_to=[],
             use_cpu=True,
             disable_tqdm=True,
@@ -145,17 +147,17 @@ def test_trainer_trains_the_scalars_logs_the_rate_and_resumes(tmp_path: Path) ->
         return Trainer(model, arguments, train_dataset=Series(), callbacks=[SACMCallback()])
 
     model = patch_model()
-    first = trainer(model, 2)
+    first = trainer(model, 20)
     first.train()
     assert not torch.equal(model.sacm_modulator.scorer.weight, torch.ones(CHANNELS))
     logged = [row["sacm_rate_mean"] for row in first.state.log_history if "sacm_rate_mean" in row]
-    assert len(logged) >= 2
+    assert len(logged) == 20
     assert all(0.05 <= rate <= 0.5 for rate in logged)
 
     resumed = patch_model(seed=1)
-    second = trainer(resumed, 3)
+    second = trainer(resumed, 21)
     second.train(resume_from_checkpoint=True)
-    assert second.state.global_step == 3
+    assert second.state.global_step == 21
 
 
 @pytest.mark.filterwarnings("ignore")  # the library's own
@@ -249,6 +251,30 @@ def test_adapters_are_trained_with_scalars_that_checkpoints_keep(tmp_path: Path)
     again.train(resume_from_checkpoint=True)  # at the last step already: nothing is trained
     for key, value in resumed.sacm_modulator.state_dict().items():
         assert torch.equal(value, learnt[key])
+
+
+@pytest.mark.filterwarnings("ignore")  # the library's own
+def test_adapters_and_scalars_are_saved_and_loaded_together(tmp_path: Path) -> None:
+    model = adapted()
+    for module in model.modules():  # adapters hold no statistics of the base model
+        if isinstance(module, torch.nn.BatchNorm1d):
+            module.momentum = 0.0
+    trainer_of(model, tmp_path / "run", SACMCallback(), steps=20, save_strategy="no").train()
+    model.save_pretrained(tmp_path)
+    save_scalars(model, tmp_path)
+    peft = pytest.importorskip("peft")
+    loaded = peft.PeftModel.from_pretrained(patch_model(), tmp_path, is_trainable=True)
+    with torch.no_grad():
+        expected = model.eval()(**batch()).prediction_outputs
+        assert torch.equal(loaded.eval()(**batch()).prediction_outputs, expected)
+    modulator = attach_transformer(loaded, saved=tmp_path)
+    learnt = model.sacm_modulator.state_dict()
+    for key, value in modulator.state_dict().items():
+        assert torch.equal(value, learnt[key])
+    with torch.no_grad():
+        assert torch.equal(loaded(**batch()).prediction_outputs, expected)
+    trainer_of(loaded, tmp_path / "run", SACMCallback(), save_strategy="no").train()
+    assert not torch.equal(modulator.scorer.weight, learnt["scorer.weight"])
 
 
 def test_scalars_of_another_model_are_refused(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ import sacm
 from sacm.errors import ArgumentError
 from sacm.integrations.lightning import ProtectCallback, SACMCallback
 
+from .series import cut_windows
+
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:lightning", "ignore::FutureWarning")
 
 CHANNELS, LENGTH = 3, 16
@@ -75,8 +77,7 @@ class Early(Regression):
 
 
 def loader() -> DataLoader[Any]:
-    generator = torch.Generator().manual_seed(0)
-    x = torch.randn(32, LENGTH, CHANNELS, generator=generator)
+    x = torch.from_numpy(cut_windows(175, LENGTH, CHANNELS))
     return DataLoader(TensorDataset(x, x.mean(dim=(1, 2))[:, None]), batch_size=8)
 
 

@@ -22,6 +22,8 @@ from sacm.integrations.neuralforecast import (  # noqa: E402
     protect_forecaster,
 )
 
+from .series import load_series  # noqa: E402
+
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # the library's own
 ]
@@ -30,17 +32,16 @@ QUIET = {"logger": False, "enable_progress_bar": False, "enable_model_summary": 
 
 
 def frame() -> pd.DataFrame:
-    generator = np.random.default_rng(0)
-    time = np.arange(ROWS)
+    values = load_series(ROWS, 2)
     return pd.concat(
         pd.DataFrame(
             {
                 "unique_id": name,
                 "ds": pd.date_range("2024-01-01", periods=ROWS, freq="h"),
-                "y": np.sin(time / 4 + shift) + 0.1 * generator.normal(size=ROWS),
+                "y": values[:, column].astype(np.float64),
             }
         )
-        for shift, name in enumerate("ab")
+        for column, name in enumerate("ab")
     )
 
 

@@ -8,15 +8,17 @@ import pytest
 
 from sacm.errors import ArgumentError
 
-imputation = pytest.importorskip("pypots.imputation", reason="needs pypots")
+imputation = pytest.importorskip("pypots.imputation", reason="needs the `integrations` extra")
 from sacm.integrations.pypots import attach_model  # noqa: E402  # after the check
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
+from .series import cut_windows  # noqa: E402
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the library's own
 CHANNELS, LENGTH = 2, 16
 
 
 def data() -> dict[str, np.ndarray]:
-    windows = np.random.default_rng(0).normal(size=(80, LENGTH, CHANNELS))
+    windows = cut_windows(95, LENGTH, CHANNELS)
     windows[np.random.default_rng(1).random(windows.shape) < 0.1] = np.nan
     return {"X": windows}
 

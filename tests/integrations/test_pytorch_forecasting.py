@@ -17,12 +17,14 @@ forecasting = pytest.importorskip(
 )
 from sacm.integrations.pytorch_forecasting import SACMCallback  # noqa: E402  # after the check
 
+from .series import load_series  # noqa: E402
+
 pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
 
 
 def dataset() -> Any:
     time = np.arange(200)
-    values = np.sin(time / 4) + 0.1 * np.random.default_rng(0).normal(size=200)
+    values = load_series(200)[:, 0].astype(np.float64)
     values[50:60] = 40.0
     frame = pd.DataFrame({"step": time, "series": "a", "value": values})
     names = {"id_col": "series", "time_col": "step", "target_col": "value"}

@@ -15,6 +15,8 @@ from sacm.errors import ArgumentError
 skorch = pytest.importorskip("skorch", reason="needs the `integrations` extra")
 from sacm.integrations.skorch import AttachedModule, SACMCallback  # noqa: E402  # after the check
 
+from .series import cut_windows  # noqa: E402
+
 pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
 CHANNELS, LENGTH = 2, 16
 FRESH = [1.0, 1.0, 0.0, 0.0, 10.0, 1.0]
@@ -31,7 +33,7 @@ class Network(nn.Module):
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:
-    windows = np.random.default_rng(0).normal(size=(80, LENGTH, CHANNELS)).astype(np.float32)
+    windows = cut_windows(95, LENGTH, CHANNELS)
     return windows, windows.mean(axis=1)[:, :1]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -101,8 +102,11 @@ OWN: dict[str, dict[str, Any]] = {
 
 def shrink(config: Any, kind: str = "") -> Any:
     for name, value in {**SMALL, **OWN.get(kind, {})}.items():
-        if hasattr(config, name):
-            setattr(config, name, value)
+        with suppress(
+            AttributeError, NotImplementedError
+        ):  # some only say what follows from others
+            if hasattr(config, name):
+                setattr(config, name, value)
     config.use_cache = False
     return config
 
@@ -163,6 +167,20 @@ SERIES = (
 )
 
 
+def build_timesfm(family: str) -> Case:
+    """Models over patches of a single series, whose only dropout is that of attention."""
+    import transformers
+
+    sizes = {"patch_length": 8, "context_length": LENGTH, "horizon_length": HORIZON, "head_dim": 8}
+    own = {"num_key_value_heads": 2, "output_quantile_len": HORIZON, "attention_dropout": 0.2}
+    known = getattr(transformers, f"{family}Config")()
+    options = {key: value for key, value in {**sizes, **own}.items() if hasattr(known, key)}
+    config = shrink(getattr(transformers, f"{family}Config")(**options))
+    model = getattr(transformers, f"{family}ModelForPrediction")(config)
+    inputs = {"past_values": make_windows(1)[..., 0]}
+    return Case(model, (), inputs, channels=1, input_arg="past_values")
+
+
 def build_speech(kind: str) -> Case:
     """Encoders of sound, with dropout and without masking of inputs."""
     import transformers
@@ -192,6 +210,8 @@ def configurations() -> Configurations:
     for name in SERIES:
         for coverage in ("modules", "all"):
             yield Configuration("transformers", name, lambda n=name: build_series(n), coverage)
+    for family in ("TimesFm", "TimesFm2_5"):
+        yield Configuration("transformers", family, lambda f=family: build_timesfm(f))
     for kind in TEXT:
         yield Configuration("transformers", kind, lambda k=kind: build_text(k))
     for kind in ("Wav2Vec2", "Hubert", "WavLM", "SEW", "UniSpeech"):

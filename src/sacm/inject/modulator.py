@@ -24,6 +24,7 @@ from sacm.inject.probe.gradients import find_differentiable
 from sacm.inject.probe.passes import PassRunner
 from sacm.inject.probe.probe import Probe
 from sacm.inject.probe.random_operations import find_random_operations
+from sacm.inject.probe.refusal import refusing_to_be_probed
 from sacm.inject.probe.verify import LayoutCheck, Verification
 from sacm.inject.score_results import map_channels, read_scores
 from sacm.inject.sites import ADAPTIVE, InsertedSite, Site, Tap, TapHook, restore_class, swap_class
@@ -110,6 +111,7 @@ class CapacityModulator(nn.Module):
             added,
             random_evaluation=self.random_evaluation,
             random_training=self.verification.random_training,
+            unverified=self.verification.failure,
             everywhere=self.coverage is not None and self.coverage.everywhere,
         )
 
@@ -234,7 +236,7 @@ class CapacityModulator(nn.Module):
         runner = PassRunner(call.model, self._install_taps)
         stated = getattr(call.model, "sacm_layouts", {})
         probe = Probe(runner, self.window, stated, training=training)
-        with self._paused(call.model):
+        with self._paused(call.model), refusing_to_be_probed(call):
             if wanted is not None:
                 self._probe_again(probe, call, wanted)
                 return
@@ -263,8 +265,10 @@ class CapacityModulator(nn.Module):
                     self.verification.random_training = find_random_operations(runner, few)
                 for split in range(splits):
                     problems += check.find_contradictions(call, self.verification.done + split)
-            except Exception:  # example inputs need not be enough for training mode
+            except Exception as error:  # example inputs need not be enough for training mode
+                self.verification.failure = f"{type(error).__name__}: {error}"
                 return
+        self.verification.failure = ""
         self.verification.done += splits
         if self.state.call is None:  # example inputs, not a training batch
             self.verification.example = self.window(call.args, call.kwargs).detach().clone()

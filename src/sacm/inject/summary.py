@@ -14,6 +14,7 @@ def format_summary(
     random_evaluation: Sequence[str],
     random_training: Sequence[tuple[str, str]] = (),
     everywhere: bool = False,
+    unverified: str = "",
 ) -> str:
     """Return a table with one line per site, then what was added."""
     header = ("site", "kind", "adaptive", "layout", "note")
@@ -31,6 +32,8 @@ def format_summary(
         lines.append(f"Also random in training, and not adaptive: {places}.")
         if not everywhere and any("dropout" in name for _, name in others):
             lines.append("Dropout called as a function is adaptive with coverage='all'.")
+    if unverified:
+        lines.append(f"The layouts were not verified on a training batch: {unverified}")
     if random_evaluation:
         parts = ", ".join(random_evaluation)
         lines.append(f"Evaluation is random in {parts}: two passes over the same windows differ.")

@@ -39,35 +39,49 @@ def attach_transformer(
     config: SACMConfig | None = None,
     channels: int | None = None,
     coverage: Literal["modules", "all"] = "modules",
+    saved: str | Path | None = None,
 ) -> CapacityModulator:
     """Attach to a model whose forward takes `past_values` `[B, L, C]` (or `[B, L]`).
 
     Do this before the optimizer is made. `save_pretrained` then writes the modulator's scalars too;
     a raw model ignores them on loading. The adapter files of PEFT do not hold them: write them
-    with `sacm.integrations.scalars.save_scalars`, as `SACMCallback` does at every checkpoint.
+    beside these with `sacm.integrations.scalars.save_scalars`, as `SACMCallback` does at every
+    checkpoint.
 
     Args:
         model: A model of the library, or a `PeftModel` around one.
         config: Settings of the method.
         channels: Number of channels; read from the model's configuration where that says it.
         coverage: As in `sacm.attach`.
+        saved: A folder that `save_scalars` wrote to, to go on with the scalars there.
 
     Returns:
         The modulator.
 
     Raises:
-        ArgumentError: The model takes no `past_values`, or its channels are not known.
+        ArgumentError: The model takes no `past_values`, its channels are not known, or the scalars
+            are those of another model.
     """
     base = _check_forward(model)
     if channels is None:
-        found = (getattr(base.config, name, None) for name in CHANNELS)
-        channels = next((count for count in found if count is not None), None)
+        channels = _read_channels(base.config)
     if channels is None:
         raise ArgumentError(
             f"the configuration of {type(base).__name__} does not say how many channels its "
             "windows have: pass channels=…"
         )
-    return attach(model, channels=channels, config=config, input_arg=WINDOW, coverage=coverage)
+    modulator = attach(model, channels=channels, config=config, input_arg=WINDOW, coverage=coverage)
+    if saved is not None:
+        load_scalars(model, saved)
+    return modulator
+
+
+def _read_channels(config: Any) -> int | None:
+    """Return the channels of a window, where the configuration of a model says so."""
+    if config.model_type.startswith("timesfm"):  # takes single series
+        return 1
+    found = (getattr(config, name, None) for name in CHANNELS)
+    return next((count for count in found if count is not None), None)
 
 
 def _check_forward(model: nn.Module) -> PreTrainedModel:

@@ -43,7 +43,7 @@ def test_the_layout_that_made_the_changes_is_found(
     assert found.dim == layout.dim
 
 
-@given(layouts(), st.floats(0.001, 0.09), st.floats(0.2, 1.0))
+@given(layouts(), st.floats(0.001, 0.09), st.floats(0.6, 1.0))
 def test_faint_cross_talk_is_forgiven_on_request_and_more_is_not(
     case: tuple[SiteLayout, tuple[int, ...], int], faint: float, strong: float
 ) -> None:
@@ -53,6 +53,15 @@ def test_faint_cross_talk_is_forgiven_on_request_and_more_is_not(
     assert find_layout(leaky) is None
     assert find_layout(leaky, cross_talk=0.1) is not None
     assert find_layout([c.clamp_min(strong) for c in clean], cross_talk=0.1) is None
+
+
+def test_a_trace_that_all_windows_share_is_forgiven_and_one_of_a_single_window_is_not() -> None:
+    clean = torch.eye(6, dtype=torch.float64)
+    common = clean.clamp_min(0.3)
+    single = clean + 0.3 * clean.roll(1, 1)
+    for movements, layout in ((common, SiteLayout(0)), (single, None)):
+        assert find_layout([*movements], cross_talk=0.1) == layout
+        assert find_layout([*movements]) is None
 
 
 def test_rounding_is_no_movement_and_infinities_are_met() -> None:

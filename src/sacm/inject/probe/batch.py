@@ -108,6 +108,13 @@ def find_window_tensors(call: Call, window: WindowArgument, count: int) -> list[
 def _checked(call: Call, window: WindowArgument, count: int, *, in_lists: bool) -> ProbeBatch:
     """Return a batch; refuse arguments in which the window cannot be found and disturbed."""
     batch = ProbeBatch(call, window, count, in_lists)
+    kind = window.raw(call.args, call.kwargs).dtype
+    if not kind.is_floating_point:
+        raise ArgumentError(
+            f"{window.model_name}: the windows are {str(kind).removeprefix('torch.')}, and only "
+            "numbers with a fraction can be scored and disturbed; attach to a model that takes the "
+            "values and makes its tokens inside."
+        )
     if not batch._parts(call, 0):
         raise ArgumentError(
             f"{window.model_name}: the window that input_arg gives is in no tensor of the "

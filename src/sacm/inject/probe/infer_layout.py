@@ -11,6 +11,8 @@ from sacm.inject.layout import SiteLayout
 
 _NOISE = 1e-5  # movements this much smaller than the largest are rounding, not dependence
 FAINT = 0.1  # a row still belongs to a window if no other moves it by more than this share
+_COMMON = 0.5  # the same for windows that move all others alike, as a mean over the batch does
+_ALIKE = 0.2  # of the largest movement
 
 
 def movement(base: Tensor, other: Tensor) -> Tensor:
@@ -43,7 +45,7 @@ def find_layout(changes: Sequence[Tensor], *, cross_talk: float = 0.0) -> SiteLa
     best: tuple[float, SiteLayout] | None = None
     for layout in list_candidates(changes[0].shape, windows):
         moved = torch.stack([measure_rows(change, layout.dim) for change in changes])
-        share = share_explained(moved, layout.owners(windows), cross_talk)
+        share = share_explained(moved, layout.owners(windows), cross_talk, alone=True)
         if share > 0 and (best is None or share > best[0]):
             best = share, layout
     return None if best is None else best[1]
@@ -59,17 +61,62 @@ def list_candidates(shape: Sequence[int], windows: int) -> Iterator[SiteLayout]:
                 yield SiteLayout(dim, fold, batch_major=False)
 
 
-def share_explained(moved: Tensor, owners: Tensor, cross_talk: float) -> float:
+def share_explained(
+    moved: Tensor, owners: Tensor, cross_talk: float, *, alone: bool = False
+) -> float:
     """Return the share of rows that their owner moved, or 0 if another moves one too far.
 
     Args:
         moved: Movement of each row in each pass, `[passes, rows]`.
         owners: The pass in which the owner of each row was disturbed, `[rows]`.
         cross_talk: Share of the owner's movement by which other passes may move a row.
+        alone: Every pass disturbed one window alone; see `find_foreign`.
     """
-    index = owners.unsqueeze(0)
-    by_owner = moved.gather(0, index)  # [1, rows]
-    by_others = moved.scatter(0, index, 0.0)
-    if bool((by_others > cross_talk * by_owner).any()):
+    if bool(find_foreign(moved, owners, cross_talk, alone=alone).any()):
         return 0.0
+    by_owner = moved.gather(0, owners.unsqueeze(0))
     return float((by_owner > 0).double().mean())
+
+
+def find_foreign(
+    moved: Tensor, owners: Tensor, cross_talk: float, *, alone: bool = False
+) -> Tensor:
+    """Return the rows that a pass moves too far in which their owner was not disturbed, `[rows]`.
+
+    A scale that is computed from the whole batch lets every window move all rows a little, and a
+    window without values of its own may depend on nothing else. Where windows were disturbed one by
+    one, such a trace is told from a window's own rows: it is small beside what the same window does
+    to these, and alike in most rows. Where a batch is sorted, shuffled or mixed, it is not.
+
+    Args:
+        moved: Movement of each row in each pass, `[passes, rows]`.
+        owners: The pass in which the owner of each row was disturbed, `[rows]`.
+        cross_talk: Share by which rows may move in the passes of others.
+        alone: Every pass disturbed one window alone.
+    """
+    own = owners.unsqueeze(0) == torch.arange(len(moved)).unsqueeze(1)  # [passes, rows]
+    foreign = moved.where(~own, 0.0)
+    by_owner = moved.where(own, 0.0).amax(dim=0, keepdim=True)
+    if not alone or not cross_talk:
+        return (foreign > cross_talk * by_owner).any(dim=0)
+    reach = moved.where(own, 0.0).amax(dim=1, keepdim=True)  # of each pass in its own rows
+    middle = moved.where(~own, torch.nan).nanmedian(dim=1, keepdim=True).values
+    common = middle > _ALIKE * foreign.amax(dim=1, keepdim=True)
+    share = torch.where(common, _COMMON, cross_talk)
+    return (foreign > share * torch.maximum(by_owner, reach)).any(dim=0)
+
+
+def describe_mixing(changes: Sequence[Tensor]) -> str:
+    """Say why no layout explains the movements of an activation under each of the windows."""
+    windows, shape = len(changes), changes[0].shape
+    if not any(list_candidates(shape, windows)):
+        return (
+            f"has no dimension that holds the {windows} probed windows, as when forward pads the "
+            "batch or takes it in parts"
+        )
+    if not all(bool(change.any()) for change in changes):
+        return (
+            f"depends on some of the {windows} probed windows and not on others, as when forward "
+            "takes the batch in parts or leaves windows out"
+        )
+    return f"mixes the rows of the {windows} probed windows"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from sacm.inject.layout import SiteLayout
-from sacm.inject.probe.batch import WINDOWS, ProbeBatch
+from sacm.inject.probe.batch import ProbeBatch
 from sacm.inject.probe.infer_layout import find_layout, list_candidates, measure_rows, movement
 from sacm.inject.probe.passes import Pass, PassRunner
 from sacm.inject.sites import Site
@@ -41,7 +41,7 @@ class OutputSide:
     def find_layout(self, site: Site, index: int) -> SiteLayout | None:
         """Return the layout under which each window's rows change that window's result alone."""
         shape = self.base.calls[site][index].shape
-        for layout in list_candidates(shape, WINDOWS):
+        for layout in list_candidates(shape, self.batch.count):
             if self.readable and self._explains(site, index, layout):
                 return layout
         return None
@@ -58,8 +58,8 @@ class OutputSide:
 
     def _explains(self, site: Site, index: int, layout: SiteLayout) -> bool:
         """Return whether disturbing the rows of each window moves that window's result alone."""
-        owners = layout.owners(WINDOWS)
-        for window in range(WINDOWS):
+        owners = layout.owners(self.batch.count)
+        for window in range(self.batch.count):
             rows = (owners == window).nonzero()[:, 0]
             outputs = self._run_disturbed(site, index, layout.dim, rows)
             changes = [movement(self.base.outputs[i], outputs[i]) for i, _ in self.readable]
@@ -67,7 +67,7 @@ class OutputSide:
                 return False
             for change, (_, where) in zip(changes, self.readable, strict=True):
                 touched = measure_rows(change, where.dim) > 0
-                if bool((touched & (where.owners(WINDOWS) != window)).any()):
+                if bool((touched & (where.owners(self.batch.count) != window)).any()):
                     return False
         return True
 

@@ -41,10 +41,14 @@ class Pass:
 
 @dataclass
 class PassRunner:
-    """Runs a model with a tap at each of its sites; every pass starts from the same state."""
+    """Runs a model with a tap at each of its sites; every pass starts from the same state.
+
+    Passes run without gradients, unless the forward itself turns out to differentiate something.
+    """
 
     model: nn.Module
     install: Tapper
+    gradients: bool = False
 
     def set_flags(self, *, training: bool) -> None:
         """Switch to evaluation, or to training with the statistics of normalisation layers off."""
@@ -68,12 +72,34 @@ class PassRunner:
             alter: Replaces activations.
             watch: Gets every activation; they are then not stored in the result.
             around: A context for the forward itself.
+
+        Raises:
+            LayoutError: A transform of torch.func hides the windows at a site.
         """
+        try:
+            return self._run(call, seed, alter, watch, around)
+        except RuntimeError as error:
+            if self.gradients or "does not require grad" not in str(error):
+                raise
+        self.gradients = True
+        return self._run(call, seed, alter, watch, around)
+
+    def _run(
+        self,
+        call: Call,
+        seed: int,
+        alter: Alter | None,
+        watch: Watch | None,
+        around: AbstractContextManager[object] | None,
+    ) -> Pass:
         result = Pass()
         counts: dict[Site, int] = {}
         given: list[tuple[Site, Tensor, int]] = []
 
         def tap(site: Site, h: Tensor) -> Tensor:
+            if torch._C._functorch.is_functorch_wrapped_tensor(h):
+                why = "is inside a transform of torch.func, such as vmap, which hides its windows"
+                raise site.unresolved(h.shape, why).error()
             index = counts[site] = counts.get(site, -1) + 1
             if watch is None:
                 result.calls.setdefault(site, []).append(h.detach().clone())
@@ -89,7 +115,7 @@ class PassRunner:
             for handle in self.install(tap):
                 stack.callback(handle.remove)
             args, kwargs = copy_tensors((call.args, call.kwargs))
-            with around or nullcontext():
+            with torch.set_grad_enabled(self.gradients), around or nullcontext():
                 returned = self.model.forward(*args, **kwargs)
             result.random_state = torch.get_rng_state()
             for site, h, version in given:

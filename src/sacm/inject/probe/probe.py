@@ -7,20 +7,21 @@ other side: disturb rows of their output and watch whose result moves (`output_s
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
+from sacm.errors import LayoutError
 from sacm.inject.layout import SiteLayout
-from sacm.inject.probe.batch import WINDOWS, ProbeBatch, cut_batch
-from sacm.inject.probe.infer_layout import FAINT, find_layout, movement
+from sacm.inject.probe.batch import WINDOWS, ProbeBatch, cut_batch, take_whole_batch
+from sacm.inject.probe.infer_layout import FAINT, describe_mixing, find_layout, movement
 from sacm.inject.probe.nondeterminism import find_random_parts, tensors_equal
 from sacm.inject.probe.output_side import OutputSide, find_readable_outputs
 from sacm.inject.probe.passes import Pass, PassRunner
 from sacm.inject.probe.restore import restored_afterwards
+from sacm.inject.probe.verify import LayoutCheck
 from sacm.inject.sites import Site
 from sacm.inject.state import Call
 from sacm.inject.unresolved import Unresolved, layout_error
@@ -49,7 +50,7 @@ class Probe:
     window: WindowArgument
     stated: Mapping[str, SiteLayout]
     training: bool = False
-    problems: list[Unresolved] = field(default_factory=list)
+    problems: dict[Site, Unresolved] = field(default_factory=dict)
 
     def run(self, call: Call, *, wanted: Site | None = None) -> list[str]:
         """Fill in `layouts` and `reached` of the sites; returns what is random in evaluation.
@@ -68,26 +69,30 @@ class Probe:
             self.runner.set_flags(training=self.training)
             for seed in self._telling_seeds(batch.call, wanted):
                 self._resolve(batch, seed, wanted)
-        if self.problems:
-            raise layout_error(type(self.runner.model).__name__, self.problems)
+        # Few windows may leave open what the whole batch tells: one that is padded, or means of it.
+        check = LayoutCheck(self.runner, self.window)
+        open_sites = {s: why for s, why in self.problems.items() if not check.resolve(call, s)}
+        if open_sites:
+            raise layout_error(type(self.runner.model).__name__, list(open_sites.values()))
         return random
 
     def choose_batch(self, call: Call, count: int = WINDOWS) -> ProbeBatch:
-        """Return a batch of few windows that the model takes."""
-        ways = cut_batch(call, self.window, count)
-        usual, other = next(ways), next(ways, None)
-        if other is None:
-            return usual
-        refused: Exception | None = None
-        for batch in itertools.chain((usual, other), ways):
+        """Return a batch of few windows that the model takes; the whole batch if it takes no few.
+
+        Raises:
+            Exception: Whatever the model raises at its own arguments.
+        """
+        for batch in cut_batch(call, self.window, count):
             try:
                 self.runner.run(batch.call)
-            except Exception as error:  # whatever a model raises at arguments that do not fit
-                refused = refused or error
-            else:
-                return batch
-        assert refused is not None
-        raise refused
+            except LayoutError:
+                raise
+            except Exception:  # whatever a model raises at arguments that do not fit
+                continue
+            return batch
+        whole = take_whole_batch(call, self.window)
+        self.runner.run(whole.call)
+        return whole
 
     def _random_evaluation(self, call: Call) -> list[str]:
         """Return the parts that differ between two seeds although the model evaluates."""
@@ -113,18 +118,22 @@ class Probe:
     def _resolve(self, batch: ProbeBatch, seed: int, wanted: Site | None) -> None:
         """Find the layout of every call that a pass with this seed makes."""
         base = self.runner.run(batch.call, seed=seed)
+        if batch.count > WINDOWS:
+            self._leave_to_whole_batch(base, batch.count)
+            return
         for strength, cross_talk in ATTEMPTS:
             disturbed = [
                 self.runner.run(
-                    batch.disturb(torch.arange(WINDOWS) == i, strength, i + 1), seed=seed
+                    batch.disturb(torch.arange(batch.count) == i, strength, i + 1), seed=seed
                 )
-                for i in range(WINDOWS)
+                for i in range(batch.count)
             ]
             reading = _read(base, disturbed, cross_talk)
             if not reading.mixed and not reading.unlike:
                 break
         for site, index in reading.mixed:
-            self._use_statement(site, base.calls[site][index])
+            changes = [movement(base.calls[site][index], p.calls[site][index]) for p in disturbed]
+            self._use_statement(site, changes)
         readable = find_readable_outputs(base, disturbed)
         for site, index in reading.unmoved:
             shape = base.calls[site][index].shape
@@ -133,14 +142,21 @@ class Probe:
                 side = OutputSide(self.runner, batch, seed, base, readable)
                 self._resolve_from_output(side, site, index, may_leave=wanted is None)
 
-    def _use_statement(self, site: Site, h: Tensor) -> None:
+    def _leave_to_whole_batch(self, base: Pass, count: int) -> None:
+        """Note the sites of a model that takes no few windows; all of its batch is asked later."""
+        why = f"does not show its windows, and the model takes no other batch than {count} of them"
+        for site, _, h in base.indexed:
+            site.reached = True
+            if site.adaptive and site.stated is None:
+                self.problems.setdefault(site, site.unresolved(h.shape, why))
+
+    def _use_statement(self, site: Site, changes: Sequence[Tensor]) -> None:
         """Use the model's own statement about an activation that seems to mix windows."""
-        stated = self.stated.get(site.name)
-        if stated is not None and stated.fits(h.shape, WINDOWS):
-            site.learn(h.shape, stated)
+        stated, shape = self.stated.get(site.name), changes[0].shape
+        if stated is not None and stated.fits(shape, len(changes)):
+            site.learn(shape, stated)
         elif site.adaptive and site.stated is None:
-            why = f"mixes the rows of the {WINDOWS} probed windows"
-            self.problems.append(site.unresolved(h.shape, why))
+            self.problems.setdefault(site, site.unresolved(shape, describe_mixing(changes)))
 
     def _resolve_from_output(
         self, side: OutputSide, site: Site, index: int, *, may_leave: bool
@@ -164,12 +180,14 @@ class Probe:
         if may_leave:
             site.leave_ordinary(reason)
         else:
-            self.problems.append(site.unresolved(shape, reason))
+            self.problems.setdefault(site, site.unresolved(shape, reason))
 
     def _keeps_shape(self, side: OutputSide, site: Site, index: int) -> bool:
         """True if the activation has the same shape with one window less."""
-        smaller = self.choose_batch(side.batch.call, WINDOWS - 1).call
-        calls = self.runner.run(smaller, seed=side.seed).calls.get(site, [])
+        smaller = self.choose_batch(side.batch.call, side.batch.count - 1)
+        if smaller.count == side.batch.count:  # the model takes no fewer
+            return False
+        calls = self.runner.run(smaller.call, seed=side.seed).calls.get(site, [])
         return len(calls) > index and calls[index].shape == side.base.calls[site][index].shape
 
 

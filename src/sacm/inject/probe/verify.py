@@ -2,13 +2,16 @@
 
 The probe sees few windows and, for modules, evaluation mode. A model may sort its batch by length,
 shuffle it, mix windows up in training or route them by their values. So now and then the layouts
-are checked on a real batch: one pass as it is, one with a random half of the windows disturbed, one
-with the other half. A row must move with the half that its window is in, and not with the other.
+are checked on a real batch: one pass as it is, one with half of the windows disturbed, one with
+the other half. A row must move with the half that its window is in, and not with the other.
+
+Where rows do, windows are disturbed one by one. That tells a batch in another order from a scale
+that is computed from the whole batch, which every window moves a little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import torch
@@ -16,7 +19,8 @@ from torch import Tensor
 
 from sacm.inject.layout import SiteLayout
 from sacm.inject.probe.batch import ProbeBatch, take_whole_batch
-from sacm.inject.probe.infer_layout import FAINT, list_candidates, measure_rows, share_explained
+from sacm.inject.probe.disturbed import CallKey, Movements, disturb_alone, disturb_halves
+from sacm.inject.probe.infer_layout import FAINT, list_candidates
 from sacm.inject.probe.nondeterminism import tensors_equal
 from sacm.inject.probe.passes import Pass, PassRunner
 from sacm.inject.probe.restore import restored_afterwards
@@ -26,14 +30,13 @@ from sacm.inject.unresolved import Unresolved
 from sacm.inject.window_argument import WindowArgument
 
 # As in the probe: a choice made for the whole batch may flip under a strong disturbance. A layout
-# is refused only if every attempt contradicts it.
+# is refused only if every attempt that shows anything contradicts it.
 _ATTEMPTS = ((1.0, 0.0), (1e-3, FAINT), (1e-4, FAINT))
-_NOISE = 1e-5  # movements this much smaller than the largest are rounding
-_SPLITS = 3  # random halves that tell candidates for an unknown layout apart
+_ATTEMPTS_ALONE = ((1e-3, FAINT), (1e-4, FAINT), (1.0, FAINT))
+_SPLITS = 3  # halves that tell candidates for an unknown layout apart
+_ALONE = 64  # most windows that are disturbed one by one
 
 _FORWARDS = (4, 16, 64, 256, 1024)  # checked; then every 1024th
-
-CallKey = tuple[Site, int]
 
 
 @dataclass
@@ -46,6 +49,7 @@ class Verification:
     forwards: int = 0
     done: int = 0
     example: Tensor | None = None
+    failure: str = ""  # what the model raised in the last check
     random_training: list[tuple[str, str]] = field(default_factory=list)  # place, operation
 
     def is_due(self, window: Tensor) -> bool:
@@ -59,13 +63,6 @@ class Verification:
             return False
         self.example = None
         return True
-
-
-@dataclass
-class Halves:
-    """Movements of one activation under each half, for every dimension that holds windows."""
-
-    rows: dict[int, list[Tensor]] = field(default_factory=dict)  # dim -> [rows] of each half
 
 
 @dataclass
@@ -83,56 +80,85 @@ class LayoutCheck:
     trusted: Collection[str] = ()
 
     def find_contradictions(self, call: Call, seed: int) -> list[Unresolved]:
-        """Return the sites whose layout does not hold for this batch; one random half is tried."""
+        """Return the sites whose layout does not hold for this batch, by one pair of halves."""
         with restored_afterwards(self.runner.model):
             self.runner.set_flags(training=True)
             batch = take_whole_batch(call, self.window)
             if batch.count < 2:
                 return []
             base = self.runner.run(batch.call, seed=seed)
-            half = _random_half(batch.count, seed)
-            open_calls = self._known_layouts(base, batch.count)
+            suspects = Suspects(self._known_layouts(base, batch.count))
+            half = _choose_half(batch.count, seed)
             for strength, cross_talk in _ATTEMPTS:
-                moved = self._run_halves(batch, base, half, strength, seed)
-                open_calls = {
-                    key: layout
-                    for key, layout in open_calls.items()
-                    if _contradicts(moved.get(key), layout, half, cross_talk)
-                }
-                if not open_calls:
+                moved = disturb_halves(self.runner, batch, base, half, strength, seed)
+                suspects.clear_explained(moved, cross_talk)
+                if not suspects.layouts:
                     return []
-            unsteady = self._run_again(batch, base, seed)
-            open_calls = {k: v for k, v in open_calls.items() if k not in unsteady}
+            suspects.keep_contradicted(self._run_again(batch, base, seed))
+            windows = _choose_windows(suspects.windows, batch.count, seed)
+            for strength, cross_talk in _ATTEMPTS_ALONE:
+                if suspects.layouts:
+                    alone = disturb_alone(self.runner, batch, base, windows, strength, seed)
+                    suspects.clear_explained(alone, cross_talk)
         return [
             site.unresolved(base.calls[site][index].shape, _describe(layout, batch.count))
-            for (site, index), layout in open_calls.items()
+            for (site, index), layout in suspects.layouts.items()
         ]
 
-    def resolve(self, call: Call, wanted: Site) -> None:
+    def resolve(self, call: Call, wanted: Site) -> bool:
         """Find the layouts of one site's activations at the size of this batch.
 
         This finds what few windows do not show, such as a fold by a period that only the whole
         batch has.
+
+        Returns:
+            Whether all of them are known now.
         """
         with restored_afterwards(self.runner.model):
             self.runner.set_flags(training=True)
             batch = take_whole_batch(call, self.window)
             base = self.runner.run(batch.call)
-            halves = [_random_half(batch.count, seed) for seed in range(_SPLITS)]
-            for strength, cross_talk in _ATTEMPTS:
-                calls = base.calls.get(wanted, [])
-                if all(wanted.known_layouts(h.shape, batch.count) for h in calls):
-                    return
-                moved = [self._run_halves(batch, base, half, strength, 0) for half in halves]
-                for index, h in enumerate(base.calls.get(wanted, [])):
-                    key = (wanted, index)
-                    for layout in list_candidates(h.shape, batch.count):
-                        if all(
-                            _explains(by_call.get(key), layout, half, cross_talk)
-                            for by_call, half in zip(moved, halves, strict=True)
-                        ):
-                            wanted.learn(h.shape, layout)
-                            break
+            if self._is_known(base, wanted, batch.count):
+                return True
+            for cross_talk, evidence in self._gather_evidence(batch, base):
+                self._learn(batch, base, wanted, cross_talk, evidence)
+                if self._is_known(base, wanted, batch.count):
+                    return True
+        return False
+
+    def _gather_evidence(
+        self, batch: ProbeBatch, base: Pass
+    ) -> Iterator[tuple[float, list[Movements]]]:
+        """Yield movements, and the cross-talk to forgive in them, as long as they are asked for."""
+        halves = [_choose_half(batch.count, number) for number in range(_SPLITS)]
+        for strength, cross_talk in _ATTEMPTS:
+            yield (
+                cross_talk,
+                [disturb_halves(self.runner, batch, base, h, strength, 0) for h in halves],
+            )
+        windows = _choose_windows((), batch.count, seed=0)
+        for strength, cross_talk in _ATTEMPTS_ALONE:
+            yield cross_talk, [disturb_alone(self.runner, batch, base, windows, strength, 0)]
+
+    def _is_known(self, base: Pass, wanted: Site, batch: int) -> bool:
+        """Return whether every call of a site has a layout."""
+        return all(wanted.known_layouts(h.shape, batch) for h in base.calls.get(wanted, []))
+
+    def _learn(
+        self,
+        batch: ProbeBatch,
+        base: Pass,
+        wanted: Site,
+        cross_talk: float,
+        evidence: list[Movements],
+    ) -> None:
+        """Give every call of a site the first layout that explains all of the evidence."""
+        for index, h in enumerate(base.calls.get(wanted, [])):
+            for layout in list_candidates(h.shape, batch.count):
+                key = (wanted, index)
+                if all(moved.is_explained(key, layout, cross_talk) for moved in evidence):
+                    wanted.learn(h.shape, layout)
+                    break
 
     def _known_layouts(self, base: Pass, batch: int) -> dict[CallKey, SiteLayout]:
         """Return the layouts to check: one for every call that has exactly one."""
@@ -153,64 +179,58 @@ class LayoutCheck:
             if (site, i) not in again or not tensors_equal([h], [again[site, i]])
         }
 
-    def _run_halves(
-        self, batch: ProbeBatch, base: Pass, half: Tensor, strength: float, seed: int
-    ) -> dict[CallKey, Halves]:
-        """Disturb each half of the windows and measure how far the rows of every call move."""
-        moved: dict[CallKey, Halves] = {}
-        for chosen in (~half, half):
 
-            def watch(site: Site, index: int, h: Tensor) -> None:
-                calls = base.calls.get(site, [])
-                if index < len(calls) and calls[index].shape == h.shape:
-                    found = moved.setdefault((site, index), Halves())
-                    for dim, rows in _measure_all_rows(calls[index], h, batch.count).items():
-                        found.rows.setdefault(dim, []).append(rows)
+@dataclass
+class Suspects:
+    """Layouts that no attempt has explained yet, and the windows that speak against them."""
 
-            disturbed = batch.disturb(chosen, strength, seed + 1)
-            state = self.runner.run(disturbed, seed=seed, watch=watch).random_state
-            if not torch.equal(state, base.random_state):
-                return {}  # other random numbers, perhaps drawn by another thread: no evidence
-        return moved
+    layouts: dict[CallKey, SiteLayout]
+    against: dict[CallKey, set[int]] = field(default_factory=dict)
 
+    @property
+    def windows(self) -> set[int]:
+        """The windows whose rows moved with others, at any call."""
+        return set().union(*self.against.values())
 
-def _random_half(count: int, seed: int) -> Tensor:
-    """Return a random half of the windows, boolean `[count]`."""
-    order = torch.randperm(count, generator=torch.Generator().manual_seed(seed))
-    return order < count // 2
+    def clear_explained(self, moved: Movements, cross_talk: float) -> None:
+        """Forget the layouts that these movements follow."""
+        for key, layout in list(self.layouts.items()):
+            foreign = moved.find_foreign_windows(key, layout, cross_talk)
+            if foreign:
+                self.against[key] = foreign
+            elif foreign is not None:
+                del self.layouts[key]
+                self.against.pop(key, None)
 
-
-def _measure_all_rows(base: Tensor, other: Tensor, batch: int) -> dict[int, Tensor]:
-    """Return the movement of every row, by dimension whose size the batch divides."""
-    change = (torch.nan_to_num(other.detach()) - torch.nan_to_num(base)).abs()
-    found = {}
-    for dim, size in enumerate(change.shape):
-        if size and size % batch == 0 and change.numel():
-            rows = measure_rows(change, dim).cpu().double()
-            found[dim] = rows.where(rows > _NOISE * rows.max(), 0.0)
-    return found
+    def keep_contradicted(self, unsteady: set[CallKey]) -> None:
+        """Forget the layouts that nothing speaks against, or only calls that prove nothing."""
+        self.layouts = {
+            key: layout
+            for key, layout in self.layouts.items()
+            if key in self.against and key not in unsteady
+        }
+        self.against = {key: self.against[key] for key in self.layouts}
 
 
-def _owners_and_moves(
-    moved: Halves | None, layout: SiteLayout, half: Tensor
-) -> tuple[Tensor, Tensor] | None:
-    """Return movements `[2, rows]` and each row's half `[rows]`; None if shapes differ."""
-    rows = [] if moved is None else moved.rows.get(layout.dim, [])
-    if len(rows) != 2:
-        return None
-    return torch.stack(rows), half.long()[layout.owners(len(half))]
+def _choose_half(count: int, number: int) -> Tensor:
+    """Return about half of the windows, boolean `[count]`.
+
+    It is one binary digit of the places in a random order, so that any two windows have been in
+    different halves once all digits had their turn.
+    """
+    digits = max(1, (count - 1).bit_length())
+    places = _random_order(count, number // digits)
+    return (places >> number % digits) % 2 == 1
 
 
-def _contradicts(moved: Halves | None, layout: SiteLayout, half: Tensor, cross_talk: float) -> bool:
-    """Return whether rows moved with the half that their window is not in."""
-    pair = _owners_and_moves(moved, layout, half)
-    return pair is not None and bool(pair[0].any()) and share_explained(*pair, cross_talk) == 0.0
+def _choose_windows(first: Iterable[int], count: int, seed: int) -> list[int]:
+    """Return the windows to disturb one by one: the given ones first, then others at random."""
+    return list(dict.fromkeys([*first, *_random_order(count, seed).tolist()]))[:_ALONE]
 
 
-def _explains(moved: Halves | None, layout: SiteLayout, half: Tensor, cross_talk: float) -> bool:
-    """Return whether rows moved with the half that their window is in, and only with that."""
-    pair = _owners_and_moves(moved, layout, half)
-    return pair is not None and share_explained(*pair, cross_talk) > 0.0
+def _random_order(count: int, seed: int) -> Tensor:
+    """Return a random order of the windows, `[count]`."""
+    return torch.randperm(count, generator=torch.Generator().manual_seed(seed))
 
 
 def _describe(layout: SiteLayout, batch: int) -> str:
