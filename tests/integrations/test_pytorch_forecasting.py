@@ -15,7 +15,7 @@ from sacm.integrations.frames import repair_frame
 forecasting = pytest.importorskip(
     "pytorch_forecasting", reason="needs the `integrations` extra: pytorch-forecasting"
 )
-from sacm.integrations.pytorch_forecasting import SACMCallback  # noqa: E402  # after the check
+from sacm.integrations.pytorch_forecasting import SACMCallback, locate_window  # noqa: E402  # after the check
 
 from .series import load_series  # noqa: E402
 
@@ -87,3 +87,8 @@ def test_model_trains_saves_loads_and_resumes(tmp_path: Path) -> None:
     )
     assert not torch.equal(fresh.sacm_modulator.scorer.weight.detach(), learnt)
     assert abs(fresh.sacm_modulator.scorer.weight.detach() - learnt).max() < abs(learnt - 1).max()
+
+
+def test_a_model_that_does_not_name_its_targets_is_refused() -> None:
+    with pytest.raises(sacm.ArgumentError, match="Linear does not say where its targets are"):
+        locate_window(torch.nn.Linear(1, 1))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from sacm.core.config import SACMConfig
+from sacm.errors import ArgumentError
 from sacm.integrations.attached import WindowedNetwork
 from sacm.integrations.network_callbacks import AttachCallback
 from sacm.integrations.window_path import WindowPath
@@ -22,7 +23,16 @@ def locate_window(model: Any) -> WindowedNetwork:
 
     Args:
         model: A model of the library, made with `from_dataset`.
+
+    Raises:
+        ArgumentError: The model does not say where its targets are, such as `NBeats`.
     """
+    if not hasattr(model, "target_positions"):
+        raise ArgumentError(
+            f"{type(model).__name__} does not say where its targets are: use SACMCallback of "
+            "sacm.integrations.lightning with channels=… and "
+            "input_arg=WindowPath((0, 'encoder_cont'), columns=…)."
+        )
     targets = tuple(model.target_positions.tolist())
     return WindowedNetwork(model, len(targets), WindowPath((0, "encoder_cont"), targets))
 
