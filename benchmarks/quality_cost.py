@@ -1,5 +1,4 @@
-"""Cost of an inspection with repair against a running median of 25 values, on the same values,
-in processor time.
+"""Cost of an inspection with repair against a running median of 25 values, in processor time.
 
 python -m benchmarks.quality_cost --rows 100000 --channels 10
 """
