@@ -281,7 +281,7 @@ class ResolvedSettings(RunSettings):
     """Complete settings: what a task made of `RunSettings` for given data. Nothing is None."""
 
     backbone: str = setting(..., "The network.")
-    strategy: str = setting(..., "What is done for robustness.")
+    strategy: str = setting("sacm", "What is done for robustness; early records leave it out.")
     input_len: int = setting(..., "Steps the network sees.", ge=1)
     horizon: int = setting(0, "Steps to forecast; 0 for tasks without.", absent=0, ge=0)
     batch_size: int = setting(..., "Windows in a batch.", ge=1)

@@ -51,7 +51,7 @@ def test_tables_sentences_and_a_report(sacm: Command, example: Example):
     assert "Over 2 seeds, guard " in done.out
     assert "paired t-test" in done.out
     assert "report: out/r.html" in done.out
-    assert "[4/4] iTransformer, sacm, seed 2" in done.err
+    assert "[4/4] iTransformer, guard, seed 2" in done.err
     assert Path("out/r.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 

@@ -33,7 +33,7 @@ def write_run(
         task=task, data=data, backbone=backbone, strategy=strategy, seed=seed, **asked
     )
     run = Run(folder / f"{strategy}-{seed}-{len(list(folder.iterdir()))}")
-    write_json(run.folder / "config.json", chosen.model_dump())
+    write_json(run.folder / "config.json", chosen.model_dump(exclude_none=True))
     write_json(run.folder / "environment.json", {"python": "3", "fingerprint": fingerprint})
     last = {} if rates is None else {"rate_mean": rates[0], "rate_std": rates[1]}
     first = {} if rates is None else {"rate_mean": 0.9, "rate_std": 0.9}

@@ -30,7 +30,7 @@ def test_every_setting_that_is_not_a_default(tmp_path):
         *("sacm", "compare", "forecasting", "--data", "my data.csv"),
         *("--backbone", "PatchTST", "--size", "small"),
         *("--strategies", "raw,sacm(p_max=0.4,gamma=2.0)", "--seeds", "1,2"),
-        *("--input-len", "24", "--horizon", "24", "--batch-size", "32"),
+        *("--scaling", "shared", "--input-len", "24", "--horizon", "24", "--batch-size", "32"),
         *("--lr", "0.001", "--stride", "2", "--select", "mse", "--train-fraction", "0.5"),
         *("--compile", "--set", "width=32", "--set", "dropout=0.2"),
     ]

@@ -34,8 +34,11 @@ def on_windows(hit: Tensor, change: Callable[..., Tensor], x: Tensor, *others: T
         others: more arguments of `change`, B first.
     """
     if tracing():
-        shape = (-1,) + (1,) * (x.dim() - 1)
-        return torch.where(hit.view(shape), change(x, *others), x)
+        own = hit.view((-1,) + (1,) * (x.dim() - 1))
+        changed = change(x, *others)
+        if x.dtype == torch.bool:  # onnxruntime chooses between numbers alone
+            return (own & changed) | (~own & x)
+        return torch.where(own, changed, x)
     rows = hit.nonzero().squeeze(1)
     if len(rows) == 0:
         return x
