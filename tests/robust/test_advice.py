@@ -53,3 +53,13 @@ def test_where_nothing_helps_the_table_says_so(protocol_f: Carried) -> None:
     rows = {row.cells[0]: row.cells for row in table.rows}
     assert rows["stuck sensors at prediction"][1] == "nothing that was tried helps"
     assert "wrong labels" not in rows  # was not measured
+
+
+def test_a_few_pairs_say_neither_that_something_helps_nor_that_nothing_does(
+    protocol_f: Carried,
+) -> None:
+    found = faults(protocol_f, raw=1.3, guard=1.04)
+    few = replace(found.findings, groups=found.findings.groups[:4])
+    table = advice_table([RobustFindings(few, ())])
+    rows = {row.cells[0]: row.cells for row in table.rows}
+    assert rows["stuck sensors at prediction"][1] == "too few pairs to tell"

@@ -172,7 +172,10 @@ def _cells(situation: Situation, tried: Sequence[Advice]) -> tuple[str, ...]:
     rest = tried[1 : 1 + _ALSO] if certain else tried[:_ALSO]
     others = ", ".join(f"{one.strategy} {one.gain:+.1f}" for one in rest)
     if not certain:
-        return ("nothing that was tried helps", *(UNDEFINED,) * 3, str(best.n), UNDEFINED, others)
+        # So few pairs cannot reach the limit, however alike they are.
+        few = len(tried) * 2.0 ** (1 - best.n) >= _CERTAIN
+        said = "too few pairs to tell" if few else "nothing that was tried helps"
+        return (said, *(UNDEFINED,) * 3, str(best.n), UNDEFINED, others)
     return (
         best.strategy,
         f"{best.gain:+.1f}{unit}",
