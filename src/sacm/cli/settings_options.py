@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
+from sacm.cli.option_groups import takes_parameters
 from sacm.errors import ArgumentError
 from sacm.settings import READING, RunSettings, extras_of, option_name
 
@@ -33,26 +33,14 @@ def takes_settings(*, without: tuple[str, ...] = ()) -> Callable[[Callable[..., 
         A decorator. The command's parameter `asked` receives what the user gave, by setting: the
         options, over the values of the file that `--config` names.
     """
+    names = [name for name in RunSettings.model_fields if name not in without]
+    options = [_parameter(name, RunSettings.model_fields[name]) for name in names]
+    config = inspect.Parameter("config", _KIND, default=None, annotation=_CONFIG)
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(command, eval_str=True).parameters
-        rest = [parameter for name, parameter in own.items() if name != "asked"]
-        names = [name for name in RunSettings.model_fields if name not in without]
-        options = [_parameter(name, RunSettings.model_fields[name]) for name in names]
-        config = inspect.Parameter("config", _KIND, default=None, annotation=_CONFIG)
+    def merge(config: Path | None, **given: Any) -> dict[str, Any]:
+        return _merge(given, config)
 
-        @functools.wraps(command)
-        def run(**values: Any) -> None:
-            given = {name: values.pop(name) for name in names}
-            file = values.pop("config")
-            command(asked=_merge(given, file), **values)
-
-        parameters = [*options, config, *rest]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by Typer
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
-        return run
-
-    return decorate
+    return takes_parameters([*options, config], merge, into="asked", first=True)
 
 
 def takes_reading(*, without: tuple[str, ...] = ()) -> Callable[[Callable[..., None]], Any]:
@@ -65,24 +53,13 @@ def takes_reading(*, without: tuple[str, ...] = ()) -> Callable[[Callable[..., N
         A decorator. The command's parameter `reading` receives the options that the user gave, by
         name, as `sacm.data.resolve` takes them.
     """
+    names = [name for name in READING if name not in without]
+    options = [_parameter(name, RunSettings.model_fields[name]) for name in names]
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(command, eval_str=True).parameters
-        rest = [parameter for name, parameter in own.items() if name != "reading"]
-        names = [name for name in READING if name not in without]
-        options = [_parameter(name, RunSettings.model_fields[name]) for name in names]
+    def check(**given: Any) -> dict[str, Any]:
+        return check_reading(given)
 
-        @functools.wraps(command)
-        def run(**values: Any) -> None:
-            given = {name: values.pop(name) for name in names}
-            command(reading=check_reading(given), **values)
-
-        parameters = [*rest, *options]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # read by Typer
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
-        return run
-
-    return decorate
+    return takes_parameters(options, check, into="reading", first=False)
 
 
 def check_reading(given: dict[str, Any]) -> dict[str, Any]:

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
+from sacm.cli.options import Runs
 from sacm.errors import ArgumentError, SACMError, SACMWarning
-from sacm.paper.commands import options as ask
 
 
 def figure(
     name: Annotated[str, typer.Argument(metavar="NAME", help="See `sacm paper list`; or all.")],
     out: Annotated[Path, typer.Option(help="A PNG file, or a folder for all.")] = Path("figures"),
-    runs: ask.Runs = Path("runs"),
+    runs: Runs = Path("runs"),
 ) -> None:
     """Draw a figure of the paper from data, or from finished runs.
 

@@ -1,9 +1,8 @@
-"""Which part of an experiment's grid the user asks for, and for how long."""
+"""Which part of an experiment's grid the user asks for."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -15,51 +14,68 @@ if TYPE_CHECKING:
     from sacm.experiments.grid_points import Selection
     from sacm.experiments.named.experiment import Experiment
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="See `sacm paper list`.")]
-Datasets = Annotated[str, typer.Option(help="Data sets, separated by commas. Default: all.")]
-Backbones = Annotated[str, typer.Option(help="Backbones, separated by commas. Default: all.")]
-Horizons = Annotated[str, typer.Option(help="Horizons, separated by commas. Default: all.")]
-Seeds = Annotated[str, typer.Option(help="Seeds, separated by commas. Default: the paper's.")]
-Small = Annotated[
-    str, typer.Option(help="Backbones to use in their small size, separated by commas.")
-]
-Epochs = Annotated[int | None, typer.Option(help="At most so many epochs, instead of 100.", min=1)]
-Stride = Annotated[
-    int | None,
-    typer.Option(help="Rows between two training windows; for anomaly between all windows.", min=1),
-]
-Score = Annotated[str | None, typer.Option(help="Anomaly score: native or reconstruction.")]
-Runs = Annotated[Path, typer.Option(help="Folder that holds the runs.")]
+
+class PaperPart(NamedTuple):
+    """An experiment, and the part of its grid to look at."""
+
+    experiment: Experiment
+    selection: Selection
+    named: tuple[str, ...]  # the options that narrow the grid and were given
 
 
-def make_selection(
-    experiment: Experiment,
-    *,
-    datasets: str,
-    backbones: str,
-    horizons: str,
-    seeds: str,
-    sizes: tuple[str, ...],
-    small: str,
-    epochs: int | None,
-    stride: int | None,
-    score: str | None,
-) -> Selection:
-    """Checked against what the experiment has."""
+def choose_paper_part(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="See `sacm paper list`.")],
+    datasets: Annotated[
+        str, typer.Option(help="Data sets, separated by commas. Default: all.")
+    ] = "",
+    backbones: Annotated[
+        str, typer.Option(help="Backbones, separated by commas. Default: all.")
+    ] = "",
+    horizons: Annotated[
+        str, typer.Option(help="Horizons, separated by commas. Default: all.")
+    ] = "",
+    seeds: Annotated[
+        str, typer.Option(help="Seeds, separated by commas. Default: the paper's.")
+    ] = "",
+    size: Annotated[
+        str,
+        typer.Option(help="paper or small. Default: paper to run, whichever was run to report."),
+    ] = "",
+    small: Annotated[
+        str, typer.Option(help="Backbones to use in their small size, separated by commas.")
+    ] = "",
+    epochs: Annotated[
+        int | None, typer.Option(help="At most so many epochs, instead of 100.", min=1)
+    ] = None,
+    stride: Annotated[
+        int | None,
+        typer.Option(
+            help="Rows between two training windows; for anomaly between all windows.", min=1
+        ),
+    ] = None,
+    score: Annotated[
+        str | None, typer.Option(help="Anomaly score: native or reconstruction.")
+    ] = None,
+) -> PaperPart:
+    """The experiment and the part of it that is asked for, checked against what it has."""
     from sacm.experiments.grid_points import Selection
     from sacm.experiments.named.experiment import choose_names
+    from sacm.paper.experiments.catalogue import find
 
-    for size in sizes:
-        if size not in ("paper", "small"):
-            raise ArgumentError(f"--size {size!r}: use paper or small.")
+    experiment = find(name)
+    if size not in ("", "paper", "small"):
+        raise ArgumentError(f"--size {size!r}: use paper or small.")
     settings: dict[str, Any] = {"epochs": epochs, "stride": stride, "score": score}
-    named = split_names(small)
-    return Selection(
+    texts = {"datasets": datasets, "backbones": backbones, "horizons": horizons, "seeds": seeds}
+    given = {**texts, "size": size, "small": small, **settings}
+    chosen = split_names(small)
+    selection = Selection(
         datasets=split_names(datasets),
         backbones=split_names(backbones),
         horizons=whole_numbers(horizons, "--horizons"),
         seeds=whole_numbers(seeds, "--seeds"),
-        sizes=sizes,
-        small=choose_names(experiment.backbones, named, "backbone", experiment) if named else (),
-        settings={name: value for name, value in settings.items() if value is not None},
+        sizes=(size,) if size else ("paper", "small"),
+        small=choose_names(experiment.backbones, chosen, "backbone", experiment) if chosen else (),
+        settings={key: value for key, value in settings.items() if value is not None},
     )
+    return PaperPart(experiment, selection, tuple(key for key, value in given.items() if value))

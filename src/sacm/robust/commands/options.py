@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -12,45 +11,48 @@ from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sacm.experiments.grid_points import Selection
-    from sacm.robust.choose import Chosen
-
-Name = Annotated[str, typer.Argument(metavar="NAME", help="See `sacm robust list`.")]
-Data = Annotated[str, typer.Option(help="Data sets, separated by commas. Default: its own.")]
-Backbone = Annotated[str, typer.Option(help="Backbones, separated by commas. Default: its own.")]
-Strategies = Annotated[
-    str, typer.Option(help="Strategies, separated by commas; raw is always there. Default: all.")
-]
-Seeds = Annotated[str, typer.Option(help="Seeds, separated by commas. Default: 1 to 5.")]
-Kind = Annotated[
-    str,
-    typer.Option(help="Faults in the training data, separated by commas: `sacm corrupt --list`."),
-]
-Ratio = Annotated[str, typer.Option(help="Shares of the training data to break, by commas.")]
-Horizons = Annotated[str, typer.Option(help="Horizons, separated by commas. Default: 96.")]
-Size = Annotated[str, typer.Option(help="small or paper.")]
-Epochs = Annotated[int | None, typer.Option(help="At most so many epochs.", min=1)]
-Patience = Annotated[int | None, typer.Option(help="Epochs without improvement.", min=1)]
-Rate = Annotated[float | None, typer.Option("--lr", help="Learning rate.")]
-Stride = Annotated[int | None, typer.Option(help="Rows between two training windows.", min=1)]
-Runs = Annotated[Path, typer.Option(help="Folder that holds the runs.")]
+    from sacm.experiments.named.experiment import Experiment
 
 
-def choose_part(
-    name: str,
-    *,
-    data: str,
-    backbone: str,
-    strategies: str,
-    seeds: str,
-    kind: str,
-    ratio: str,
-    horizons: str,
-    size: str,
-    epochs: int | None,
-    patience: int | None,
-    rate: float | None,
-    stride: int | None,
-) -> tuple[Chosen, Selection]:
+class ProtocolPart(NamedTuple):
+    """A protocol as it is asked for, and how its runs are made."""
+
+    experiment: Experiment
+    unknown: tuple[str, ...]  # strategies that are not registered
+    selection: Selection
+
+
+def choose_protocol_part(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="See `sacm robust list`.")],
+    data: Annotated[
+        str, typer.Option(help="Data sets, separated by commas. Default: its own.")
+    ] = "",
+    backbone: Annotated[
+        str, typer.Option(help="Backbones, separated by commas. Default: its own.")
+    ] = "",
+    strategies: Annotated[
+        str,
+        typer.Option(help="Strategies, separated by commas; raw is always there. Default: all."),
+    ] = "",
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas. Default: 1 to 5.")] = "",
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="Faults in the training data, separated by commas: `sacm corrupt --list`."
+        ),
+    ] = "",
+    ratio: Annotated[
+        str, typer.Option(help="Shares of the training data to break, by commas.")
+    ] = "",
+    horizons: Annotated[str, typer.Option(help="Horizons, separated by commas. Default: 96.")] = "",
+    size: Annotated[str, typer.Option(help="small or paper.")] = "small",
+    epochs: Annotated[int | None, typer.Option(help="At most so many epochs.", min=1)] = None,
+    patience: Annotated[int | None, typer.Option(help="Epochs without improvement.", min=1)] = None,
+    rate: Annotated[float | None, typer.Option("--lr", help="Learning rate.")] = None,
+    stride: Annotated[
+        int | None, typer.Option(help="Rows between two training windows.", min=1)
+    ] = None,
+) -> ProtocolPart:
     """The protocol as it is asked for, and how its runs are made."""
     from sacm.cli.compare import split_strategies
     from sacm.cli.experiments.words import split_names
@@ -61,7 +63,7 @@ def choose_part(
 
     if size not in ("paper", "small"):
         raise ArgumentError(f"--size {size!r}: use small or paper.")
-    chosen = choose(
+    experiment, unknown = choose(
         PROTOCOLS.get(name),
         datasets=split_names(data),
         backbones=split_names(backbone),
@@ -70,7 +72,7 @@ def choose_part(
         ratios=_numbers(ratio),
     )
     if horizons:  # any that the data sets have, not only those of the protocol
-        chosen = chosen._replace(experiment=replace(chosen.experiment, horizons=()))
+        experiment = replace(experiment, horizons=())
     settings: dict[str, Any] = {
         "epochs": epochs,
         "patience": patience,
@@ -83,7 +85,7 @@ def choose_part(
         sizes=(size,),
         settings={key: value for key, value in settings.items() if value is not None},
     )
-    return chosen, selection
+    return ProtocolPart(experiment, unknown, selection)
 
 
 def _numbers(text: str) -> tuple[float, ...]:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from sacm.robust.examples import Example
     from sacm.robust.findings import RobustFindings
 
-FORMATS = ("table", "md", "latex", "csv", "json", "html")
-
 
 def show_protocol_findings(found: RobustFindings, *, as_json: bool) -> None:
     """Tables and sentences for a person, or everything as JSON."""
@@ -44,7 +42,7 @@ def deliver_protocol(
     *,
     examples: dict[str, Example] | None = None,
 ) -> None:
-    """Print a report, or write it to a file; `style` is one of FORMATS."""
+    """Print a report, or write it to a file; `style` is a format of reports."""
     from sacm.cli.runs import as_user_error, check_writable
     from sacm.files import write_json
     from sacm.robust.render import render_protocol, write_protocol_report

@@ -7,33 +7,22 @@ from typing import Annotated
 
 import typer
 
-from sacm.errors import ArgumentError
-from sacm.robust.commands import options as ask
-from sacm.robust.commands.output import FORMATS, deliver_protocol
+from sacm.cli.experiments.options import ReportOptions, read_report_options
+from sacm.cli.option_groups import takes
+from sacm.cli.options import Runs
+from sacm.robust.commands.options import ProtocolPart, choose_protocol_part
+from sacm.robust.commands.output import deliver_protocol
 
 
+@takes(choose_protocol_part, into="part")
+@takes(read_report_options, into="options")
 def report(
-    name: ask.Name,
-    data: ask.Data = "",
-    backbone: ask.Backbone = "",
-    strategies: ask.Strategies = "",
-    seeds: ask.Seeds = "",
-    kind: ask.Kind = "",
-    ratio: ask.Ratio = "",
-    horizons: ask.Horizons = "",
-    size: ask.Size = "small",
-    epochs: ask.Epochs = None,
-    patience: ask.Patience = None,
-    rate: ask.Rate = None,
-    stride: ask.Stride = None,
-    style: Annotated[
-        str, typer.Option("--format", help="table, md, latex, csv, json or html.")
-    ] = "table",
-    out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    part: ProtocolPart,
+    options: ReportOptions,
     results: Annotated[
         Path | None, typer.Option(help="Read findings from this JSON file, not from runs.")
     ] = None,
-    runs: ask.Runs = Path("runs"),
+    runs: Runs = Path("runs"),
 ) -> None:
     """What the finished runs of a protocol say.
 
@@ -45,23 +34,7 @@ def report(
     from sacm.robust.findings import read_robust_findings
     from sacm.robust.gather import find_protocol_groups, gather
 
-    if style not in FORMATS:
-        raise ArgumentError(f"--format {style!r}: use {', '.join(FORMATS)}.")
-    (experiment, _), selection = ask.choose_part(
-        name,
-        data=data,
-        backbone=backbone,
-        strategies=strategies,
-        seeds=seeds,
-        kind=kind,
-        ratio=ratio,
-        horizons=horizons,
-        size=size,
-        epochs=epochs,
-        patience=patience,
-        rate=rate,
-        stride=stride,
-    )
+    experiment, _, selection = part
     examples = None
     if results is not None:
         with as_user_error():
@@ -70,6 +43,6 @@ def report(
         check_runs(runs)
         groups = find_protocol_groups(experiment, selection, runs)
         found = gather(experiment, selection, groups, runs)
-        raw = first_raw_run(groups, runs) if style == "html" else None
+        raw = first_raw_run(groups, runs) if options.style == "html" else None
         examples = None if raw is None else make_examples(raw)
-    deliver_protocol(found, style, out, examples=examples)
+    deliver_protocol(found, options.style, options.out, examples=examples)
