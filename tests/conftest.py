@@ -34,10 +34,19 @@ SLOW = (
 )
 
 
+def is_slow(path: Path) -> bool:
+    """Whether `SLOW` names a file, or the folder it is in."""
+    place = path.relative_to(Path(__file__).parent).as_posix()
+    return any(place == name or place.startswith(f"{name}/") for name in SLOW)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files alone whose tests are not wanted: they import large libraries."""
+    return True if "not slow" in config.option.markexpr and is_slow(collection_path) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what `SLOW` names as slow."""
-    here = Path(__file__).parent
     for item in items:
-        path = item.path.relative_to(here).as_posix()
-        if any(path == name or path.startswith(f"{name}/") for name in SLOW):
+        if is_slow(item.path):
             item.add_marker(pytest.mark.slow)

@@ -13,7 +13,7 @@ from sacm.backbones.minirocket import (
     MiniRocketConfig,
     Transform,
     dilation_plan,
-    draw_channels,
+    draw_channel_mask,
     kernel_table,
     quantiles,
 )
@@ -114,7 +114,7 @@ def test_quantiles_interpolate_row_by_row() -> None:
 def test_drawn_channels_are_one_to_nine() -> None:
     generator = torch.Generator().manual_seed(0)
     for channels in (1, 2, 5, 40):
-        mask = draw_channels(torch.Size((6, 84, channels)), generator)
+        mask = draw_channel_mask(torch.Size((6, 84, channels)), generator)
         counts = mask.sum(dim=-1)
         assert counts.min() == 1
         assert counts.max() <= min(channels, 9)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from .libraries import import_library
+
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "integrations.md"
 BLOCK = re.compile(r"^```python no-run\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPENING, *SECTIONS = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -23,7 +25,7 @@ def code(text: str) -> str:
 @pytest.mark.parametrize("section", WITH_CODE, ids=lambda section: section.partition("\n")[0])
 def test_section_runs(section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in re.findall(r"^(?:from|import) (\w+)", code(section), flags=re.MULTILINE):
-        pytest.importorskip(name, reason=f"{name} is not installed")
+        import_library(name)
     monkeypatch.chdir(tmp_path)
     logging.disable(logging.WARNING)
     try:

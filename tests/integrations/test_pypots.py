@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from sacm.errors import ArgumentError
+from sacm.integrations.pypots import attach_model
 
-imputation = pytest.importorskip("pypots.imputation", reason="needs the `integrations` extra")
-from sacm.integrations.pypots import attach_model  # noqa: E402  # after the check
-
-from .series import cut_windows  # noqa: E402
+from .libraries import import_library
+from .series import cut_windows
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # the library's own
 CHANNELS, LENGTH = 2, 16
@@ -24,7 +23,7 @@ def data() -> dict[str, np.ndarray]:
 
 
 def model(epochs: int = 2) -> Any:
-    return imputation.SAITS(
+    return import_library("pypots.imputation").SAITS(
         n_steps=LENGTH,
         n_features=CHANNELS,
         n_layers=1,
@@ -66,4 +65,4 @@ def test_model_trains_saves_loads_and_trains_on(tmp_path: Path) -> None:
 
 def test_a_model_without_a_network_is_refused() -> None:
     with pytest.raises(ArgumentError, match="LOCF has no network"):
-        attach_model(imputation.LOCF())
+        attach_model(import_library("pypots.imputation").LOCF())

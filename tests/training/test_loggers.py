@@ -32,9 +32,9 @@ sys.meta_path = [Without if finder is PathFinder else finder for finder in sys.m
 
 from pathlib import Path
 from sacm.errors import ArgumentError
-from sacm.training.loggers import KINDS, make_logger
+from sacm.training.loggers import LOGGERS, make_logger
 
-for kind in KINDS:
+for kind in LOGGERS:
     try:
         make_logger(kind, Path(sys.argv[1]))
     except ArgumentError as error:
