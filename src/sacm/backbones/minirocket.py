@@ -106,7 +106,7 @@ class Transform(nn.Module):
     @torch.no_grad()
     def fit(self, x: Tensor, generator: torch.Generator) -> None:
         """Draw channels, and take biases from random windows of `x` `[N, L, C]`."""
-        self.channel_mask.copy_(draw_channels(self.channel_mask.shape, generator))
+        self.channel_mask.copy_(draw_channel_mask(self.channel_mask.shape, generator))
         place = torch.arange(1, self.features + 1, dtype=torch.float64)
         levels = (place * GOLDEN_RATIO).frac()
         biases, start = [], 0
@@ -151,7 +151,7 @@ class Transform(nn.Module):
         return shares.flatten(1)
 
 
-def draw_channels(shape: torch.Size, generator: torch.Generator) -> Tensor:
+def draw_channel_mask(shape: torch.Size, generator: torch.Generator) -> Tensor:
     """A 0/1 mask `[dilations, 84, C]`: floor(2^u) channels a row, u below log2(min(C, 9) + 1)."""
     channels = shape[-1]
     most = math.log2(min(channels, KERNEL_LENGTH) + 1)

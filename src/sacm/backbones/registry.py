@@ -15,9 +15,8 @@ from sacm.backbones.base import Backbone
 from sacm.backbones.covariates import takes_covariates
 from sacm.errors import ArgumentError
 from sacm.registry import Registry
-from sacm.types import TaskName
+from sacm.types import Size, TaskName
 
-Size = Literal["paper", "small"]
 Cost = Literal["light", "medium", "heavy", "very heavy"]
 BackboneType = TypeVar("BackboneType", bound=type[Backbone])
 

@@ -70,7 +70,7 @@ class Residual(nn.Module):
         return self.norm(x + self.dropout(branch))
 
 
-class Tokens(nn.Module):
+class PositionedSteps(nn.Module):
     """A Linear on each step, plus positions, dropped."""
 
     def __init__(self, features: int, config: TranADConfig, *, length: int) -> None:
@@ -84,7 +84,7 @@ class Tokens(nn.Module):
         return self.dropout(self.positions(self.linear(x)))
 
 
-class EncoderLayer(nn.Module):
+class TranADEncoderLayer(nn.Module):
     """Self-attention and MLP, both branches dropped."""
 
     def __init__(self, config: TranADConfig) -> None:
@@ -150,9 +150,11 @@ class TranAD(DetectorNetwork):
         self.register_buffer("low", empty_buffer(channels))
         self.register_buffer("high", empty_buffer(channels))
         self.register_buffer("epoch", torch.ones((), dtype=torch.long))
-        self.encoder_tokens = Tokens(2 * channels, config, length=input_len)
-        self.encoder = nn.Sequential(*(EncoderLayer(config) for _ in range(config.encoder_layers)))
-        self.decoder_tokens = Tokens(channels, config, length=input_len)
+        self.encoder_tokens = PositionedSteps(2 * channels, config, length=input_len)
+        self.encoder = nn.Sequential(
+            *(TranADEncoderLayer(config) for _ in range(config.encoder_layers))
+        )
+        self.decoder_tokens = PositionedSteps(channels, config, length=input_len)
         self.first_decoder = Decoder(config, length=input_len, channels=channels)
         self.second_decoder = Decoder(config, length=input_len, channels=channels)
         self.state_layouts()

@@ -91,7 +91,7 @@ def predict(
     show_understood(answer.understood)
     show_notes(answer.notes)
     if plot is not None:
-        draw(predictor, data or opened.settings.data, frame, plot)
+        draw_predictions(predictor, data or opened.settings.data, frame, plot)
         note(f"Drawn in {plot}.")
     if out is not None:
         write(frame, out)
@@ -132,7 +132,7 @@ def check_figure(path: Path | None) -> None:
         raise ArgumentError(f"{path}: figures are written to {', '.join(kinds)} files.")
 
 
-def draw(predictor: Predictor, source: Any, frame: pd.DataFrame, path: Path) -> None:
+def draw_predictions(predictor: Predictor, source: Any, frame: pd.DataFrame, path: Path) -> None:
     """Predictions as an image."""
     from sacm.cli.runs import write_file
 

@@ -1,4 +1,4 @@
-"""Runs and data that the user names."""
+"""Runs, folders and files that the user names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def as_user_error() -> Iterator[None]:
-    """A file that is missing, damaged or cannot be written is wrong input, not a failed run."""
+    """Re-raise an SACMError as an ArgumentError, so that the command exits with 2, not 1."""
     try:
         yield
     except ArgumentError:
@@ -83,7 +83,7 @@ def check_output(path: Path | None) -> None:
 
 
 def is_main_process() -> bool:
-    """Whether this process tells of a run; of several that share one, only the first does."""
+    """True in the process that prints; of several that share a run, the first does."""
     return os.environ.get("LOCAL_RANK", "0") == "0"
 
 

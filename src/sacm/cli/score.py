@@ -62,7 +62,7 @@ def score(
         write_ranking(ranked, out)
         note(f"{len(ranked):,} windows written to {out}.")
     if plot is not None:
-        draw(scored, data, plot, window=window, stride=step, count=count or FEW)
+        draw_scores(scored, data, plot, window=window, stride=step, count=count or FEW)
         note(f"The worst and the best are drawn in {plot}.")
     if as_json:
         shown = ranked if count is None else pd.concat(pick_ends(ranked, count))
@@ -149,7 +149,7 @@ def write_ranking(ranked: pd.DataFrame, path: Path) -> None:
     write_file(path, lambda file: ranked.to_csv(file, index=False, float_format=DIGITS))
 
 
-def draw(
+def draw_scores(
     scored: list[ScoredSeries],
     data: ForecastingData,
     path: Path,

@@ -254,6 +254,6 @@ class AnomalyData:
 
 AnyData = ForecastingData | ClassificationData | AnomalyData
 
-DATASETS: dict[TaskName, type[AnyData]] = {
+DATA_TYPES: dict[TaskName, type[AnyData]] = {
     kind.task: kind for kind in (ForecastingData, ClassificationData, AnomalyData)
 }

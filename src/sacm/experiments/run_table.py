@@ -18,7 +18,7 @@ from sacm.experiments.run_files import RESULTS, read_failure, read_record_with
 from sacm.files import write_atomically
 from sacm.settings import ResolvedSettings
 
-TABLE = "runs.parquet"
+TABLE_FILE = "runs.parquet"
 _WORDS = ("state", "reason")
 
 
@@ -35,8 +35,8 @@ def table(folder: Path) -> pd.DataFrame:
 def write_run_table(folder: Path) -> Path:
     """Refresh the Parquet file of a folder."""
     frame = table(folder)
-    write_atomically(folder / TABLE, lambda path: frame.to_parquet(path, index=False))
-    return folder / TABLE
+    write_atomically(folder / TABLE_FILE, lambda path: frame.to_parquet(path, index=False))
+    return folder / TABLE_FILE
 
 
 def _identity(folder: Path) -> str:

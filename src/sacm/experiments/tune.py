@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import optuna
 
 TUNED = ("learning_rate", "size", "batch_size", "input_len", "strategy")
-RECORD = "trials.log"
+TRIAL_FILE = "trials.log"
 _INPUTS = (24, 48, 96, 192, 336)
 OnTrial = Callable[[int, dict[str, Any]], None]
 
@@ -84,7 +84,7 @@ def tune(
     base = get_task(settings.task).resolve(settings, data)
     place = folder / "tuning" / study_name(base, search, fingerprint(data))
     place.mkdir(parents=True, exist_ok=True)
-    record = place / RECORD
+    record = place / TRIAL_FILE
     study = open_study(base, search, record)
     adopt_killed(study)
 
@@ -141,7 +141,7 @@ class _Searching:
                 settings.run_id(mark),
                 base=self.base,
                 search=self.search,
-                record=(self.place / RECORD).absolute(),
+                record=(self.place / TRIAL_FILE).absolute(),
                 trial=trial._trial_id,
                 number=trial.number,
             )

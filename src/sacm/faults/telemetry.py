@@ -17,7 +17,7 @@ _TRIES = 5000
 
 
 def scale_stretch(stretch: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
-    """Distances from the mean grow two- to fourfold."""
+    """Multiply distances from the mean by a factor between two and four."""
     return np.asarray(channel.centre + random.uniform(2, 4) * (stretch - channel.centre))
 
 
@@ -31,16 +31,16 @@ CHANGES: dict[str, StretchChange] = {
 
 
 def break_rows(values: np.ndarray, ratio: float, *, seed: int = 0) -> BrokenSeries:
-    """Rows with anomalies.
+    """Put anomalies into rows.
 
     Args:
-        values: numbers [T, C].
-        ratio: share of the rows to break, between 0 and 1.
-        seed: of places, kinds and sizes.
+        values: Numbers `[T, C]`.
+        ratio: Share of the rows to break, between 0 and 1.
+        seed: Decides places, kinds and sizes.
 
     Returns:
-        Values, mask and kinds [T, C]. Each stretch of 10 to 99 rows has one kind, in one to half of
-        the channels.
+        Values, mask and kinds `[T, C]`. Each stretch of 10 to 99 rows has one kind, in one
+        to half of the channels.
 
     Raises:
         ArgumentError: If `values` is no series of numbers, or `ratio` no share.

@@ -1,4 +1,4 @@
-"""Answers as tables, and what their readers should know."""
+"""Answers as tables, with notes on the data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 
 class TableAnswer(NamedTuple):
-    """A table of answers, what was found or repaired in the data, and how they were read."""
+    """A table of answers.
+
+    Attributes:
+        frame: The table.
+        notes: What was found or repaired in the data, one sentence each.
+        understood: How the data were read, one sentence each.
+    """
 
     frame: pd.DataFrame
     notes: tuple[str, ...] = ()
@@ -21,6 +27,6 @@ class TableAnswer(NamedTuple):
 
 
 def warn_of(notes: Iterable[str]) -> None:
-    """Tell the user what was repaired in the data."""
+    """Give each note on the data as a warning."""
     for note in notes:
         warnings.warn(note, SACMWarning, stacklevel=3)

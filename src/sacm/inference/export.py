@@ -1,6 +1,7 @@
 """A trained network as one file for other programs: raw units in, raw units out.
 
-Scaling, repair and un-scaling are part of the graph, so that who feeds it needs nothing of ours.
+Scaling, repair and un-scaling are part of the graph, so a program that feeds it needs no part of
+this package.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sacm.errors import ArgumentError, SACMError
 from sacm.files import write_atomically, write_json
 from sacm.inference.trained import Array, TrainedNetwork
 
-Format = Literal["onnx", "torch"]
+ExportFormat = Literal["onnx", "torch"]
 _CLOSE = 1e-3  # of the spread of the answers: other runtimes add up in another order
 _NAMES = {"forecasting": "forecast", "classification": "probabilities", "anomaly": "scores"}
 
@@ -73,8 +74,10 @@ def input_names(trained: TrainedNetwork) -> list[str]:
     return ["window", *(name for name, taken in named.items() if taken)]
 
 
-def export(trained: TrainedNetwork, path: Path, to: Format, windows: Array | None = None) -> Path:
-    """Write a network as a file, check it against our own answers, and describe it beside it.
+def export(
+    trained: TrainedNetwork, path: Path, to: ExportFormat, windows: Array | None = None
+) -> Path:
+    """Write a network as a file, compare its answers with ours, and write a description beside it.
 
     Args:
         trained: The network, on the CPU.
@@ -137,8 +140,8 @@ def example_inputs(trained: TrainedNetwork, windows: Array | None = None) -> tup
     return tuple(found)
 
 
-def answer_of(path: Path, to: Format, inputs: tuple[Tensor, ...]) -> Array:
-    """What the exported file says."""
+def answer_of(path: Path, to: ExportFormat, inputs: tuple[Tensor, ...]) -> Array:
+    """Answers of the exported file to `inputs`."""
     if to == "torch":
         program = torch.export.load(path)
         with torch.inference_mode():
@@ -185,7 +188,7 @@ def _write_onnx(module: RawUnits, inputs: tuple[Tensor, ...], path: Path) -> Non
 
 def describe_export(
     trained: TrainedNetwork,
-    to: Format,
+    to: ExportFormat,
     inputs: tuple[Tensor, ...],
     expected: Array,
     difference: float,

@@ -5,7 +5,13 @@ from __future__ import annotations
 from sacm.display.html_page import Section, code_block, figure, figures, page, paragraph
 from sacm.quality.figures import draw_event, draw_overview
 from sacm.quality.record import QualityEvent, QualityRecord
-from sacm.quality.words import describe, event_table, format_share, share_table, worst_events
+from sacm.quality.words import (
+    describe_quality,
+    event_table,
+    format_share,
+    share_table,
+    worst_events,
+)
 
 _ENLARGED = 8
 _LISTED = 40
@@ -21,7 +27,7 @@ def quality_page(quality: QualityRecord) -> str:
     Returns:
         A page that loads nothing from elsewhere.
     """
-    verdict, *notes = describe(quality)
+    verdict, *notes = describe_quality(quality)
     overview = figure(draw_overview(quality), "All channels over time", name="overview")
     sections = [
         Section("Overview", (f'<div class="overview">{overview}</div>', *map(paragraph, notes)))

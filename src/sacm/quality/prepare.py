@@ -45,6 +45,9 @@ def repair_for_training(
         targets: What a repaired target counts in a forecasting loss: its reliability ("weigh"),
             nothing ("drop"), or as much as any other ("keep").
         flags: Flags `[T, C]` of a forecasting data set, if it is known what is broken.
+
+    Returns:
+        The data set with repaired rows, and the share of training values that was repaired.
     """
     if isinstance(data, ForecastingData):
         return _forecasting(data, guard, inputs=inputs, targets=targets, flags=flags)

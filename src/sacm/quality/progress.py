@@ -1,4 +1,4 @@
-"""How far the work is, for those who wait."""
+"""Callbacks that report the progress of long work."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Callable
 from typing import Protocol
 
 Progress = Callable[[float], None]
-"""Hears the share of one step that is done, between 0 and 1."""
+"""Called with the share of one step that is done, between 0 and 1."""
 
 
 class Tell(Protocol):
-    """Hears the name of a step of the work and the share of it that is done."""
+    """Called with the name of a step and the share of it that is done, between 0 and 1."""
 
     def __call__(self, step: str, share: float = 0.0, /) -> None: ...
 
 
 def tell_nobody(step: str, share: float = 0.0) -> None:
-    """Take what is told, and do nothing with it."""
+    """Report nothing; the default `Tell`."""
 
 
 def no_progress(share: float) -> None:
-    """Take the share that is done, and do nothing with it."""
+    """Report nothing; the default `Progress`."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sacm.quality.guard import refuse_folder
 from sacm.quality.record import QualityRecord
-from sacm.quality.words import describe, summary_text
+from sacm.quality.words import describe_quality, summary_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ class Quality(QualityRecord):
 
     def sentences(self) -> list[str]:
         """What was found, in plain words; the first sentence is the verdict."""
-        return describe(self)
+        return describe_quality(self)
 
     def __str__(self) -> str:
         """The summary as text."""

@@ -30,7 +30,7 @@ def format_share(share: float) -> str:
     return "< 0.01 %" if share < 1e-4 else f"{100 * share:.2g} %" if share < 0.1 else f"{share:.0%}"
 
 
-def describe(quality: QualityRecord) -> list[str]:
+def describe_quality(quality: QualityRecord) -> list[str]:
     """The verdict, what could not be judged, and notes on the reading."""
     rows, channels = quality.flags.shape
     subject = quality.subject
@@ -107,7 +107,7 @@ def event_table(quality: QualityRecord, count: int = _WORST) -> TextTable:
 
 def summary_text(quality: QualityRecord) -> str:
     """Everything above as plain text, for a terminal of any width."""
-    blocks = ["\n".join(describe(quality))]
+    blocks = ["\n".join(describe_quality(quality))]
     if quality.share:
         blocks.append(share_table(quality).plain())
         total = len(quality.events)

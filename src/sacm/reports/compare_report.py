@@ -14,7 +14,7 @@ from sacm.files import write_atomically
 from sacm.metrics.catalogue import metric
 from sacm.quality.figures import draw_event, draw_overview
 from sacm.quality.inspect import inspect
-from sacm.quality.words import describe, worst_events
+from sacm.quality.words import describe_quality, worst_events
 from sacm.reports import figure_data, figures
 from sacm.reports.compare_headline import compare_headline
 from sacm.reports.compare_tables import (
@@ -87,7 +87,7 @@ def _quality(comparison: Comparison, data: Any) -> list[Section]:
         for number, event in enumerate(worst_events(found, 2))
     ]
     parts = (
-        paragraph(describe(found)[0]),
+        paragraph(describe_quality(found)[0]),
         f'<div class="overview">{overview}</div>',
         grid(*events),
     )

@@ -14,11 +14,14 @@ _STYLE = ".ranks svg{min-width:30rem;max-width:46rem}main{max-width:74rem}"
 
 
 def robust_page(found: RobustFindings, examples: dict[str, Example] | None = None) -> str:
-    """The page.
+    """Make the HTML page of a protocol.
 
     Args:
         found: What the runs say.
         examples: One window under every fault, from `make_examples`; None leaves them out.
+
+    Returns:
+        A page that loads nothing from elsewhere.
     """
     findings = found.findings
     sections = [Section("Strategies by faults", (heat_map(findings), paragraph(LEGEND, note=True)))]

@@ -31,13 +31,19 @@ _MEASURES = (
 class Recovered(Record):
     """One strategy in one place: (raw - strategy) / (raw - raw on clean), of means over n seeds.
 
-    keys: Where; empty for all places together, whose share is what is won in all of them over what
-    is lost in all of them, so that places that lose next to nothing count for next to nothing.
-    lost: How much worse raw is than on clean data, as a share of what it is there. won: How much
-    better the strategy is than raw, in the same units. share: None where nothing was lost. low,
-    high: 95 % interval, bootstrapped over seeds (over places, for all together). p_value: Of the
-    paired t-test of raw against the strategy over seeds; adjusted_p_value: the same after Holm's
-    correction.
+    Attributes:
+        keys: The place; empty for all places together. Their share is what is won in all of them
+            over what is lost in all of them, so a place that loses little counts for little.
+        metric: What was measured.
+        strategy: The name of the strategy.
+        n: Number of seeds, or of places for all together.
+        lost: How much worse raw is than on clean data, as a share of its value there.
+        share: The recovered share; None where nothing was lost.
+        low: Lower end of the 95 % interval, bootstrapped over seeds (over places, for all).
+        high: Upper end of it.
+        p_value: Of the paired t-test of raw against the strategy over seeds.
+        adjusted_p_value: The same after Holm's correction.
+        won: How much better the strategy is than raw, in the units of `lost`.
     """
 
     keys: dict[str, Key]
@@ -54,7 +60,14 @@ class Recovered(Record):
 
 
 def recovered_shares(findings: Findings) -> list[Recovered]:
-    """Every strategy in every row, then every strategy over all rows."""
+    """Compute the recovered share of every strategy.
+
+    Args:
+        findings: Results of a protocol whose runs were also made on clean data.
+
+    Returns:
+        For each metric: every strategy in every row, then every strategy over all rows.
+    """
     places: dict[tuple[Key, ...], list[Group]] = {}
     for group in findings.groups:
         places.setdefault(tuple(group.keys[key] for key in findings.row_keys), []).append(group)

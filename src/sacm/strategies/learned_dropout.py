@@ -17,7 +17,7 @@ from sacm.strategies.registry import register
 from sacm.strategies.site_layers import (
     PlacedRun,
     SiteLayer,
-    count_windows,
+    count_in_pass,
     find_dropouts,
     place_layers,
 )
@@ -104,7 +104,7 @@ class _LearnedDropout(Strategy):
             assert isinstance(host, _DropoutNd)
             host.p = 0.0
         layers = place_layers(model, hosts, make, self.name)
-        return PlacedRun(layers, self.weight / max(1, count_windows(context.train)))
+        return PlacedRun(layers, self.weight / max(1, count_in_pass(context.train)))
 
 
 @register("concrete")

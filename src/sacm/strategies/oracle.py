@@ -1,4 +1,4 @@
-"""Know what was broken on purpose: the most that finding faults can be worth."""
+"""A strategy that is told what was broken on purpose: an upper bound for finding faults."""
 
 from __future__ import annotations
 

@@ -25,7 +25,8 @@ def fit_guard(data: Any, window: int) -> nn.Module | None:
 class QualityScorer(nn.Module):
     """The spectral residual without scale, plus the share of values that a guard finds broken.
 
-    Both lie between 0 and about 1 for each channel of a window.
+    Both lie between 0 and about 1 for each channel of a window. Windows are
+    `[B, L, C]`, scores `[B]`.
 
     Args:
         channels: Number of channels `C`.

@@ -13,7 +13,7 @@ from sacm.strategies.base import REPLACES_LOSS, Strategy, StrategyRun, TrainingC
 from sacm.strategies.registry import register
 from sacm.types import TaskName
 
-Scale = Literal["mad", "fixed"]
+LossScale = Literal["mad", "fixed"]
 _TO_DEVIATION = 1.4826  # median absolute residual to standard deviation, for normal residuals
 _SMALLEST = 1e-6  # keeps the scale of residuals that are all zero positive
 
@@ -43,7 +43,7 @@ class _RobustLoss(Strategy):
     roles: ClassVar[tuple[str, ...]] = (REPLACES_LOSS,)
 
     limit: float = 1.0
-    scale: Scale = "mad"
+    scale: LossScale = "mad"
 
     def __post_init__(self) -> None:
         if not self.limit > 0:

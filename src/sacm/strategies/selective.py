@@ -79,7 +79,7 @@ class Selective(Strategy):
 
 
 class SelectiveRun(StrategyRun):
-    """Both masks at work."""
+    """One training with the two masks."""
 
     def __init__(
         self, share: float, *, spread: ResidualSpread | None, estimator: LinearEstimator | None

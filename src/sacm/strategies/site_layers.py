@@ -81,7 +81,7 @@ def place_layers(
     return layers
 
 
-def count_windows(batches: Loader) -> int:
+def count_in_pass(batches: Loader) -> int:
     """How many windows a loader gives in one pass."""
     return sum(len(batch.x) for batch in batches)
 

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sacm.backbones.base import Backbone, DetectorNetwork, ForecastNetwork
-from sacm.backbones.registry import Size, build, entry, has_tables
+from sacm.backbones.registry import build, entry, has_tables
 from sacm.errors import ArgumentError
-from sacm.types import TaskName
+from sacm.types import Size, TaskName
 
 CALENDAR = (24, 7, 31, 366)
 

@@ -14,7 +14,7 @@ from sacm.strategies.base import ALL_TASKS, CombinedRun, Strategy, StrategyRun, 
 from sacm.strategies.committee import turns
 from sacm.strategies.registry import Combined, canonical, parse
 from sacm.tasks import get_task
-from sacm.testing.strategy_cases import CHANNELS, LENGTH, ROWS, Batch, batches, network, series
+from sacm.testing.strategy_cases import CHANNELS, LENGTH, ROWS, CaseBatch, batches, network, series
 from sacm.types import TaskName
 
 _STEPS, _LEARNING_RATE = 80, 0.02  # of learning four windows by heart
@@ -163,7 +163,7 @@ class _CheckedRun(CombinedRun):
 
 
 def _train_step(
-    text: str, model: Any, strategy: Strategy, run: StrategyRun, batch: Batch, task: TaskName
+    text: str, model: Any, strategy: Strategy, run: StrategyRun, batch: CaseBatch, task: TaskName
 ) -> float:
     """Find the gradients of one batch as a training run does, and give the loss."""
     model.train()
@@ -182,7 +182,7 @@ def _train_step(
     return total
 
 
-def _evaluate(model: Any, strategy: Strategy, batch: Batch, task: TaskName) -> float:
+def _evaluate(model: Any, strategy: Strategy, batch: CaseBatch, task: TaskName) -> float:
     """The task's own loss in evaluation mode."""
     model.eval()
     with torch.no_grad():

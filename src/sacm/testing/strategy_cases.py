@@ -22,7 +22,7 @@ LENGTH, HORIZON, CHANNELS, ROWS, CLASSES = 16, 10, 2, 600, 2
 _BATCH, _BATCHES = 8, 6
 
 
-class Batch(NamedTuple):
+class CaseBatch(NamedTuple):
     """Windows with targets `[B, H, C]`, or labels `[B]` for classification."""
 
     x: Tensor
@@ -100,7 +100,7 @@ def series() -> ForecastingData:
     return forecasting_data(np.stack([np.sin(time / 5), np.cos(time / 9)], axis=1) + noise)
 
 
-def batches(task: TaskName = "forecasting", *, size: int = _BATCH) -> list[Batch]:
+def batches(task: TaskName = "forecasting", *, size: int = _BATCH) -> list[CaseBatch]:
     """Batches of windows of the series, whose positions are their first rows."""
     values = torch.from_numpy(series().values).float()
     found = []
@@ -111,5 +111,5 @@ def batches(task: TaskName = "forecasting", *, size: int = _BATCH) -> list[Batch
         y = windows[:, LENGTH:]
         if task == "classification":
             y = torch.arange(size) * CLASSES // size
-        found.append(Batch(windows[:, :LENGTH], y, positions))
+        found.append(CaseBatch(windows[:, :LENGTH], y, positions))
     return found

@@ -7,13 +7,13 @@ from typing import Any
 
 from sacm.errors import ArgumentError
 
-KINDS = ("tensorboard", "mlflow")
+LOGGERS = ("tensorboard", "mlflow")
 
 
 def make_logger(kind: str, folder: Path) -> Any:
     """A Lightning logger that writes into a run folder (or where MLflow's own settings say)."""
-    if kind not in KINDS:
-        raise ArgumentError(f"unknown logger {kind!r}: choose one of {', '.join(KINDS)}.")
+    if kind not in LOGGERS:
+        raise ArgumentError(f"unknown logger {kind!r}: choose one of {', '.join(LOGGERS)}.")
     try:
         if kind == "tensorboard":
             from lightning.fabric.loggers.tensorboard import TensorBoardLogger

@@ -40,7 +40,7 @@ from sacm.tasks.base import Task
 from sacm.tasks.shape import NetworkShape
 
 DEFAULT_FOLDER = Path("runs")
-Record = TypeVar("Record")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Run:
             ) from None
         return model.eval()
 
-    def _read(self, name: str, make: Callable[[Any], Record]) -> Record:
+    def _read(self, name: str, make: Callable[[Any], Made]) -> Made:
         """What `make` makes of a JSON file."""
         record = read_json(self.folder / name)
         try:

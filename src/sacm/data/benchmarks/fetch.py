@@ -17,7 +17,7 @@ from sacm.data.benchmarks.sources import LAYOUTS
 from sacm.data.benchmarks.sources.archive import write_archive
 from sacm.errors import DataError
 
-RECORD = "checksums.json"
+CHECKSUM_FILE = "checksums.json"
 DOWNLOADS = "downloads"
 TIMEOUT_SECONDS = 60
 CHUNK_BYTES = 1 << 16
@@ -123,7 +123,7 @@ def convert(entry: DatasetEntry, downloads: Path, target: Path) -> None:
 
 def read_checksums(cache: Path) -> dict[str, str]:
     """Checksums noted on earlier downloads, by address."""
-    path = cache / RECORD
+    path = cache / CHECKSUM_FILE
     if not path.is_file():
         return {}
     found: dict[str, str] = json.loads(path.read_text())
@@ -133,5 +133,5 @@ def read_checksums(cache: Path) -> dict[str, str]:
 def save_checksum(cache: Path, url: str, checksum: str) -> None:
     """Note the checksum of a first download."""
     noted = read_checksums(cache) | {url: checksum}
-    with writing(cache / RECORD) as temporary:
+    with writing(cache / CHECKSUM_FILE) as temporary:
         temporary.write_text(json.dumps(noted, indent=1, sort_keys=True))

@@ -18,10 +18,10 @@ from sacm.data.benchmarks.catalogue import (
 from sacm.data.benchmarks.catalogue import entries as all_entries
 from sacm.data.benchmarks.fetch import fetch
 from sacm.data.benchmarks.from_arrays import Ratios, build_dataset
-from sacm.data.benchmarks.sources import Found, locate, read_compact
+from sacm.data.benchmarks.sources import FoundData, locate, read_compact
 from sacm.data.covariates.move import move_channels
 from sacm.data.covariates.plan import ROLES, CovariatePlan
-from sacm.data.datasets import DATASETS, AnomalyData, AnyData, ForecastingData
+from sacm.data.datasets import DATA_TYPES, AnomalyData, AnyData, ForecastingData
 from sacm.data.own.read import READERS
 from sacm.data.splits import split_by_ratio
 from sacm.data.synthetic.plant import NAME as PLANT
@@ -37,7 +37,7 @@ class Presence(NamedTuple):
 
     entry: CatalogueEntry
     place: str | None
-    found: Found | None
+    found: FoundData | None
 
     @property
     def present(self) -> bool:
@@ -111,7 +111,7 @@ def load(
 def load_registered(entry: LoaderEntry) -> AnyData:
     """Call the function of a registered data set and check what it gives."""
     data = entry.loader()
-    wanted = DATASETS[entry.task]
+    wanted = DATA_TYPES[entry.task]
     if not isinstance(data, wanted):
         raise DataError(
             f"the loader of {entry.name} must return {wanted.__name__}, got {type(data).__name__}."

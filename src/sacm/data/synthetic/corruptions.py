@@ -22,7 +22,7 @@ from sacm.faults.series import break_series, choose_channels
 from sacm.faults.windows import break_windows
 
 Corruption = Literal["gaussian", "student_t", "missing", "layered"]  # those in every value
-Targets = Literal["clean", "same"]
+FaultTargets = Literal["clean", "same"]
 SHORTEST_LAYERED = 6
 
 Corruptible = TypeVar("Corruptible", np.ndarray, Tensor, ForecastingData)
@@ -80,7 +80,7 @@ def corrupt(
     *,
     seed: int = 0,
     channels: Sequence[int] | None = None,
-    targets: Targets = "clean",
+    targets: FaultTargets = "clean",
 ) -> Corruptible:
     """Corrupt values, or the inputs of a data set.
 
@@ -142,7 +142,7 @@ def _corrupt_rows(x: np.ndarray, kind: str, fault: Fault, level: float, seed: in
     raise ArgumentError(f"{kind} needs a series [T], [T, C] or windows [B, L, C].")
 
 
-def worse_fields(data: ForecastingData, worse: np.ndarray, targets: Targets) -> dict[str, Any]:
+def worse_fields(data: ForecastingData, worse: np.ndarray, targets: FaultTargets) -> dict[str, Any]:
     """What changes in a data set with other values; those that are NaN are interpolated."""
     if targets not in ("clean", "same"):
         raise ArgumentError(f"targets must be clean or same, got {targets!r}.")

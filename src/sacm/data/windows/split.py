@@ -17,15 +17,15 @@ from sacm.data.windows.reader import Series, covering_starts, window_starts
 from sacm.data.windows.windows import ForecastWindows, LabelledWindows, TelemetryWindows
 from sacm.errors import ArgumentError, DataError
 
-Kind = TypeVar("Kind", ForecastWindows, LabelledWindows, TelemetryWindows)
+Windowed = TypeVar("Windowed", ForecastWindows, LabelledWindows, TelemetryWindows)
 
 
-class SplitWindows(NamedTuple, Generic[Kind]):
+class SplitWindows(NamedTuple, Generic[Windowed]):
     """The windows of one data set."""
 
-    train: Kind
-    val: Kind
-    test: Kind
+    train: Windowed
+    val: Windowed
+    test: Windowed
 
 
 def forecasting_windows(

@@ -8,7 +8,7 @@ from sacm.experiments.named.findings import Group, RunFinding
 from sacm.experiments.statistics import PairedComparison, compare_pairs, relative_gain
 from sacm.metrics.catalogue import metric
 
-Values = tuple[list[float], list[float]]  # of the baseline, and of a strategy
+BothValues = tuple[list[float], list[float]]  # of the baseline, and of a strategy
 
 
 def run_of(group: Group, strategy: str) -> RunFinding | None:
@@ -22,7 +22,7 @@ def value_of(group: Group, strategy: str, name: str) -> float | None:
     return None if run is None or run.values is None else run.values.get(name)
 
 
-def pairs(groups: Iterable[Group], baseline: str, strategy: str, name: str) -> Values:
+def pairs(groups: Iterable[Group], baseline: str, strategy: str, name: str) -> BothValues:
     """Values of the baseline and of a strategy, in the groups where both have one."""
     raw, treated = [], []
     for group in groups:
@@ -43,13 +43,13 @@ def metric_gain(name: str, baseline: float, value: float) -> float | None:
     return relative_gain(baseline, value, higher_is_better=kind.higher_is_better)
 
 
-def own_gains(name: str, values: Values) -> list[float]:
+def own_gains(name: str, values: BothValues) -> list[float]:
     """The gains of the pairs themselves, where they are defined."""
     found = [metric_gain(name, raw, treated) for raw, treated in zip(*values, strict=True)]
     return [one for one in found if one is not None]
 
 
-def compare_metric(name: str, values: Values) -> PairedComparison | None:
+def compare_metric(name: str, values: BothValues) -> PairedComparison | None:
     """Pairs from several places: shares are tested by differences, errors by relative gains."""
     kind = metric(name)
     if not values[0] or kind.descriptive:

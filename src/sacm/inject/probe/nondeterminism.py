@@ -29,12 +29,12 @@ def find_random_parts(model: nn.Module, run: Callable[[int], Any]) -> list[str]:
     return inner or [type(model).__name__]
 
 
-Record = tuple[str, list[Tensor], list[Tensor]]  # a call: name of the module, input, output
+ModuleCall = tuple[str, list[Tensor], list[Tensor]]  # a call: name of the module, input, output
 
 
-def _record(model: nn.Module, run: Callable[[int], Any], *, seed: int) -> list[Record]:
+def _record(model: nn.Module, run: Callable[[int], Any], *, seed: int) -> list[ModuleCall]:
     """Record every call of every module below the model, in the order in which they return."""
-    records: list[Record] = []
+    records: list[ModuleCall] = []
     inputs: list[list[Tensor]] = []
 
     def before(module: nn.Module, args: Any, kwargs: Any) -> None:

@@ -192,7 +192,7 @@ class Probe:
 
 
 @dataclass
-class Reading:
+class SiteReadings:
     """The calls, as (site, index), that the inputs of the sites leave open."""
 
     unmoved: list[tuple[Site, int]] = field(default_factory=list)
@@ -200,9 +200,9 @@ class Reading:
     unlike: list[tuple[Site, int]] = field(default_factory=list)  # in shape or number
 
 
-def _read(base: Pass, disturbed: Sequence[Pass], cross_talk: float) -> Reading:
+def _read(base: Pass, disturbed: Sequence[Pass], cross_talk: float) -> SiteReadings:
     """Find layouts from the inputs of the sites."""
-    reading = Reading()
+    reading = SiteReadings()
     for site, index, h in base.indexed:
         site.reached = True
         others = [p.calls[site][index] for p in disturbed if len(p.calls.get(site, ())) > index]

@@ -27,10 +27,10 @@ from sacm.paper.figures.run_folders import (
 )
 from sacm.training.run import Run
 
-STRATEGIES = tuple(DASHES)
+COMPARED = tuple(DASHES)
 # The batch size is the preset's choice for a horizon, not the user's for a run.
 AVERAGED = ("data", "strategy", "horizon", "seed", "batch_size")
-METRICS = {"mse": "MSE (z-scored)", "mse_raw": "MSE (raw units)"}
+LABELS = {"mse": "MSE (z-scored)", "mse_raw": "MSE (raw units)"}
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ def noise_curves(runs: list[Run]) -> list[NoiseCurves]:
     wanted = [
         run
         for run in runs
-        if run.settings.strategy in STRATEGIES
+        if run.settings.strategy in COMPARED
         and noise_level(run.settings.data) is not None
-        and has_results(run, *METRICS)
+        and has_results(run, *LABELS)
     ]
     groups = alike(wanted, *AVERAGED)
     named = titles([group[0] for group in groups], *AVERAGED)
@@ -67,7 +67,7 @@ def _curves(runs: list[Run], title: str) -> NoiseCurves | None:
         assert level is not None
         cells[level][settings.strategy, settings.horizon, settings.seed] = run
     paired = {
-        level: {(h, s) for _, h, s in found if all((each, h, s) in found for each in STRATEGIES)}
+        level: {(h, s) for _, h, s in found if all((each, h, s) in found for each in COMPARED)}
         for level, found in cells.items()
     }
     levels = sorted(level for level, cell in paired.items() if cell)
@@ -82,9 +82,9 @@ def _curves(runs: list[Run], title: str) -> NoiseCurves | None:
                     for level in levels
                 ]
             )
-            for strategy in STRATEGIES
+            for strategy in COMPARED
         }
-        for metric in METRICS
+        for metric in LABELS
     }
     horizons, seeds = sorted({h for h, _ in common}), sorted({s for _, s in common})
     return NoiseCurves(title, tuple(levels), tuple(horizons), tuple(seeds), errors)
@@ -95,14 +95,14 @@ def draw(folder: Path) -> Figure:
     found = noise_curves(finished_runs(folder, "forecasting"))
     if not found:
         raise unsuitable(folder, "pairs of raw and sacm on Synth-12", "synth12")
-    chosen = colours(STRATEGIES)
+    chosen = colours(COMPARED)
     columns = min(len(found), 3)
     bands = -(-len(found) // columns)
     with house_style():
         figure, panels = sheet(2 * bands, columns, height=3.6 * bands + 0.8)
         for place, curves in enumerate(found):
             band, column = divmod(place, columns)
-            for offset, (metric, label) in enumerate(METRICS.items()):
+            for offset, (metric, label) in enumerate(LABELS.items()):
                 axes = panels[2 * band + offset, column]
                 _panel(axes, curves, metric, chosen)
                 if column == 0:

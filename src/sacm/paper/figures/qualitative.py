@@ -21,7 +21,7 @@ from sacm.paper.figures.run_folders import alike, finished_runs, noise_level, ti
 from sacm.reports.figure_data import ForecastExample, forecast_examples
 from sacm.training.run import Run
 
-STRATEGIES = tuple(DASHES)
+COMPARED = tuple(DASHES)
 LEVEL, BACKBONE = 0.1, "WPMixer"
 
 
@@ -31,9 +31,7 @@ def pair(runs: list[Run]) -> dict[str, Run] | None:
     found = [
         {run.settings.strategy: run for run in group} for group in alike(synthetic, "strategy")
     ]
-    pairs = [
-        {name: each[name] for name in STRATEGIES} for each in found if {*STRATEGIES} <= {*each}
-    ]
+    pairs = [{name: each[name] for name in COMPARED} for each in found if {*COMPARED} <= {*each}]
     return min(pairs, key=_distance, default=None)
 
 
@@ -51,7 +49,7 @@ def draw(folder: Path) -> Figure:
     if runs is None:
         raise unsuitable(folder, "pair of raw and sacm on Synth-12", "synth12")
     examples, looked_at = forecast_examples(runs, runs["raw"].load_data())
-    chosen = colours(STRATEGIES)
+    chosen = colours(COMPARED)
     with house_style():
         figure, panels = sheet(len(examples), 1, height=1.7 * len(examples) + 0.8)
         for axes, example in zip(panels[:, 0], examples, strict=True):

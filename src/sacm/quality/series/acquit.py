@@ -16,7 +16,7 @@ _CLIP = 4.0
 _SIDE = 12
 _SHIFTED = 0.3
 
-Channel = tuple[Floats, Floats]
+ChannelPair = tuple[Floats, Floats]
 """A channel without season in units of its deviation, and its residuals over their size."""
 
 
@@ -48,7 +48,7 @@ def find_partners(residuals: list[Floats | None]) -> list[list[tuple[int, int]]]
 
 
 def acquit(
-    flags: Flags, partners: list[list[tuple[int, int]]], measure: Callable[[int], Channel]
+    flags: Flags, partners: list[list[tuple[int, int]]], measure: Callable[[int], ChannelPair]
 ) -> Flags:
     """Take back flags that a related channel explains; gaps, codes and runs are exempt.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sacm.quality.series.arrays import Bools, Floats
-from sacm.quality.series.methods import Part
+from sacm.quality.series.methods import SeriesPart
 
 LENGTHS = (1, 6, 24, 96)
 """Lengths of the stretches that are hidden."""
@@ -54,7 +54,7 @@ def nearest_length(lengths: Floats) -> np.ndarray:
 
 
 def choose_methods(
-    parts: list[Part], fill: Callable[[Part], dict[int, Floats]], scales: Floats
+    parts: list[SeriesPart], fill: Callable[[SeriesPart], dict[int, Floats]], scales: Floats
 ) -> list[Choice]:
     """Hide good stretches, fill them in every way and keep what is best.
 

@@ -11,7 +11,7 @@ from sacm.quality.series.bridge import Persistence, bridge_gaps, fit_persistence
 from sacm.quality.series.neighbours import Neighbours, fit_neighbours
 from sacm.quality.series.season_base import SeasonBase, fit_season_base
 
-Part = tuple[Floats, Bools, int]
+SeriesPart = tuple[Floats, Bools, int]
 """A piece: values `[T, C]`, which of them are known, and the number of its first row."""
 
 
@@ -34,7 +34,7 @@ class BaseMethod:
     beside: tuple[Persistence, ...]
 
     def fill(
-        self, part: Part, alone: set[int], together: set[int], *, causal: bool = False
+        self, part: SeriesPart, alone: set[int], together: set[int], *, causal: bool = False
     ) -> dict[tuple[int, bool], Floats]:
         """Fill the gaps of some channels of one piece.
 
@@ -75,7 +75,7 @@ class BaseMethod:
         return filled
 
 
-def fit_base_method(parts: list[Part], period: int) -> BaseMethod:
+def fit_base_method(parts: list[SeriesPart], period: int) -> BaseMethod:
     """Learn one kind of base and all that goes with it.
 
     Args:

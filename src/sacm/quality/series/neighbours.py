@@ -38,6 +38,9 @@ def fit_neighbours(rests: Floats, good: Bools) -> list[Neighbours]:
     Args:
         rests: Remainders `[T, C]` in deviations, 0 where not good.
         good: Values that are known `[T, C]`.
+
+    Returns:
+        The prediction of each of the C channels.
     """
     moments = rests.T @ rests
     size = np.sqrt(np.maximum(np.diag(moments), 1e-12))

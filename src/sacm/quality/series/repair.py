@@ -12,7 +12,7 @@ from sacm.quality.kinds import CLIPPED
 from sacm.quality.series.arrays import Bools, Flags, Floats, find_stretches
 from sacm.quality.series.choice import Choice, choose_methods
 from sacm.quality.series.limits import robust_scale
-from sacm.quality.series.methods import BaseMethod, Part, fill_line, fit_base_method
+from sacm.quality.series.methods import BaseMethod, SeriesPart, fill_line, fit_base_method
 from sacm.quality.series.pieces import check_flags, check_pieces, check_table
 from sacm.quality.series.season import find_season
 from sacm.quality.series.state import from_plain, to_plain
@@ -174,7 +174,7 @@ class SeriesRepairer:
                 f"{len(self._scales)}"
             )
 
-    def _fill_all(self, part: Part, causal: bool) -> dict[int, Floats]:
+    def _fill_all(self, part: SeriesPart, causal: bool) -> dict[int, Floats]:
         """A piece `[T, C]` filled in every way, by position in `METHODS`."""
         values, good, _ = part
         channels = set(range(values.shape[1]))
@@ -194,7 +194,7 @@ class SeriesRepairer:
         ]
         return np.stack(columns, axis=1)
 
-    def _fill_chosen(self, part: Part, causal: bool) -> tuple[Floats, Floats]:
+    def _fill_chosen(self, part: SeriesPart, causal: bool) -> tuple[Floats, Floats]:
         """A piece filled in the way that suits each gap, and the deviation to expect."""
         values, good, _ = part
         choices = self._causal_choices if causal else self._choices
@@ -258,10 +258,10 @@ def _respect_limits(result: Floats, table: Floats, marks: Flags, centres: list[f
 
 def _choose_parts(
     table: Floats, good: Bools, spans: list[tuple[slice, int]], period: int
-) -> list[Part]:
+) -> list[SeriesPart]:
     """The last rows of the longest pieces, as many as are needed to learn from."""
     budget = max(_FIT_ROWS, _FIT_CYCLES * period)
-    parts: list[Part] = []
+    parts: list[SeriesPart] = []
     for rows, number in sorted(spans, key=lambda span: span[0].start - span[0].stop):
         length = min(rows.stop - rows.start, budget)
         if parts and length < _SHORTEST_PIECE:

@@ -24,9 +24,17 @@ class Fold(NamedTuple):
 
 
 def cut_folds(starts: Tensor, length: int, count: int = FOLDS) -> list[Fold]:
-    """Contiguous folds of windows that begin at the rows `starts` [N] and have `length` steps.
+    """Cut windows into contiguous folds.
 
     Windows that share a row with a held window are neither learnt from nor checked on.
+
+    Args:
+        starts: The first row of each window `[N]`.
+        length: Steps of a window.
+        count: How many folds to make.
+
+    Returns:
+        The folds; each holds other windows.
     """
     borders = torch.linspace(0, len(starts), count + 1).long().tolist()
     folds = []
@@ -42,11 +50,19 @@ def cut_folds(starts: Tensor, length: int, count: int = FOLDS) -> list[Fold]:
 
 
 def steady_quantile(values: np.ndarray, share: float, folds: list[Fold]) -> np.ndarray:
-    """A limit [C] that a share of `values` [N, …, C] passes, also after training.
+    """Find a limit for each channel that a given share of values passes, also after training.
 
     The limit grows by the largest factor by which values of a held-out fold exceed the others: what
     changed from one part of training to another will change again. That factor is taken where
     `WIDER` times as many values pass, because few extremes say little about change.
+
+    Args:
+        values: What is to be limited `[N, …, C]`, one entry a training window.
+        share: The share of values that may pass.
+        folds: Windows to learn from and to check on.
+
+    Returns:
+        The limits `[C]`, float32.
     """
     flat = values.reshape(len(values), -1, values.shape[-1])
 

@@ -82,11 +82,11 @@ def _place(axes: Axes, row: FindingRow) -> tuple[tuple[str, ...], tuple[str, ...
     return down, tuple(key_text(row.keys.get(key)) for key in axes.across)
 
 
-Chosen = dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[int, FindingRow]]
+ChosenRows = dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[int, FindingRow]]
 
 
 def _map(
-    findings: Findings, axes: Axes, chosen: Chosen, kind: tuple[str, str], *, hidden: bool
+    findings: Findings, axes: Axes, chosen: ChosenRows, kind: tuple[str, str], *, hidden: bool
 ) -> str:
     name, strategy = kind
     found = [row.gain for _, row in chosen.values() if row.gain is not None]

@@ -46,8 +46,8 @@ __all__ = [
     "register",
 ]
 
-TASKS: tuple[TaskName, ...] = get_args(TaskName)
-Loader = TypeVar("Loader", bound=Callable[[], AnyData])
+TASK_NAMES: tuple[TaskName, ...] = get_args(TaskName)
+LoaderFunction = TypeVar("LoaderFunction", bound=Callable[[], AnyData])
 
 
 def simplify_name(name: str) -> str:
@@ -62,7 +62,7 @@ for _entry in (*FORECASTING, *CLASSIFICATION, *ANOMALY):
 
 def register(
     name: str, *, task: TaskName, aliases: tuple[str, ...] = ()
-) -> Callable[[Loader], Loader]:
+) -> Callable[[LoaderFunction], LoaderFunction]:
     """Give a decorator that makes a data set loadable by name.
 
     Args:
@@ -102,7 +102,7 @@ def register(
         if simplify_name(each) == simplify_name(SYNTH12):
             raise ArgumentError(f"a data set named {SYNTH12!r} is already registered.")
 
-    def add(loader: Loader) -> Loader:
+    def add(loader: LoaderFunction) -> LoaderFunction:
         words = (inspect.getdoc(loader) or "").partition("\n")[0]
         entry = LoaderEntry(
             name=name, task=task, aliases=aliases, facts=(words,) if words else (), loader=loader
@@ -140,5 +140,5 @@ def find_entry(name: str) -> CatalogueEntry:
 
 
 def _check_task(task: str) -> None:
-    if task not in TASKS:
-        raise ArgumentError(f"unknown task {task!r}: choose one of {', '.join(TASKS)}.")
+    if task not in TASK_NAMES:
+        raise ArgumentError(f"unknown task {task!r}: choose one of {', '.join(TASK_NAMES)}.")

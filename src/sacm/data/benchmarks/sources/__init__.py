@@ -16,7 +16,7 @@ Finder = Callable[[Path, Any], Path | None]
 Reader = Callable[[Path, Any], Arrays]
 
 
-class Layout(NamedTuple):
+class FolderLayout(NamedTuple):
     """One way in which a data set may lie in a folder."""
 
     name: str
@@ -24,10 +24,10 @@ class Layout(NamedTuple):
     read: Reader
 
 
-class Found(NamedTuple):
+class FoundData(NamedTuple):
     """A data set that is there."""
 
-    layout: Layout
+    layout: FolderLayout
     path: Path
 
 
@@ -41,26 +41,26 @@ def read_compact(path: Path, entry: DatasetEntry) -> Arrays:
     return read_archive(path, entry.task)
 
 
-COMPACT = Layout("compact", find_compact, read_compact)
-JOINED = Layout("joined arrays", telemetry.find_joined, telemetry.read_joined)
-TELEMANOM = Layout("telemanom files", telemetry.find_telemanom, telemetry.read_telemanom)
+COMPACT = FolderLayout("compact", find_compact, read_compact)
+JOINED = FolderLayout("joined arrays", telemetry.find_joined, telemetry.read_joined)
+TELEMANOM = FolderLayout("telemanom files", telemetry.find_telemanom, telemetry.read_telemanom)
 
-LAYOUTS: dict[str, tuple[Layout, ...]] = {
-    "table": (Layout("table", tables.find_table, tables.read_series_table),),
-    "mitbih": (Layout("WFDB records", mitbih.find_records, mitbih.read_records),),
-    "uea": (Layout(".ts files", uea.find_ts, uea.read_ts_pair),),
-    "har": (Layout("UCI text files", har.find_har, har.read_har),),
-    "sleep_edf": (Layout("EDF recordings", sleep_edf.find_sleep, sleep_edf.read_sleep),),
-    "smd": (Layout("machine text files", telemetry.find_smd, telemetry.read_smd), JOINED),
+LAYOUTS: dict[str, tuple[FolderLayout, ...]] = {
+    "table": (FolderLayout("table", tables.find_table, tables.read_series_table),),
+    "mitbih": (FolderLayout("WFDB records", mitbih.find_records, mitbih.read_records),),
+    "uea": (FolderLayout(".ts files", uea.find_ts, uea.read_ts_pair),),
+    "har": (FolderLayout("UCI text files", har.find_har, har.read_har),),
+    "sleep_edf": (FolderLayout("EDF recordings", sleep_edf.find_sleep, sleep_edf.read_sleep),),
+    "smd": (FolderLayout("machine text files", telemetry.find_smd, telemetry.read_smd), JOINED),
     "telemanom": (TELEMANOM, JOINED),
-    "psm": (Layout("CSV files", telemetry.find_psm, telemetry.read_psm), JOINED),
+    "psm": (FolderLayout("CSV files", telemetry.find_psm, telemetry.read_psm), JOINED),
 }
 
 
-def locate(folder: Path, entry: DatasetEntry) -> Found | None:
+def locate(folder: Path, entry: DatasetEntry) -> FoundData | None:
     """The data set in `folder`, in the first layout that fits."""
     for layout in (COMPACT, *LAYOUTS[entry.source]):
         path = layout.find(folder, entry)
         if path is not None:
-            return Found(layout, path)
+            return FoundData(layout, path)
     return None

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from sacm.data.benchmarks.cache import writing
-from sacm.data.datasets import DATASETS
+from sacm.data.datasets import DATA_TYPES
 from sacm.data.tables.csv_file import check_csv_file
 from sacm.errors import DataError
 from sacm.types import TaskName
@@ -32,7 +32,7 @@ def read_archive(path: Path, task: TaskName) -> Arrays:
         raise DataError(f"{path} cannot be read: permission denied.") from error
     except Exception as error:  # NumPy, zipfile and zlib each have their own for damaged files
         raise DataError(f"{path} is a damaged archive: remove it and fetch it again.") from error
-    absent = [key for key in DATASETS[task].required_arrays if key not in arrays]
+    absent = [key for key in DATA_TYPES[task].required_arrays if key not in arrays]
     if absent:
         raise DataError(f"{path} is not a {task} archive: it has no array {absent[0]!r}.")
     return arrays
