@@ -18,7 +18,7 @@ from sacm.training import Hardware, train
 LENGTH, HORIZON, CHANNELS, REQUESTS = 96, 96, 7, 1000
 
 
-def _predictor(folder: str) -> Predictor:
+def _predictor(folder: str, strategy: str) -> Predictor:
     """PatchTST, small, after one epoch on noise."""
     rows = np.random.default_rng(0).normal(size=(800, CHANNELS)).astype(np.float32)
     settings = make_settings(
@@ -26,6 +26,7 @@ def _predictor(folder: str) -> Predictor:
         data="noise",
         backbone="PatchTST",
         size="small",
+        strategy=strategy,
         input_len=LENGTH,
         horizon=HORIZON,
         epochs=1,
@@ -40,7 +41,8 @@ def main(rounds: int = 300) -> None:
     print(f"one window [{LENGTH}, {CHANNELS}] a request, PatchTST small, horizon {HORIZON}")
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
-        predictor = _predictor(folder)
+        # A guard looks at every window and is part of the model: it has a line of its own.
+        predictor, guarded = _predictor(folder, "raw"), _predictor(folder, "guard")
     windows = np.random.default_rng(1).normal(size=(REQUESTS, LENGTH, CHANNELS))
     windows = windows.astype(np.float32)
     batch = torch.from_numpy(windows[:1])
@@ -53,6 +55,7 @@ def main(rounds: int = 300) -> None:
         "bare network": bare,
         "forecast [1, L, C]": lambda: predictor.forecast(windows[:1]),
         "predict [L, C]": lambda: predictor.predict(windows[0]),
+        "with a guard": lambda: guarded.predict(windows[0]),
     }
     seconds = interleave(functions, rounds=rounds, warmup=20)
     for name, own in seconds.items():
