@@ -119,7 +119,7 @@ def sacm(
         typer.Option("--version", help="Print the version.", callback=show_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Deep time-series models whose dropout adapts to how reliable each window is.
+    """Deep time-series models for data that are broken in places.
 
     Example: sacm train forecasting --data my.csv
     """
