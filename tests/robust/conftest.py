@@ -75,7 +75,8 @@ def carry_out(name: str, folder: Path, *strategies: str) -> Carried:
     return Carried(experiment, selection, folder, groups, tally, found)
 
 
-@pytest.fixture(scope="session")
+# As long as this folder's tests: other tests count the data sets that there are.
+@pytest.fixture(scope="package")
 def made_data() -> Iterator[None]:
     """The data of the protocols, by name."""
     with temporary_entries():
@@ -85,13 +86,13 @@ def made_data() -> Iterator[None]:
         load_data.cache_clear()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def protocol_t(made_data: None, tmp_path_factory: pytest.TempPathFactory) -> Carried:
     """T with two strategies."""
     return carry_out("T", tmp_path_factory.mktemp("t"), "guard", "sacm")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def protocol_f(made_data: None, tmp_path_factory: pytest.TempPathFactory) -> Carried:
     """F with one strategy."""
     return carry_out("F", tmp_path_factory.mktemp("f"), "sacm")

@@ -6,6 +6,7 @@ import pytest
 import sacm.data
 from sacm.errors import DataError
 from sacm.paper.figures import top10
+from sacm.registry import temporary_entries
 
 
 def test_the_correlation_is_the_root_of_the_kept_energy():
@@ -36,3 +37,12 @@ def test_no_data_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("SACM_CACHE", str(tmp_path / "cache"))
     with pytest.raises(DataError, match=r"0 of the 9 real forecasting sets"):
         top10.draw()
+
+
+def test_data_of_others_change_no_figure_of_the_paper(tmp_path, monkeypatch):
+    monkeypatch.setenv("SACM_DATA", str(tmp_path))
+    monkeypatch.setenv("SACM_CACHE", str(tmp_path / "cache"))
+    with temporary_entries():
+        sacm.data.register("Mine", task="forecasting")(lambda: None)
+        with pytest.raises(DataError, match=r"0 of the 9 real forecasting sets"):
+            top10.draw()
