@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 from sacm.display.figure_style import canvas, house_style
-from sacm.display.html_page import Section, code_block, figure, inline_svg, page, paragraph
+from sacm.display.html_page import Section, code_block, embed_figure, inline_svg, page, paragraph
 from sacm.display.palette import INK, SERIES, colours, variables
 from tests.reports.reading import Page
 
@@ -28,7 +28,7 @@ def test_drawings_follow_the_colours_of_the_page():
 
 
 def test_two_drawings_share_no_ids():
-    text = page("t", [], [Section("s", tuple(figure(drawing(), "c", name=n) for n in "ab"))])
+    text = page("t", [], [Section("s", tuple(embed_figure(drawing(), "c", name=n) for n in "ab"))])
     found = Page(text)
     assert len(found.ids) == len(set(found.ids)) > 0
 

@@ -100,7 +100,7 @@ def figures(*items: str) -> str:
     return f'<div class="figures">{"".join(items)}</div>'
 
 
-def figure(drawing: Figure, caption: str, *, name: str) -> str:
+def embed_figure(drawing: Figure, caption: str, *, name: str) -> str:
     """A drawing as inline SVG; `name`, unique on the page, keeps its inner references its own."""
     return (
         f'<figure role="img" aria-label="{escape(caption)}">{inline_svg(drawing, name)}'

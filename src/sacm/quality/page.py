@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sacm.display.html_page import Section, code_block, figure, figures, page, paragraph
+from sacm.display.html_page import Section, code_block, embed_figure, figures, page, paragraph
 from sacm.quality.figures import draw_event, draw_overview
 from sacm.quality.record import QualityEvent, QualityRecord
 from sacm.quality.words import (
@@ -28,14 +28,14 @@ def quality_page(quality: QualityRecord) -> str:
         A page that loads nothing from elsewhere.
     """
     verdict, *notes = describe_quality(quality)
-    overview = figure(draw_overview(quality), "All channels over time", name="overview")
+    overview = embed_figure(draw_overview(quality), "All channels over time", name="overview")
     sections = [
         Section("Overview", (f'<div class="overview">{overview}</div>', *map(paragraph, notes)))
     ]
     worst = worst_events(quality, _ENLARGED)
     if worst:
         drawn = [
-            figure(draw_event(quality, event), _caption(event), name=f"event-{number}")
+            embed_figure(draw_event(quality, event), _caption(event), name=f"event-{number}")
             for number, event in enumerate(worst)
         ]
         sections += [

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sacm.display.html_page import Section, code_block, figure, page, paragraph
+from sacm.display.html_page import Section, code_block, embed_figure, page, paragraph
 from sacm.display.html_page import figures as grid
 from sacm.display.palette import colours
 from sacm.experiments.compare import Comparison
@@ -81,9 +81,11 @@ def _quality(comparison: Comparison, data: Any) -> list[Section]:
     if not any("guard" in strategy for strategy in comparison.strategies):
         return []
     found = inspect(data)
-    overview = figure(draw_overview(found), "All channels over time", name="quality")
+    overview = embed_figure(draw_overview(found), "All channels over time", name="quality")
     events = [
-        figure(draw_event(found, event), f"{event.channel}: {event.kind}", name=f"event-{number}")
+        embed_figure(
+            draw_event(found, event), f"{event.channel}: {event.kind}", name=f"event-{number}"
+        )
         for number, event in enumerate(worst_events(found, 2))
     ]
     parts = (
@@ -117,7 +119,7 @@ def _pairs(comparison: Comparison) -> Section:
     ]
     caption = "One line a seed; the bar is the mean."
     drawn = [
-        figure(figures.paired_dots(comparison, name), caption, name=f"pairs-{name}")
+        embed_figure(figures.paired_dots(comparison, name), caption, name=f"pairs-{name}")
         for name in names
     ]
     return Section("Every pair", (grid(*drawn),))
@@ -132,7 +134,9 @@ def _training(comparison: Comparison, runs: Runs) -> Section:
         validation: "One line a run. The ring is the epoch whose weights were tested.",
     }
     drawn = [
-        figure(figures.training_curves(histories, column), caption, name=column.replace("_", "-"))
+        embed_figure(
+            figures.training_curves(histories, column), caption, name=column.replace("_", "-")
+        )
         for column, caption in captions.items()
     ]
     return Section("Training", (grid(*drawn),))
@@ -147,7 +151,7 @@ def _rates(comparison: Comparison, runs: Runs, sample: figure_data.RateSample) -
     if not any("rate_mean" in group[0][0] for group in histories.values()):
         said = "No strategy of this comparison gives windows dropout rates of their own."
         return Section("Dropout rates", (paragraph(said),))
-    by_epoch = figure(
+    by_epoch = embed_figure(
         figures.rates_by_epoch(histories),
         "Lines: mean of every run. Bands: one deviation, and the whole range, of the first seed.",
         name="rates",
@@ -161,7 +165,7 @@ def _rates(comparison: Comparison, runs: Runs, sample: figure_data.RateSample) -
             "Rates follow the scores within a batch, so equal scores in different batches may get "
             "different rates. Scorer and mapper of the first seed's chosen epoch."
         )
-        drawn.append(figure(scatter, caption, name="scores"))
+        drawn.append(embed_figure(scatter, caption, name="scores"))
     return Section("Dropout rates", (grid(*drawn),))
 
 
@@ -169,7 +173,7 @@ def _forecasts(comparison: Comparison, runs: Runs, data: Any) -> Section:
     first = {strategy: group[0] for strategy, group in runs.items()}
     examples, looked_at = figure_data.forecast_examples(first, data)
     drawn = [
-        figure(figures.forecast_example(example), _errors(example), name=f"example-{number}")
+        embed_figure(figures.forecast_example(example), _errors(example), name=f"example-{number}")
         for number, example in enumerate(examples)
     ]
     note = (
@@ -187,7 +191,7 @@ def _errors(example: figure_data.ForecastExample) -> str:
 
 def _confusions(comparison: Comparison, runs: Runs, data: Any) -> Section:
     drawn = [
-        figure(
+        embed_figure(
             figures.confusion_matrix(figure_data.confusion(group), data.classes, strategy),
             f"{strategy}: test cases, summed over the seeds.",
             name=f"confusion-{number}",
@@ -200,7 +204,7 @@ def _confusions(comparison: Comparison, runs: Runs, data: Any) -> Section:
 def _strips(comparison: Comparison, runs: Runs, data: Any) -> Section:
     strip = figure_data.anomaly_strip({name: group[0] for name, group in runs.items()}, data)
     drawn = [
-        figure(
+        embed_figure(
             figures.anomaly_scores(strip, strategy),
             f"{strategy}: model of seed {comparison.seeds[0]}. Dashed: the threshold. Shaded: "
             "labelled anomalies. Each point is the largest score of a stretch of rows.",
@@ -223,7 +227,7 @@ def _spectra(sample: figure_data.RateSample) -> Section:
     among = ", among those that move at least a tenth as much as the least reliable one"
     shown = (("most reliable", sample.reliable, among), ("least reliable", sample.unreliable, ""))
     drawn = [
-        figure(
+        embed_figure(
             figures.spectrum(view, title),
             f"The {title} of {len(sample.scores):,} training windows, by {whose}{rule}.",
             name=f"spectrum-{number}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sacm.display.html_page import Section, code_block, figure, figures, page, paragraph
+from sacm.display.html_page import Section, code_block, embed_figure, figures, page, paragraph
 from sacm.display.text_table import TableRow, TextTable
 from sacm.files import read_json
 from sacm.reports.figures import training_curves
@@ -78,7 +78,9 @@ def _training(run: Run) -> Section:
     strategy, history = run.settings.strategy, run.history
     columns = [name for name in history[0] if name == "train_loss" or name.startswith("val_")]
     drawn = [
-        figure(training_curves({strategy: [history]}, name), name.replace("_", " "), name=name)
+        embed_figure(
+            training_curves({strategy: [history]}, name), name.replace("_", " "), name=name
+        )
         for name in columns
     ]
     return Section("Training", (figures(*drawn),))

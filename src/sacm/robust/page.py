@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sacm.display.html_page import Section, figure, page, paragraph
+from sacm.display.html_page import Section, embed_figure, page, paragraph
 from sacm.reports.named.diagram import rank_caption, rank_diagram
 from sacm.robust.examples import SEVERITY, Example, draw_examples
 from sacm.robust.findings import RobustFindings
@@ -27,7 +27,7 @@ def robust_page(found: RobustFindings, examples: dict[str, Example] | None = Non
     sections = [Section("Strategies by faults", (heat_map(findings), paragraph(LEGEND, note=True)))]
     if findings.ranks is not None:
         caption = rank_caption(findings.ranks)
-        drawn = figure(rank_diagram(findings.ranks), caption, name="ranks")
+        drawn = embed_figure(rank_diagram(findings.ranks), caption, name="ranks")
         sections.append(
             Section("Ranks of the strategies", (f'<div class="wide ranks">{drawn}</div>',))
         )
@@ -37,7 +37,7 @@ def robust_page(found: RobustFindings, examples: dict[str, Example] | None = Non
             "each fault changes most, as z-scores; forecasts of raw, and of the same network "
             "behind a window guard, without retraining."
         )
-        drawn = figure(draw_examples(examples), caption, name="examples")
+        drawn = embed_figure(draw_examples(examples), caption, name="examples")
         sections.append(
             Section("One window under each fault", (f'<div class="examples">{drawn}</div>',))
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from sacm.display.html_page import Section, figure, page, paragraph
+from sacm.display.html_page import Section, embed_figure, page, paragraph
 from sacm.experiments.named.findings import Findings
 from sacm.reports.compare_tables import ANOMALY_LEGEND
 from sacm.reports.named import heatmap
@@ -26,7 +26,7 @@ def interactive_page(findings: Findings, *, detail: bool = True) -> str:
     sections = [_map(findings), _overall(findings), _results(findings)]
     if findings.ranks is not None:
         caption = rank_caption(findings.ranks)
-        drawn = figure(rank_diagram(findings.ranks), caption, name="ranks")
+        drawn = embed_figure(rank_diagram(findings.ranks), caption, name="ranks")
         wide = f'<div class="wide ranks">{drawn}</div>'
         sections.append(Section("Ranks of the strategies", (wide,)))
     sections += [_coverage(findings), _departures(findings)]
