@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sacm.inference import Predictor
+    from sacm.inference.answer import TableAnswer
+    from sacm.inference.history import SeriesReading
 
 
 @takes_reading(without=("target", "columns", "split", "scaling"))
@@ -91,7 +93,7 @@ def predict(
     show_understood(answer.understood)
     show_notes(answer.notes)
     if plot is not None:
-        draw_predictions(predictor, data or opened.settings.data, frame, plot)
+        draw_predictions(predictor, answer, plot)
         note(f"Drawn in {plot}.")
     if out is not None:
         write(frame, out)
@@ -132,38 +134,30 @@ def check_figure(path: Path | None) -> None:
         raise ArgumentError(f"{path}: figures are written to {', '.join(kinds)} files.")
 
 
-def draw_predictions(predictor: Predictor, source: Any, frame: pd.DataFrame, path: Path) -> None:
+def draw_predictions(predictor: Predictor, answer: TableAnswer, path: Path) -> None:
     """Predictions as an image."""
     from sacm.cli.runs import write_file
+    from sacm.reports.prediction_figures import alarm_figure
 
-    task = predictor.settings.task
-    if task == "classification":
+    if predictor.settings.task == "classification":
         raise ArgumentError("--plot draws forecasts and alarms; classes have no picture.")
-    figure = forecast_picture(predictor, source, frame) if task == "forecasting" else None
-    if figure is None:
-        from sacm.reports.prediction_figures import alarm_figure
-
+    if answer.reading is not None:
+        figure = forecast_picture(answer.frame, answer.reading, 3 * predictor.shape.input_len)
+    else:
         own = {"row", "score", "threshold", "alarm"}
-        times = [str(name) for name in frame.columns if name not in own]
-        figure = alarm_figure(frame, times[0] if times else None)
+        times = [str(name) for name in answer.frame.columns if name not in own]
+        figure = alarm_figure(answer.frame, times[0] if times else None)
     write_file(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
 
 
-def forecast_picture(predictor: Predictor, source: Any, frame: pd.DataFrame) -> Any:
-    """A forecast after the rows it starts from: the channels, or the first series of a panel."""
+def forecast_picture(frame: pd.DataFrame, reading: SeriesReading, count: int) -> Any:
+    """A forecast after the last `count` rows: the channels, or the first series of a panel."""
     import pandas as pd
 
-    from sacm.data import resolve
-    from sacm.data.benchmarks.load import names_file
-    from sacm.inference.forecast import read_for
     from sacm.reports.prediction_figures import forecast_figure
 
-    named = isinstance(source, str) and not names_file(source)
-    reading = read_for(
-        predictor, resolve(source, task="forecasting", reading=predictor.roles) if named else source
-    )
     data = reading.data
-    name, rows = next(iter(data.last_rows(3 * predictor.shape.input_len).items()))
+    name, rows = next(iter(data.last_rows(count).items()))
     past = pd.DataFrame(data.values[rows], columns=list(data.columns))
     columns, time = list(data.columns), reading.form.time
     if reading.form.long:  # one series of the panel, or its channels side by side

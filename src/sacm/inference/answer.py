@@ -11,6 +11,8 @@ from sacm.errors import SACMWarning
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sacm.inference.history import SeriesReading
+
 
 class TableAnswer(NamedTuple):
     """A table of answers.
@@ -19,11 +21,13 @@ class TableAnswer(NamedTuple):
         frame: The table.
         notes: What was found or repaired in the data, one sentence each.
         understood: How the data were read, one sentence each.
+        reading: The series that a forecast follows; None for other tasks.
     """
 
     frame: pd.DataFrame
     notes: tuple[str, ...] = ()
     understood: tuple[str, ...] = ()
+    reading: SeriesReading | None = None
 
 
 def warn_of(notes: Iterable[str]) -> None:

@@ -82,7 +82,7 @@ def tabulate_reading(trained: TrainedNetwork, reading: SeriesReading) -> TableAn
     if repairs is not None:
         frame["repaired_share"] = np.repeat(repairs.shares, len(frame) // len(rows))
         notes = (*notes, *repairs.notes)
-    return TableAnswer(frame, notes, reading.data.understood)
+    return TableAnswer(frame, notes, reading.data.understood, reading)
 
 
 def read_for(trained: TrainedNetwork, data: Any, future_data: Any = None) -> SeriesReading:

@@ -169,7 +169,7 @@ def tabulate_bounds(
     wider = ", wider where values were repaired" if widening else ""
     learnt = "" if trained.settings.train_quantiles is None else "learnt quantiles, "
     note = f"Intervals are {learnt}conformal, from {calibrations.source}{wider}."
-    return TableAnswer(frame, (*answer.notes, note), answer.understood)
+    return answer._replace(notes=(*answer.notes, note))
 
 
 def measure_uncertainty(
