@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 import sacm
 
@@ -29,9 +30,22 @@ def modules_with_examples() -> list[str]:
     return found
 
 
+# What people call first: each shows how.
+EXPECTED = {
+    *("sacm.core.config", "sacm.core.detrend", "sacm.core.mapper", "sacm.core.masking"),
+    *("sacm.core.score_windows", "sacm.core.scorer", "sacm.theory"),
+    *("sacm.inject.attach", "sacm.inject.layout", "sacm.inject.modulator", "sacm.inject.sites"),
+}
+
+
+def test_what_people_call_first_has_an_example() -> None:
+    assert set(modules_with_examples()) >= EXPECTED
+
+
 @pytest.mark.parametrize("name", modules_with_examples())
 def test_examples_of_a_module(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # an example may write files
+    torch.manual_seed(0)
     result = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
     assert result.failed == 0
     assert result.attempted > 0
