@@ -139,6 +139,7 @@ class Forecasting(Task[ForecastingData]):
             stamps=_uses_calendar(settings, data),
             scaler=scaler,
             stride=settings.stride,
+            validation_stride=settings.validation_stride,
             plan=CovariatePlan.of(settings.covariates()),
         )
 
