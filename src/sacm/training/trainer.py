@@ -114,9 +114,9 @@ class Training:
     ) -> None:
         self.folder, self.settings, self.task, self.data = run.folder, settings, task, data
         self.fabric, self.show = fabric, show
-        broken = contaminate_by_text(data, settings.contamination, seed=settings.seed)
+        self.given = contaminate_by_text(data, settings.contamination, seed=settings.seed)
         prepared, self.preparing = prepare_once(
-            settings.strategy, broken, window=settings.input_len
+            settings.strategy, self.given, window=settings.input_len
         )
         self.strategy: Strategy = prepared.strategy
         self.notes = prepared.notes
@@ -328,6 +328,10 @@ class Training:
                 "resumed: delete it to start afresh."
             ) from None
 
+    def _given_windows(self) -> SplitWindows[Any]:
+        """Windows of the data as they came to the strategy, in the scale of those it made."""
+        return self.task.windows(self.settings, self.given, scaler=scaler_of(self.windows))
+
     def _finish(self) -> None:
         """Test the chosen weights once."""
         progress = self.progress
@@ -336,12 +340,15 @@ class Training:
         write_weights(self.folder / "last.safetensors", self.model.state_dict())
         self.model.load_state_dict(read_weights(self.folder / "best.safetensors"))
         started = time.perf_counter()
-        record: dict[str, Any] = {}
+        self.strategy, said = self.task.conclude(
+            self.model, self.windows, self._given_windows, self.strategy, self.settings.select
+        )
+        record: dict[str, Any] = {"notes": [*self.notes, *said]}
         if len(self.windows.test):
             result = self.task.evaluate(
                 self.model, self.windows, self.data, self.settings, self.strategy
             )
-            record = {
+            record |= {
                 "test": result.row,
                 "report": result.report,
                 "evaluated_windows": result.evaluated,
