@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, DataError
 from sacm.robust.commands import options as ask
 from sacm.robust.commands.output import FORMATS, deliver_protocol
+
+if TYPE_CHECKING:
+    from sacm.robust.findings import RobustFindings
 
 
 def report(
@@ -31,7 +34,8 @@ def report(
     ] = "table",
     out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
     results: Annotated[
-        Path | None, typer.Option(help="Read findings from this JSON file, not from runs.")
+        Path | None,
+        typer.Option(help="Read findings from this JSON file, or all of a folder, not from runs."),
     ] = None,
     runs: ask.Runs = Path("runs"),
 ) -> None:
@@ -42,8 +46,8 @@ def report(
     from sacm.cli.experiments.words import check_runs
     from sacm.cli.runs import as_user_error
     from sacm.robust.examples import first_raw_run, make_examples
-    from sacm.robust.findings import read_robust_findings
     from sacm.robust.gather import find_protocol_groups, gather
+    from sacm.robust.join import read_protocols
 
     if style not in FORMATS:
         raise ArgumentError(f"--format {style!r}: use {', '.join(FORMATS)}.")
@@ -65,7 +69,7 @@ def report(
     examples = None
     if results is not None:
         with as_user_error():
-            found = read_robust_findings(results)
+            found = _choose(read_protocols(results), experiment.name, results)
     else:
         check_runs(runs)
         groups = find_protocol_groups(experiment, selection, runs)
@@ -73,3 +77,12 @@ def report(
         raw = first_raw_run(groups, runs) if style == "html" else None
         examples = None if raw is None else make_examples(raw)
     deliver_protocol(found, style, out, examples=examples)
+
+
+def _choose(found: list[RobustFindings], name: str, where: Path) -> RobustFindings:
+    """The findings of one protocol."""
+    for one in found:
+        if one.findings.name == name:
+            return one
+    held = ", ".join(one.findings.name for one in found)
+    raise DataError(f"{where} holds findings of {held}, none of {name}.")
