@@ -168,7 +168,7 @@ def forecast_picture(predictor: Predictor, source: Any, frame: pd.DataFrame) -> 
     data = reading.data
     name, rows = next(iter(data.last_rows(3 * predictor.shape.input_len).items()))
     past = pd.DataFrame(data.values[rows], columns=list(data.columns))
-    columns, time = list(data.columns), reading.form.time
+    columns, time = list(data.columns), reading.form.as_table().time
     if reading.form.long:  # one series of the panel, or its channels side by side
         one = "y" in data.columns
         label = name if one else columns[0]

@@ -115,14 +115,20 @@ def calibrate_for(trained: TrainedNetwork, data: Any) -> Calibrations:
     if own is not None and len(own.splits.test):
         windows = calibration_windows(trained, own)
         return Calibrations(trained, windows, f"{len(windows):,} test windows of the run")
-    if data is None:
+    new = None if data is None else read_for(trained, data).data
+    if new is None or (own is not None and same_rows(own, new)):
         raise ArgumentError(
             "the data of the run are not at hand or have no test part, so there is nothing to "
             "calibrate on: name other rows with --data."
         )
-    windows = calibration_windows(trained, read_for(trained, data).data)
+    windows = calibration_windows(trained, new)
     source = f"{len(windows):,} windows of the new data, taken as unknown to the network"
     return Calibrations(trained, windows, source)
+
+
+def same_rows(own: ForecastingData, new: ForecastingData) -> bool:
+    """Whether new data are those that the network was trained on."""
+    return own.values.shape == new.values.shape and np.array_equal(own.values, new.values)
 
 
 def tabulate_bounds(
@@ -155,7 +161,7 @@ def tabulate_bounds(
     shares = None if repairs is None else repairs.shares
     frame = answer.frame
     names = [name for name in frame.columns if name in ("y", *reading.data.columns)]
-    form = replace(reading.form, kind="pandas", flat=False, indexed=False)
+    form = reading.form.as_table()
     widening = 0.0
     for suffix, level in levels.columns():
         calibration = calibrations.at(level)
