@@ -266,9 +266,12 @@ def check_fields(content: bytes, delimiter: str, expected: int, path: Path | str
     wrong = np.flatnonzero((counts != expected) & (counts > 0))
     if len(wrong):
         line = int(wrong[0])
+        why = f"the file may be cut off there, or its delimiter is not {delimiter!r}"
+        if expected == 1:
+            why = "if the first line is a title, put # before it"
         raise DataError(
             f"{path}: line {line + 1} has {counts[line]} fields where the first line has "
-            f"{expected}: the file may be cut off there, or its delimiter is not {delimiter!r}."
+            f"{expected}: {why}."
         )
 
 
