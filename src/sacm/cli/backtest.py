@@ -56,7 +56,8 @@ def backtest(
     with as_user_error():
         predictor = Predictor.open(opened)
         series: Any = opened.load_data() if data is None else read_for(predictor, data).data
-        if data is None and not refit and not len(series.splits.test):
+        known = opened.settings.task == "forecasting" and not len(series.splits.test)
+        if data is None and not refit and known:
             raise ArgumentError(
                 "the run's data have no test part, and the network knows the other rows: name new "
                 "ones with --data, or train anew with --refit."
