@@ -131,7 +131,7 @@ class CapacityModulator(nn.Module):
             >>> modulator = sacm.attach(model, channels=3)
             >>> with modulator.forced_rates(torch.tensor([0.0, 0.5])):
             ...     out = model(torch.ones(2, 4, 3))
-            >>> bool((out[0] == model[0](torch.ones(4, 3))).all())
+            >>> torch.allclose(out[0], model[0](torch.ones(4, 3)))
             True
         """
         rates = torch.as_tensor(rates)

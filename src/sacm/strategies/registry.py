@@ -212,7 +212,7 @@ def _parse_one(text: str) -> Strategy:
 
 def _options(kind: type[Strategy], inner: str, text: str) -> dict[str, Any]:
     fields = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # as above
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind) if inner else {}  # slow, and plans parse hundreds of names
     required = [
         field.name
         for field in dataclasses.fields(kind)  # type: ignore[arg-type]  # as above
