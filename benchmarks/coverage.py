@@ -2,8 +2,9 @@
 
 A set is a name or a CSV file; without any, all forecasting sets at hand. A small network a set. The
 first half of the test windows calibrates, the second half tests; fixed intervals stay as
-calibrated, adaptive ones learn from every row as it becomes known. A second network learns
-quantiles, and its intervals start from these. Adds to results/users/coverage.json.
+calibrated, wider after windows that move further; "alike" are the same without that; adaptive ones
+learn from every row as it becomes known. A second network learns quantiles, and its intervals start
+from these. Adds to results/users/coverage.json.
 """
 
 from __future__ import annotations
@@ -14,12 +15,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sacm.data import resolve
 from sacm.data.splits import Splits
+from sacm.data.windows.windows import ForecastWindows
 from sacm.errors import SACMError
 from sacm.files import read_json, write_json
 from sacm.inference import Predictor
-from sacm.inference.uncertainty import calibration_windows, measure_uncertainty
+from sacm.inference.calibration import signed_residuals
+from sacm.inference.uncertainty import (
+    CRPS_LEVELS,
+    calibrate_on,
+    calibration_windows,
+    halves,
+    measure_uncertainty,
+)
+from sacm.metrics.probabilistic import crps, measure_intervals
 from sacm.tasks import make_settings
 from sacm.training import Hardware, Run, train
 
@@ -64,15 +76,34 @@ def judge(source: str, folder: Path, epochs: int, **more: Any) -> tuple[dict[str
     )
     run = train(settings, folder=folder, data=data, hardware=Hardware(show_progress=False))
     predictor = Predictor.open(run)
-    found = measure_uncertainty(predictor, calibration_windows(predictor, data), NOMINAL)
+    windows = calibration_windows(predictor, data)
+    found = measure_uncertainty(predictor, windows, NOMINAL)
+    if not more:
+        add_alike(found, predictor, windows)
     for each in found["intervals"]:
-        for kind in ("fixed", "adaptive"):
+        for kind in {"fixed", "adaptive", "alike"} & set(each):
             each[kind] = {name: round(each[kind][name], 4) for name in ("coverage", "width")}
     return found, run
 
 
+def add_alike(found: dict[str, Any], predictor: Predictor, windows: ForecastWindows) -> None:
+    """Add what intervals that are alike after all windows would have enclosed."""
+    first, later = halves(windows)
+    calibration = calibrate_on(predictor, windows, first)
+    residuals, shares, _ = signed_residuals(predictor, windows, later)
+    bounds = {
+        level: np.broadcast_to(calibration.offsets([level], shares)[0], residuals.shape)
+        for level in (*CRPS_LEVELS, *((1 + s * c) / 2 for c in NOMINAL for s in (-1, 1)))
+    }
+    for each in found["intervals"]:
+        low, high = (bounds[(1 + sign * each["nominal"]) / 2] for sign in (-1, 1))
+        each["alike"] = measure_intervals(residuals, low, high, each["nominal"]).to_dict()
+    levels = np.stack([bounds[level] for level in CRPS_LEVELS])
+    found["crps_alike"] = crps(residuals, levels, CRPS_LEVELS)
+
+
 def main() -> None:
-    print("set        nominal  fixed  adaptive  learnt   widths              CRPS, learnt")
+    print("set        nominal  fixed  alike  adaptive  learnt   widths        CRPS, alike, learnt")
     results = read_json(OUT) if OUT.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         for source in sys.argv[1:] or SETS:
@@ -83,10 +114,11 @@ def main() -> None:
                 print(f"{name}: {error}")
                 continue
             for each in results[name]["intervals"]:
-                kinds = [each[kind] for kind in ("fixed", "adaptive", "learnt")]
+                kinds = [each[kind] for kind in ("fixed", "alike", "adaptive", "learnt")]
                 shares = "  ".join(f"{own['coverage']:6.3f}" for own in kinds)
                 widths = " ".join(f"{own['width']:5.2f}" for own in kinds)
-                scores = f"{results[name]['crps']:.4f} {results[name]['crps_learnt']:.4f}"
+                measures = ("crps", "crps_alike", "crps_learnt")
+                scores = " ".join(f"{results[name][key]:.4f}" for key in measures)
                 print(
                     f"{name:10.10} {each['nominal']:7} {shares}   {widths}   {scores}", flush=True
                 )

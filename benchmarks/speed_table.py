@@ -25,6 +25,9 @@ import torch
 HERE = Path(__file__).parents[1]
 SIZES = ("small", "paper")
 FEWEST, MOST = 3, 150  # rounds
+PATIENCE = (
+    8  # budgets after which fewer rounds must do: the slowest steps take ten seconds and more
+)
 
 
 def load(checkout: Path) -> ModuleType:
@@ -65,7 +68,8 @@ def measure(steps: dict[str, Callable[[], object]], budget: float) -> dict[str, 
         steps[name]()
     seconds: dict[str, list[float]] = {name: [] for name in order}
     for turn in range(MOST):
-        if turn >= FEWEST and time.perf_counter() - start > budget:
+        spent = time.perf_counter() - start
+        if (turn >= FEWEST and spent > budget) or (turn >= 1 and spent > PATIENCE * budget):
             break
         for name in order:
             begin = time.process_time()
@@ -79,31 +83,50 @@ def describe(seconds: dict[str, list[float]]) -> dict[str, Any]:
     """Milliseconds of the raw step, and ratios to it as [lower quartile, median, upper]."""
     row: dict[str, Any] = {"rounds": len(seconds["raw"])}
     row["raw_ms"] = round(1e3 * statistics.median(seconds["raw"]), 3)
-    for version in seconds.keys() - {"raw"}:
+    for version in [name for name in seconds if name != "raw"]:
         pairs = zip(seconds[version], seconds["raw"], strict=True)
-        row[version] = [round(q, 3) for q in statistics.quantiles([a / b for a, b in pairs], n=4)]
+        ratios = [a / b for a, b in pairs]
+        # One round has no quartiles; its ratio stands for all three.
+        quartiles = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+        row[version] = [round(q, 3) for q in quartiles]
     return row
 
 
-def main(before: Path, output: Path, budget: float, sizes: list[str], only: list[str]) -> None:
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Rows that an interrupted table has already."""
+    rows: list[dict[str, Any]] = json.loads(path.read_text())["rows"] if path.exists() else []
+    return rows
+
+
+def main(
+    before: Path, output: Path, budget: float, sizes: list[str], only: list[str], *, resume: bool
+) -> None:
     torch.set_num_threads(1)
     versions = {"before": load(before.resolve()), "after": load(HERE)}
     module = versions["after"]
     command = (
         f"python -m benchmarks.speed_table --before CHECKOUT --output {output} --budget {budget:g}"
     )
-    table: dict[str, Any] = {"command": command, "clock": "process time", "threads": 1, "rows": []}
-    for size in sizes:
-        for task in get_args(module.TaskName):
-            for name in module.backbones.names(task):
-                if only and name not in only:
-                    continue
-                row = describe(measure(make_steps(name, task, size, versions), budget))
-                load_now = round(os.getloadavg()[0], 1)
-                row = {"name": name, "task": task, "size": size, **row, "load": load_now}
-                table["rows"].append(row)
-                output.write_text(json.dumps(table, indent=1) + "\n")
-                print(row, flush=True)
+    table: dict[str, Any] = {"command": command, "clock": "process time", "threads": 1}
+    table["rows"] = rows = read_rows(output) if resume else []
+    done = {(row["name"], row["task"], row["size"]) for row in rows}
+    todo = [
+        (name, task, size)
+        for size in sizes
+        for task in get_args(module.TaskName)
+        for name in module.backbones.names(task)
+        if (not only or name in only) and (name, task, size) not in done
+    ]
+    for number, (name, task, size) in enumerate(todo, start=1):
+        start = time.perf_counter()
+        row = describe(measure(make_steps(name, task, size, versions), budget))
+        load_now = round(os.getloadavg()[0], 1)
+        rows.append({"name": name, "task": task, "size": size, **row, "load": load_now})
+        part = output.with_suffix(".part")
+        part.write_text(json.dumps(table, indent=1) + "\n")
+        part.replace(output)  # whole at any time, so that a stopped table can be resumed
+        taken = time.perf_counter() - start
+        print(f"{number} of {len(todo)}, {taken:.0f} s: {rows[-1]}", flush=True)
 
 
 if __name__ == "__main__":
@@ -113,5 +136,6 @@ if __name__ == "__main__":
     parser.add_argument("--budget", type=float, default=15.0, help="seconds for each network")
     parser.add_argument("--sizes", nargs="+", choices=SIZES, default=[*SIZES])
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
+    parser.add_argument("--resume", action="store_true", help="keep the rows that are there")
     given = parser.parse_args()
-    main(given.before, given.output, given.budget, given.sizes, given.only)
+    main(given.before, given.output, given.budget, given.sizes, given.only, resume=given.resume)

@@ -13,7 +13,7 @@ import numpy as np
 from sacm.backbones import names
 from sacm.data import AnomalyData, ClassificationData, forecasting_data
 from sacm.experiments.costs import measure_epoch
-from sacm.experiments.guess_cost import TABLE, Typical, count_windows
+from sacm.experiments.guess_cost import TABLE, Extent, Typical, count_windows
 from sacm.files import write_json
 from sacm.tasks import get_task, make_settings
 from sacm.types import TaskName
@@ -45,7 +45,7 @@ def measure(task: TaskName, backbone: str, size: str) -> Typical:
         data = make_noise(task, channels)
         settings = get_task(task).resolve(asked, data)
         seconds = measure_epoch(settings, 1, data)
-        milliseconds.append(1000 * seconds / count_windows(settings, data))
+        milliseconds.append(1000 * seconds / count_windows(settings, Extent.of(data)))
     slope = max(0.0, (milliseconds[1] - milliseconds[0]) / (MANY - FEW))
     fixed = max(0.0, milliseconds[0] - FEW * slope)
     return Typical(round(fixed, 4), round(slope, 4), settings.input_len + settings.horizon)

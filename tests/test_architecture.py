@@ -91,8 +91,8 @@ def imports_of(module: str) -> frozenset[str]:
 
 
 def part_of(module: str) -> str:
-    """The part of the package that a module belongs to."""
-    return module.split(".")[1] if "." in module else "__init__"
+    """The part of the package that a module belongs to; `python -m sacm` is the package's own."""
+    return module.split(".")[1] if module not in ("sacm", "sacm.__main__") else "__init__"
 
 
 def import_edges() -> dict[tuple[str, str], str]:

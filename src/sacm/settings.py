@@ -231,6 +231,12 @@ class RunSettings(CovariateSettings):
         "scored.",
         ge=1,
     )
+    validation_stride: int = setting(
+        1,
+        "Forecasting: rows between two validation windows; more make long series quicker.",
+        absent=1,
+        ge=1,
+    )
     select: Selection | None = setting(
         None,
         "What chooses the epoch: mae (default), mse, or pinball (default with train_quantiles); "

@@ -5,6 +5,7 @@ Each is right, or refused with a sentence that is true.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -133,6 +134,49 @@ def test_windows_without_values_are_right_from_the_start_and_in_mid_training(
     train(model, partly_observed(*first), *later, partly_observed(0, count=3))
     assert modulator.sites[0].layout == SiteLayout(0)
     assert_rows_drop_alone(modulator, model, *partly_observed(5))
+
+
+@pytest.mark.parametrize("count", [3, 8])
+@pytest.mark.parametrize("loud", [1.0, 1e3], ids=["alike", "one loud window"])
+def test_one_window_without_values_is_not_refused_in_mid_training(count: int, loud: float) -> None:
+    """Its row alone shows the mean scale, and one window may make up nearly all of that mean."""
+    model = ScaledByTheOthers()
+    modulator = attach(model)
+    batches = []
+    for seed in range(17):
+        x, observed = partly_observed(seed % count, seed=seed, count=count)
+        x[(seed + 1) % count] *= loud
+        batches.append((x, observed))
+    train(model, partly_observed(), *batches)
+    assert modulator.verification.done > 2
+    assert_rows_drop_alone(modulator, model, *partly_observed(5))
+
+
+class BesideAThread(OneSite):
+    """Drops at a fixed rate too, while another thread draws before and after that.
+
+    Halves of the batch seem to move all rows: their passes end in the same random state as the
+    undisturbed ones, but drew other numbers. Later passes end in states of their own.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passes = itertools.count()  # not restored after a pass
+
+    def forward(self, x: Tensor) -> Tensor:
+        number = next(self.passes) if self.training and len(x) == 8 else 0
+        early = number in (0, 7)
+        torch.rand(1 if early else 0)
+        x = F.dropout(x, 0.5, self.training)
+        torch.rand(0 if early else max(1, number - 7))
+        return super().forward(x)
+
+
+def test_random_numbers_of_another_thread_refuse_nothing() -> None:
+    model = BesideAThread()
+    modulator = attach(model)
+    train(model, *several())
+    assert modulator.sites[0].layout == SiteLayout(0)
 
 
 class SortedAndScaled(ScaledByTheOthers):

@@ -30,7 +30,7 @@ def test_the_page_says_what_training_would_see(text: str) -> None:
     quality = sacm.inspect(tables.wide())
     trusted = quality.weights[quality.flags > 0].mean()
     assert "4.6 % of the values would be replaced" in text
-    assert f"count {trusted:.0%} on average" in text
+    assert f"count {100 * trusted:.0f} % on average" in text
 
 
 def test_the_page_needs_nothing_but_itself(text: str) -> None:

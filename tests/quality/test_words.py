@@ -15,7 +15,7 @@ def quality() -> sacm.Quality:
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(0.0, ""), (0.00001, "< 0.01 %"), (0.00123, "0.12 %"), (0.046, "4.6 %"), (0.37, "37%")],
+    [(0.0, ""), (0.00001, "< 0.01 %"), (0.00123, "0.12 %"), (0.046, "4.6 %"), (0.37, "37 %")],
 )
 def test_shares_have_the_digits_they_need(share: float, text: str) -> None:
     assert format_share(share).replace(" %", "%") == text.replace(" %", "%")

@@ -11,6 +11,7 @@ import torch
 from sacm.data import forecasting_data
 from sacm.errors import ArgumentError
 from sacm.strategies import canonical, parse
+from sacm.strategies.base import Strategy
 from tests.quality.test_prepare import break_rows, make_rows
 
 
@@ -25,6 +26,31 @@ def test_a_guard_is_saved_with_what_it_learnt(tmp_path: Path) -> None:
     torch.testing.assert_close(repaired, fitted.inputs(windows), rtol=0, atol=0)
     assert (repaired[0, 15:35, 0] != windows[0, 15:35, 0]).all()
     torch.testing.assert_close(loaded.training_inputs(windows), windows, rtol=0, atol=0)
+
+
+def test_channels_in_which_repairs_do_harm_are_left_alone(tmp_path: Path) -> None:
+    data = forecasting_data(break_rows(make_rows(), 200), name="x")
+    fitted = parse("guard").prepare(data, window=48).strategy
+    windows = torch.from_numpy(make_rows(48 * 8, 2).reshape(8, 48, 2).copy())
+    windows[0, 10:40] = windows[0, 10]
+
+    def errors(strategy: Strategy) -> torch.Tensor:
+        repairs = not torch.equal(strategy.inputs(windows), windows)
+        return torch.tensor([1.006 if repairs else 1.0, 1.004 if repairs else 1.0])
+
+    concluded, notes = fitted.conclude(errors)
+    repaired = concluded.inputs(windows)
+    assert torch.equal(repaired[..., 0], windows[..., 0])
+    assert not torch.equal(repaired[..., 1], windows[..., 1])
+    assert len(notes) == 1
+    assert "(+0.6%)" in notes[0]
+    assert "guard(check=false)" in notes[0]
+    concluded.save(tmp_path)
+    assert torch.equal(parse("guard").load(tmp_path).inputs(windows), repaired)
+    for name, leaves in (("guard(check=false)", False), ("guard+sacm", True)):
+        strategy, said = parse(name).prepare(data, window=48).strategy.conclude(errors)
+        assert bool(said) == leaves
+        assert torch.equal(strategy.inputs(windows)[..., 0], windows[..., 0]) == leaves
 
 
 def test_weight_leaves_values_alone() -> None:

@@ -9,6 +9,7 @@ import typer
 
 from sacm.cli.options import AsJson, Runs
 from sacm.cli.settings_options import takes_reading
+from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +56,12 @@ def backtest(
     with as_user_error():
         predictor = Predictor.open(opened)
         series: Any = opened.load_data() if data is None else read_for(predictor, data).data
+        known = opened.settings.task == "forecasting" and not len(series.splits.test)
+        if data is None and not refit and known:
+            raise ArgumentError(
+                "the run's data have no test part, and the network knows the other rows: name new "
+                "ones with --data, or train anew with --refit."
+            )
         found = look_back(
             predictor,
             series,
@@ -66,6 +73,8 @@ def backtest(
             on_refit=lambda number: note(f"Training for origin {number + 1} …"),
         )
     table = found.table()
+    if origins is not None and len(found.origins) < origins:
+        note(f"Note: there is room for {len(found.origins)} origins, fewer than {origins}.")
     if out is not None:
         write(found.long(), out)
         note(f"{len(found.forecasts):,} forecasts written to {out}.")

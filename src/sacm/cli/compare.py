@@ -107,12 +107,15 @@ def run_comparison(
     )
     if not is_main_process():
         return
+    # What was found is shown first: a report that cannot be written must not keep it back.
+    show_comparison(found, out, as_json=as_json)
     if out is not None:
         from sacm.reports.compare_report import write_compare_report
 
         with as_user_error():
             write_compare_report(found, out, data=data, command=command)
-    show_comparison(found, out, as_json=as_json)
+        if not as_json:
+            typer.echo(f"report: {out}")
 
 
 def announce(settings: RunSettings, number: int, total: int) -> None:
@@ -151,5 +154,3 @@ def show_comparison(found: Comparison, out: Path | None, *, as_json: bool) -> No
     note(NARROW_LEGEND)
     if found.task == "anomaly":
         note(ANOMALY_LEGEND)
-    if out is not None:
-        typer.echo(f"report: {out}")

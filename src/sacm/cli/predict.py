@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,8 @@ from sacm.cli.options import AsJson
 from sacm.cli.output import DIGITS, note, show_notes
 from sacm.cli.settings_options import takes_reading
 from sacm.errors import ArgumentError
+
+_FORMULA = re.compile(r"[=@]|[+-](?![\d.])")  # numbers are only numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,7 +162,7 @@ def forecast_picture(frame: pd.DataFrame, reading: SeriesReading, count: int) ->
     data = reading.data
     name, rows = next(iter(data.last_rows(count).items()))
     past = pd.DataFrame(data.values[rows], columns=list(data.columns))
-    columns, time = list(data.columns), reading.form.time
+    columns, time = list(data.columns), reading.form.as_table().time
     if reading.form.long:  # one series of the panel, or its channels side by side
         one = "y" in data.columns
         label = name if one else columns[0]
@@ -179,4 +182,20 @@ def write(frame: pd.DataFrame, path: Path) -> None:
     if path.suffix == ".parquet":
         write_file(path, lambda file: frame.to_parquet(file, index=False))
     else:
+        note_formulas(frame, path)
         write_file(path, lambda file: frame.to_csv(file, index=False, float_format=DIGITS))
+
+
+def note_formulas(frame: pd.DataFrame, path: Path) -> None:
+    """Say which names a spreadsheet would run as formulas.
+
+    They are the user's own names and stay as they are: forecasts are joined to data by them.
+    """
+    texts = frame.select_dtypes(include=["object", "string"])
+    values = {str(value) for name in texts for value in texts[name].unique()}
+    found = sorted(name for name in {*map(str, frame.columns), *values} if _FORMULA.match(name))
+    if found:
+        note(
+            f"Note: {path}: a spreadsheet may take {found[0]!r} for a formula, for it begins with "
+            f"{found[0][0]!r}: open the file as text if the names are not your own."
+        )

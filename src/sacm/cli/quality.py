@@ -50,6 +50,7 @@ def quality(
     """
     from sacm.cli.output import show_json
     from sacm.cli.runs import as_user_error, write_file
+    from sacm.cli.wording import as_options
 
     _check_outputs(data, [path for path in (out, flags, repaired) if path is not None])
     with as_user_error():
@@ -63,7 +64,7 @@ def quality(
     if as_json:
         show_json(_record(found, out))
         return
-    typer.echo(str(found))
+    typer.echo(as_options(str(found)))
     for name, written in (("report", out), ("flags", flags), ("repaired", repaired)):
         if written is not None:
             typer.echo(f"{name}: {written}")

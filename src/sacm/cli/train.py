@@ -40,7 +40,7 @@ def train(
 def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_json: bool) -> None:
     """Train and say what came of it."""
     from sacm import training
-    from sacm.cli.output import note, show_json, show_results
+    from sacm.cli.output import note, show_json, show_notes, show_results
     from sacm.cli.reading import show_reading
     from sacm.cli.runs import check_writable, is_main_process
     from sacm.data import resolve
@@ -61,6 +61,7 @@ def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_js
         return
     show_results(settings.task, run.metrics)
     metrics = run.metrics
+    show_notes(metrics.get("notes", ()))
     note(
         f"{run.settings.backbone} with {run.settings.strategy}: best of {metrics['epochs']} epochs "
         f"was {metrics['best_epoch']}, {metrics['train_seconds']:.1f} s of training."

@@ -7,7 +7,7 @@ import re
 from sacm.settings import RunSettings, option_name
 
 # `time=`, `columns='a'` … in sentences that the library writes for Python.
-_ARGUMENT = re.compile(rf"\b({'|'.join(RunSettings.model_fields)})=(?=\S?)(['\w(.,]|)")
+_ARGUMENT = re.compile(rf"\b({'|'.join(RunSettings.model_fields)})=(?=\S?)(['\"\w(.,]|)")
 
 
 def as_options(text: str) -> str:
@@ -20,7 +20,7 @@ def as_options(text: str) -> str:
 
     def spell(found: re.Match[str]) -> str:
         value = found[2]
-        known = (value and value[0] in "'(") or value[:1].isalnum()
+        known = (value and value[0] in "'\"(") or value[:1].isalnum()
         return option_name(found[1]) + (f" {value}" if known else value)
 
     return _ARGUMENT.sub(spell, text)

@@ -19,7 +19,8 @@ def normalise_scores(scores: Tensor, low: Tensor, high: Tensor, eps: float) -> T
     """Return `ŝ = (s - min) / (max - min)` `[B]`, or 0.5 for all when `max - min <= eps`."""
     span = high - low
     flat = span <= eps
-    return torch.where(flat, 0.5, (scores - low) / torch.where(flat, 1.0, span))
+    # As `torch.where` would, with fewer operations here and in the backward pass.
+    return ((scores - low) / span.masked_fill(flat, 1.0)).masked_fill(flat, 0.5)
 
 
 def map_rates(relative: Tensor, gamma: Tensor, p_min: float, p_max: float) -> Tensor:

@@ -145,7 +145,9 @@ class SpectralScorer(nn.Module):
         flatness = spectral_flatness(log_amp, config.eps)
         weight, bias, alpha = (p.to(dtype) for p in (self.weight, self.bias, self.alpha))
         anchor = flatness if config.sfm_anchor else None
-        threshold = compute_threshold(anchor, weight, bias).expand_as(flatness)
+        threshold = compute_threshold(anchor, weight, bias)
+        if anchor is None:
+            threshold = threshold.expand_as(flatness)
         mask = soft_mask(amplitude, threshold, alpha)
         # x' - x, in which the trend cancels. In this order, because the first operand's gradient
         # needs no change of sign.

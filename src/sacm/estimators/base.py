@@ -87,7 +87,7 @@ class Estimator(BaseEstimator):
             run = train(settings, folder=folder, hardware=hardware, data=data)
             self._adopt(Predictor.open(run))
             self.history_ = [{k: float(v) for k, v in row.items()} for row in run.history]
-        self.notes_ = data.notes
+            self.notes_ = (*data.notes, *run.metrics.get("notes", ()))
 
     def _adopt(self, predictor: Predictor) -> None:
         """Take over a trained network."""

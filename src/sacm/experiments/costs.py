@@ -17,7 +17,7 @@ from sacm.data.datasets import AnyData
 from sacm.data.windows.windows import Windows
 from sacm.errors import SACMError
 from sacm.experiments.guess_cost import guess_epoch
-from sacm.experiments.jobs import load_data
+from sacm.experiments.jobs import load_data, load_extent
 from sacm.experiments.run_files import read_record_with
 from sacm.files import write_json
 from sacm.settings import ResolvedSettings
@@ -83,8 +83,8 @@ class Costs:
         key = "|".join((*_kind(settings), f"threads {self.threads}"))
         if key not in self._epoch_seconds:
             if not self.measure:
-                data = load_data(settings.data, settings.task, settings.split)
-                return Estimate(guess_epoch(settings, data), "guess")
+                extent = load_extent(settings.data, settings.task, settings.split)
+                return Estimate(guess_epoch(settings, extent), "guess")
             self._epoch_seconds[key] = measure_epoch(settings, self.threads)
             write_json(self.folder / _FILE, self._epoch_seconds)
         return Estimate(self._epoch_seconds[key], "measured")

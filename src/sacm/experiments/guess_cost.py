@@ -27,23 +27,36 @@ class Typical(NamedTuple):
     steps: int
 
 
-def guess_epoch(settings: ResolvedSettings, data: AnyData) -> float:
+class Extent(NamedTuple):
+    """How large a data set is: its channels, and the rows or cases of its training part."""
+
+    channels: int
+    train: int
+
+    @classmethod
+    def of(cls, data: AnyData) -> Extent:
+        """The extent of data that are loaded."""
+        if isinstance(data, ForecastingData):
+            return cls(data.channels, len(data.splits.train))
+        cases = data.X_train if isinstance(data, ClassificationData) else data.train
+        return cls(data.channels, len(cases))
+
+
+def guess_epoch(settings: ResolvedSettings, extent: Extent) -> float:
     """Seconds of an epoch and its validation, as on the machine that the table was made on."""
     typical = find_typical(settings.task, settings.backbone, settings.size)
     steps = settings.input_len + settings.horizon
-    a_window = typical.fixed + typical.per_channel * data.channels
-    return count_windows(settings, data) * a_window * steps / typical.steps / 1000
+    a_window = typical.fixed + typical.per_channel * extent.channels
+    return count_windows(settings, extent) * a_window * steps / typical.steps / 1000
 
 
-def count_windows(settings: ResolvedSettings, data: AnyData) -> float:
+def count_windows(settings: ResolvedSettings, extent: Extent) -> float:
     """Training windows of an epoch, about; a small data set is passed over several times."""
-    if isinstance(data, ForecastingData):
-        rows = len(data.splits.train) - settings.input_len - settings.horizon + 1
+    if settings.task == "forecasting":
+        rows = extent.train - settings.input_len - settings.horizon + 1
         count = rows * settings.train_fraction
-    elif isinstance(data, ClassificationData):
-        count = len(data.X_train) * _TRAINED
     else:
-        count = len(data.train) * _TRAINED
+        count = extent.train * _TRAINED
     least = get_task(settings.task).minimum_steps * settings.batch_size
     return max(count / settings.stride, least)
 

@@ -14,6 +14,7 @@ from sacm.data.benchmarks.load import resolve
 from sacm.data.fingerprint import fingerprint
 from sacm.errors import SACMError
 from sacm.experiments.checks import CHECKS
+from sacm.experiments.guess_cost import Extent
 from sacm.experiments.run_files import RESULTS, read_failure, read_record_with, write_failure
 from sacm.files import write_json
 from sacm.settings import ResolvedSettings
@@ -144,4 +145,16 @@ def check_file(check: str) -> str:
 @lru_cache(maxsize=4)
 def load_data(name: str, task: TaskName, split: tuple[float, ...] | None = None) -> Any:
     """A data set, in its own split or in other shares, kept for the next job of the process."""
-    return resolve(name, task=task, reading={} if split is None else {"split": split})
+    data = resolve(name, task=task, reading={} if split is None else {"split": split})
+    _EXTENTS[name, task, split] = Extent.of(data)
+    return data
+
+
+_EXTENTS: dict[tuple[str, TaskName, tuple[float, ...] | None], Extent] = {}
+
+
+def load_extent(name: str, task: TaskName, split: tuple[float, ...] | None = None) -> Extent:
+    """How large a data set is; one that was loaded before is not loaded again for it."""
+    if (name, task, split) not in _EXTENTS:
+        load_data(name, task, split)
+    return _EXTENTS[name, task, split]

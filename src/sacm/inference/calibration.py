@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from sacm.backbones.quantiles import at_level
 from sacm.data.windows.batch import beside_windows
 from sacm.data.windows.windows import ForecastWindows
 from sacm.errors import ArgumentError
+from sacm.inference.liveliness import usual_moves, width_factors, window_moves
 from sacm.inference.trained import Array, TrainedNetwork
 from sacm.tasks.base import EVALUATION_BATCH
 
@@ -37,27 +39,35 @@ class Calibration:
         widening: How much wider than others intervals are after a window that was repaired
             throughout: residuals are divided by `1 + widening * share` before they are kept.
         source: What the windows were, in words.
+        usual: How far a usual window moves, `[C]`: residuals are divided by the factor of their
+            window, see `liveliness`; None if they are not.
     """
 
     residuals: Array
     counts: Array
     widening: float
     source: str
+    usual: Array | None = None
 
-    def offsets(self, levels: Sequence[float], shares: Array | None = None) -> Array:
+    def offsets(
+        self, levels: Sequence[float], shares: Array | None = None, moves: Array | None = None
+    ) -> Array:
         """What to add to scaled forecasts to get quantiles.
 
         Args:
             levels: Q levels between 0 and 1.
             shares: Repaired share of each window `[S]`; None if nothing was repaired.
+            moves: How far each window moves `[S, C]`, as `window_moves` says; None: as usual.
 
         Returns:
-            Scaled offsets `[Q, S, H, C]`, S being 1 without shares.
+            Scaled offsets `[Q, S, H, C]`, S being 1 without shares and moves.
 
         Raises:
             ArgumentError: A level needs more calibration windows than there are.
         """
         found = np.stack([self._offset(level) for level in levels])[:, None]  # [Q, 1, H, C]
+        if moves is not None and self.usual is not None:
+            found = found * width_factors(moves, self.usual)[None, :, None, :]
         return found if shares is None else found * self.spread(shares)[None, :, None, None]
 
     def spread(self, shares: Array) -> Array:
@@ -84,7 +94,12 @@ class Calibration:
 
 
 def calibrate(
-    trained: TrainedNetwork, windows: ForecastWindows, *, source: str, level: float | None = None
+    trained: TrainedNetwork,
+    windows: ForecastWindows,
+    *,
+    source: str,
+    level: float | None = None,
+    local: bool = False,
 ) -> Calibration:
     """Learn how far off forecasts are from windows that chose nothing.
 
@@ -93,6 +108,7 @@ def calibrate(
         windows: Forecasting windows that neither trained it nor chose its epoch.
         source: What they are, in words, for notes.
         level: The quantile that residuals are measured from, for networks that give some.
+        local: Whether intervals are wider after windows that move further.
 
     Returns:
         The calibration, for each horizon step and channel.
@@ -103,17 +119,23 @@ def calibrate(
     if not len(windows):
         raise ArgumentError("there is no calibration window: give more rows.")
     chosen = spread_out(windows)
-    residuals, shares = signed_residuals(trained, windows, chosen, level)
-    return from_residuals(residuals, shares, source=source)
+    found = signed_residuals(trained, windows, chosen, level)
+    moves = found.moves if local else None
+    return from_residuals(found.values, found.shares, source=source, moves=moves)
 
 
-def from_residuals(residuals: Array, shares: Array | None, *, source: str) -> Calibration:
-    """Make a calibration of residuals `[N, H, C]` and repaired shares `[N]`."""
+def from_residuals(
+    residuals: Array, shares: Array | None, *, source: str, moves: Array | None = None
+) -> Calibration:
+    """Make a calibration of residuals `[N, H, C]`, repaired shares `[N]` and moves `[N, C]`."""
+    usual = None if moves is None else usual_moves(moves)
+    if moves is not None and usual is not None:
+        residuals = residuals / width_factors(moves, usual)[:, None]
     widening = 0.0 if shares is None else learn_widening(residuals, shares)
     if shares is not None:
         residuals = residuals / (1 + widening * shares[:, None, None])
     counts = np.isfinite(residuals).sum(axis=0)
-    return Calibration(np.sort(residuals, axis=0), counts, widening, source)
+    return Calibration(np.sort(residuals, axis=0), counts, widening, source, usual)
 
 
 def learn_widening(residuals: Array, shares: Array) -> float:
@@ -133,14 +155,22 @@ def spread_out(windows: ForecastWindows) -> Array:
     return np.arange(0, len(windows), step)
 
 
+class Residuals(NamedTuple):
+    """What forecasts of N windows were off by, and what is known of these windows beforehand."""
+
+    values: Array  # [N, H, C] target minus forecast, scaled; NaN where unobserved
+    shares: Array | None  # [N] repaired shares, if anything repairs
+    moves: Array  # [N, C] how far each moves
+
+
 def signed_residuals(
     trained: TrainedNetwork, windows: ForecastWindows, chosen: Array, level: float | None = None
-) -> tuple[Array, Array | None]:
-    """Target minus forecast `[N, H, C]`, scaled, NaN where unobserved; repaired shares `[N]`.
+) -> Residuals:
+    """Target minus forecast of the chosen windows, scaled.
 
     With a level it is the target minus that quantile, if the network gives quantiles.
     """
-    parts, shares = [], []
+    parts, shares, moves = [], [], []
     for start in range(0, len(chosen), EVALUATION_BATCH):
         batch = windows.batch(chosen[start : start + EVALUATION_BATCH])
         answer = trained.answer(trained.network, batch.x, *beside_windows(batch))
@@ -152,4 +182,6 @@ def signed_residuals(
         repairs = trained.strategy.count_repairs(batch.x)
         if repairs is not None:
             shares.append((repairs > 0).float().mean(dim=(1, 2)).cpu().numpy())
-    return np.concatenate(parts), np.concatenate(shares) if shares else None
+        moves.append(window_moves(batch.x, windows.horizon, repairs))
+    share = np.concatenate(shares) if shares else None
+    return Residuals(np.concatenate(parts), share, np.concatenate(moves))

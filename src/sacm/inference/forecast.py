@@ -67,7 +67,7 @@ def tabulate_next(trained: TrainedNetwork, data: Any, future_data: Any = None) -
 
 def tabulate_reading(trained: TrainedNetwork, reading: SeriesReading) -> TableAnswer:
     """Forecast what follows data that have been read, as `tabulate_next`."""
-    form = replace(reading.form, kind="pandas", flat=False, indexed=False)
+    form = reading.form.as_table()
     kept, short = leave_out_short(reading.data, trained.shape.input_len)
     reading = SeriesReading(kept, form)
     forecast = forecast_ahead(trained, reading.data)

@@ -31,6 +31,7 @@ from sacm.inference.forecast import (
     tabulate_reading,
 )
 from sacm.inference.history import SeriesReading
+from sacm.inference.liveliness import window_moves
 from sacm.inference.repairs import find_repairs
 from sacm.inference.trained import Array, TrainedNetwork
 from sacm.metrics.probabilistic import crps, measure_intervals
@@ -90,7 +91,10 @@ class Calibrations:
         """The calibration of one quantile."""
         key = None if self.trained.settings.train_quantiles is None else level
         if key not in self._made:
-            self._made[key] = calibrate(self.trained, self.windows, source=self.source, level=key)
+            # Learnt quantiles are wider where they have to be by themselves.
+            self._made[key] = calibrate(
+                self.trained, self.windows, source=self.source, level=key, local=key is None
+            )
         return self._made[key]
 
 
@@ -115,14 +119,20 @@ def calibrate_for(trained: TrainedNetwork, data: Any) -> Calibrations:
     if own is not None and len(own.splits.test):
         windows = calibration_windows(trained, own)
         return Calibrations(trained, windows, f"{len(windows):,} test windows of the run")
-    if data is None:
+    new = None if data is None else read_for(trained, data).data
+    if new is None or (own is not None and same_rows(own, new)):
         raise ArgumentError(
             "the data of the run are not at hand or have no test part, so there is nothing to "
             "calibrate on: name other rows with --data."
         )
-    windows = calibration_windows(trained, read_for(trained, data).data)
+    windows = calibration_windows(trained, new)
     source = f"{len(windows):,} windows of the new data, taken as unknown to the network"
     return Calibrations(trained, windows, source)
+
+
+def same_rows(own: ForecastingData, new: ForecastingData) -> bool:
+    """Whether new data are those that the network was trained on."""
+    return own.values.shape == new.values.shape and np.array_equal(own.values, new.values)
 
 
 def tabulate_bounds(
@@ -149,25 +159,29 @@ def tabulate_bounds(
     rows = last_rows(reading.data, trained.shape.input_len)
     windows = reading.data.values[np.stack(list(rows.values()))]
     scaler = trained.scaler_of_series(reading.data)
-    repairs = find_repairs(
-        trained, trained.scale(windows, scaler), list(rows), reading.data.columns
-    )
+    scaled = trained.scale(windows, scaler)
+    repairs = find_repairs(trained, scaled, list(rows), reading.data.columns)
     shares = None if repairs is None else repairs.shares
+    counts = trained.strategy.count_repairs(scaled)
+    moves = window_moves(scaled, trained.shape.horizon, counts)
     frame = answer.frame
     names = [name for name in frame.columns if name in ("y", *reading.data.columns)]
-    form = replace(reading.form, kind="pandas", flat=False, indexed=False)
+    form = reading.form.as_table()
     widening = 0.0
     for suffix, level in levels.columns():
         calibration = calibrations.at(level)
         widening = max(widening, calibration.widening)
-        (offset,) = calibration.offsets([level], shares)
+        (offset,) = calibration.offsets([level], shares, moves)
         forecast = forecast_ahead(trained, reading.data, level)
         values = forecast.values + offset * scaler.std
         bound = give(SeriesReading(reading.data, form), forecast._replace(values=values))
         for name in names:
             frame[f"{name}_{suffix}"] = bound[name].to_numpy()
-    wider = ", wider where values were repaired" if widening else ""
-    learnt = "" if trained.settings.train_quantiles is None else "learnt quantiles, "
+    plain = trained.settings.train_quantiles is None
+    reasons = ["a window moves further"] if plain else []
+    reasons += ["values were repaired"] if widening else []
+    wider = f", wider where {' or '.join(reasons)}" if reasons else ""
+    learnt = "" if plain else "learnt quantiles, "
     note = f"Intervals are {learnt}conformal, from {calibrations.source}{wider}."
     return answer._replace(notes=(*answer.notes, note))
 
@@ -191,28 +205,24 @@ def measure_uncertainty(
     Raises:
         ArgumentError: There are too few windows.
     """
-    chosen = spread_out(windows)
-    half = len(chosen) // 2
-    border = windows.starts[chosen[half - 1]] + windows.input_len + windows.horizon
-    later = chosen[half:][windows.starts[chosen[half:]] + windows.input_len >= border]
-    if half < 10 or len(later) < 10:
-        raise ArgumentError(f"{len(windows)} windows are too few to judge intervals by.")
-    calibration = calibrate_on(trained, windows, chosen[:half])
-    residuals, own = signed_residuals(trained, windows, later)
+    first, later = halves(windows)
+    calibration = calibrate_on(trained, windows, first)
+    local = calibrate_on(trained, windows, first, local=True)
+    residuals, own, moves = signed_residuals(trained, windows, later)
 
     def bound(level: float) -> Array:
         """A quantile of the later windows, as what lies between it and the forecast."""
         if trained.settings.train_quantiles is None:
-            fixed: Array = calibration.offsets([level], own)[0]
+            fixed: Array = local.offsets([level], own, moves)[0]
             return fixed
-        after, _ = signed_residuals(trained, windows, later, level)
-        before = calibrate_on(trained, windows, chosen[:half], level)
+        after = signed_residuals(trained, windows, later, level).values
+        before = calibrate_on(trained, windows, first, level)
         learnt: Array = residuals - after + before.offsets([level], own)[0]
         return learnt
 
     adaptive = {c: follow(calibration, residuals, windows.starts[later], c) for c in coverages}
     offsets = np.stack([np.broadcast_to(bound(each), residuals.shape) for each in CRPS_LEVELS])
-    report: dict[str, Any] = {"calibration_windows": half, "windows": len(later)}
+    report: dict[str, Any] = {"calibration_windows": len(first), "windows": len(later)}
     report["crps"] = crps(residuals, offsets, CRPS_LEVELS)
     report["intervals"] = []
     for coverage in coverages:
@@ -226,12 +236,33 @@ def measure_uncertainty(
     return report
 
 
+def halves(windows: ForecastWindows) -> tuple[Array, Array]:
+    """Places of windows to calibrate on, and of later ones that share no target with them.
+
+    Raises:
+        ArgumentError: There are too few.
+    """
+    chosen = spread_out(windows)
+    half = len(chosen) // 2
+    border = windows.starts[chosen[half - 1]] + windows.input_len + windows.horizon
+    later = chosen[half:][windows.starts[chosen[half:]] + windows.input_len >= border]
+    if half < 10 or len(later) < 10:
+        raise ArgumentError(f"{len(windows)} windows are too few to judge intervals by.")
+    return chosen[:half], later
+
+
 def calibrate_on(
-    trained: TrainedNetwork, windows: ForecastWindows, chosen: Array, level: float | None = None
+    trained: TrainedNetwork,
+    windows: ForecastWindows,
+    chosen: Array,
+    level: float | None = None,
+    *,
+    local: bool = False,
 ) -> Calibration:
     """A calibration by some of the windows, around a quantile if the network gives some."""
-    residuals, shares = signed_residuals(trained, windows, chosen, level)
-    return from_residuals(residuals, shares, source="the first half")
+    found = signed_residuals(trained, windows, chosen, level)
+    moves = found.moves if local else None
+    return from_residuals(found.values, found.shares, source="the first half", moves=moves)
 
 
 def follow(

@@ -131,7 +131,7 @@ class CapacityModulator(nn.Module):
             >>> modulator = sacm.attach(model, channels=3)
             >>> with modulator.forced_rates(torch.tensor([0.0, 0.5])):
             ...     out = model(torch.ones(2, 4, 3))
-            >>> torch.allclose(out[0], model[0](torch.ones(4, 3)))  # a rate of 0 drops nothing
+            >>> torch.allclose(out[0], model[0](torch.ones(4, 3)))
             True
         """
         rates = torch.as_tensor(rates)
@@ -201,22 +201,22 @@ class CapacityModulator(nn.Module):
             raise ArgumentError(
                 "nn.DataParallel shares one model between threads: use DistributedDataParallel."
             )
-        self.state.begin(Call(model, args, kwargs))
+        call = Call(model, args, kwargs)
+        self.state.begin(call)
         window = self.window(args, kwargs)
         forced = self.state.forced
         if not self.probed:
-            self.probe(Call(model, args, kwargs))
+            self.probe(call)
         elif forced is None and not torch.compiler.is_compiling():
-            self._verify_now_and_then(Call(model, args, kwargs), window)
+            self._verify_now_and_then(call, window)
         if forced is None:
-            self.state.rates, sources = self.compute_rates(window), [window, *self.parameters()]
+            self.state.rates, self.state.roots = self.compute_rates(window), (window, self)
         elif forced.shape[0] != window.shape[0]:
             raise ArgumentError(
                 f"{forced.shape[0]} forced rates were given for a batch of {window.shape[0]}."
             )
         else:
-            self.state.rates, sources = forced.to(window.device), [forced]
-        self.state.sources = [source for source in sources if source.requires_grad]
+            self.state.rates, self.state.roots = forced.to(window.device), (forced,)
 
     def _verify_now_and_then(self, call: Call, window: Tensor) -> None:
         """Check the layouts in some of the training forwards; rarer as training goes on."""

@@ -45,7 +45,7 @@ class ModulationState:
 
     rates: Tensor | None = None  # [B], with its graph
     channel_rates: Tensor | None = None  # [B, C], with its graph, where channels have their own
-    sources: Sequence[Tensor] = ()  # what that graph leads to
+    roots: Sequence[Tensor | nn.Module] = ()  # what that graph leads to
     repeated: bool = False  # whether the backward of the rates may run more than once
     scores: Tensor | None = None  # [B], detached
     forced: Tensor | None = None  # [B], set by `forced_rates`
@@ -56,7 +56,7 @@ class ModulationState:
     def begin(self, call: Call) -> None:
         """Forget the last forward before anything of the next can fail."""
         self.rates = self.scores = self.channel_rates = None
-        self.sources, self.repeated = (), False
+        self.roots, self.repeated = (), False
         self.keep_by_place = {}
         self.call = call
 
@@ -71,9 +71,10 @@ class ModulationState:
         place = like.device, torch.is_grad_enabled()
         if self.rates.requires_grad and not torch.is_grad_enabled() and not self.repeated:
             # Reentrant checkpointing runs a part without gradients now, and with them in backward.
-            self.rates, self.repeated = retain_rates(self.rates, self.sources), True
+            sources = [*self._sources()]
+            self.rates, self.repeated = retain_rates(self.rates, sources), True
             if self.channel_rates is not None:
-                self.channel_rates = retain_rates(self.channel_rates, self.sources)
+                self.channel_rates = retain_rates(self.channel_rates, sources)
             self.keep_by_place = {}
         found = self.keep_by_place.get(place)
         if found is None:
@@ -90,6 +91,12 @@ class ModulationState:
             rates = self.channel_rates.to(like.device)
             found = self.keep_by_place[place] = Keep.of(1 - rates)
         return found
+
+    def _sources(self) -> Iterator[Tensor]:
+        """Yield the tensors whose gradients come from the rates; seldom needed, so not kept."""
+        for root in self.roots:
+            tensors = root.parameters() if isinstance(root, nn.Module) else [root]
+            yield from (tensor for tensor in tensors if tensor.requires_grad)
 
     @contextmanager
     def passive(self) -> Iterator[None]:

@@ -65,8 +65,8 @@ def _effects(quality: QualityRecord) -> list[str]:
     trusted = float(quality.weights[quality.flags > 0].mean())
     return [
         f"{format_share(quality.share)} of the values would be replaced by their repair before a "
-        f"network sees them. As targets they would count {trusted:.0%} on average: the more "
-        "uncertain a repair, the less it counts.",
+        f"network sees them. As targets they would count {100 * trusted:.0f} % on average: the "
+        "more uncertain a repair, the less it counts.",
         "Every other value stays exactly as it is.",
     ]
 

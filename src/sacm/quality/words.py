@@ -27,7 +27,9 @@ def format_share(share: float) -> str:
     """A share as text, with as many digits as it needs."""
     if share == 0:
         return ""
-    return "< 0.01 %" if share < 1e-4 else f"{100 * share:.2g} %" if share < 0.1 else f"{share:.0%}"
+    if share < 1e-4:
+        return "< 0.01 %"
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
 
 
 def describe_quality(quality: QualityRecord) -> list[str]:

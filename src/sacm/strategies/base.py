@@ -125,6 +125,18 @@ class Strategy:
         """What the model sees instead of windows `[B, L, C]`, in evaluation and prediction."""
         return x
 
+    def conclude(self, errors: Callable[[Strategy], Tensor]) -> Concluded:
+        """Take back what does harm, once training is over.
+
+        Args:
+            errors: Gives the error in each channel `[C]` of the trained network on validation
+                windows as they came, if a strategy changes its inputs.
+
+        Returns:
+            The strategy to save and to predict with, and notes for the user.
+        """
+        return Concluded(self)
+
     def count_repairs(self, x: Tensor) -> Tensor | None:
         """Flags `[B, L, C]` of what `inputs` repairs in windows; None if it repairs nothing."""
         return None
@@ -149,6 +161,13 @@ class Prepared(NamedTuple):
     """Data to train on, the strategy with what it learnt, and notes for the user."""
 
     data: Any
+    strategy: Strategy
+    notes: tuple[str, ...] = ()
+
+
+class Concluded(NamedTuple):
+    """The strategy as it is after training, and notes for the user."""
+
     strategy: Strategy
     notes: tuple[str, ...] = ()
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 from sacm.errors import ArgumentError, SACMWarning
-from sacm.strategies.base import Prepared, Strategy
+from sacm.strategies.base import Concluded, Prepared, Strategy
 from sacm.strategies.registry import register
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ _FEW_ROWS = (
     "There are too few training rows to learn what windows look like: before a forecast only "
     "missing, repeated and wild values are repaired."
 )
+LARGEST_COST = 0.005
+"""Share by which repairing may raise the error of a channel where it is not needed."""
 _GUARD, _WINDOWS = "guard.safetensors", "window_guard.safetensors"
 
 
@@ -33,10 +36,13 @@ class GuardStrategy(Strategy):
 
     sensitivity: 1 keeps false flags on healthy series below 1 %; larger values flag more.
     targets: What a repaired target counts in the loss: its reliability (weigh), 0 (drop), 1 (keep).
+    check: Whether forecasts leave channels alone in which repaired validation windows are forecast
+        worse than the windows as they came.
     """
 
     sensitivity: float = 1.0
     targets: str = "weigh"
+    check: bool = True
 
     def __post_init__(self) -> None:
         if not self.sensitivity > 0:
@@ -60,7 +66,7 @@ class GuardStrategy(Strategy):
             notes.append(f"{share} of the training values look broken and were repaired.")
         if module is not None and module.spikes is None:
             notes.append(_FEW_ROWS)
-        fitted = FittedGuard(self.sensitivity, self.targets, guard, module)
+        fitted = FittedGuard(self.sensitivity, self.targets, self.check, guard, module)
         return Prepared(repaired.data, fitted, tuple(notes))
 
     def load(self, folder: Path) -> Strategy:
@@ -78,7 +84,7 @@ class GuardStrategy(Strategy):
                 module = WindowGuard.load(json.loads(text["config"]), tensors).eval()
             except (KeyError, TypeError, ValueError, ArgumentError):
                 raise other_version_error(path) from None
-        return FittedGuard(self.sensitivity, self.targets, guard, module)
+        return FittedGuard(self.sensitivity, self.targets, self.check, guard, module)
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,25 @@ class FittedGuard(GuardStrategy):
             return x
         repaired: Tensor = self.module.to(x.device)(x)
         return repaired
+
+    def conclude(self, errors: Callable[[Strategy], Tensor]) -> Concluded:
+        """Leave channels alone in which repairing validation windows does harm."""
+        if self.module is None or self.guard is None or not self.check:
+            return Concluded(self)
+        as_they_came, repaired = errors(self.without_repair()), errors(self)
+        worse = repaired > (1 + LARGEST_COST) * as_they_came
+        if not bool(worse.any()):
+            return Concluded(self)
+        cost = repaired / as_they_came - 1
+        named = ", ".join(
+            f"{self.guard.columns_[channel]} (+{cost[channel]:.1%})"
+            for channel in worse.nonzero().flatten().tolist()
+        )
+        note = (
+            f"Repairing validation windows raised the error of {named}: forecasts take what is not "
+            "missing there as it comes; guard(check=false) repairs it all the same."
+        )
+        return Concluded(replace(self, module=self.module.leave_alone(worse)), (note,))
 
     def count_repairs(self, x: Tensor) -> Tensor | None:
         """Flags `[B, L, C]` (uint8) of what `inputs` repairs in windows `[B, L, C]`."""

@@ -17,6 +17,7 @@ from sacm.registry import Registry
 from sacm.strategies.base import (
     CHANGES_NETWORK,
     CombinedRun,
+    Concluded,
     Prepared,
     Strategy,
     StrategyRun,
@@ -123,6 +124,18 @@ class Combined(Strategy):
             x = part.inputs(x)
         return x
 
+    def conclude(self, errors: Callable[[Strategy], Tensor]) -> Concluded:
+        """Conclude each in turn, in the company of the others."""
+        parts, notes = list(self.parts), list[str]()
+        for place, part in enumerate(self.parts):
+
+            def errors_with(one: Strategy, place: int = place) -> Tensor:
+                return errors(Combined([*parts[:place], one, *parts[place + 1 :]]))
+
+            parts[place], said = part.conclude(errors_with)
+            notes += said
+        return Concluded(Combined(parts), tuple(notes))
+
     def count_repairs(self, x: Tensor) -> Tensor | None:
         """What the first part that repairs changes."""
         found = (part.count_repairs(x) for part in self.parts)
@@ -199,7 +212,7 @@ def _parse_one(text: str) -> Strategy:
 
 def _options(kind: type[Strategy], inner: str, text: str) -> dict[str, Any]:
     fields = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # as above
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind) if inner else {}  # slow, and plans parse hundreds of names
     required = [
         field.name
         for field in dataclasses.fields(kind)  # type: ignore[arg-type]  # as above

@@ -60,7 +60,13 @@ class Anomaly(Task[AnomalyData]):
     name = "anomaly"
     default_backbone = "TranAD"
     selections = ("loss",)
-    unused = ("horizon", "train_fraction", "train_quantiles", *COVARIATES)
+    unused = (
+        "horizon",
+        "validation_stride",
+        "train_fraction",
+        "train_quantiles",
+        *COVARIATES,
+    )
     leading_metrics = ("f1_pa", "f1", "vus_pr", "f1_affiliation")
 
     def preset(self, settings: RunSettings, data: AnomalyData) -> dict[str, Any]:

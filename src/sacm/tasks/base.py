@@ -19,7 +19,7 @@ from sacm.data.windows.split import SplitWindows
 from sacm.errors import ArgumentError
 from sacm.metrics.catalogue import registered_metrics
 from sacm.settings import ResolvedSettings, RunSettings, Selection
-from sacm.strategies.base import Strategy, StrategyRun
+from sacm.strategies.base import Concluded, Strategy, StrategyRun
 from sacm.strategies.committee import acting_in_evaluation
 from sacm.strategies.registry import canonical, parse
 from sacm.tasks.shape import NetworkShape
@@ -158,6 +158,25 @@ class Task(ABC, Generic[DataKind]):
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
     ) -> float:
         """The number that chooses the checkpoint; lower is better for all but accuracy."""
+
+    def conclude(
+        self,
+        model: Backbone,
+        windows: SplitWindows[Any],
+        came: Callable[[], SplitWindows[Any]],
+        strategy: Strategy,
+        select: str,
+    ) -> Concluded:
+        """Let a strategy take back, by validation windows, what does harm.
+
+        Args:
+            model: The trained network.
+            windows: What it was trained and chosen on.
+            came: Makes the same windows of the data as they came to the strategy.
+            strategy: As it was in training.
+            select: What chose the epoch.
+        """
+        return Concluded(strategy)
 
     @abstractmethod
     def evaluate(

@@ -43,7 +43,15 @@ class Classification(Task[ClassificationData]):
     name = "classification"
     default_backbone = "InceptionTime"
     selections = ("accuracy", "loss")
-    unused = ("horizon", "stride", "train_fraction", "train_quantiles", "score", *COVARIATES)
+    unused = (
+        "horizon",
+        "stride",
+        "validation_stride",
+        "train_fraction",
+        "train_quantiles",
+        "score",
+        *COVARIATES,
+    )
     leading_metrics = ("accuracy", "macro_f1")
     # An archive of 40 cases has one step an epoch: batch norm and patience would mean nothing.
     minimum_steps = 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.metrics.registered import RegisteredForecastMetrics
 from sacm.metrics.relative import RelativeErrors
 from sacm.settings import ResolvedSettings, RunSettings
-from sacm.strategies.base import REPLACES_LOSS, Strategy, StrategyRun
+from sacm.strategies.base import REPLACES_LOSS, Concluded, Strategy, StrategyRun
 from sacm.strategies.registry import Combined, parse
 from sacm.tasks.base import (
     EVALUATION_BATCH,
@@ -46,6 +46,7 @@ from sacm.tasks.base import (
     scaler_of,
     to_device,
 )
+from sacm.tasks.channel_errors import channel_errors
 from sacm.tasks.quantiles import ask_network, measure_quantiles, tabulate_quantiles
 from sacm.tasks.shape import NetworkShape, column_names
 from sacm.tasks.yardsticks import ForecastYardsticks, units_of
@@ -139,6 +140,7 @@ class Forecasting(Task[ForecastingData]):
             stamps=_uses_calendar(settings, data),
             scaler=scaler,
             stride=settings.stride,
+            validation_stride=settings.validation_stride,
             plan=CovariatePlan.of(settings.covariates()),
         )
 
@@ -205,6 +207,23 @@ class Forecasting(Task[ForecastingData]):
             return measure_quantiles(model, batches, strategy).crps
         report = _errors(model, batches, strategy, ForecastAccumulator())
         return report.scaled.mse if select == "mse" else report.scaled.mae
+
+    def conclude(
+        self,
+        model: Backbone,
+        windows: SplitWindows[Any],
+        came: Callable[[], SplitWindows[Any]],
+        strategy: Strategy,
+        select: str,
+    ) -> Concluded:
+        power = 2 if select == "mse" else 1
+        made: list[SplitWindows[Any]] = []  # cut once, and only if the strategy asks
+
+        def errors(changed: Strategy) -> Tensor:
+            made[:] = made or [came()]
+            return channel_errors(model, windows.val, made[0].val, changed, power)
+
+        return strategy.conclude(errors)
 
     def evaluate(
         self,

@@ -38,6 +38,7 @@ from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
 from sacm.training.environment import environment
 from sacm.training.epoch_statistics import Observed
 from sacm.training.hardware import Hardware, make_fabric
+from sacm.training.lock import alone_in
 from sacm.training.optimizer import make_optimizer
 from sacm.training.prepared import prepare_once
 from sacm.training.prepared_windows import cut_prepared_windows
@@ -70,13 +71,29 @@ def train(
     run = Run(Path(folder) / resolved.run_id(mark))
     if run.finished:
         return run
-    fabric = make_fabric(hardware, resolved, run)
+    with alone_in(run.folder):
+        if not run.finished:  # by another process, while this one waited
+            _train(run, resolved, data, hardware, mark, on_epoch)
+    return run
+
+
+def _train(
+    run: Run,
+    settings: ResolvedSettings,
+    data: AnyData,
+    hardware: Hardware,
+    mark: str,
+    on_epoch: Callable[[int, float], None] | None,
+) -> None:
+    """Train a run to its end; `mark` is the fingerprint of its data."""
+    fabric = make_fabric(hardware, settings, run)
     fabric.launch()
     if fabric.is_global_zero:
-        write_json(run.folder / "config.json", resolved.model_dump())
+        write_json(run.folder / "config.json", settings.model_dump())
         write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
+    task = get_task(settings.task)
     try:
-        training = Training(run, resolved, task, data, fabric, show=hardware.show_progress)
+        training = Training(run, settings, task, data, fabric, show=hardware.show_progress)
         training.on_epoch = on_epoch
         training.run()
     except (SACMError, RuntimeError, MemoryError) as error:
@@ -84,7 +101,6 @@ def train(
             record_failure(run, error)
         raise
     fabric.barrier()  # the run is finished for every process, or for none
-    return run
 
 
 @dataclass
@@ -114,9 +130,9 @@ class Training:
     ) -> None:
         self.folder, self.settings, self.task, self.data = run.folder, settings, task, data
         self.fabric, self.show = fabric, show
-        broken = contaminate_by_text(data, settings.contamination, seed=settings.seed)
+        self.given = contaminate_by_text(data, settings.contamination, seed=settings.seed)
         prepared, self.preparing = prepare_once(
-            settings.strategy, broken, window=settings.input_len
+            settings.strategy, self.given, window=settings.input_len
         )
         self.strategy: Strategy = prepared.strategy
         self.notes = prepared.notes
@@ -328,6 +344,10 @@ class Training:
                 "resumed: delete it to start afresh."
             ) from None
 
+    def _given_windows(self) -> SplitWindows[Any]:
+        """Windows of the data as they came to the strategy, in the scale of those it made."""
+        return self.task.windows(self.settings, self.given, scaler=scaler_of(self.windows))
+
     def _finish(self) -> None:
         """Test the chosen weights once."""
         progress = self.progress
@@ -336,12 +356,15 @@ class Training:
         write_weights(self.folder / "last.safetensors", self.model.state_dict())
         self.model.load_state_dict(read_weights(self.folder / "best.safetensors"))
         started = time.perf_counter()
-        record: dict[str, Any] = {}
+        self.strategy, said = self.task.conclude(
+            self.model, self.windows, self._given_windows, self.strategy, self.settings.select
+        )
+        record: dict[str, Any] = {"notes": [*self.notes, *said]}
         if len(self.windows.test):
             result = self.task.evaluate(
                 self.model, self.windows, self.data, self.settings, self.strategy
             )
-            record = {
+            record |= {
                 "test": result.row,
                 "report": result.report,
                 "evaluated_windows": result.evaluated,

@@ -88,3 +88,12 @@ def test_an_excel_file_says_what_it_needs(tmp_path: Path) -> None:
     (tmp_path / "x.xlsx").write_bytes(b"PK\x03\x04")
     with pytest.raises(DataError, match="needs openpyxl: install it, or save the sheet as CSV"):
         Table.read(tmp_path / "x.xlsx")
+
+
+def test_a_title_above_the_header_is_named_as_such(tmp_path: Path) -> None:
+    text = frame().to_csv(index=False)
+    (tmp_path / "x.csv").write_text(f"Report of plant A\n\n{text}")
+    with pytest.raises(DataError, match="if the first line is a title, put # before it"):
+        Table.read(tmp_path / "x.csv")
+    (tmp_path / "x.csv").write_text(f"# Report of plant A\n\n{text}")
+    check(Table.read(tmp_path / "x.csv"))

@@ -111,6 +111,17 @@ def test_stride_thins_training_only():
     assert np.diff(thin.test.starts).tolist() == [1] * (len(thin.test) - 1)
 
 
+def test_validation_stride_thins_validation_only():
+    data = forecasting_data(np.arange(300.0))
+    every = forecasting_windows(data, input_len=12, horizon=4)
+    thin = forecasting_windows(data, input_len=12, horizon=4, validation_stride=5)
+    assert len(thin.train) == len(every.train)
+    assert len(thin.test) == len(every.test)
+    kept = every.val.batch(np.arange(0, len(every.val), 5))
+    assert torch.equal(everything(thin.val).positions, kept.positions)
+    assert torch.equal(everything(thin.val).y, kept.y)
+
+
 def test_forecasting_errors():
     data = forecasting_data(np.arange(100, dtype=np.float32))
     with pytest.raises(DataError, match=r"val split has 10 rows .* needs 9 \+ 3 = 12"):

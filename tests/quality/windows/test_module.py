@@ -38,6 +38,21 @@ def test_a_repair_is_nearer_to_the_truth_than_the_fault() -> None:
     assert error[0][kinds[0] == MISSING].mean() < 0.05
 
 
+def test_a_channel_left_alone_keeps_all_but_what_is_missing() -> None:
+    broken = broken_windows()
+    hands_off = guard().leave_alone(torch.tensor([True, False, False]))
+    loaded = WindowGuard.load(hands_off.config(), hands_off.state_dict())
+    for one in (hands_off, loaded):
+        repaired, kinds = one.inspect(broken)
+        assert (kinds[1:, :, 0] == 0).all()
+        torch.testing.assert_close(repaired[1:, :, 0], broken[1:, :, 0], rtol=0, atol=0)
+        assert (kinds[0, 10:20] == MISSING).all()
+        assert repaired[0].isfinite().all()
+        assert kinds[2, 20, 1] == SPIKE
+        torch.testing.assert_close(one(broken), repaired, rtol=0, atol=0)
+    assert (guard().flags(broken)[1, 8:40, 0]).all()  # the guard itself is as it was
+
+
 def test_few_healthy_values_are_flagged() -> None:
     assert guard().flags(windows(every=7)).float().mean() < 0.01
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sacm.quality.windows.flat_runs import NEVER, FlatRuns, learn_flat_runs, mark_runs
+from sacm.quality.windows.flat_runs import NEVER, SHORTEST, FlatRuns, learn_flat_runs, mark_runs
 from sacm.quality.windows.folds import cut_folds, steady_quantile
 from sacm.quality.windows.limits import mask_codes
 from sacm.quality.windows.neighbours import bridge, find_neighbours, interpolate, last_true
@@ -103,6 +103,18 @@ def test_run_limits_come_from_counting_runs() -> None:
     assert runs.least[0].tolist() == [3, 3, NEVER, NEVER]
     assert runs.rest[0, 2] == pytest.approx(0.25)
     assert runs.rest[:, [0, 1, 3]].isnan().all()
+
+
+def test_a_slow_coarse_channel_is_left_alone() -> None:
+    """Its longest runs are few, but hold far more rows than may be flagged by mistake."""
+    random = np.random.default_rng(3)
+    column = np.repeat(np.cumsum(random.normal(0, 1, 9000)), random.geometric(0.3, 9000))
+    runs = learn_flat_runs(
+        column[:, None].astype(np.float32), np.zeros(1), np.ones(1), longest=32, sensitivity=1.0
+    )
+    windows = torch.from_numpy(column[: len(column) // 96 * 96].reshape(-1, 96, 1)).float()
+    assert SHORTEST < int(runs.least[0, 0]) < NEVER
+    assert runs(windows, torch.zeros_like(windows, dtype=torch.bool)).float().mean() < 0.01
 
 
 def test_values_held_before_a_repair_are_doubtful_not_forgotten() -> None:

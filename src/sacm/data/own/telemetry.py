@@ -10,9 +10,9 @@ import numpy as np
 
 from sacm.data.datasets import AnomalyData
 from sacm.data.splits import hold_out_tail
-from sacm.data.tables.csv_file import Decimal
 from sacm.data.tables.date_text import DateOrder
 from sacm.data.tables.gaps import Policy as Missing
+from sacm.data.tables.number_text import Decimal
 from sacm.data.tables.table import Table
 from sacm.errors import ArgumentError, DataError
 

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sacm.data.tables.csv_file import looks_like_decimal_comma, looks_like_thousands
+from sacm.data.tables.number_text import (
+    looks_like_decimal_comma,
+    looks_like_thousands,
+    looks_spaced,
+)
 from sacm.errors import DataError
 
 if TYPE_CHECKING:
@@ -101,6 +105,12 @@ def not_numeric_error(column: pd.Series, where: str) -> DataError:
         return DataError(
             f"{where}: column {column.name!r} uses decimal commas (first value {first!r}): "
             "decimal=',' reads them."
+        )
+    if looks_spaced(first):
+        sign = "." if "." in first and first.count(".") == 1 else ","
+        return DataError(
+            f"{where}: column {column.name!r} has signs between thousands (first value {first!r}): "
+            f"decimal={sign!r} reads them."
         )
     return DataError(
         f"{where}: column {column.name!r} is not numeric (first value {first!r}): leave it out "

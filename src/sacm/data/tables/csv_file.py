@@ -12,17 +12,23 @@ import warnings
 import zipfile
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sacm.data.tables.date_text import looks_dated
+from sacm.data.tables.number_text import (
+    POINT_ROWS,
+    Decimal,
+    convert_numbers,
+    note_points,
+    tidy_cells,
+)
 from sacm.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Decimal = Literal[",", "."]
 DELIMITERS = ",;\t|"
 SAMPLE = 50  # lines to tell the delimiter from
 DATE = re.compile(r"\s*\d{4}-\d{1,2}-\d{1,2}")
@@ -46,7 +52,7 @@ def read_table(path: Path, decimal: Decimal | None = None) -> pd.DataFrame:
 
 def parse_table(content: bytes, where: Path | str, decimal: Decimal | None = None) -> pd.DataFrame:
     """The rows of delimited text; `where` is what errors call it, `decimal` as in `read_table`."""
-    frame = read_csv(content, where, as_text=decimal is not None)
+    frame = tidy_cells(read_csv(content, where, as_text=decimal is not None))
     return frame if decimal is None else convert_numbers(frame, decimal)
 
 
@@ -63,7 +69,16 @@ def read_excel(path: Path) -> pd.DataFrame:
     except Exception as error:  # whatever a damaged file makes the library stumble on
         raise DataError(f"{path} is not a readable Excel file.") from error
     frame.columns = [str(name).strip() for name in frame.columns]
-    return frame
+    return tidy_cells(drop_hollow(frame))
+
+
+def drop_hollow(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table without columns that have neither a name nor a value.
+
+    A delimiter at the end of every line makes such a column, and so do spreadsheets.
+    """
+    nameless = [name for name in frame.columns if str(name).startswith("Unnamed: ")]
+    return frame.drop(columns=[name for name in nameless if frame[name].isna().all()])
 
 
 def check_csv_file(path: Path) -> None:
@@ -121,28 +136,6 @@ def unzip(content: bytes, path: Path | str) -> bytes:
         raise DataError(f"{path} is a damaged or locked zip file.") from error
 
 
-def convert_numbers(frame: pd.DataFrame, decimal: Decimal) -> pd.DataFrame:
-    """Columns of text as numbers, if every cell is one with this decimal sign."""
-    import pandas as pd
-
-    thousands = "." if decimal == "," else ","
-    whole = rf"(?:\d{{1,3}}(?:\{thousands}\d{{3}})+|\d+)"
-    number = rf"\s*[-+]?(?:{whole}(?:\{decimal}\d*)?|\{decimal}\d+)(?:[eE][-+]?\d+)?\s*"
-    result = frame.copy(deep=False)
-    for name in frame.columns:
-        column = frame[name]
-        known = column.dropna()
-        if (
-            pd.api.types.is_numeric_dtype(column)
-            or not known.map(lambda cell: isinstance(cell, str)).all()
-        ):
-            continue
-        if len(known) and known.str.fullmatch(number).all():
-            plain = column.str.replace(thousands, "", regex=False)
-            result[name] = pd.to_numeric(plain.str.replace(decimal, ".", regex=False))
-    return result
-
-
 def read_csv(content: bytes, path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
     """Delimited text with or without a header line.
 
@@ -187,7 +180,10 @@ def read_csv(content: bytes, path: Path | str, *, as_text: bool = False) -> pd.D
     frame.columns = [str(name).strip() for name in frame.columns]
     if not len(frame):
         raise DataError(f"{path} has a header line but no rows.")
-    return frame
+    if not as_text:
+        start = pd.read_csv(io.BytesIO(content), **options | {"dtype": str, "nrows": POINT_ROWS})
+        note_points(frame, start.set_axis(frame.columns, axis=1), delimiter)
+    return drop_hollow(frame)
 
 
 def find_delimiter(text: str) -> str:
@@ -259,7 +255,7 @@ def check_header_names(names: list[str], path: Path | str) -> None:
     """Refuse a header that uses a name twice."""
     seen: set[str] = set()
     for name in names:
-        if name.strip() in seen:
+        if name.strip() and name.strip() in seen:
             raise DataError(f"{path}: two columns are called {name.strip()!r}: rename one.")
         seen.add(name.strip())
 
@@ -270,9 +266,12 @@ def check_fields(content: bytes, delimiter: str, expected: int, path: Path | str
     wrong = np.flatnonzero((counts != expected) & (counts > 0))
     if len(wrong):
         line = int(wrong[0])
+        why = f"the file may be cut off there, or its delimiter is not {delimiter!r}"
+        if expected == 1:
+            why = "if the first line is a title, put # before it"
         raise DataError(
             f"{path}: line {line + 1} has {counts[line]} fields where the first line has "
-            f"{expected}: the file may be cut off there, or its delimiter is not {delimiter!r}."
+            f"{expected}: {why}."
         )
 
 
@@ -295,13 +294,3 @@ def quoted_counts(content: bytes, delimiter: str) -> np.ndarray:
     """Fields in each record of text with quotes."""
     text = io.StringIO(content.decode(encoding_of(content)), newline="")
     return np.array([len(fields) for fields in csv.reader(text, delimiter=delimiter)])
-
-
-def looks_like_decimal_comma(text: str) -> bool:
-    """Whether `text` is a number written with a decimal comma."""
-    return re.fullmatch(r"\s*[-+]?\d+,\d+\s*", text) is not None
-
-
-def looks_like_thousands(text: str) -> bool:
-    """Whether `text` is a number whose commas may separate thousands, such as 10,844."""
-    return re.fullmatch(r"\s*[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?\s*", text) is not None

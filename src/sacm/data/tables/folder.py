@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sacm.data.tables.csv_file import Decimal, read_table
+from sacm.data.tables.csv_file import read_table
+from sacm.data.tables.number_text import Decimal
 from sacm.errors import DataError
 
 if TYPE_CHECKING:

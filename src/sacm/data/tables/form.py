@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -52,6 +52,11 @@ class Form:
         if "channels" in known:
             known["channels"] = tuple(known["channels"])
         return cls(**known)
+
+    def as_table(self) -> Self:
+        """The form of a pandas table with its time in a column, `time` if its index had no name."""
+        name = self.time or ("time" if self.indexed else None)
+        return replace(self, kind="pandas", flat=False, indexed=False, time=name)
 
     def give(
         self,

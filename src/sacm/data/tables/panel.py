@@ -138,6 +138,7 @@ class Panel:
             rows=tuple(own for _, own in rows),
             form=panel_form(loaded.kind, groups, times, rows, tuple(picked.channels.columns)),
             notes=(
+                *loaded.notes,
                 *((f"Columns not used: {', '.join(unused)}.",) if usual and unused else ()),
                 *(
                     id_note(key, len(rows))

@@ -20,6 +20,7 @@ from sacm.data.tables.names import (
     read_whole_numbers,
     rises_by_one,
 )
+from sacm.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,11 +93,13 @@ def pick_channels(
     labels = None
     if roles.label is not None:
         labels = label_values(frame[roles.label], where, asked=label is not None)
+        roles = roles._replace(notes=(*roles.notes, *word_notes(frame[roles.label], labels)))
     if columns is not None:
         more = [name for name in also if name not in columns]
         channels = choose_columns(frame, [*columns, *more], where)
         rest = tuple(LeftOut(str(name), "not asked for") for name in others if name != roles.label)
-        return Picked(channels, roles.label, labels, rest, ())
+        said = () if roles.label is None else word_notes(frame[roles.label], labels)
+        return Picked(channels, roles.label, labels, rest, said)
     out = {roles.label, *(one.name for one in roles.left_out)}
     channels = frame[[name for name in frame.columns if name not in out]]
     return Picked(channels, roles.label, labels, roles.left_out, roles.notes)
@@ -233,4 +236,32 @@ def label_values(column: pd.Series, where: str, *, asked: bool) -> np.ndarray | 
             return (~normal).to_numpy(dtype=np.float64)
         if not asked:
             return None
+        if column.nunique() == 2 and pd.to_numeric(column, errors="coerce").isna().all():
+            raise DataError(
+                f"{where}: the labels in column {column.name!r} are words ({_two_words(column)}), "
+                "of which none says what is normal: write 1 for anomalies and 0 for the rest."
+            )
     return numbers(column, where)
+
+
+def word_notes(column: pd.Series, labels: np.ndarray | None) -> tuple[str, ...]:
+    """Say which of two words was taken for an anomaly; nothing of labels that are numbers."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column):
+        return ()
+    if labels is None:
+        return (
+            f"Column {column.name!r} holds words ({_two_words(column)} …) of which none says what "
+            "is normal, so they measure nothing: write 1 for anomalies and 0 for the rest.",
+        )
+    known = [
+        repr(str(own.iloc[0])) for own in (column[labels > 0], column[labels == 0]) if len(own)
+    ]
+    if len(known) < 2 or not labels.any():
+        return ()
+    return (f"Labels in column {column.name!r}: {known[0]} is an anomaly, {known[1]} is not.",)
+
+
+def _two_words(column: pd.Series) -> str:
+    return ", ".join(repr(str(word)) for word in column.dropna().unique()[:2])

@@ -11,16 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from sacm.data.tables.csv_file import (
-    Decimal,
-    check_csv_file,
-    convert_numbers,
-    parse_table,
-    read_table,
-    unpack,
-)
+from sacm.data.tables.csv_file import check_csv_file, parse_table, read_table, unpack
 from sacm.data.tables.folder import FILE_COLUMN, read_folder
 from sacm.data.tables.form import Kind
+from sacm.data.tables.number_text import Decimal, convert_numbers, take_notes
 from sacm.data.tables.tensors import as_numpy
 from sacm.errors import ArgumentError, DataError
 
@@ -33,7 +27,8 @@ STDIN = "-"
 class Source(NamedTuple):
     """What a user passed, in memory: its content, a short name, and how errors call it.
 
-    `id` names the column that tells series apart, where it came from the source itself.
+    `id` names the column that tells series apart, where it came from the source itself; `notes` say
+    how its text was read.
     """
 
     content: np.ndarray | pd.DataFrame
@@ -41,6 +36,7 @@ class Source(NamedTuple):
     where: str
     kind: Kind
     id: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def load_source(source: Any, name: str | None = None, decimal: Decimal | None = None) -> Source:
@@ -69,12 +65,16 @@ def load_source(source: Any, name: str | None = None, decimal: Decimal | None = 
         path = Path(source)
         if path.is_dir() and str(source):
             joined = read_folder(path, decimal)
-            return Source(joined, name or path.name, str(source), "pandas", id=FILE_COLUMN)
+            notes = take_notes(joined)
+            return Source(joined, name or path.name, str(source), "pandas", FILE_COLUMN, notes)
         if str(source) == STDIN:
-            return Source(read_stdin(decimal), name or "stdin", "standard input", "pandas")
-        arrays = path.suffix in (".npy", ".npz")
-        content = read_array(path) if arrays else read_table(path, decimal)
-        return Source(content, name or path.stem, str(source), "pandas")
+            piped = read_stdin(decimal)
+            where = "standard input"
+            return Source(piped, name or "stdin", where, "pandas", notes=take_notes(piped))
+        if path.suffix in (".npy", ".npz"):
+            return Source(read_array(path), name or path.stem, str(source), "pandas")
+        table = read_table(path, decimal)
+        return Source(table, name or path.stem, str(source), "pandas", notes=take_notes(table))
     where = name or "the data"
     held = load_object(source, where)
     if decimal is not None and not isinstance(held, np.ndarray):

@@ -15,11 +15,11 @@ from sacm.data.tables.columns import (
     from_array,
     matrix,
 )
-from sacm.data.tables.csv_file import Decimal
 from sacm.data.tables.date_text import DateOrder
 from sacm.data.tables.dates import Times, read_times
 from sacm.data.tables.form import Form
 from sacm.data.tables.gaps import Policy, fill
+from sacm.data.tables.number_text import Decimal
 from sacm.data.tables.roles import LeftOut, pick_channels
 from sacm.data.tables.source import Source, load_source
 from sacm.data.tables.time_column import TimedFrame, split_time
@@ -140,7 +140,13 @@ class Table:
             timed.rest, stamps, chosen, label, where, labelled=labelled, also=also
         )
         values = matrix(picked.channels, where)
-        notes = (*line.notes, *timed.notes, *picked.notes, coarse_note(picked.channels))
+        notes = (
+            *loaded.notes,
+            *line.notes,
+            *timed.notes,
+            *picked.notes,
+            coarse_note(picked.channels),
+        )
         return cls(
             name=loaded.name,
             where=where,

@@ -30,6 +30,9 @@ def describe_time(form: Form, written: str, frequency: str | None, times: np.nda
         ends = form.write_times(times[[0, -1]])
         step = "no regular step" if frequency is None else f"step {frequency}"
         parts += [f"{step} (frequency=)", f"{ends.iloc[0]} to {ends.iloc[1]}"]
+        if form.style is not None and form.style.startswith("epoch"):
+            dates = [str(one).replace("T", " ") for one in times[[0, -1]].astype("datetime64[s]")]
+            parts.append(f"that is {dates[0]} to {dates[1]} in UTC")
     else:
         parts.append("used for the order of rows only")
     if form.zone is not None:

@@ -36,6 +36,7 @@ def forecasting_windows(
     stamps: bool = False,
     scaler: ChannelScaler | None = None,
     stride: int = 1,
+    validation_stride: int = 1,
     plan: CovariatePlan | None = None,
 ) -> SplitWindows[ForecastWindows]:
     """Cut windows of `input_len + horizon` steps, each split by itself.
@@ -46,7 +47,8 @@ def forecasting_windows(
         horizon: Steps H that follow.
         stamps: Whether batches hold calendar features.
         scaler: Overrides the one fitted on the training rows.
-        stride: Rows between two training windows; those of the other splits begin at every row.
+        stride: Rows between two training windows.
+        validation_stride: Rows between two validation windows; test windows begin at every row.
         plan: The covariates that batches hold; None for none.
 
     Returns:
@@ -62,7 +64,9 @@ def forecasting_windows(
         >>> len(windows.train), windows.train.batch([0, 1]).x.shape
         (125, torch.Size([2, 12, 1]))
     """
-    check_positive(input_len=input_len, horizon=horizon, stride=stride)
+    check_positive(
+        input_len=input_len, horizon=horizon, stride=stride, validation_stride=validation_stride
+    )
     least = input_len + horizon
     fitted = cover_series(scaler or fit_scaler(data), data, input_len, least=least)
     places = places_of_rows(fitted, data)
@@ -91,7 +95,9 @@ def forecasting_windows(
             series=places if fitted.series else None,
         )
 
-    return SplitWindows(windows("train", stride), windows("val", 1), windows("test", 1))
+    return SplitWindows(
+        windows("train", stride), windows("val", validation_stride), windows("test", 1)
+    )
 
 
 def calendar_series(data: ForecastingData) -> Series:

@@ -49,7 +49,7 @@ def tabulate(
         metrics=experiment.metrics,
         row_keys=experiment.rows,
         averaged=tuple(keys),
-        notes=(*experiment.notes, *notes, *_unlike(groups)),
+        notes=(*experiment.notes, *notes, *runs_unlike(groups)),
         coverage=_coverage(experiment, groups),
         rows=tuple(rows),
         overall=tuple(_overall(experiment, groups, rows)),
@@ -77,7 +77,7 @@ def _coverage(experiment: Experiment, groups: Sequence[Group]) -> Coverage:
     return Coverage(len(states), done, failed, len(states) - done - failed, declared)
 
 
-def _unlike(groups: Sequence[Group]) -> list[str]:
+def runs_unlike(groups: Sequence[Group]) -> list[str]:
     """A sentence if runs that are compared were not made alike."""
     made = [{run.made_with for run in group.runs if run.made_with} for group in groups]
     number = sum(len(ways) > 1 for ways in made)

@@ -86,7 +86,8 @@ def find_foreign(
     A scale that is computed from the whole batch lets every window move all rows a little, and a
     window without values of its own may depend on nothing else. Where windows were disturbed one by
     one, such a trace is told from a window's own rows: it is small beside what the same window does
-    to these, and alike in most rows. Where a batch is sorted, shuffled or mixed, it is not.
+    to these, and it is alike in most rows or comes from most windows. Where a batch is sorted,
+    shuffled or mixed, it is not.
 
     Args:
         moved: Movement of each row in each pass, `[passes, rows]`.
@@ -102,8 +103,20 @@ def find_foreign(
     reach = moved.where(own, 0.0).amax(dim=1, keepdim=True)  # of each pass in its own rows
     middle = moved.where(~own, torch.nan).nanmedian(dim=1, keepdim=True).values
     common = middle > _ALIKE * foreign.amax(dim=1, keepdim=True)
-    share = torch.where(common, _COMMON, cross_talk)
+    share = torch.where(common | _moved_by_most(moved, foreign, owners), _COMMON, cross_talk)
     return (foreign > share * torch.maximum(by_owner, reach)).any(dim=0)
+
+
+def _moved_by_most(moved: Tensor, foreign: Tensor, owners: Tensor) -> Tensor:
+    """Return the rows that more than half of the others move, as a mean over them is, `[rows]`.
+
+    It may be the only trace in a row whose window has no values, beside rows that do not show it.
+    Sorting, shuffling and mixing lead one or two other windows into a row. Passes of windows
+    without values move nothing and do not count.
+    """
+    effective = (moved > 0).any(dim=1).long()  # [passes]
+    others = effective.sum() - effective[owners]
+    return 2 * (foreign > 0).sum(dim=0) > others
 
 
 def describe_mixing(changes: Sequence[Tensor]) -> str:

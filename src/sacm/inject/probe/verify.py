@@ -35,8 +35,10 @@ _ATTEMPTS = ((1.0, 0.0), (1e-3, FAINT), (1e-4, FAINT))
 _ATTEMPTS_ALONE = ((1e-3, FAINT), (1e-4, FAINT), (1.0, FAINT))
 _SPLITS = 3  # halves that tell candidates for an unknown layout apart
 _ALONE = 64  # most windows that are disturbed one by one
+_REPETITIONS = 3  # undisturbed passes that must agree before a layout is refused
 
 _FORWARDS = (4, 16, 64, 256, 1024)  # checked; then every 1024th
+_COMPARED = 16  # forwards whose batch is compared with the example inputs, at most
 
 
 @dataclass
@@ -44,6 +46,7 @@ class Verification:
     """Counts training forwards and checks of one model, and keeps what the first check found.
 
     `example` holds the checked example windows until the first other batch comes, which is checked.
+    Who trains on nothing else soon pays for comparing no more.
     """
 
     forwards: int = 0
@@ -58,9 +61,10 @@ class Verification:
         regular = self.forwards in _FORWARDS or self.forwards % _FORWARDS[-1] == 0
         if self.example is None:
             return regular or not self.done
-        example = self.example.to(window.device)
-        if example.shape == window.shape and torch.equal(example, window):
-            return False
+        if self.forwards < _COMPARED:
+            example = self.example.to(window.device)
+            if example.shape == window.shape and torch.equal(example, window):
+                return False
         self.example = None
         return True
 
@@ -96,10 +100,15 @@ class LayoutCheck:
                     return []
             suspects.keep_contradicted(self._run_again(batch, base, seed))
             windows = _choose_windows(suspects.windows, batch.count, seed)
+            # What halves say is no proof: that needs a single window that moves another's rows.
+            suspects.against = {}
             for strength, cross_talk in _ATTEMPTS_ALONE:
                 if suspects.layouts:
                     alone = disturb_alone(self.runner, batch, base, windows, strength, seed)
                     suspects.clear_explained(alone, cross_talk)
+            for _ in range(_REPETITIONS):
+                if suspects.layouts:
+                    suspects.keep_contradicted(self._run_again(batch, base, seed))
         return [
             site.unresolved(base.calls[site][index].shape, _describe(layout, batch.count))
             for (site, index), layout in suspects.layouts.items()

@@ -10,7 +10,8 @@ from sacm.quality.windows.neighbours import last_true, next_true
 from sacm.quality.windows.parts import Part, on_windows
 
 EQUAL = 1e-6
-RUNS_PER_ROW = 2e-3
+ROWS_IN_RUNS = 6e-3
+"""Share of the training rows that may lie in runs which count as too long."""
 SHORTEST = 3
 REST_STEPS, REST_RUNS, MOST_RESTS = 4, 3, 16
 REST_GRID = 1e-4
@@ -101,9 +102,10 @@ def learn_flat_runs(
 ) -> FlatRuns:
     """Count the runs of training rows [T, C], NaN where missing, in the units of the windows.
 
-    Runs are counted, not rows: one long outage is one run. A channel that would need more than
-    `longest` equal steps rests by nature and is never flagged. `before` are the same rows before
-    they were repaired, if they were.
+    A run counts as many rows as the limit has steps, however long it is: one long outage says no
+    more about the channel's nature than a short one. A channel that would need more than `longest`
+    equal steps rests by nature and is never flagged. `before` are the same rows before they were
+    repaired, if they were.
     """
     exact = torch.from_numpy(raw.astype(np.float32))
     limits = []
@@ -154,9 +156,9 @@ def _least(column: np.ndarray, longest: int, sensitivity: float) -> int:
     _, steps = mark_runs(column)
     if (steps >= SHORTEST).any() and steps.max() > MOST_AT_REST * len(column):
         return NEVER
-    allowed = RUNS_PER_ROW * sensitivity * len(column)
+    allowed = ROWS_IN_RUNS * sensitivity * len(column)
     for least in range(SHORTEST, longest + 1):
-        if (steps >= least).sum() <= allowed:
+        if least * (steps >= least).sum() <= allowed:
             return least
     return NEVER
 

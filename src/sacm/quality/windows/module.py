@@ -76,6 +76,7 @@ class WindowGuard(nn.Module):
 
     mean: Tensor
     scale: Tensor
+    alone: Tensor
     limits: Limits
     runs: FlatRuns
     spikes: Spikes | None
@@ -85,12 +86,24 @@ class WindowGuard(nn.Module):
     offsets: Offsets | None
     segments: Segments | None
 
-    def __init__(self, mean: Tensor, scale: Tensor, length: int, parts: Mapping[str, Part]) -> None:
+    def __init__(
+        self,
+        mean: Tensor,
+        scale: Tensor,
+        length: int,
+        parts: Mapping[str, Part],
+        *,
+        alone: Tensor | None = None,
+    ) -> None:
+        """Put the parts together; `alone`, bool [C]: see `leave_alone`."""
         super().__init__()
         self.length = length
         self.channels = len(mean)
+        alone = torch.zeros(len(mean), dtype=torch.bool) if alone is None else alone
+        self._leaves_some = bool(alone.any())  # asked once, not for every batch
         self.register_buffer("mean", mean)
         self.register_buffer("scale", scale)
+        self.register_buffer("alone", alone)
         for name in PARTS:
             self.add_module(name, parts.get(name))
 
@@ -150,6 +163,17 @@ class WindowGuard(nn.Module):
         if not x.is_floating_point():
             raise ArgumentError(f"The guard needs floating-point windows, got {x.dtype}.")
 
+    def leave_alone(self, channels: Tensor) -> WindowGuard:
+        """The same guard, hands off some channels: what has a possible value there is healthy.
+
+        Args:
+            channels: Which ones, bool [C]. Missing values, gap codes and values outside of all
+                limits are repaired in them as before.
+        """
+        parts = {name: part for name in PARTS if (part := getattr(self, name)) is not None}
+        alone = self.alone | channels.to(self.alone.device)
+        return WindowGuard(self.mean, self.scale, self.length, parts, alone=alone).eval()
+
     def config(self) -> dict[str, Any]:
         """What `load` needs besides the tensors of `state_dict()`; plain numbers and names."""
         present = [name for name in PARTS if getattr(self, name) is not None]
@@ -162,9 +186,10 @@ class WindowGuard(nn.Module):
         Raises:
             ArgumentError: If a tensor that the configuration names is absent.
         """
-        # Guards of earlier versions knew no doubtful values.
+        # Guards of earlier versions knew no doubtful values, and left no channel alone.
         none = torch.empty(0, int(config["channels"]))
-        state = {"runs.doubtful": none, "runs.remote": none.bool(), **state}
+        alone = torch.zeros(int(config["channels"]), dtype=torch.bool)
+        state = {"runs.doubtful": none, "runs.remote": none.bool(), "alone": alone, **state}
         parts: dict[str, Part] = {}
         for name in config["parts"]:
             prefix = f"{name}."
@@ -176,7 +201,9 @@ class WindowGuard(nn.Module):
         absent = sorted((wanted | {"mean", "scale"}) - set(state))
         if absent:
             raise ArgumentError(f"The saved guard lacks the tensor {absent[0]!r}.")
-        return cls(state["mean"], state["scale"], int(config["length"]), parts)
+        return cls(
+            state["mean"], state["scale"], int(config["length"]), parts, alone=state["alone"]
+        )
 
     def _find(self, x: Tensor) -> _Findings:
         """All tests and repairs, in float32 whatever autocast says."""
@@ -199,9 +226,11 @@ class WindowGuard(nn.Module):
         outside = self.limits.outside(z)
         gone = missing | code | outside
         z = self.gaps.draw_lines(torch.where(gone, 0.0, z), gone)
-        stuck = self.runs(z, gone, precision)
+        stuck = self._judged(self.runs(z, gone, precision))
         bad = gone | stuck
-        spike = torch.zeros_like(bad) if self.spikes is None else self.spikes(z) & ~bad
+        spike = torch.zeros_like(bad)
+        if self.spikes is not None:
+            spike = self._judged(self.spikes(z) & ~bad)
         bad = bad | spike
         z, rough = self.gaps(self.model, self.noise, self.gaps.draw_lines(z, bad), bad, spike)
         shifted = torch.zeros_like(bad)
@@ -211,7 +240,12 @@ class WindowGuard(nn.Module):
         if self.segments is not None:
             whole = self.segments(self.model, z)
             z, shifted = whole, shifted | (whole != z)
-        return _Findings(z, missing, code, outside, stuck, spike, rough.unsqueeze(1), shifted)
+        rough, shifted = self._judged(rough.unsqueeze(1)), self._judged(shifted)
+        return _Findings(z, missing, code, outside, stuck, spike, rough, shifted)
+
+    def _judged(self, flags: Tensor) -> Tensor:
+        """Flags [B, L, C] without those of channels that are left alone."""
+        return flags & ~self.alone if self._leaves_some else flags
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> WindowGuard:
         """Follow a move to another device; a cast to another precision leaves the numbers alone."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sacm.cli.experiments.options import ReportOptions, read_report_options
 from sacm.cli.option_groups import takes
 from sacm.cli.options import Runs
+from sacm.errors import DataError
 from sacm.robust.commands.options import ProtocolPart, choose_protocol_part
 from sacm.robust.commands.output import deliver_protocol
+
+if TYPE_CHECKING:
+    from sacm.robust.findings import RobustFindings
 
 
 @takes(choose_protocol_part, into="part")
@@ -20,7 +24,8 @@ def report(
     part: ProtocolPart,
     options: ReportOptions,
     results: Annotated[
-        Path | None, typer.Option(help="Read findings from this JSON file, not from runs.")
+        Path | None,
+        typer.Option(help="Read findings from this JSON file, or all of a folder, not from runs."),
     ] = None,
     runs: Runs = Path("runs"),
 ) -> None:
@@ -31,14 +36,14 @@ def report(
     from sacm.cli.experiments.words import check_runs
     from sacm.cli.runs import as_user_error
     from sacm.robust.examples import first_raw_run, make_examples
-    from sacm.robust.findings import read_robust_findings
     from sacm.robust.gather import find_protocol_groups, gather
+    from sacm.robust.join import read_protocols
 
     experiment, _, selection = part
     examples = None
     if results is not None:
         with as_user_error():
-            found = read_robust_findings(results)
+            found = _choose(read_protocols(results), experiment.name, results)
     else:
         check_runs(runs)
         groups = find_protocol_groups(experiment, selection, runs)
@@ -46,3 +51,12 @@ def report(
         raw = first_raw_run(groups, runs) if options.style == "html" else None
         examples = None if raw is None else make_examples(raw)
     deliver_protocol(found, options.style, options.out, examples=examples)
+
+
+def _choose(found: list[RobustFindings], name: str, where: Path) -> RobustFindings:
+    """The findings of one protocol."""
+    for one in found:
+        if one.findings.name == name:
+            return one
+    held = ", ".join(one.findings.name for one in found)
+    raise DataError(f"{where} holds findings of {held}, none of {name}.")

@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from sacm.errors import ArgumentError
-
 
 def summary(
-    results: Annotated[Path, typer.Option(help="A folder of findings as JSON.")] = Path(
-        "results/robust"
-    ),
+    results: Annotated[
+        Path,
+        typer.Option(help="A folder of findings as JSON; those of one protocol count as one."),
+    ] = Path("results/robust"),
     into: Annotated[
         Path | None, typer.Option(help="Replace the robustness table of this markdown file.")
     ] = None,
@@ -25,16 +24,11 @@ def summary(
     from rich.console import Console
 
     from sacm.cli.runs import as_user_error
-    from sacm.robust.findings import read_robust_findings
+    from sacm.robust.join import read_protocols
     from sacm.robust.summary import protocol_summary_table, write_protocol_summary
 
-    paths = sorted(results.glob("*.json"))
-    if not paths:
-        raise ArgumentError(
-            f"{results} holds no findings: make some with sacm robust report --format json."
-        )
     with as_user_error():
-        found = [read_robust_findings(path) for path in paths]
+        found = read_protocols(results)
         if into is not None:
             write_protocol_summary(found, into)
             typer.echo(f"written to {into}")
