@@ -63,7 +63,7 @@ CONFIG = tranad.TranADConfig(width=16, heads=4, hidden=32)
 
 
 def test_tranad_encoder_layer() -> None:
-    theirs, ours = their_encoder_layer(), tranad.EncoderLayer(CONFIG).eval()
+    theirs, ours = their_encoder_layer(), tranad.TranADEncoderLayer(CONFIG).eval()
     carry_attention(theirs.self_attn, ours.attention)
     carry(theirs.norm1, ours.attention_residual.norm)
     carry(theirs.linear1, ours.mlp.expand)
