@@ -12,6 +12,9 @@ from sacm.robust.findings import RobustFindings
 from sacm.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN, ORACLE_FLAGS, REFERENCES
 from sacm.robust.recovered import Recovered
 
+_FEWEST_PAIRS = 6
+"""The signed-rank test of fewer pairs cannot be below 0.05, however alike they are."""
+
 
 def _fault_sentences(found: RobustFindings) -> list[str]:
     """Which strategies lower the mean error under faults most."""
@@ -88,7 +91,7 @@ def _describe(one: Overall, shares: dict[str, Recovered]) -> str:
     inside = []
     if one.interval is not None and one.interval.low is not None:
         inside.append(f"[{number_format.interval(one.interval)}]")
-    if one.adjusted_p_value is not None:
+    if one.adjusted_p_value is not None and one.n >= _FEWEST_PAIRS:
         p_value = number_format.probability(one.adjusted_p_value)
         inside.append(f"p {p_value}" if p_value.startswith("<") else f"p = {p_value}")
     share = shares.get(one.strategy)
