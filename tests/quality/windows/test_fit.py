@@ -68,7 +68,7 @@ def test_given_mean_and_scale_are_taken() -> None:
 def test_short_rows_are_said_and_only_plain_faults_are_repaired() -> None:
     with pytest.warns(SACMWarning, match="too few"):
         own = fit_window_guard(rows()[:100], LENGTH)
-    assert own.config()["parts"] == ["limits", "runs", "gaps", "model"]
+    assert own.config()["parts"] == ["limits", "runs", "gaps", "model", "filling"]
     x = windows()[:3].clone()
     x[0, 10:12] = torch.nan
     repaired, kinds = own.inspect(x)

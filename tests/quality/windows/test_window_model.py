@@ -11,7 +11,7 @@ from sacm.quality.windows.window_model import (
     ETA,
     WindowModel,
     leading_directions,
-    learn_window_model,
+    learn_directions,
 )
 from tests.quality.windows.rows import LENGTH, broken_windows, guard, windows
 
@@ -25,18 +25,23 @@ def posterior(model: WindowModel, loadings: Tensor, x: Tensor, weight: Tensor) -
     return (model.mean.double() + (w @ f).view(x.shape)).float()
 
 
-def data() -> tuple[WindowModel, Tensor, Tensor]:
+def data(free_level: float = 0.0) -> tuple[WindowModel, Tensor, Tensor]:
     """A model of a few directions, the loadings it was learnt with, and windows."""
     own = guard()
     z = (windows(every=5) - own.mean) / own.scale
-    model = learn_window_model(z, directions=12)
+    model = learn_directions(z, directions=12).model(free_level=free_level)
     vectors, variances = leading_directions((z - z.mean((0, 1))).flatten(1), 12, seed=0)
-    return model, vectors * variances.sqrt(), z
+    loadings = vectors * variances.sqrt()
+    if free_level:
+        levels = [free_level * torch.eye(3)[c].repeat(LENGTH) for c in range(3)]
+        loadings = torch.cat([loadings, torch.stack(levels, 1)], 1)
+    return model, loadings, z
 
 
+@pytest.mark.parametrize("free_level", [0.0, 2.0])
 @pytest.mark.parametrize("case", ["whole", "gap", "noise", "nothing"])
-def test_the_fit_is_the_gaussian_posterior(case: str) -> None:
-    model, loadings, z = data()
+def test_the_fit_is_the_gaussian_posterior(case: str, free_level: float) -> None:
+    model, loadings, z = data(free_level)
     weight = torch.ones(LENGTH, 3)
     if case == "gap":
         weight[10:40, :2] = 0

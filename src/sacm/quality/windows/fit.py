@@ -19,9 +19,14 @@ from sacm.quality.windows.parts import Part
 from sacm.quality.windows.segments import learn_segments
 from sacm.quality.windows.spikes import learn_spikes
 from sacm.quality.windows.training_rows import cut_windows, join_rows, read_training_rows
-from sacm.quality.windows.window_model import WindowModel, learn_window_model
+from sacm.quality.windows.window_model import WindowModel, learn_directions
 
 CHUNK = 512
+FREE_LEVEL = 1.0
+"""Deviations by which the level of a channel may lie outside of what training windows show.
+
+Gaps are filled with such levels: what a channel stands at before a gap says more than where it, or
+its neighbours, used to be. Drifts are looked for without: they are such levels."""
 
 
 @torch.no_grad()
@@ -81,13 +86,15 @@ def fit_window_guard(
         [runs(w, m) for w, m in zip(windows.split(CHUNK), missing.split(CHUNK), strict=True)]
     )
     windows = _repair(windows, bad, seed)
-    model = learn_window_model(windows, seed=seed)
+    directions = learn_directions(windows, seed=seed)
+    model = directions.model()
     folds = cut_folds(starts, length)
     parts: dict[str, Part] = {
         "limits": learn_limits(rows.z, rows.codes, sensitivity=sensitivity),
         "runs": runs,
         "gaps": Gaps(trust=torch.zeros(len(rows.mean), dtype=torch.bool)),
         "model": model,
+        "filling": directions.model(free_level=FREE_LEVEL),
     }
     if rows.long:
         parts["spikes"] = learn_spikes(windows, sensitivity=sensitivity)
@@ -100,7 +107,8 @@ def fit_window_guard(
 def _repair(windows: Tensor, bad: Tensor, seed: int) -> Tensor:
     """Training windows with flagged entries filled by a first model of the best of them."""
     sound = ~(bad.float().mean(1) > 0.5).any(1)
-    first = learn_window_model(windows[sound] if sound.float().mean() > 0.3 else windows, seed=seed)
+    best = windows[sound] if sound.float().mean() > 0.3 else windows
+    first = learn_directions(best, seed=seed).model()
     quiet = torch.zeros(len(windows), windows.shape[2])
     filled = windows.clone()
     for rows in bad.flatten(1).any(1).nonzero().squeeze(1).split(CHUNK):
@@ -113,9 +121,11 @@ def _learn_from_folds(
     model: WindowModel, windows: Tensor, folds: list[Fold], *, sensitivity: float, seed: int
 ) -> dict[str, Part]:
     """The parts whose limits are checked on windows that the model was not learnt from."""
-    crossed = [(learn_window_model(windows[fold.inside], seed=seed), fold) for fold in folds]
+    learnt = [(learn_directions(windows[fold.inside], seed=seed), fold) for fold in folds]
+    crossed = [(directions.model(), fold) for directions, fold in learnt]
+    filling = [(directions.model(free_level=FREE_LEVEL), fold) for directions, fold in learnt]
     parts: dict[str, Part] = {
-        "gaps": learn_gaps(windows, crossed, seed=seed),
+        "gaps": learn_gaps(windows, filling, seed=seed),
         "segments": learn_segments(model, windows, crossed, sensitivity=sensitivity, seed=seed),
     }
     offsets = learn_offsets(windows.mean(1), folds, sensitivity=sensitivity)

@@ -27,6 +27,7 @@ PARTS: dict[str, type[Part]] = {
     "gaps": Gaps,
     "noise": WindowNoise,
     "model": WindowModel,
+    "filling": WindowModel,
     "offsets": Offsets,
     "segments": Segments,
 }
@@ -82,6 +83,7 @@ class WindowGuard(nn.Module):
     spikes: Spikes | None
     gaps: Gaps
     model: WindowModel
+    filling: WindowModel
     noise: WindowNoise | None
     offsets: Offsets | None
     segments: Segments | None
@@ -198,6 +200,8 @@ class WindowGuard(nn.Module):
         wanted = {
             f"{name}.{buffer}" for name in config["parts"] for buffer in PARTS[name].__annotations__
         }
+        if "model" in parts:  # guards of earlier versions had one model for everything
+            parts.setdefault("filling", parts["model"])
         absent = sorted((wanted | {"mean", "scale"}) - set(state))
         if absent:
             raise ArgumentError(f"The saved guard lacks the tensor {absent[0]!r}.")
@@ -232,7 +236,7 @@ class WindowGuard(nn.Module):
         if self.spikes is not None:
             spike = self._judged(self.spikes(z) & ~bad)
         bad = bad | spike
-        z, rough = self.gaps(self.model, self.noise, self.gaps.draw_lines(z, bad), bad, spike)
+        z, rough = self.gaps(self.filling, self.noise, self.gaps.draw_lines(z, bad), bad, spike)
         shifted = torch.zeros_like(bad)
         if self.offsets is not None:
             offset = self.offsets(z).unsqueeze(1)

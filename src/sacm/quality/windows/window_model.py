@@ -11,6 +11,8 @@ series `(I - N)⁻¹ = (I + N)(I + N²)(I + N⁴) …`, which needs few.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -84,8 +86,40 @@ class WindowModel(Part):
         return factors.squeeze(-1)
 
 
-def learn_window_model(windows: Tensor, directions: int = DIRECTIONS, seed: int = 0) -> WindowModel:
-    """Learn the model from clean windows of z-scores [N, L, C]."""
+class Directions(NamedTuple):
+    """What clean windows [N, L, C] of z-scores have in common.
+
+    mean, spread, carry: as in `WindowModel`. loadings: the directions [L * C, K], each as long as
+    the deviation along it.
+    """
+
+    mean: Tensor
+    loadings: Tensor
+    spread: Tensor
+    carry: Tensor
+
+    def model(self, *, free_level: float = 0.0) -> WindowModel:
+        """The Gaussian of these windows.
+
+        Args:
+            free_level: deviation by which the level of each channel may differ from all that the
+                windows show, by itself; 0 for no more than they show.
+        """
+        channels = len(self.mean)
+        length = len(self.loadings) // channels
+        root = (ETA / self.spread).sqrt()
+        loadings = self.loadings
+        if free_level:
+            levels = free_level * torch.eye(channels, dtype=loadings.dtype).repeat(length, 1)
+            loadings = torch.cat([loadings, levels], 1)
+        basis = _turn(loadings, root.repeat(length))
+        return WindowModel(
+            mean=self.mean, basis=basis, root=root, spread=self.spread, carry=self.carry
+        )
+
+
+def learn_directions(windows: Tensor, directions: int = DIRECTIONS, seed: int = 0) -> Directions:
+    """Learn from clean windows of z-scores [N, L, C]."""
     count, length, channels = windows.shape
     mean = windows.mean((0, 1))
     flat = (windows - mean).flatten(1)
@@ -94,13 +128,10 @@ def learn_window_model(windows: Tensor, directions: int = DIRECTIONS, seed: int 
     residual = (flat - (flat @ vectors) @ vectors.T).view_as(windows)
     power = residual.square().mean((0, 1))
     neighbours = (residual[:, 1:] * residual[:, :-1]).mean((0, 1))
-    spread = power.clamp_min(SMALLEST_SPREAD)
-    root = (ETA / spread).sqrt()
-    return WindowModel(
+    return Directions(
         mean=mean,
-        basis=_turn(vectors * variances.sqrt(), root.repeat(length)),
-        root=root,
-        spread=spread,
+        loadings=vectors * variances.sqrt(),
+        spread=power.clamp_min(SMALLEST_SPREAD),
         carry=(neighbours / power.clamp_min(1e-9)).clamp(1e-3, LARGEST_CARRY),
     )
 
