@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sacm.backbones.registry import entry
 from sacm.data.benchmarks.catalogue import find_entry
@@ -14,6 +14,7 @@ from sacm.experiments.named.experiment import Experiment
 from sacm.strategies.registry import canonical
 
 VARIED = "contamination"
+NO_REFERENCE = "none"
 
 
 class Chosen(NamedTuple):
@@ -31,6 +32,7 @@ def choose(
     strategies: tuple[str, ...] = (),
     kinds: tuple[str, ...] = (),
     ratios: tuple[float, ...] = (),
+    references: tuple[str, ...] = (),
 ) -> Chosen:
     """Put what was asked for in place of what a protocol declares; empty means: as declared.
 
@@ -41,6 +43,7 @@ def choose(
         strategies: Likewise; `raw` is always there, because the others are measured by it.
         kinds: Faults that break the training data.
         ratios: Shares that they break.
+        references: Rows that are no strategies; `none` for no such row.
 
     Raises:
         ArgumentError: A name is unknown, or the protocol breaks no training data.
@@ -53,6 +56,7 @@ def choose(
         or experiment.backbones,
         strategies=named,
         vary={**experiment.vary, **_contaminations(experiment, kinds, ratios)},
+        references=_references(experiment, references),
     )
     return Chosen(changed, unknown)
 
@@ -74,6 +78,21 @@ def _strategies(asked: tuple[str, ...], *, strict: bool) -> tuple[tuple[str, ...
                 raise
             unknown.append(name)
     return tuple(found), tuple(unknown)
+
+
+def _references(experiment: Experiment, asked: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """The references that are asked for; all of them if none is named."""
+    declared = dict(experiment.references)
+    if not asked:
+        return declared
+    names = () if asked == (NO_REFERENCE,) else asked
+    unknown = [name for name in names if name not in declared]
+    if unknown:
+        raise ArgumentError(
+            f"{experiment.name} has no reference {unknown[0]!r}: use "
+            f"{', '.join([*declared, NO_REFERENCE])}."
+        )
+    return {name: declared[name] for name in names}
 
 
 def _contaminations(

@@ -44,6 +44,13 @@ def choose_protocol_part(
     ratio: Annotated[
         str, typer.Option(help="Shares of the training data to break, by commas.")
     ] = "",
+    references: Annotated[
+        str,
+        typer.Option(
+            help="Rows beside the strategies, such as 'raw on clean', separated by commas, or none. "
+            "Default: all."
+        ),
+    ] = "",
     horizons: Annotated[str, typer.Option(help="Horizons, separated by commas. Default: 96.")] = "",
     size: Annotated[str, typer.Option(help="small or paper.")] = "small",
     epochs: Annotated[int | None, typer.Option(help="At most so many epochs.", min=1)] = None,
@@ -70,6 +77,7 @@ def choose_protocol_part(
         strategies=tuple(split_strategies(strategies)) if strategies else (),
         kinds=split_names(kind),
         ratios=_numbers(ratio),
+        references=split_names(references),
     )
     if horizons:  # any that the data sets have, not only those of the protocol
         experiment = replace(experiment, horizons=())
