@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sacm.data.contaminate import contaminate
+from sacm.errors import ArgumentError
 from sacm.experiments.jobs import load_data, record_job_failure
 from sacm.experiments.named.pairs import value_of
 from sacm.experiments.plan import make_plan
@@ -95,6 +96,15 @@ def test_declared_strategies_that_are_not_there_are_named_and_left_out() -> None
     assert chosen.experiment.strategies[0] == "raw"
     declared = PROTOCOLS.get("T").strategies
     assert len(chosen.experiment.strategies) + len(chosen.unknown) == len(declared)
+
+
+def test_references_are_run_as_they_are_asked_for() -> None:
+    declared = PROTOCOLS.get("T")
+    assert choose(declared).experiment.references == declared.references
+    assert list(choose(declared, references=(ON_CLEAN,)).experiment.references) == [ON_CLEAN]
+    assert not choose(declared, references=("none",)).experiment.references
+    with pytest.raises(ArgumentError, match="T has no reference 'oracle': use raw on clean"):
+        choose(declared, references=("oracle",))
 
 
 def test_a_contaminated_run_is_replayed_to_the_last_digit(

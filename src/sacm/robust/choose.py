@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -80,7 +81,7 @@ def _strategies(asked: tuple[str, ...], *, strict: bool) -> tuple[tuple[str, ...
     return tuple(found), tuple(unknown)
 
 
-def _references(experiment: Experiment, asked: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+def _references(experiment: Experiment, asked: tuple[str, ...]) -> dict[str, Mapping[str, Any]]:
     """The references that are asked for; all of them if none is named."""
     declared = dict(experiment.references)
     if not asked:
