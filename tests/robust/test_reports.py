@@ -8,17 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from sacm.errors import ArgumentError, DataError
+from sacm.experiments.named.pairs import value_of
 from sacm.files import write_json
 from sacm.published.sensor_faults import sensor_fault_rows
+from sacm.reports import number_format
 from sacm.robust.examples import first_raw_run, make_examples
 from sacm.robust.findings import read_robust_findings
 from sacm.robust.headline import robust_headline
 from sacm.robust.render import render_protocol, write_protocol_report
 from sacm.robust.summary import BEGIN, END, protocol_summary_table, write_protocol_summary
-from sacm.robust.tables import published_table
+from sacm.robust.tables import fault_table, published_table
 from tests.cli.conftest import Command
 from tests.robust.conftest import Carried, sacm_command  # noqa: F401  (a fixture)
 
@@ -89,6 +93,21 @@ def test_published_rows_are_whole_and_stand_beside_etth1(protocol_f: Carried) ->
     table = published_table(replace(protocol_f.found.findings, groups=tuple(groups)))
     assert table.rows[0].cells[:2] == ("PatchTST", "none")
     assert not table.rows[0].quiet
+
+
+def test_p_values_of_faults_are_corrected_for_the_lines_of_a_figure(protocol_f: Carried) -> None:
+    findings = protocol_f.found.findings
+    table = fault_table(findings)
+    at = table.headings.index("p (t, Holm)")
+    raw = np.array([value_of(group, "raw", "mean_fault_mse") for group in findings.groups])
+    plain = []
+    for strategy in findings.strategies[1:]:
+        own = np.array([value_of(group, strategy, "mean_fault_mse") for group in findings.groups])
+        plain.append(stats.ttest_1samp((raw - own) / raw, 0).pvalue)
+    steps = np.maximum.accumulate(np.sort(plain) * np.arange(len(plain), 0, -1)).clip(max=1)
+    expected = dict(zip(np.argsort(plain).tolist(), steps.tolist(), strict=True))
+    shown = [row.cells[at] for row in table.rows]
+    assert shown == [number_format.probability(expected[line]) for line in range(len(plain))]
 
 
 def test_the_commands_list_plan_and_report(

@@ -47,7 +47,7 @@ def choose_protocol_part(
     references: Annotated[
         str,
         typer.Option(
-            help="Rows beside the strategies, such as 'raw on clean', separated by commas, or none. "
+            help="Rows beside the strategies, such as 'raw on clean', by commas, or none. "
             "Default: all."
         ),
     ] = "",
