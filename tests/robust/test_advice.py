@@ -63,3 +63,17 @@ def test_a_few_pairs_say_neither_that_something_helps_nor_that_nothing_does(
     table = advice_table([RobustFindings(few, ())])
     rows = {row.cells[0]: row.cells for row in table.rows}
     assert rows["stuck sensors at prediction"][1] == "too few pairs to tell"
+
+
+def test_a_strategy_that_was_tried_in_fewer_places_is_no_advice(protocol_f: Carried) -> None:
+    found = faults(protocol_f, raw=1.3, guard=1.04, sacm=1.0)
+    groups = [
+        replace(group, runs=group.runs[:2]) if number < 2 else group
+        for number, group in enumerate(found.findings.groups)
+    ]
+    found = RobustFindings(replace(found.findings, groups=tuple(groups)), ())
+    tried = advise(Situation("stuck", "F", "stuck_sensor"), [found])
+    assert [(one.strategy, one.n) for one in tried] == [("guard", SEEDS), ("sacm", SEEDS - 2)]
+    row = next(row for row in advice_table([found]).rows if row.cells[0].startswith("stuck"))
+    assert row.cells[1] == "guard"
+    assert row.cells[-1].endswith(f"(n {SEEDS - 2})")

@@ -72,7 +72,10 @@ class Advice(NamedTuple):
 
 
 def advise(situation: Situation, found: Sequence[RobustFindings]) -> list[Advice]:
-    """Every strategy that was tried in a situation, the best first."""
+    """Every strategy that was tried in a situation, the best first.
+
+    Those that were tried in fewer places than others come last: their means are of other places.
+    """
     tried: list[Advice] = []
     for findings in (one.findings for one in found if one.findings.name == situation.protocol):
         groups = [group for group in findings.groups if _belongs(group, situation)]
@@ -81,7 +84,8 @@ def advise(situation: Situation, found: Sequence[RobustFindings]) -> list[Advice
         tried += [one for one in compared if one is not None]
     adjusted = holm([one.p_value for one in tried]).p_values
     tried = [one._replace(p_value=p) for one, p in zip(tried, adjusted, strict=True)]
-    return sorted(tried, key=lambda one: -one.gain)
+    most = max((one.n for one in tried), default=0)
+    return sorted(tried, key=lambda one: (one.n < most, -one.gain))
 
 
 def advice_table(found: Sequence[RobustFindings]) -> TextTable:
@@ -105,7 +109,8 @@ def advice_table(found: Sequence[RobustFindings]) -> TextTable:
 
 
 ADVICE_LEGEND = (
-    "Use: the strategy with the largest mean gain over raw, if its signed-rank test, corrected by "
+    "Use: the strategy with the largest mean gain over raw, of those that were tried in all places "
+    "of the line, if its signed-rank test, corrected by "
     "Holm over the strategies of the line, is below 0.05; otherwise nothing that was tried helps. "
     "Gain: "
     "in the error (percent) or in accuracy or VUS-PR (points), mean over n pairs of the same data, "
@@ -170,7 +175,10 @@ def _cells(situation: Situation, tried: Sequence[Advice]) -> tuple[str, ...]:
     certain = best.gain > 0 and best.p_value is not None and best.p_value < _CERTAIN
     unit = " pp" if situation.protocol in ("N", "C") else " %"
     rest = tried[1 : 1 + _ALSO] if certain else tried[:_ALSO]
-    others = ", ".join(f"{one.strategy} {one.gain:+.1f}" for one in rest)
+    others = ", ".join(
+        f"{one.strategy} {one.gain:+.1f}" + (f" (n {one.n})" if one.n < best.n else "")
+        for one in rest
+    )
     if not certain:
         # So few pairs cannot reach the limit, however alike they are.
         few = len(tried) * 2.0 ** (1 - best.n) >= _CERTAIN
