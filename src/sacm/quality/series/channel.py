@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sacm.quality.kinds import CLIPPED, CODE, MISSING, RANGE, STUCK
+from sacm.quality.kinds import CLIPPED, CODE, MISSING, RANGE, SPIKE, STUCK
 from sacm.quality.series.angles import is_angle
 from sacm.quality.series.arrays import Bools, Flags, Floats, fill_linear
 from sacm.quality.series.causal import CausalModel, find_so_far, fit_causal
@@ -17,6 +17,7 @@ from sacm.quality.series.local import LocalModel, find_local, fit_local
 from sacm.quality.series.lulls import LullModel, find_lulls, fit_lulls
 from sacm.quality.series.residuals import neighbour_residual
 from sacm.quality.series.runs import RunModel, find_stuck, find_stuck_so_far, fit_runs
+from sacm.quality.series.scatter import ScatterModel, find_scattered
 
 FEWEST_VALUES = 100
 """Usable values that a channel needs to be judged at all."""
@@ -68,12 +69,15 @@ class ChannelModel:
     lulls: LullModel | None = None
     local: LocalModel | None = None
     causal: CausalModel | None = None
+    scatter: ScatterModel | None = None
 
     def find(self, values: Floats, start: int, *, causal: bool = False) -> Flags:
         """Flags `[T]` of one piece whose first row has the number `start`."""
         if self.gross is None:
             return np.where(np.isfinite(values), 0, MISSING).astype(np.uint8)
         flags = self.gross.find(values, causal=causal)
+        if self.scatter is not None and not causal:
+            flags[find_scattered(values, flags == 0, self.scatter)] = SPIKE
         if self.lulls is not None and not causal:
             flags[find_lulls(values, flags == 0, self.lulls)] = STUCK
         good = flags == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ from sacm.errors import ArgumentError
 from sacm.quality.kinds import BURST, SHIFT, SPIKE
 from sacm.quality.progress import Progress, no_progress
 from sacm.quality.series.acquit import acquit, find_partners
+from sacm.quality.series.angles import is_angle
 from sacm.quality.series.arrays import Bools, Flags, Floats
 from sacm.quality.series.channel import ChannelModel, GrossModel, fit_channel, fit_gross
 from sacm.quality.series.pieces import check_pieces, check_table
 from sacm.quality.series.relative import RelativeModel, find_relative, fit_relatives
+from sacm.quality.series.scatter import ScatterModel, find_scattered, fit_scatter
 from sacm.quality.series.season import find_season
 from sacm.quality.series.state import from_plain, to_plain
 
@@ -80,10 +83,11 @@ class SeriesDetector:
         parts = check_pieces(pieces, start, len(table))
         self.unjudged = {}
         grosses, flags = self._fit_gross(table, parts)
+        blocks = _choose_blocks(parts)
+        scatters = self._fit_scatters(table, grosses, flags, parts, blocks)
         longest = max((rows for rows, _ in parts), key=lambda rows: rows.stop - rows.start)
         season = find_season(table[longest], flags[longest] == 0)
         self.season = season.period
-        blocks = _choose_blocks(parts)
         self._channels = []
         healthy = [np.zeros((rows.stop - rows.start, table.shape[1]), bool) for rows, _ in blocks]
         for channel, gross in enumerate(grosses):
@@ -108,7 +112,7 @@ class SeriesDetector:
                 self.unjudged[channel] = fitted
                 self._channels.append(ChannelModel(gross))
                 continue
-            self._channels.append(fitted[0])
+            self._channels.append(replace(fitted[0], scatter=scatters[channel]))
             for mask, own in zip(healthy, fitted[1], strict=True):
                 mask[:, channel] = own
         self._relatives = self._fit_relatives(table, healthy, blocks)
@@ -212,6 +216,32 @@ class SeriesDetector:
             models.append(fitted)
         return models, flags
 
+    def _fit_scatters(
+        self,
+        table: Floats,
+        grosses: list[GrossModel | None],
+        flags: Flags,
+        parts: list[tuple[slice, int]],
+        blocks: list[tuple[slice, int]],
+    ) -> list[ScatterModel | None]:
+        """Wild values on many single steps of every channel; they are added to `flags`."""
+        models: list[ScatterModel | None] = []
+        for channel, gross in enumerate(grosses):
+            models.append(None)
+            if gross is None or gross.scale == 0:
+                continue
+            values = [table[rows, channel] for rows, _ in blocks]
+            good = [flags[rows, channel] == 0 for rows, _ in blocks]
+            model = fit_scatter(values, good, self.sensitivity)
+            known = [np.where(ok, part, np.nan) for part, ok in zip(values, good, strict=True)]
+            if model is None or is_angle(known):
+                continue
+            models[-1] = model
+            for rows, _ in parts:
+                own = flags[rows, channel]
+                own[find_scattered(table[rows, channel], own == 0, model)] = SPIKE
+        return models
+
     def _fit_partners(
         self, table: Floats, flags: Flags, parts: list[tuple[slice, int]]
     ) -> list[list[tuple[int, int]]]:
@@ -269,6 +299,7 @@ class SeriesDetector:
 
         if any(self._partners):
             result = acquit(flags, self._partners, measure)
+            self._accuse_again(piece, flags, result)
         if any(self._relatives):
             plain = self._flatten(piece, flags == 0, number)
             for channel, model in enumerate(self._relatives):
@@ -277,6 +308,14 @@ class SeriesDetector:
                     found = find_relative(plain, good, number, channel, model)
                     result[:, channel] = np.where(good, found, result[:, channel])
         return result
+
+    def _accuse_again(self, piece: Floats, flags: Flags, result: Flags) -> None:
+        """Where every third value is wild, those of related channels meet by chance."""
+        for channel, model in enumerate(self._channels):
+            if model.scatter is not None and model.gross is not None:
+                good = model.gross.find(piece[:, channel]) == 0
+                wild = find_scattered(piece[:, channel], good, model.scatter)
+                result[wild & (flags[:, channel] == SPIKE), channel] = SPIKE
 
 
 def _choose_blocks(parts: list[tuple[slice, int]]) -> list[tuple[slice, int]]:
