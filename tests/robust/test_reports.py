@@ -20,6 +20,7 @@ from sacm.reports import number_format
 from sacm.robust.examples import first_raw_run, make_examples
 from sacm.robust.findings import read_robust_findings
 from sacm.robust.headline import robust_headline
+from sacm.robust.place_table import place_table
 from sacm.robust.render import render_protocol, write_protocol_report
 from sacm.robust.summary import BEGIN, END, protocol_summary_table, write_protocol_summary
 from sacm.robust.tables import fault_table, published_table
@@ -79,6 +80,26 @@ def test_the_summary_has_a_line_for_each_strategy_and_goes_into_a_file(
     page.write_text("no marks")
     with pytest.raises(DataError, match="none of the marks"):
         write_protocol_summary([protocol_t.found], page)
+
+
+def test_places_have_a_line_each_with_what_is_won_back(protocol_t: Carried) -> None:
+    table = place_table([protocol_t.found])
+    findings = protocol_t.found.findings
+    (row,) = table.rows  # one data set, one network, one fault
+    cells = dict(zip(table.headings, row.cells, strict=True))
+
+    def mean(name: str) -> float:
+        return float(np.mean([value_of(group, name, "mse") for group in findings.groups]))
+
+    raw, clean, own = mean("raw"), mean("raw on clean"), mean("sacm")
+    assert cells["raw"] == number_format.number(raw)
+    lost = raw / clean - 1
+    assert cells["lost"] == number_format.percent(100 * lost)
+    change = 100 * (mean("guard on clean") / clean - 1)
+    assert cells["guard on clean"] == number_format.percent(change)
+    share = (raw - own) / (raw - clean)
+    expected = f"{100 * share:.0f}" if lost > 0.02 else number_format.percent(100 * share * lost)
+    assert cells["sacm"] == expected
 
 
 def test_published_rows_are_whole_and_stand_beside_etth1(protocol_f: Carried) -> None:

@@ -18,6 +18,7 @@ from sacm.reports.number_format import UNDEFINED
 from sacm.robust.advice import ADVICE_LEGEND, advice_table
 from sacm.robust.findings import RobustFindings
 from sacm.robust.headline import summary_lines
+from sacm.robust.place_table import PLACES_LEGEND, place_table
 from sacm.robust.protocols import REFERENCES
 from sacm.robust.recovered import Recovered
 
@@ -63,12 +64,14 @@ def protocol_summary_table(found: Sequence[RobustFindings]) -> TextTable:
 def summary_blocks(found: Sequence[RobustFindings]) -> dict[str, str]:
     """What a markdown file may hold between marks, by the name of the marks.
 
-    `robust` is the table of all protocols, `when` says which strategy when, `robust-lines` is a
-    list of one sentence a protocol.
+    `robust` is the table of all protocols, `places` that of all places of those with broken
+    training data, `when` says which strategy when, `robust-lines` is a list of one sentence a
+    protocol.
     """
     lines = (line for one in found for line in summary_lines(one))
     return {
         "robust": f"{protocol_summary_table(found).markdown()}\n\n{LEGEND}",
+        "places": f"{place_table(found).markdown()}\n\n{PLACES_LEGEND}",
         "when": f"{advice_table(found).markdown()}\n\n{ADVICE_LEGEND}",
         "robust-lines": "\n".join(f"- {line}" for line in lines),
     }

@@ -147,7 +147,7 @@ def means_table(findings: Findings) -> TextTable:
     lines: list[TableRow] = []
     for keys, groups in places_of(findings):
         for number, strategy in enumerate(findings.strategies):
-            values = [_defined(groups, strategy, name) for name in findings.metrics]
+            values = [defined_values(groups, strategy, name) for name in findings.metrics]
             n = max(map(len, values), default=0)
             cells = [
                 number_format.mean_and_spread(mean_and_deviation(own)) if own else UNDEFINED
@@ -201,7 +201,8 @@ def places_of(findings: Findings) -> list[tuple[dict[str, Key], list[Group]]]:
     return [(dict(zip(findings.row_keys, at, strict=True)), own) for at, own in found.items()]
 
 
-def _defined(groups: Sequence[Group], strategy: str, name: str) -> list[float]:
+def defined_values(groups: Sequence[Group], strategy: str, name: str) -> list[float]:
+    """What a strategy has of a metric, over groups."""
     values = (value_of(group, strategy, name) for group in groups)
     return [value for value in values if value is not None]
 

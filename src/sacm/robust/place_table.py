@@ -1,0 +1,98 @@
+"""Protocols with broken training data place by place: what is lost, and what wins it back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sacm.display.text_table import TableRow, TextTable
+from sacm.experiments.grid_points import Key
+from sacm.experiments.named.findings import Group
+from sacm.experiments.statistics import mean_and_deviation
+from sacm.reports import number_format
+from sacm.reports.named.tables import key_text
+from sacm.reports.number_format import UNDEFINED
+from sacm.robust.findings import RobustFindings
+from sacm.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN
+from sacm.robust.recovered import Recovered
+from sacm.robust.tables import defined_values, places_of
+
+CLEAR_LOSS = 0.02
+"""Share that broken data must cost for a recovered share to say something."""
+PLACES_LEGEND = (
+    "Each protocol's first metric: means over seeds; guard on clean rows as a change of raw there. "
+    f"Strategies: how much of what raw lost is won back, where it lost more than {CLEAR_LOSS:.0%}; "
+    "elsewhere, with a sign, how much better than raw they are. Interval: 95 % of guard's share, "
+    "bootstrapped over seeds."
+)
+
+
+def place_table(found: Sequence[RobustFindings]) -> TextTable:
+    """One line for each place of the protocols that were also run on clean data."""
+    whole = [one for one in found if one.recovered]
+    names: dict[str, None] = {}
+    for one in whole:
+        names |= dict.fromkeys(r.strategy for r in one.recovered if r.n)
+    lines = [row for one in whole for row in _rows(one, list(names))]
+    headings = (
+        *("protocol", "data", "network", "broken"),
+        *(ON_CLEAN, GUARD_ON_CLEAN, "raw", "lost"),
+        *names,
+        "interval of guard",
+    )
+    return TextTable(headings, tuple(lines), text_columns=4)
+
+
+def _rows(found: RobustFindings, names: list[str]) -> list[TableRow]:
+    findings = found.findings
+    metric = findings.metrics[0]
+    by_place: dict[tuple[Key, ...], dict[str, Recovered]] = {}
+    for one in found.recovered:
+        if one.keys and one.metric == metric and one.n:
+            at = tuple(one.keys[key] for key in findings.row_keys)
+            by_place.setdefault(at, {})[one.strategy] = one
+    rows: list[TableRow] = []
+    for keys, groups in places_of(findings):
+        own = by_place.get(tuple(keys[key] for key in findings.row_keys), {})
+        if not own:
+            continue
+        words = [key_text(keys.get(key, "")) for key in ("data", "backbone", "contamination")]
+        lost = next(iter(own.values())).lost
+        cells = (
+            findings.name if not rows else "",
+            *words,
+            _mean(groups, ON_CLEAN, metric),
+            _change(groups, metric),
+            _mean(groups, findings.baseline, metric),
+            number_format.percent(None if lost is None else 100 * lost),
+            *(_share(own.get(name)) for name in names),
+            _interval(own.get("guard")),
+        )
+        rows.append(TableRow(cells, group=not rows))
+    return rows
+
+
+def _mean(groups: Sequence[Group], strategy: str, metric: str) -> str:
+    values = defined_values(groups, strategy, metric)
+    return number_format.number(mean_and_deviation(values).mean) if values else UNDEFINED
+
+
+def _change(groups: Sequence[Group], metric: str) -> str:
+    """What repairing does to clean rows, in percent of raw's mean."""
+    raw, own = (defined_values(groups, name, metric) for name in (ON_CLEAN, GUARD_ON_CLEAN))
+    if not raw or len(own) != len(raw):
+        return UNDEFINED
+    return number_format.percent(100 * (sum(own) / sum(raw) - 1))
+
+
+def _share(one: Recovered | None) -> str:
+    if one is None or one.lost is None or one.won is None:
+        return UNDEFINED
+    if one.lost > CLEAR_LOSS and one.share is not None:
+        return f"{100 * one.share:.0f}"
+    return number_format.percent(100 * one.won)
+
+
+def _interval(one: Recovered | None) -> str:
+    if one is None or one.low is None or one.high is None or (one.lost or 0) <= CLEAR_LOSS:
+        return UNDEFINED
+    return f"{100 * one.low:.0f} to {100 * one.high:.0f}"
