@@ -83,7 +83,7 @@ def test_the_summary_has_a_line_for_each_strategy_and_goes_into_a_file(
 
 
 def test_places_have_a_line_each_with_what_is_won_back(protocol_t: Carried) -> None:
-    table = place_table([protocol_t.found])
+    table = place_table(protocol_t.found)
     findings = protocol_t.found.findings
     (row,) = table.rows  # one data set, one network, one fault
     cells = dict(zip(table.headings, row.cells, strict=True))

@@ -18,28 +18,37 @@ from sacm.robust.tables import defined_values, places_of
 
 CLEAR_LOSS = 0.02
 """Share that broken data must cost for a recovered share to say something."""
+OF_GUARD = "interval of guard"
 PLACES_LEGEND = (
-    "Each protocol's first metric: means over seeds; guard on clean rows as a change of raw there. "
+    "The protocol's first metric: means over seeds; guard on clean rows as a change of raw there. "
     f"Strategies: how much of what raw lost is won back, where it lost more than {CLEAR_LOSS:.0%}; "
     "elsewhere, with a sign, how much better than raw they are. Interval: 95 % of guard's share, "
     "bootstrapped over seeds."
 )
 
 
-def place_table(found: Sequence[RobustFindings]) -> TextTable:
-    """One line for each place of the protocols that were also run on clean data."""
-    whole = [one for one in found if one.recovered]
-    names: dict[str, None] = {}
-    for one in whole:
-        names |= dict.fromkeys(r.strategy for r in one.recovered if r.n)
-    lines = [row for one in whole for row in _rows(one, list(names))]
+def place_table(found: RobustFindings) -> TextTable:
+    """One line for each place of a protocol that was also run on clean data."""
+    names = list(dict.fromkeys(one.strategy for one in found.recovered if one.n))
     headings = (
-        *("protocol", "data", "network", "broken"),
+        *("data", "network", "broken"),
         *(ON_CLEAN, GUARD_ON_CLEAN, "raw", "lost"),
         *names,
-        "interval of guard",
+        OF_GUARD,
     )
-    return TextTable(headings, tuple(lines), text_columns=4)
+    rows = list(_rows(found, names))
+    # Where nothing was repaired there is nothing to say about repairs.
+    shown = [
+        at
+        for at, heading in enumerate(headings)
+        if heading not in (GUARD_ON_CLEAN, OF_GUARD)
+        or any(row.cells[at] != UNDEFINED for row in rows)
+    ]
+    return TextTable(
+        tuple(headings[at] for at in shown),
+        tuple(TableRow(tuple(row.cells[at] for at in shown)) for row in rows),
+        text_columns=3,
+    )
 
 
 def _rows(found: RobustFindings, names: list[str]) -> list[TableRow]:
@@ -58,7 +67,6 @@ def _rows(found: RobustFindings, names: list[str]) -> list[TableRow]:
         words = [key_text(keys.get(key, "")) for key in ("data", "backbone", "contamination")]
         lost = next(iter(own.values())).lost
         cells = (
-            findings.name if not rows else "",
             *words,
             _mean(groups, ON_CLEAN, metric),
             _change(groups, metric),
@@ -67,7 +75,7 @@ def _rows(found: RobustFindings, names: list[str]) -> list[TableRow]:
             *(_share(own.get(name)) for name in names),
             _interval(own.get("guard")),
         )
-        rows.append(TableRow(cells, group=not rows))
+        rows.append(TableRow(cells))
     return rows
 
 

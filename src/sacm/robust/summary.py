@@ -69,9 +69,14 @@ def summary_blocks(found: Sequence[RobustFindings]) -> dict[str, str]:
     protocol.
     """
     lines = (line for one in found for line in summary_lines(one))
+    places = [
+        f"**{one.findings.name}**\n\n{place_table(one).markdown()}"
+        for one in found
+        if one.recovered
+    ]
     return {
         "robust": f"{protocol_summary_table(found).markdown()}\n\n{LEGEND}",
-        "places": f"{place_table(found).markdown()}\n\n{PLACES_LEGEND}",
+        "places": "\n\n".join([*places, PLACES_LEGEND]),
         "when": f"{advice_table(found).markdown()}\n\n{ADVICE_LEGEND}",
         "robust-lines": "\n".join(f"- {line}" for line in lines),
     }
