@@ -12,6 +12,7 @@ import numpy as np
 
 from sacm.errors import ArgumentError, SACMError
 from sacm.quality.clock import Clock
+from sacm.quality.kinds import CODE, GOOD, MISSING
 from sacm.quality.progress import Tell, tell_nobody
 from sacm.quality.reading import read_subject
 from sacm.quality.series.detector import SeriesDetector
@@ -21,6 +22,8 @@ from sacm.quality.windows.fit import fit_window_guard
 from sacm.quality.windows.module import WindowGuard
 
 _FORMAT = 1
+FEW_BROKEN = 0.05
+"""Share of broken training values that limits of windows are learnt in spite of."""
 _LARGEST = 1e15
 
 
@@ -128,10 +131,30 @@ class Guard:
             subject.columns[channel]: reason for channel, reason in self.detector_.unjudged.items()
         }
         self.clock_ = Clock.of(subject)
-        self.window_guard_, self.no_window_guard_ = _fit_windows(
-            values, pieces, self.window, self.sensitivity
-        )
+        self.window_guard_ = None
+        self.no_window_guard_ = _why_no_windows(values, pieces, self.window)
+        if self.window is not None and not self.no_window_guard_:
+            self.window_guard_ = self._learn_windows(values, flags, pieces, starts, self.window)
         return flags
+
+    def _learn_windows(
+        self,
+        values: np.ndarray,
+        flags: np.ndarray,
+        pieces: list[range],
+        starts: list[int],
+        window: int,
+    ) -> WindowGuard:
+        """Learn what windows look like, from repaired rows where many are broken."""
+        before = None
+        broken = ~np.isin(flags, (GOOD, MISSING, CODE))
+        if broken.mean() > FEW_BROKEN:
+            before = values
+            repaired = self.repairer_.repair(values, flags, pieces, starts).values
+            values = np.where(broken, repaired, values)
+        return fit_window_guard(
+            values, window, sensitivity=self.sensitivity, pieces=pieces, before=before
+        )
 
     def find(
         self,
@@ -294,17 +317,15 @@ def _check_settings(sensitivity: Any, window: Any) -> None:
         raise ArgumentError(f"window must be a number of steps or None, got {window!r}.")
 
 
-def _fit_windows(
-    values: np.ndarray, pieces: list[range], window: int | None, sensitivity: float
-) -> tuple[WindowGuard | None, str]:
-    """A window guard, or None and the reason."""
+def _why_no_windows(values: np.ndarray, pieces: list[range], window: int | None) -> str:
+    """Why no guard of windows can be learnt from rows `[T, C]`; empty if one can."""
     if window is None:
-        return None, "it was made with window=None"
+        return "it was made with window=None"
     longest = max(map(len, pieces))
     if longest < 2 * window:
-        return None, f"windows of {window} steps cannot be learnt from series of {longest} rows"
+        return f"windows of {window} steps cannot be learnt from series of {longest} rows"
     if not np.isfinite(values).any(axis=0).all():
-        return None, "a channel has no value at all"
+        return "a channel has no value at all"
     if np.nanmax(np.abs(values)) > _LARGEST:
-        return None, f"windows hold float32, which values above {_LARGEST:g} are too large for"
-    return fit_window_guard(values, window, sensitivity=sensitivity, pieces=pieces), ""
+        return f"windows hold float32, which values above {_LARGEST:g} are too large for"
+    return ""

@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from sacm.errors import ArgumentError, DataError, SACMWarning
+from sacm.faults.series import break_series
+from sacm.quality.guard import Guard
 from sacm.quality.kinds import CODE, MISSING
 from sacm.quality.windows.fit import fit_window_guard
 from tests.quality.windows.rows import LENGTH, TRAIN, broken_windows, guard, rows, windows
@@ -149,3 +151,14 @@ def test_odd_rows_make_a_guard_that_gives_finite_windows(seed: int) -> None:
     assert torch.isfinite(repaired).all()
     assert (kinds[x.isnan()] == MISSING).all()
     assert (kinds[:, :, 0] != 0).float().mean() < 0.05
+
+
+def test_a_guard_learns_windows_from_repaired_rows_where_many_are_broken() -> None:
+    broken = break_series(rows()[:TRAIN].astype(float), "mix", 0.3, seed=1).values
+    x = broken_windows()
+    found = Guard(window=LENGTH).fit(broken).module().flags(x)
+    as_they_came = fit_window_guard(broken, LENGTH).flags(x)
+    assert found[1, 8:40, 0].float().mean() > 0.9  # a sensor that hangs
+    assert as_they_came[1, 8:40, 0].float().mean() < 0.1
+    whole = Guard(window=LENGTH).fit(rows()[:TRAIN]).module()
+    torch.testing.assert_close(whole(x), guard()(x))

@@ -8,7 +8,7 @@ the run was fitted on. At most 2,000 windows are used, drawn once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,8 @@ from sacm.data.windows.split import SplitWindows
 from sacm.errors import ArgumentError
 from sacm.experiments.checks.registry import CHECKS
 from sacm.faults.windows import TESTED, break_windows
+from sacm.quality.guard import Guard
 from sacm.quality.protect import protect
-from sacm.quality.windows.fit import fit_window_guard
 from sacm.quality.windows.module import WindowGuard
 from sacm.strategies.base import Strategy
 from sacm.tasks.base import EVALUATION_BATCH, evaluating, to_device
@@ -123,11 +123,8 @@ def check_protected(run: Run, data: AnyData) -> dict[str, Any]:
 def fit_guard_of(run: Run, data: ForecastingData) -> WindowGuard:
     """A guard of z-scored windows, fitted on the rows that a run was trained on."""
     trained: Any = contaminate_by_text(data, run.settings.contamination, seed=run.settings.seed)
-    return fit_window_guard(
-        run.scaler.transform(trained.values[: trained.splits.train.stop]),
-        run.settings.input_len,
-        pieces=list(trained.ranges("train")),
-    )
+    scaled = replace(trained, values=run.scaler.transform(trained.values))
+    return Guard(window=run.settings.input_len).fit(scaled).module()
 
 
 def _check(run: Run, data: AnyData, model: nn.Module, strategy: Strategy) -> dict[str, Any]:
