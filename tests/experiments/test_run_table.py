@@ -52,6 +52,15 @@ def test_lines_hold_what_the_runs_say(runs: Path):
         assert (line["strategy"], line["stride"]) == (path.parent.name.split("_")[2], 40)
 
 
+def test_a_result_that_is_called_as_a_setting_keeps_out_of_its_column(runs: Path):
+    path = next(runs.glob("*/metrics.json"))
+    record = read_json(path)
+    write_json(path, {**record, "test": {**record["test"], "precision": 0.25}})  # a detector's
+    found = pd.read_parquet(write_run_table(runs)).set_index("run")
+    assert set(found["precision"]) == {"32-true"}
+    assert found.loc[path.parent.name, "test_precision"] == 0.25
+
+
 def test_other_libraries_read_the_same(runs: Path):
     path = write_run_table(runs)
     theirs, ours = polars.read_parquet(path), pd.read_parquet(path)

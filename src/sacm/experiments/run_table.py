@@ -23,7 +23,10 @@ _WORDS = ("state", "reason")
 
 
 def table(folder: Path) -> pd.DataFrame:
-    """One line a run: settings, state, epochs, seconds, and every test result as a column."""
+    """One line a run: settings, state, epochs, seconds, and every test result as a column.
+
+    A result that is called as a setting is has `test_` before its name.
+    """
     lines: dict[str, dict[str, Any]] = {}
     for path in sorted(folder.glob("*/config.json")):
         identity = _identity(path.parent)
@@ -69,7 +72,12 @@ def _read(folder: Path) -> dict[str, Any]:
     if (folder / "metrics.json").exists():
         metrics = read_record_with(folder / "metrics.json", *RESULTS)
         plain = {k: v for k, v in metrics.items() if k not in ("test", "report")}
-        return {**line, "state": "done", **plain, **metrics.get("test", {})}
+        # A detector's precision is a result, that of the numbers it was trained in a setting.
+        results = {
+            f"test_{name}" if name in line else name: value
+            for name, value in metrics.get("test", {}).items()
+        }
+        return {**line, "state": "done", **plain, **results}
     failure = read_failure(folder)
     if failure is None:
         return {**line, "state": "begun"}
