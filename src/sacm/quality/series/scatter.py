@@ -24,7 +24,9 @@ _LOW = 0.35
 """Quantile of residuals that healthy values decide, also if every third value is wild."""
 _FAR = 0.03
 """Share of the values that must lie at twice the cut or beyond."""
-_MOST = 0.5
+_LEAST, _MOST = 0.12, 0.5
+"""Shares of wild values between which this test is needed and possible: fewer are found as spikes,
+and with fewer mistakes."""
 _SIDE = 0.3
 """Smallest share of the wild values on either side."""
 _LAGS = (1, 2, 3)
@@ -151,7 +153,7 @@ def _is_scatter(residuals: list[Floats], wild: list[Bools], model: ScatterModel)
     large = np.concatenate([r[out] for r, out in zip(residuals, wild, strict=True)])
     count = sum(map(len, wild))
     far = np.count_nonzero(np.abs(large) > 2 * model.cut * model.size) / count
-    if far < _FAR or model.share > _MOST:
+    if far < _FAR or not _LEAST <= model.share <= _MOST:
         return False
     above = float(np.mean(large > 0))
     if not _SIDE <= above <= 1 - _SIDE:
