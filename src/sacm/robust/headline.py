@@ -66,17 +66,15 @@ def summary_lines(found: RobustFindings) -> list[str]:
     """A protocol in one sentence: where it was run, what helps most, what the next best does."""
     findings = found.findings
     name = findings.metrics[0]
-    ranked = sorted(
-        (
-            one
-            for one in findings.overall
-            if one.metric == name and one.n and one.gain is not None
-            and one.strategy not in REFERENCES
-        ),
-        key=lambda one: -(one.gain or 0.0),
-    )  # fmt: skip
-    if not ranked:
+    tried = [
+        one
+        for one in findings.overall
+        if one.metric == name and one.n and one.gain is not None and one.strategy not in REFERENCES
+    ]
+    if not tried:
         return []
+    most = max(one.n for one in tried)  # means over fewer places are not comparable
+    ranked = sorted(tried, key=lambda one: (one.n < most, -(one.gain or 0.0)))
     shares = {one.strategy: one for one in found.recovered if not one.keys and one.metric == name}
     best, *others = (_describe(one, shares) for one in ranked[:3])
     said = f"**{findings.name}**, {_places(found)}: {metric(name).phrase} against raw: {best}"
