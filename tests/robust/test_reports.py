@@ -57,9 +57,18 @@ def test_findings_come_back_from_json(protocol_t: Carried, tmp_path: Path) -> No
 
 
 def test_sentences_say_what_was_run_and_what_is_won_back(protocol_t: Carried) -> None:
-    said = robust_headline(protocol_t.found)
-    assert said[0] == "Of the 14 runs chosen from the grid's 35 (size: small), 14 are done."
-    assert "Broken training data cost raw" in said[1]
+    found = protocol_t.found
+    assert robust_headline(found)[0] == (
+        "Of the 14 runs chosen from the grid's 35 (size: small), 14 are done."
+    )
+    lost = [replace(one, lost=0.2, share=0.5) for one in found.recovered]
+    said = robust_headline(replace(found, recovered=tuple(lost)))
+    assert "Broken training data cost raw 20% in MSE" in said[1]
+    assert "sacm 50%" in said[1]
+    # A share of next to nothing says nothing.
+    nothing = [replace(one, lost=0.001, share=50.0) for one in found.recovered]
+    said = robust_headline(replace(found, recovered=tuple(nothing)))
+    assert not any("won back" in sentence for sentence in said)
 
 
 def test_the_summary_has_a_line_for_each_strategy_and_goes_into_a_file(

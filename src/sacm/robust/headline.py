@@ -41,7 +41,7 @@ def robust_headline(found: RobustFindings) -> list[str]:
     whole = [
         one
         for one in found.recovered
-        if not one.keys and one.metric == name and one.share is not None
+        if not one.keys and one.metric == name and one.clear_share is not None
     ]
     ranked = sorted(
         (one for one in whole if one.strategy in found.findings.strategies[1:]),
@@ -93,8 +93,8 @@ def _describe(one: Overall, shares: dict[str, Recovered]) -> str:
         p_value = number_format.probability(one.adjusted_p_value)
         inside.append(f"p {p_value}" if p_value.startswith("<") else f"p = {p_value}")
     share = shares.get(one.strategy)
-    if share is not None and share.share is not None:
-        inside.append(f"wins back {share.share:.0%}")
+    if share is not None and share.clear_share is not None:
+        inside.append(f"wins back {share.clear_share:.0%}")
     return f"{text} ({', '.join(inside)})" if inside else text
 
 

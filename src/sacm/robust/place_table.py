@@ -13,11 +13,9 @@ from sacm.reports.named.tables import key_text
 from sacm.reports.number_format import UNDEFINED
 from sacm.robust.findings import RobustFindings
 from sacm.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN
-from sacm.robust.recovered import Recovered
+from sacm.robust.recovered import CLEAR_LOSS, Recovered
 from sacm.robust.tables import defined_values, places_of
 
-CLEAR_LOSS = 0.02
-"""Share that broken data must cost for a recovered share to say something."""
 OF_GUARD = "interval of guard"
 PLACES_LEGEND = (
     "The protocol's first metric: means over seeds; guard on clean rows as a change of raw there. "
@@ -95,12 +93,12 @@ def _change(groups: Sequence[Group], metric: str) -> str:
 def _share(one: Recovered | None) -> str:
     if one is None or one.lost is None or one.won is None:
         return UNDEFINED
-    if one.lost > CLEAR_LOSS and one.share is not None:
-        return f"{100 * one.share:.0f}"
+    if one.clear_share is not None:
+        return f"{100 * one.clear_share:.0f}"
     return number_format.percent(100 * one.won)
 
 
 def _interval(one: Recovered | None) -> str:
-    if one is None or one.low is None or one.high is None or (one.lost or 0) <= CLEAR_LOSS:
+    if one is None or one.clear_share is None or one.low is None or one.high is None:
         return UNDEFINED
     return f"{100 * one.low:.0f} to {100 * one.high:.0f}"

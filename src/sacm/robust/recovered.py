@@ -16,6 +16,8 @@ from sacm.metrics.result import Record
 from sacm.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN
 
 _DRAWS = 2000
+CLEAR_LOSS = 0.02
+"""Share that broken data must cost for a recovered share to say something."""
 _MEASURES = (
     "mse",
     "mae",
@@ -57,6 +59,11 @@ class Recovered(Record):
     p_value: float | None = None
     adjusted_p_value: float | None = None
     won: float | None = None
+
+    @property
+    def clear_share(self) -> float | None:
+        """The recovered share where enough was lost for it to say something; None elsewhere."""
+        return self.share if self.lost is not None and self.lost > CLEAR_LOSS else None
 
 
 def recovered_shares(findings: Findings) -> list[Recovered]:

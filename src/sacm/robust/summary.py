@@ -20,7 +20,7 @@ from sacm.robust.findings import RobustFindings
 from sacm.robust.headline import summary_lines
 from sacm.robust.place_table import PLACES_LEGEND, place_table
 from sacm.robust.protocols import REFERENCES
-from sacm.robust.recovered import Recovered
+from sacm.robust.recovered import CLEAR_LOSS, Recovered
 
 BEGIN, END = "<!-- {}:begin -->", "<!-- {}:end -->"
 HEADINGS = (
@@ -40,7 +40,8 @@ LEGEND = (
     "Gain: mean of the gains against raw of the same data, network and seed, positive is better; "
     "interval: bootstrap of that mean, from five pairs on; p: Wilcoxon's signed-rank test, "
     "Holm-corrected over the protocol. Recovered: how much of what broken training data cost is "
-    "won back over all places. Cost: seconds of training as a multiple of raw's."
+    f"won back over all places, where it is more than {CLEAR_LOSS:.0%}. Cost: seconds of training "
+    "as a multiple of raw's."
 )
 
 
@@ -106,10 +107,11 @@ def write_protocol_summary(found: Sequence[RobustFindings], path: Path) -> None:
 
 
 def _cells(findings: Findings, one: Overall, share: Recovered | None) -> tuple[str, ...]:
-    known = share is not None and share.share is not None
-    ends = UNDEFINED
-    if share is not None and share.low is not None and share.high is not None:
-        ends = f"{100 * share.low:.0f} to {100 * share.high:.0f} %"
+    won, ends = UNDEFINED, UNDEFINED
+    if share is not None and share.clear_share is not None:
+        won = f"{100 * share.clear_share:.0f} %"
+        if share.low is not None and share.high is not None:
+            ends = f"{100 * share.low:.0f} to {100 * share.high:.0f} %"
     return (
         one.strategy,
         metric(one.metric).label,
@@ -117,7 +119,7 @@ def _cells(findings: Findings, one: Overall, share: Recovered | None) -> tuple[s
         format_gain(one.gain, one.metric),
         number_format.interval(one.interval),
         number_format.probability(one.adjusted_p_value),
-        f"{100 * share.share:.0f} %" if known and share and share.share is not None else UNDEFINED,
+        won,
         ends,
         _cost(findings, one.strategy),
     )
