@@ -20,7 +20,8 @@ from sacm.reports import number_format
 from sacm.robust.examples import first_raw_run, make_examples
 from sacm.robust.findings import read_robust_findings
 from sacm.robust.headline import robust_headline
-from sacm.robust.place_table import place_table
+from sacm.robust.place_table import guard_sentence, place_table
+from sacm.robust.recovered import Recovered
 from sacm.robust.render import render_protocol, write_protocol_report
 from sacm.robust.summary import BEGIN, END, protocol_summary_table, write_protocol_summary
 from sacm.robust.tables import fault_table, published_table
@@ -109,6 +110,28 @@ def test_places_have_a_line_each_with_what_is_won_back(protocol_t: Carried) -> N
     share = (raw - own) / (raw - clean)
     expected = f"{100 * share:.0f}" if lost > 0.02 else number_format.percent(100 * share * lost)
     assert cells["sacm"] == expected
+    (guard,) = [
+        one
+        for one in protocol_t.found.recovered
+        if one.keys and (one.metric, one.strategy) == ("mse", "guard")
+    ]
+    assert cells["p of guard"] == number_format.probability(guard.adjusted_p_value)
+
+
+def test_the_mean_of_places_counts_those_that_lose_and_names_the_worst(
+    protocol_t: Carried,
+) -> None:
+    def place(lost: float, won: float) -> Recovered:
+        share = won / lost if lost > 0 else None
+        return Recovered({"data": "x"}, "mse", "guard", 3, lost, share, None, None, won=won)
+
+    places = (place(0.2, 0.1), place(0.1, 0.1), place(0.01, 0.3), place(-0.1, -0.007))
+    said = guard_sentence(replace(protocol_t.found, recovered=places))
+    assert "75% on the mean of the 2 places" in said
+    assert "between 50% and 100%" in said
+    assert "worse than raw in 1 of 4, by 0.7% at most" in said
+    said = guard_sentence(replace(protocol_t.found, recovered=places[:2]))
+    assert said.endswith("nowhere worse than raw.")
 
 
 def test_published_rows_are_whole_and_stand_beside_etth1(protocol_f: Carried) -> None:

@@ -18,7 +18,7 @@ from sacm.reports.number_format import UNDEFINED
 from sacm.robust.advice import ADVICE_LEGEND, advice_table
 from sacm.robust.findings import RobustFindings
 from sacm.robust.headline import summary_lines
-from sacm.robust.place_table import PLACES_LEGEND, place_table
+from sacm.robust.place_table import PLACES_LEGEND, guard_sentence, place_table
 from sacm.robust.protocols import REFERENCES
 from sacm.robust.recovered import CLEAR_LOSS, Recovered
 
@@ -70,14 +70,12 @@ def summary_blocks(found: Sequence[RobustFindings]) -> dict[str, str]:
     protocol.
     """
     lines = (line for one in found for line in summary_lines(one))
-    places = [
-        f"**{one.findings.name}**\n\n{place_table(one).markdown()}"
-        for one in found
-        if one.recovered
-    ]
+    measured = [one for one in found if one.recovered]
+    places = [f"**{one.findings.name}**\n\n{place_table(one).markdown()}" for one in measured]
+    said = [sentence for one in measured if (sentence := guard_sentence(one))]
     return {
         "robust": f"{protocol_summary_table(found).markdown()}\n\n{LEGEND}",
-        "places": "\n\n".join([*places, PLACES_LEGEND]),
+        "places": "\n\n".join([*places, *said, PLACES_LEGEND]),
         "when": f"{advice_table(found).markdown()}\n\n{ADVICE_LEGEND}",
         "robust-lines": "\n".join(f"- {line}" for line in lines),
     }
