@@ -131,7 +131,15 @@ def test_the_mean_of_places_counts_those_that_lose_and_names_the_worst(
     assert "between 50% and 100%" in said
     assert "worse than raw in 1 of 4, by 0.7% at most" in said
     said = guard_sentence(replace(protocol_t.found, recovered=places[:2]))
-    assert said.endswith("nowhere worse than raw.")
+    assert "nowhere worse than raw." in said
+    groups = protocol_t.found.findings.groups
+    clean, own = (
+        float(np.mean([value_of(group, name, "mse") for group in groups]))
+        for name in ("raw on clean", "guard on clean")
+    )
+    change = number_format.percent(100 * (own / clean - 1))
+    assert f"changes the error by {change} on the mean of 1 pairs" in said
+    assert said.endswith(f"between {change} and {change}.")
 
 
 def test_published_rows_are_whole_and_stand_beside_etth1(protocol_f: Carried) -> None:
