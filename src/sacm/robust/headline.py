@@ -103,7 +103,8 @@ def _places(found: RobustFindings) -> str:
     groups = found.findings.groups
     datasets = ", ".join(dict.fromkeys(str(group.keys["data"]) for group in groups))
     networks = ", ".join(dict.fromkeys(str(group.keys["backbone"]) for group in groups))
-    return f"{found.findings.title.lower()} ({networks} on {datasets})"
+    title = found.findings.title
+    return f"{title[0].lower()}{title[1:]} ({networks} on {datasets})"
 
 
 def _clean_cost(found: RobustFindings) -> str:
