@@ -198,7 +198,7 @@ class RunSettings(CovariateSettings):
     size: Size = setting("paper", "paper or small.")
     strategy: str | None = setting(
         None,
-        "raw, guard, sacm, guard+sacm …: `sacm strategies`. Default: guard to forecast, else sacm.",
+        "raw, guard, sacm, guard+sacm …: `sacm strategies`. Default: guard to forecast, else raw.",
     )
     seed: int = setting(42, "Weights, order of the data, masks.", ge=0)
     input_len: int | None = setting(

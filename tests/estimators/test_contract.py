@@ -5,6 +5,7 @@ import inspect
 import pickle
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from sklearn.base import clone
 from sklearn.utils import estimator_checks
 
 from sacm.errors import ArgumentError, SACMError
+from sacm.estimators import AnomalyDetector, Classifier, Forecaster
+from sacm.estimators.base import Estimator
 from tests.estimators.cases import CASES, Case, every_estimator
 
 
@@ -201,3 +204,21 @@ def test_wrong_parameter_is_one_sentence(
     estimator = case.make().set_params(**parameters)
     with pytest.raises(ArgumentError, match=message):
         estimator.fit(*case.arguments())
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameters", "strategy"),
+    [
+        (Forecaster, {}, "guard"),
+        (Forecaster, {"strategy": "sacm", "guard": True}, "guard+sacm"),
+        (Forecaster, {"guard": True}, "guard"),
+        (Classifier, {}, "raw"),
+        (Classifier, {"guard": True}, "guard"),
+        (AnomalyDetector, {}, "raw"),
+        (AnomalyDetector, {"guard": True}, "guard"),
+    ],
+)
+def test_who_names_no_strategy_gets_the_tasks_own(
+    estimator: type[Estimator], parameters: dict[str, Any], strategy: str
+) -> None:
+    assert estimator(**parameters)._settings("data").strategy == strategy

@@ -77,3 +77,34 @@ def test_a_strategy_that_was_tried_in_fewer_places_is_no_advice(protocol_f: Carr
     row = next(row for row in advice_table([found]).rows if row.cells[0].startswith("stuck"))
     assert row.cells[1] == "guard"
     assert row.cells[-1].endswith(f"(n {SEEDS - 2})")
+
+
+def test_what_helps_only_where_it_was_chosen_is_no_advice(protocol_f: Carried) -> None:
+    def group(data: str, seed: int, **values: float) -> Group:
+        runs = tuple(
+            RunFinding(name, "done", values={"vus_pr": value + 0.001 * seed})
+            for name, value in values.items()
+        )
+        return Group({"data": data, "backbone": "B", "seed": seed}, "small", runs)
+
+    groups = [
+        *(group("SMD@machine-1-1", seed, raw=0.5, guard=0.7, trim=0.51) for seed in range(12)),
+        *(group("MSL", seed, raw=0.5, guard=0.49, trim=0.52) for seed in range(4)),
+    ]
+    findings = replace(
+        protocol_f.found.findings,
+        name="C",
+        metrics=("vus_pr",),
+        groups=tuple(groups),
+        strategies=("raw", "guard", "trim"),
+    )
+    found = [RobustFindings(findings, ())]
+    guard, trim = advise(Situation("anomalies", "C"), found)
+    assert (guard.strategy, trim.strategy) == ("guard", "trim")
+    assert guard.p_value is not None
+    assert guard.p_value < 0.05
+    assert guard.confirmed == pytest.approx(-1.0)
+    assert not guard.certain
+    (row,) = advice_table(found).rows
+    assert row.cells[1] == "trim"
+    assert row.cells[-1].startswith("guard +14.")

@@ -13,10 +13,12 @@ import pytest
 from scipy import stats
 
 from sacm.errors import ArgumentError, DataError
-from sacm.experiments.named.pairs import value_of
+from sacm.experiments.named.pairs import pairs, value_of
 from sacm.files import write_json
 from sacm.published.sensor_faults import sensor_fault_rows
 from sacm.reports import number_format
+from sacm.robust.default_table import HEADINGS as DEFAULT_HEADINGS
+from sacm.robust.default_table import default_table
 from sacm.robust.examples import first_raw_run, make_examples
 from sacm.robust.findings import read_robust_findings
 from sacm.robust.headline import robust_headline
@@ -140,6 +142,24 @@ def test_the_mean_of_places_counts_those_that_lose_and_names_the_worst(
     change = number_format.percent(100 * (own / clean - 1))
     assert f"changes the error by {change} on the mean of 1 pairs" in said
     assert said.endswith(f"between {change} and {change}.")
+
+
+def test_the_default_stands_beside_others_where_it_was_chosen_and_where_not(
+    protocol_t: Carried,
+) -> None:
+    findings = protocol_t.found.findings
+    (line,) = default_table([protocol_t.found]).rows  # its data set is in no half
+    cells = dict(zip(DEFAULT_HEADINGS, line.cells, strict=True))
+    assert (cells["protocol"], cells[""], cells["default"]) == ("T", "confirmed on", "guard")
+    values = pairs(findings.groups, "raw", "guard", "mse")
+    gains = [100 * (raw - own) / raw for raw, own in zip(*values, strict=True)]
+    assert cells["gain"] == number_format.percent(float(np.mean(gains)))
+    assert cells["n"] == str(len(gains))
+    known = [replace(group, keys={**group.keys, "data": "ILI"}) for group in findings.groups]
+    both = replace(findings, groups=(*findings.groups, *known))
+    lines = default_table([replace(protocol_t.found, findings=both)]).rows
+    assert [line.cells[1] for line in lines] == ["chosen on", "confirmed on"]
+    assert lines[0].cells[3:] == lines[1].cells[3:]
 
 
 def test_published_rows_are_whole_and_stand_beside_etth1(protocol_f: Carried) -> None:

@@ -25,7 +25,7 @@ def compare(
         str,
         typer.Option(
             help="Two or more, separated by commas; the first is the baseline. Default: raw and "
-            "the task's own."
+            "the task's own, or sacm where that is raw."
         ),
     ] = "",
     seeds: Annotated[
@@ -47,7 +47,8 @@ def compare(
     from sacm.tasks import make_settings
 
     settings = make_settings(**asked)
-    names = split_strategies(strategies or f"raw,{settings.strategy}")
+    own = "sacm" if settings.strategy == "raw" else settings.strategy
+    names = split_strategies(strategies or f"raw,{own}")
     numbers = options.whole_numbers(seeds, "--seeds")
     hardware = options.make_hardware(
         accelerator=accelerator, devices=devices, loggers=logger, quiet=as_json

@@ -69,10 +69,11 @@ class Estimator(BaseEstimator):
     def _settings(self, name: str, **others: Any) -> RunSettings:
         """The parameters as the settings of a run on the data called `name`."""
         strategy = self.strategy or get_task(self._task).default_strategy
-        repairs = self.guard and "guard" not in strategy
+        if self.guard and "guard" not in strategy:
+            strategy = "guard" if strategy == "raw" else f"guard+{strategy}"
         values = {
             **settings_of(self),
-            "strategy": f"guard+{strategy}" if repairs else strategy,
+            "strategy": strategy,
             "task": self._task,
             "data": name,
             "overrides": self.overrides or {},

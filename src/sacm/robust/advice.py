@@ -21,7 +21,7 @@ from sacm.metrics.catalogue import metric
 from sacm.reports import number_format
 from sacm.reports.number_format import UNDEFINED
 from sacm.robust.findings import RobustFindings
-from sacm.robust.protocols import REFERENCES
+from sacm.robust.protocols import CHOSEN_ON, REFERENCES
 
 _CERTAIN = 0.05
 _ALSO = 4  # strategies that are named beside the best
@@ -61,7 +61,11 @@ SITUATIONS = (
 
 
 class Advice(NamedTuple):
-    """One strategy in one situation, against raw of the same data, network and seed."""
+    """One strategy in one situation, against raw of the same data, network and seed.
+
+    `confirmed`: its gain on the data sets that strategies were not chosen on; None where the
+    protocol has no such halves, or was run on one of them.
+    """
 
     strategy: str
     n: int
@@ -69,6 +73,14 @@ class Advice(NamedTuple):
     interval: ConfidenceInterval | None
     p_value: float | None
     cost: float | None
+    confirmed: float | None = None
+
+    @property
+    def certain(self) -> bool:
+        """Whether it helps beyond doubt, and not only where it was chosen."""
+        if self.p_value is None or self.p_value >= _CERTAIN or self.gain <= 0:
+            return False
+        return self.confirmed is None or self.confirmed > 0
 
 
 def advise(situation: Situation, found: Sequence[RobustFindings]) -> list[Advice]:
@@ -109,12 +121,12 @@ def advice_table(found: Sequence[RobustFindings]) -> TextTable:
 
 
 ADVICE_LEGEND = (
-    "Use: the strategy with the largest mean gain over raw, of those that were tried in all places "
-    "of the line, if its signed-rank test, corrected by "
-    "Holm over the strategies of the line, is below 0.05; otherwise nothing that was tried helps. "
-    "Gain: "
-    "in the error (percent) or in accuracy or VUS-PR (points), mean over n pairs of the same data, "
-    "network and seed. Cost: seconds of training as a multiple of raw's."
+    "Use: the strategy with the largest mean gain over raw of those that were tried in all places "
+    "of the line, whose signed-rank test, corrected by Holm over the strategies of the line, is "
+    "below 0.05, and that are also better than raw on the data sets that strategies were not "
+    "chosen on; if there is none, nothing that was tried helps. Gain: in the error (percent) or in "
+    "accuracy or VUS-PR (points), mean over n pairs of the same data, network and seed. Cost: "
+    "seconds of training as a multiple of raw's."
 )
 
 
@@ -147,16 +159,22 @@ def _compare(
     findings: Findings, groups: Sequence[Group], strategy: str, situation: Situation
 ) -> Advice | None:
     value, higher, share = _measure(findings, situation)
-    both = [(value(group, findings.baseline), value(group, strategy)) for group in groups]
-    whole = [(raw, own) for raw, own in both if raw is not None and own is not None]
+    both = [(group, value(group, findings.baseline), value(group, strategy)) for group in groups]
+    whole = [(one, raw, own) for one, raw, own in both if raw is not None and own is not None]
     if not whole:
         return None
-    raw, own = (list(side) for side in zip(*whole, strict=True))
+    where, raw, own = (list(side) for side in zip(*whole, strict=True))
     gains = [
         100 * (after - before)
         if share
         else relative_gain(before, after, higher_is_better=higher) or 0.0
-        for before, after in whole
+        for _, before, after in whole
+    ]
+    chosen_on = CHOSEN_ON.get(findings.name, ())
+    elsewhere = [
+        gain
+        for group, gain in zip(where, gains, strict=True)
+        if chosen_on and group.keys["data"] not in chosen_on
     ]
     test = compare_pairs(raw, own, higher_is_better=higher, relative=not share)
     spent = pairs(groups, findings.baseline, strategy, "train_seconds")
@@ -167,23 +185,24 @@ def _compare(
         bootstrap_mean(gains),
         test.wilcoxon.p_value,
         sum(spent[1]) / sum(spent[0]) if sum(spent[0]) > 0 else None,
+        sum(elsewhere) / len(elsewhere) if elsewhere else None,
     )
 
 
 def _cells(situation: Situation, tried: Sequence[Advice]) -> tuple[str, ...]:
-    best = tried[0]
-    certain = best.gain > 0 and best.p_value is not None and best.p_value < _CERTAIN
+    most = tried[0].n
+    best = next((one for one in tried if one.n == most and one.certain), None)
     unit = " pp" if situation.protocol in ("N", "C") else " %"
-    rest = tried[1 : 1 + _ALSO] if certain else tried[:_ALSO]
+    rest = [one for one in tried if one is not best][:_ALSO]
     others = ", ".join(
-        f"{one.strategy} {one.gain:+.1f}" + (f" (n {one.n})" if one.n < best.n else "")
+        f"{one.strategy} {one.gain:+.1f}" + (f" (n {one.n})" if one.n < most else "")
         for one in rest
     )
-    if not certain:
+    if best is None:
         # So few pairs cannot reach the limit, however alike they are.
-        few = len(tried) * 2.0 ** (1 - best.n) >= _CERTAIN
+        few = len(tried) * 2.0 ** (1 - most) >= _CERTAIN
         said = "too few pairs to tell" if few else "nothing that was tried helps"
-        return (said, *(UNDEFINED,) * 3, str(best.n), UNDEFINED, others)
+        return (said, *(UNDEFINED,) * 3, str(most), UNDEFINED, others)
     return (
         best.strategy,
         f"{best.gain:+.1f}{unit}",

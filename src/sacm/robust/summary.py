@@ -16,6 +16,7 @@ from sacm.reports.named.gains import format_gain
 from sacm.reports.named.summary import replace_between
 from sacm.reports.number_format import UNDEFINED
 from sacm.robust.advice import ADVICE_LEGEND, advice_table
+from sacm.robust.default_table import DEFAULT_LEGEND, default_table
 from sacm.robust.findings import RobustFindings
 from sacm.robust.headline import summary_lines
 from sacm.robust.place_table import PLACES_LEGEND, guard_sentence, place_table
@@ -66,8 +67,8 @@ def summary_blocks(found: Sequence[RobustFindings]) -> dict[str, str]:
     """What a markdown file may hold between marks, by the name of the marks.
 
     `robust` is the table of all protocols, `places` that of all places of those with broken
-    training data, `when` says which strategy when, `robust-lines` is a list of one sentence a
-    protocol.
+    training data, `when` says which strategy when, `default` what the default strategies do,
+    `robust-lines` is a list of one sentence a protocol.
     """
     lines = (line for one in found for line in summary_lines(one))
     measured = [one for one in found if one.recovered]
@@ -77,6 +78,7 @@ def summary_blocks(found: Sequence[RobustFindings]) -> dict[str, str]:
         "robust": f"{protocol_summary_table(found).markdown()}\n\n{LEGEND}",
         "places": "\n\n".join([*places, *said, PLACES_LEGEND]),
         "when": f"{advice_table(found).markdown()}\n\n{ADVICE_LEGEND}",
+        "default": f"{default_table(found).markdown()}\n\n{DEFAULT_LEGEND}",
         "robust-lines": "\n".join(f"- {line}" for line in lines),
     }
 

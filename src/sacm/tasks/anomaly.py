@@ -59,6 +59,7 @@ class Anomaly(Task[AnomalyData]):
 
     name = "anomaly"
     default_backbone = "TranAD"
+    default_strategy = "raw"
     selections = ("loss",)
     unused = (
         "horizon",

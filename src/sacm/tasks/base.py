@@ -87,7 +87,7 @@ class Task(ABC, Generic[DataKind]):
 
     name: ClassVar[TaskName]
     default_backbone: ClassVar[str]
-    default_strategy: ClassVar[str] = "sacm"
+    default_strategy: ClassVar[str]
     selections: ClassVar[tuple[Selection, ...]]
     unused: ClassVar[tuple[str, ...]]
     leading_metrics: ClassVar[tuple[str, ...]]

@@ -42,6 +42,7 @@ class Classification(Task[ClassificationData]):
 
     name = "classification"
     default_backbone = "InceptionTime"
+    default_strategy = "raw"
     selections = ("accuracy", "loss")
     unused = (
         "horizon",
