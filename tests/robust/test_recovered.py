@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sacm.experiments.named.findings import Group, RunFinding
-from sacm.robust.recovered import recovered_shares
+from sacm.robust.recovered import Recovered, recovered_shares
 from tests.robust.conftest import Carried
 
 
@@ -53,3 +53,20 @@ def test_a_place_that_loses_next_to_nothing_counts_for_next_to_nothing(protocol_
     (whole,) = (r for r in recovered_shares(found) if not r.keys and r.strategy == "guard")
     assert whole.n == 2
     assert whole.share == pytest.approx((0.9 - 0.01) / (1.0 + 0.01))
+
+
+@pytest.mark.parametrize(
+    ("lost", "low", "high", "stated"),
+    [
+        (0.2, 0.4, 0.9, True),
+        (0.2, None, None, True),  # one seed has no interval
+        (0.01, 0.4, 0.9, False),  # of next to nothing
+        (0.2, -0.5, 60.0, False),  # anything between nothing and sixty times the loss
+        (None, None, None, False),
+    ],
+)
+def test_a_share_is_stated_where_it_says_something(
+    lost: float | None, low: float | None, high: float | None, stated: bool
+) -> None:
+    one = Recovered({}, "mse", "guard", 3, lost, 0.6, low, high)
+    assert one.clear_share == (0.6 if stated else None)

@@ -110,13 +110,17 @@ def test_places_have_a_line_each_with_what_is_won_back(protocol_t: Carried) -> N
     change = 100 * (mean("guard on clean") / clean - 1)
     assert cells["guard on clean"] == number_format.percent(change)
     share = (raw - own) / (raw - clean)
-    expected = f"{100 * share:.0f}" if lost > 0.02 else number_format.percent(100 * share * lost)
+    guard, treated = (
+        next(
+            one
+            for one in protocol_t.found.recovered
+            if one.keys and (one.metric, one.strategy) == ("mse", name)
+        )
+        for name in ("guard", "sacm")
+    )
+    stated = treated.clear_share is not None
+    expected = f"{100 * share:.0f}" if stated else number_format.percent(100 * share * lost)
     assert cells["sacm"] == expected
-    (guard,) = [
-        one
-        for one in protocol_t.found.recovered
-        if one.keys and (one.metric, one.strategy) == ("mse", "guard")
-    ]
     assert cells["p of guard"] == number_format.probability(guard.adjusted_p_value)
 
 

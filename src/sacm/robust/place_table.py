@@ -13,14 +13,15 @@ from sacm.reports.named.tables import key_text
 from sacm.reports.number_format import UNDEFINED
 from sacm.robust.findings import RobustFindings
 from sacm.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN
-from sacm.robust.recovered import CLEAR_LOSS, Recovered
+from sacm.robust.recovered import CLEAR_LOSS, WIDEST, Recovered
 from sacm.robust.tables import defined_values, places_of
 
 GUARD = "guard"
 OF_GUARD = (f"interval of {GUARD}", f"p of {GUARD}")
 PLACES_LEGEND = (
     "The protocol's first metric: means over seeds; guard on clean rows as a change of raw there. "
-    f"Strategies: how much of what raw lost is won back, where it lost more than {CLEAR_LOSS:.0%}; "
+    f"Strategies: how much of what raw lost is won back, where it lost more than {CLEAR_LOSS:.0%} "
+    f"and the 95 % interval is not wider than {WIDEST:.0%}; "
     "elsewhere, with a sign, how much better than raw they are. Interval: 95 % of guard's share, "
     "bootstrapped over seeds; p: guard against raw, paired t-test over seeds, Holm-corrected over "
     "all strategies and places of the protocol."

@@ -18,6 +18,8 @@ from sacm.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN
 _DRAWS = 2000
 CLEAR_LOSS = 0.02
 """Share that broken data must cost for a recovered share to say something."""
+WIDEST = 2.0
+"""Width of its interval up to which it says something; 1 is all that was lost."""
 _MEASURES = (
     "mse",
     "mae",
@@ -63,7 +65,10 @@ class Recovered(Record):
     @property
     def clear_share(self) -> float | None:
         """The recovered share where enough was lost for it to say something; None elsewhere."""
-        return self.share if self.lost is not None and self.lost > CLEAR_LOSS else None
+        if self.lost is None or self.lost <= CLEAR_LOSS:
+            return None
+        wide = self.low is not None and self.high is not None and self.high - self.low > WIDEST
+        return None if wide else self.share
 
 
 def recovered_shares(findings: Findings) -> list[Recovered]:

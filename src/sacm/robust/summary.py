@@ -21,7 +21,7 @@ from sacm.robust.findings import RobustFindings
 from sacm.robust.headline import summary_lines
 from sacm.robust.place_table import PLACES_LEGEND, guard_sentence, place_table
 from sacm.robust.protocols import REFERENCES
-from sacm.robust.recovered import CLEAR_LOSS, Recovered
+from sacm.robust.recovered import CLEAR_LOSS, WIDEST, Recovered
 
 BEGIN, END = "<!-- {}:begin -->", "<!-- {}:end -->"
 HEADINGS = (
@@ -41,8 +41,8 @@ LEGEND = (
     "Gain: mean of the gains against raw of the same data, network and seed, positive is better; "
     "interval: bootstrap of that mean, from five pairs on; p: Wilcoxon's signed-rank test, "
     "Holm-corrected over the protocol. Recovered: how much of what broken training data cost is "
-    f"won back over all places, where it is more than {CLEAR_LOSS:.0%}. Cost: seconds of training "
-    "as a multiple of raw's."
+    f"won back over all places, where it is more than {CLEAR_LOSS:.0%} and the interval not wider "
+    f"than {WIDEST:.0%}. Cost: seconds of training as a multiple of raw's."
 )
 
 
