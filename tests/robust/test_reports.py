@@ -20,6 +20,7 @@ from sacm.reports import number_format
 from sacm.robust.default_table import HEADINGS as DEFAULT_HEADINGS
 from sacm.robust.default_table import default_table
 from sacm.robust.examples import first_raw_run, make_examples
+from sacm.robust.fault_places import fault_place_table
 from sacm.robust.findings import read_robust_findings
 from sacm.robust.headline import robust_headline
 from sacm.robust.place_table import guard_sentence, place_table
@@ -164,6 +165,26 @@ def test_the_default_stands_beside_others_where_it_was_chosen_and_where_not(
     lines = default_table([replace(protocol_t.found, findings=both)]).rows
     assert [line.cells[1] for line in lines] == ["chosen on", "confirmed on"]
     assert lines[0].cells[3:] == lines[1].cells[3:]
+
+
+def test_faults_have_a_line_for_every_place(protocol_f: Carried) -> None:
+    table = fault_place_table(protocol_f.found)
+    groups = protocol_f.found.findings.groups
+    (row,) = table.rows  # one data set, one network
+    cells = dict(zip(table.headings, row.cells, strict=True))
+    assert cells["seeds"] == str(len(groups))
+
+    def mean(strategy: str, name: str) -> list[float]:
+        return [float(value_of(group, strategy, name) or np.nan) for group in groups]
+
+    for heading, strategy, name in (
+        ("sacm", "sacm", "mean_fault_mse"),
+        ("clean", "raw + protect", "clean_mse"),
+    ):
+        raw, own = np.array(mean("raw", name)), np.array(mean(strategy, name))
+        assert cells[heading] == number_format.percent(float(np.mean(100 * (raw - own) / raw)))
+    worst = [np.mean(mean(one, "worst_degradation")) for one in ("raw", "raw + protect")]
+    assert cells["D_w"] == " → ".join(number_format.number(float(one)) for one in worst)
 
 
 def test_published_rows_are_whole_and_stand_beside_etth1(protocol_f: Carried) -> None:

@@ -17,6 +17,7 @@ from sacm.reports.named.summary import replace_between
 from sacm.reports.number_format import UNDEFINED
 from sacm.robust.advice import ADVICE_LEGEND, advice_table
 from sacm.robust.default_table import DEFAULT_LEGEND, default_table
+from sacm.robust.fault_places import FAULT_PLACES_LEGEND, MEASURE, fault_place_table
 from sacm.robust.findings import RobustFindings
 from sacm.robust.headline import summary_lines
 from sacm.robust.place_table import PLACES_LEGEND, guard_sentence, place_table
@@ -67,16 +68,23 @@ def summary_blocks(found: Sequence[RobustFindings]) -> dict[str, str]:
     """What a markdown file may hold between marks, by the name of the marks.
 
     `robust` is the table of all protocols, `places` that of all places of those with broken
-    training data, `when` says which strategy when, `default` what the default strategies do,
-    `robust-lines` is a list of one sentence a protocol.
+    training data, `faults` that of all places with faults at test, `when` says which strategy
+    when, `default` what the default strategies do, `robust-lines` is a list of one sentence a
+    protocol.
     """
     lines = (line for one in found for line in summary_lines(one))
     measured = [one for one in found if one.recovered]
     places = [f"**{one.findings.name}**\n\n{place_table(one).markdown()}" for one in measured]
+    faults = [
+        fault_place_table(one).markdown()
+        for one in found
+        if one.findings.metrics[0] == MEASURE and not one.recovered
+    ]
     said = [sentence for one in measured if (sentence := guard_sentence(one))]
     return {
         "robust": f"{protocol_summary_table(found).markdown()}\n\n{LEGEND}",
         "places": "\n\n".join([*places, *said, PLACES_LEGEND]),
+        "faults": "\n\n".join([*faults, FAULT_PLACES_LEGEND]),
         "when": f"{advice_table(found).markdown()}\n\n{ADVICE_LEGEND}",
         "default": f"{default_table(found).markdown()}\n\n{DEFAULT_LEGEND}",
         "robust-lines": "\n".join(f"- {line}" for line in lines),
