@@ -22,7 +22,7 @@ from sacm.robust.default_table import default_table
 from sacm.robust.examples import first_raw_run, make_examples
 from sacm.robust.fault_places import fault_place_table
 from sacm.robust.findings import read_robust_findings
-from sacm.robust.headline import robust_headline
+from sacm.robust.headline import robust_headline, summary_lines
 from sacm.robust.place_table import guard_sentence, place_table
 from sacm.robust.recovered import Recovered
 from sacm.robust.render import render_protocol, write_protocol_report
@@ -251,3 +251,18 @@ def test_an_unknown_format_is_refused(protocol_t: Carried) -> None:
     wrong: Any = "pdf"
     with pytest.raises(ArgumentError, match="format must be one of md"):
         render_protocol(protocol_t.found, wrong)
+
+
+def test_a_protocol_in_a_sentence_says_what_is_confirmed(protocol_t: Carried) -> None:
+    findings = protocol_t.found.findings
+    assert "nothing was chosen on" not in summary_lines(protocol_t.found)[0]  # one half alone
+    known = [replace(group, keys={**group.keys, "data": "ILI"}) for group in findings.groups]
+    both = replace(findings, groups=(*findings.groups, *known))
+    (said,) = summary_lines(replace(protocol_t.found, findings=both))
+    best = said.split("against raw: ")[1].split(" ")[0]
+    gains = [
+        100 * (1 - own / raw)
+        for raw, own in zip(*pairs(findings.groups, "raw", best, "mse"), strict=True)
+    ]
+    gain = number_format.percent(float(np.mean(gains)))
+    assert f"On data sets that nothing was chosen on {best}: {gain}." in said

@@ -9,7 +9,7 @@ from sacm.reports import number_format
 from sacm.reports.named.gains import format_gain
 from sacm.reports.named.headline import coverage_sentence
 from sacm.robust.findings import RobustFindings
-from sacm.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN, ORACLE_FLAGS, REFERENCES
+from sacm.robust.protocols import CHOSEN_ON, GUARD_ON_CLEAN, ON_CLEAN, ORACLE_FLAGS, REFERENCES
 from sacm.robust.recovered import Recovered
 
 _FEWEST_PAIRS = 6
@@ -79,8 +79,8 @@ def summary_lines(found: RobustFindings) -> list[str]:
     best, *others = (_describe(one, shares) for one in ranked[:3])
     said = f"**{findings.name}**, {_places(found)}: {metric(name).phrase} against raw: {best}"
     said += f"; next {', '.join(others)}." if others else "."
-    clean = _clean_cost(found)
-    return [f"{said} {clean}".rstrip()]
+    rest = (_elsewhere(found, ranked[0].strategy), _clean_cost(found))
+    return [" ".join(filter(None, (said, *rest)))]
 
 
 def _describe(one: Overall, shares: dict[str, Recovered]) -> str:
@@ -105,6 +105,18 @@ def _places(found: RobustFindings) -> str:
     networks = ", ".join(dict.fromkeys(str(group.keys["backbone"]) for group in groups))
     title = found.findings.title
     return f"{title[0].lower()}{title[1:]} ({networks} on {datasets})"
+
+
+def _elsewhere(found: RobustFindings, strategy: str) -> str:
+    """What a strategy does on the data sets that strategies were not chosen on."""
+    findings, name = found.findings, found.findings.metrics[0]
+    chosen_on = CHOSEN_ON.get(findings.name, ())
+    groups = [group for group in findings.groups if group.keys["data"] not in chosen_on]
+    gains = own_gains(name, pairs(groups, findings.baseline, strategy, name))
+    if not chosen_on or not gains or len(groups) == len(findings.groups):
+        return ""
+    gain = format_gain(sum(gains) / len(gains), name)
+    return f"On data sets that nothing was chosen on {strategy}: {gain}."
 
 
 def _clean_cost(found: RobustFindings) -> str:
