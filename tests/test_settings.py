@@ -58,7 +58,8 @@ def test_a_default_that_changes_keeps_old_runs_apart() -> None:
 
 def test_the_strategy_of_a_user_who_names_none_is_the_tasks() -> None:
     assert make_settings(task="forecasting", data="ILI").strategy == "guard"
-    assert make_settings(task="anomaly", data="MSL").strategy == "sacm"
+    assert make_settings(task="anomaly", data="MSL").strategy == "raw"
+    assert make_settings(task="classification", data="BasicMotions").strategy == "raw"
 
 
 def test_every_wrong_setting_is_named_at_once() -> None:
