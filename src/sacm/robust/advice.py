@@ -21,7 +21,8 @@ from sacm.metrics.catalogue import metric
 from sacm.reports import number_format
 from sacm.reports.number_format import UNDEFINED
 from sacm.robust.findings import RobustFindings
-from sacm.robust.protocols import CHOSEN_ON, REFERENCES
+from sacm.robust.halves import split_halves
+from sacm.robust.protocols import REFERENCES
 
 _CERTAIN = 0.05
 _ALSO = 4  # strategies that are named beside the best
@@ -170,11 +171,9 @@ def _compare(
         else relative_gain(before, after, higher_is_better=higher) or 0.0
         for _, before, after in whole
     ]
-    chosen_on = CHOSEN_ON.get(findings.name, ())
+    confirming = {group.keys["data"] for group in split_halves(findings.name, where)[1]}
     elsewhere = [
-        gain
-        for group, gain in zip(where, gains, strict=True)
-        if chosen_on and group.keys["data"] not in chosen_on
+        gain for group, gain in zip(where, gains, strict=True) if group.keys["data"] in confirming
     ]
     test = compare_pairs(raw, own, higher_is_better=higher, relative=not share)
     spent = pairs(groups, findings.baseline, strategy, "train_seconds")

@@ -12,7 +12,8 @@ from sacm.reports import number_format
 from sacm.reports.named.gains import format_gain
 from sacm.reports.number_format import UNDEFINED
 from sacm.robust.findings import RobustFindings
-from sacm.robust.protocols import CHOSEN_ON, GUARD_ON_CLEAN, ON_CLEAN, REFERENCES
+from sacm.robust.halves import split_halves
+from sacm.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN, REFERENCES
 from sacm.tasks import get_task
 
 HEADINGS = (
@@ -35,11 +36,9 @@ DEFAULT_LEGEND = (
 def default_table(found: Sequence[RobustFindings]) -> TextTable:
     """Two lines a protocol: the data sets that its default was chosen on, and the others."""
     lines: list[TableRow] = []
-    for findings in (one.findings for one in found if one.findings.name in CHOSEN_ON):
-        chosen = CHOSEN_ON[findings.name]
-        own = [group for group in findings.groups if group.keys["data"] in chosen]
-        others = [group for group in findings.groups if group.keys["data"] not in chosen]
-        for words, groups in (("chosen on", own), ("confirmed on", others)):
+    for findings in (one.findings for one in found):
+        halves = split_halves(findings.name, findings.groups)
+        for words, groups in zip(("chosen on", "confirmed on"), halves, strict=True):
             if groups:
                 lines.append(TableRow((findings.name, words, *_cells(findings, groups))))
     return TextTable(HEADINGS, tuple(lines), text_columns=4)

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from sacm.display.text_table import TableRow, TextTable
 from sacm.experiments.named.findings import Findings, Group
 from sacm.experiments.named.pairs import own_gains, pairs
-from sacm.experiments.statistics import mean_and_deviation
-from sacm.reports import number_format
 from sacm.reports.named.gains import format_gain
 from sacm.reports.named.tables import key_text
 from sacm.reports.number_format import UNDEFINED
 from sacm.robust.findings import RobustFindings
 from sacm.robust.protocols import PROTECTED
-from sacm.robust.tables import defined_values, places_of
+from sacm.robust.tables import defined_values, mean_text, places_of
 
 MEASURE, WORST, CLEAN = "mean_fault_mse", "worst_degradation", "clean_mse"
 FAULT_PLACES_LEGEND = (
@@ -38,7 +36,7 @@ def fault_place_table(found: RobustFindings) -> TextTable:
 
 def _cells(findings: Findings, groups: Sequence[Group], names: Sequence[str]) -> tuple[str, ...]:
     raw = findings.baseline
-    worst = " → ".join(_mean(groups, name, WORST) for name in (raw, PROTECTED))
+    worst = " → ".join(mean_text(groups, name, WORST) for name in (raw, PROTECTED))
     return (
         str(len(defined_values(groups, raw, MEASURE))),
         *(_gain(groups, raw, name, MEASURE) for name in (PROTECTED, *names)),
@@ -50,8 +48,3 @@ def _cells(findings: Findings, groups: Sequence[Group], names: Sequence[str]) ->
 def _gain(groups: Sequence[Group], raw: str, strategy: str, name: str) -> str:
     gains = own_gains(name, pairs(groups, raw, strategy, name))
     return format_gain(sum(gains) / len(gains), name) if gains else UNDEFINED
-
-
-def _mean(groups: Sequence[Group], strategy: str, name: str) -> str:
-    values = defined_values(groups, strategy, name)
-    return number_format.number(mean_and_deviation(values).mean) if values else UNDEFINED

@@ -9,7 +9,8 @@ from sacm.reports import number_format
 from sacm.reports.named.gains import format_gain
 from sacm.reports.named.headline import coverage_sentence
 from sacm.robust.findings import RobustFindings
-from sacm.robust.protocols import CHOSEN_ON, GUARD_ON_CLEAN, ON_CLEAN, ORACLE_FLAGS, REFERENCES
+from sacm.robust.halves import split_halves
+from sacm.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN, ORACLE_FLAGS, REFERENCES
 from sacm.robust.recovered import Recovered
 
 _FEWEST_PAIRS = 6
@@ -110,10 +111,9 @@ def _places(found: RobustFindings) -> str:
 def _elsewhere(found: RobustFindings, strategy: str) -> str:
     """What a strategy does on the data sets that strategies were not chosen on."""
     findings, name = found.findings, found.findings.metrics[0]
-    chosen_on = CHOSEN_ON.get(findings.name, ())
-    groups = [group for group in findings.groups if group.keys["data"] not in chosen_on]
-    gains = own_gains(name, pairs(groups, findings.baseline, strategy, name))
-    if not chosen_on or not gains or len(groups) == len(findings.groups):
+    chosen, others = split_halves(findings.name, findings.groups)
+    gains = own_gains(name, pairs(others, findings.baseline, strategy, name))
+    if not chosen or not gains:
         return ""
     gain = format_gain(sum(gains) / len(gains), name)
     return f"On data sets that nothing was chosen on {strategy}: {gain}."

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from sacm.display.text_table import TableRow, TextTable
 from sacm.experiments.grid_points import Key
 from sacm.experiments.named.findings import Group
-from sacm.experiments.statistics import mean_and_deviation
 from sacm.reports import number_format
 from sacm.reports.named.tables import key_text
 from sacm.reports.number_format import UNDEFINED
 from sacm.robust.findings import RobustFindings
 from sacm.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN
 from sacm.robust.recovered import CLEAR_LOSS, WIDEST, Recovered
-from sacm.robust.tables import defined_values, places_of
+from sacm.robust.tables import defined_values, mean_text, places_of
 
 GUARD = "guard"
 OF_GUARD = (f"interval of {GUARD}", f"p of {GUARD}")
@@ -113,9 +112,9 @@ def _rows(found: RobustFindings, names: list[str]) -> list[TableRow]:
         lost = next(iter(own.values())).lost
         cells = (
             *words,
-            _mean(groups, ON_CLEAN, metric),
+            mean_text(groups, ON_CLEAN, metric),
             number_format.percent(_change(groups, metric)),
-            _mean(groups, findings.baseline, metric),
+            mean_text(groups, findings.baseline, metric),
             number_format.percent(None if lost is None else 100 * lost),
             *(_share(own.get(name)) for name in names),
             _interval(own.get(GUARD)),
@@ -123,11 +122,6 @@ def _rows(found: RobustFindings, names: list[str]) -> list[TableRow]:
         )
         rows.append(TableRow(cells))
     return rows
-
-
-def _mean(groups: Sequence[Group], strategy: str, metric: str) -> str:
-    values = defined_values(groups, strategy, metric)
-    return number_format.number(mean_and_deviation(values).mean) if values else UNDEFINED
 
 
 def _change(groups: Sequence[Group], metric: str) -> float | None:

@@ -13,13 +13,6 @@ PROTECTED, RANDOM = "raw + protect", "random scores"
 # Rows that are no strategies: they know more, or less, than a strategy can.
 REFERENCES = (ON_CLEAN, GUARD_ON_CLEAN, ORACLE_FLAGS, ORACLE_WEIGHTS, RANDOM)
 SEEDS = (1, 2, 3, 4, 5)
-# Data sets that strategies were chosen on; all others confirm. Named before anything was run:
-# results/quality/README.md.
-CHOSEN_ON = {
-    "T": ("ETTh1", "Weather", "Exchange Rate", "ILI"),
-    "N": ("BasicMotions", "Epilepsy"),
-    "C": ("SMD@machine-1-1", "SMD@machine-2-1"),
-}
 STRATEGIES = (
     "raw",
     "sacm",

@@ -207,6 +207,12 @@ def defined_values(groups: Sequence[Group], strategy: str, name: str) -> list[fl
     return [value for value in values if value is not None]
 
 
+def mean_text(groups: Sequence[Group], strategy: str, name: str) -> str:
+    """The mean of what a strategy has of a metric, over groups."""
+    values = defined_values(groups, strategy, name)
+    return number_format.number(mean_and_deviation(values).mean) if values else UNDEFINED
+
+
 def _interval(one: Recovered) -> str:
     if one.low is None or one.high is None:
         return UNDEFINED
