@@ -56,3 +56,8 @@ def test_two_runs_of_the_same_place_are_refused(protocol_t: Carried) -> None:
     other = replace(found, findings=replace(found.findings, groups=(changed,)))
     with pytest.raises(DataError, match="two files hold different runs of raw"):
         join_findings([found, other])
+
+
+def test_a_path_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"There is no file or folder .*nowhere"):
+        read_protocols(tmp_path / "nowhere")

@@ -23,9 +23,11 @@ def read_protocols(path: Path) -> list[RobustFindings]:
     """The findings of a file, or of all JSON files of a folder: one for each protocol.
 
     Raises:
-        DataError: A file holds something else, a folder nothing, or two files hold different runs
-            of the same strategy in the same place.
+        DataError: There is no such file or folder, a file holds something else, a folder nothing,
+            or two files hold different runs of the same strategy in the same place.
     """
+    if not path.exists():
+        raise DataError(f"There is no file or folder {path}.")
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
         raise DataError(
