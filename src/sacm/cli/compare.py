@@ -131,6 +131,7 @@ def show_comparison(found: Comparison, out: Path | None, *, as_json: bool) -> No
     from rich.console import Console
 
     from sacm.cli.output import note, show_json
+    from sacm.display.terminal_table import print_table
     from sacm.reports.compare_headline import compare_headline
     from sacm.reports.compare_tables import (
         ANOMALY_LEGEND,
@@ -146,8 +147,8 @@ def show_comparison(found: Comparison, out: Path | None, *, as_json: bool) -> No
         show_json({**record, "report": None if out is None else str(out)})
         return
     console = Console()
-    console.print(paired_table(found).only(NARROW).rich())
-    console.print(cost_table(found).only(NARROW_COST).rich())
+    print_table(console, paired_table(found).only(NARROW))
+    print_table(console, cost_table(found).only(NARROW_COST))
     for sentence in compare_headline(found):
         console.print(sentence, highlight=False, markup=False)
     if found.paper is not None and found.paper_differences:

@@ -27,9 +27,10 @@ def _fault_sentences(found: RobustFindings) -> list[str]:
         for one in findings.overall
         if one.metric == name and one.gain is not None and one.strategy not in REFERENCES
     ]
-    best = sorted(tested, key=lambda one: -(one.gain or 0.0))[:3]
-    if not best:
+    if not tested:
         return []
+    most = max(one.n for one in tested)  # means over fewer places are not comparable
+    best = sorted(tested, key=lambda one: (one.n < most, -(one.gain or 0.0)))[:3]
     listed = ", ".join(f"{one.strategy} {one.gain:+.1f} %" for one in best)
     return [f"Gain over raw in the mean error under faults, the three largest: {listed}."]
 

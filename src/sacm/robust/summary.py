@@ -27,8 +27,8 @@ from sacm.robust.recovered import CLEAR_LOSS, WIDEST, Recovered
 BEGIN, END = "<!-- {}:begin -->", "<!-- {}:end -->"
 HEADINGS = (
     "protocol",
-    "strategy",
     "metric",
+    "strategy",
     "n",
     "gain",
     "95 % interval",
@@ -37,6 +37,7 @@ HEADINGS = (
     "its interval",
     "cost",
 )
+NARROW = ("protocol", "metric", "strategy", "n", "gain", "p (W, Holm)", "recovered", "cost")
 LEGEND = (
     "Each protocol's first metric over all its groups, the best strategy first, references last. "
     "Gain: mean of the gains against raw of the same data, network and seed, positive is better; "
@@ -59,8 +60,8 @@ def protocol_summary_table(found: Sequence[RobustFindings]) -> TextTable:
         shares = {r.strategy: r for r in one.recovered if not r.keys and r.metric == name}
         for number, each in enumerate(overall):
             cells = _cells(findings, each, shares.get(each.strategy))
-            start = findings.name if number == 0 else ""
-            lines.append(TableRow((start, *cells), group=number == 0))
+            start = (findings.name, metric(name).label) if number == 0 else ("", "")
+            lines.append(TableRow((*start, *cells), group=number == 0))
     return TextTable(HEADINGS, tuple(lines), text_columns=3)
 
 
@@ -122,7 +123,6 @@ def _cells(findings: Findings, one: Overall, share: Recovered | None) -> tuple[s
             ends = f"{100 * share.low:.0f} to {100 * share.high:.0f} %"
     return (
         one.strategy,
-        metric(one.metric).label,
         str(one.n),
         format_gain(one.gain, one.metric),
         number_format.interval(one.interval),

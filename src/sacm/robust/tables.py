@@ -23,7 +23,7 @@ from sacm.reports.named.diagram import rank_caption
 from sacm.reports.named.tables import coverage_table, failure_table, key_text, rank_table
 from sacm.reports.number_format import UNDEFINED
 from sacm.robust.findings import RobustFindings
-from sacm.robust.recovered import Recovered
+from sacm.robust.recovered import CLEAR_LOSS, WIDEST, Recovered
 
 MEANS_LEGEND = (
     "Mean ± deviation over n seeds. The first strategy is the baseline; rows in words are "
@@ -42,10 +42,12 @@ _FAULT_FIGURES = ("mean_fault_mse", "worst_degradation", "clean_mse")
 RECOVERED_LEGEND = (
     "Lost: how much larger the error of raw is after training on broken rows than on clean ones. "
     "Recovered: (raw - strategy) / (raw - raw on clean), of means over n seeds; 100 % is as good "
-    "as clean data, negative is worse than doing nothing. The last lines are for all places: what "
-    "is won in all of them over what is lost in all of them, in shares of the error on clean rows. "
-    "Interval: 95 %, bootstrapped over seeds; in the last lines over places. p: paired t-test of "
-    "raw against the strategy over seeds; Holm: corrected for all lines of the metric."
+    "as clean data, negative is worse than doing nothing; left out where raw lost at most "
+    f"{CLEAR_LOSS:.0%} or the interval is wider than {WIDEST:.0%}. The last lines are for all "
+    "places: what is won in all of them over what is lost in all of them, in shares of the error "
+    "on clean rows. Interval: 95 %, bootstrapped over seeds; in the last lines over places. p: "
+    "paired t-test of raw against the strategy over seeds; Holm: corrected for all lines of the "
+    "metric."
 )
 
 
@@ -142,20 +144,25 @@ def published_table(findings: Findings) -> TextTable:
     return TextTable(headings, tuple(lines), "Published for ETTh1 (SensorFault-Bench)", 2)
 
 
-def means_table(findings: Findings) -> TextTable:
-    """Every strategy in every place: its metrics over seeds."""
+def means_table(findings: Findings, *, most: int | None = None) -> TextTable:
+    """Every strategy in every place it was run in: its metrics, or the first `most` of them."""
+    names = findings.metrics[:most]
     lines: list[TableRow] = []
     for keys, groups in places_of(findings):
-        for number, strategy in enumerate(findings.strategies):
-            values = [defined_values(groups, strategy, name) for name in findings.metrics]
+        first = True
+        for strategy in findings.strategies:
+            values = [defined_values(groups, strategy, name) for name in names]
             n = max(map(len, values), default=0)
+            if not n:
+                continue
             cells = [
                 number_format.mean_and_spread(mean_and_deviation(own)) if own else UNDEFINED
                 for own in values
             ]
             words = (*(key_text(keys[key]) for key in findings.row_keys), strategy)
-            lines.append(TableRow((*words, str(n), *cells), group=number == 0))
-    labels = [metric(name).label for name in findings.metrics]
+            lines.append(TableRow((*words, str(n), *cells), group=first))
+            first = False
+    labels = [metric(name).label for name in names]
     headings = (*findings.row_keys, "strategy", "n", *labels)
     return TextTable(headings, tuple(lines), findings.title, len(findings.row_keys) + 1)
 
@@ -172,7 +179,7 @@ def recovered_table(findings: Findings, recovered: Sequence[Recovered]) -> TextT
             one.strategy,
             str(one.n),
             number_format.percent(None if one.lost is None else 100 * one.lost),
-            number_format.percent(None if one.share is None else 100 * one.share),
+            number_format.percent(None if one.clear_share is None else 100 * one.clear_share),
             _interval(one),
             number_format.probability(one.p_value),
             number_format.probability(one.adjusted_p_value),
@@ -214,6 +221,6 @@ def mean_text(groups: Sequence[Group], strategy: str, name: str) -> str:
 
 
 def _interval(one: Recovered) -> str:
-    if one.low is None or one.high is None:
+    if one.clear_share is None or one.low is None or one.high is None:
         return UNDEFINED
     return f"{100 * one.low:.1f} to {100 * one.high:.1f}"

@@ -66,6 +66,7 @@ def show_findings(findings: Findings, *, as_json: bool) -> None:
     from rich.console import Console
 
     from sacm.cli.output import note, show_json
+    from sacm.display.terminal_table import print_table
     from sacm.reports.named.headline import experiment_headline
     from sacm.reports.named.tables import narrow_overall_table, narrow_result_table
 
@@ -73,8 +74,8 @@ def show_findings(findings: Findings, *, as_json: bool) -> None:
         show_json(findings.to_dict())
         return
     console = Console()
-    console.print(narrow_result_table(findings).rich())
-    console.print(narrow_overall_table(findings).rich())
+    print_table(console, narrow_result_table(findings))
+    print_table(console, narrow_overall_table(findings))
     for sentence in experiment_headline(findings):
         console.print(sentence, highlight=False, markup=False)
     for text in findings.notes:

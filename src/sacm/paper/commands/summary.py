@@ -24,6 +24,7 @@ def summary(
     from rich.console import Console
 
     from sacm.cli.runs import as_user_error
+    from sacm.display.terminal_table import print_table
     from sacm.reports.named.summary import NARROW, summary_table, write_summary
 
     found = [read_results(path, path.stem) for path in sorted(results.glob("*.json"))]
@@ -34,4 +35,4 @@ def summary(
             write_summary(found, into)
         typer.echo(f"written to {into}")
         return
-    Console().print(summary_table(found).only(NARROW).rich())
+    print_table(Console(), summary_table(found).only(NARROW))

@@ -41,7 +41,7 @@ HEADINGS = (
     "paper gain",
 )
 # What fits into 80 columns of a terminal.
-NARROW = ("experiment", "data", "metric", "runs", "n", "gain", "W/T/L", "p", "paper gain")
+NARROW = ("experiment", "metric", "data", "runs", "n", "gain", "W/T/L", "p", "paper gain")
 LEGEND = (
     "Each experiment's first metric, its last strategy against its first; after its name what "
     "every run had instead of the paper's settings. Runs: done, of those asked for, of those in "

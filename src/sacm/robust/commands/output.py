@@ -15,24 +15,30 @@ if TYPE_CHECKING:
     from sacm.robust.findings import RobustFindings
 
 
+_SHOWN = 3  # metrics of a place on a terminal; the first are those that a protocol is about
+
+
 def show_protocol_findings(found: RobustFindings, *, as_json: bool) -> None:
     """Tables and sentences for a person, or everything as JSON."""
     from rich.console import Console
 
     from sacm.cli.output import note, show_json
+    from sacm.display.terminal_table import print_table
     from sacm.robust.headline import robust_headline
-    from sacm.robust.tables import report_tables
+    from sacm.robust.summary import NARROW, protocol_summary_table
+    from sacm.robust.tables import means_table
 
     if as_json:
         show_json(drop_curves(found).to_dict())
         return
     console = Console()
-    for table, _ in report_tables(found)[:2]:
-        console.print(table.rich())
+    print_table(console, means_table(found.findings, most=_SHOWN))
+    print_table(console, protocol_summary_table([found]).only(NARROW))
     for sentence in robust_headline(found):
         console.print(sentence, highlight=False, markup=False)
     for text in found.findings.notes:
         note(f"Note: {text}")
+    note("Every metric, interval and place: --format md, html, latex or csv.")
 
 
 def deliver_protocol(

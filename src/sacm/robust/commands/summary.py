@@ -24,8 +24,9 @@ def summary(
     from rich.console import Console
 
     from sacm.cli.runs import as_user_error
+    from sacm.display.terminal_table import print_table
     from sacm.robust.join import read_protocols
-    from sacm.robust.summary import protocol_summary_table, write_protocol_summary
+    from sacm.robust.summary import NARROW, protocol_summary_table, write_protocol_summary
 
     with as_user_error():
         found = read_protocols(results)
@@ -33,4 +34,4 @@ def summary(
             write_protocol_summary(found, into)
             typer.echo(f"written to {into}")
             return
-    Console().print(protocol_summary_table(found).rich())
+    print_table(Console(), protocol_summary_table(found).only(NARROW))
