@@ -80,7 +80,7 @@ def test_every_task_stands_beside_its_yardsticks(sacm: Command, example: Example
     for task, names in rows.items():
         outcome = sacm("evaluate", getattr(example, task))
         assert outcome.code == 0, outcome.err
-        assert all(f"\n  {name}  " in outcome.out for name in ["model", *names])
+        assert all(f"\n {name}  " in outcome.out for name in ["model", *names])
         record = Run.open(getattr(example, task)).metrics["yardsticks"]
         assert list(record["rows"]) == ["model", *names]
         for sentence in record["sentences"]:

@@ -93,9 +93,7 @@ def quiet_hardware() -> Any:
 
 def show_backtest(table: pd.DataFrame, *, season: int) -> None:
     """One row an origin, their means, and who is better."""
-    from rich.console import Console
-
-    from sacm.cli.output import make_table, note
+    from sacm.cli.output import note, show_table
 
     errors = [name for name in ("mae", "naive", "seasonal_naive") if name in table]
     times = ["from"] if "from" in table else []
@@ -106,9 +104,8 @@ def show_backtest(table: pd.DataFrame, *, season: int) -> None:
     means = {name: float(table[name].to_numpy().mean()) for name in errors}
     rows.append(["mean", *("" for _ in times), *means.values()])
     headings = ["first row", *times, *(name.replace("_", " ") for name in errors)]
-    shown = make_table(headings, rows)
-    shown.title = "mean absolute error of each forecast, z-scored"
-    Console().print(shown)
+    title = "mean absolute error of each forecast, z-scored"
+    show_table(headings, rows, title=title, words=1 + len(times))
     best = min(errors[1:], key=means.__getitem__)
     if means["mae"] >= means[best]:
         what = "the last value" if best == "naive" else f"the last season of {season} steps"

@@ -64,16 +64,14 @@ def corrupt(
 
 
 def _show_faults(as_json: bool) -> None:
-    from rich.console import Console
-
-    from sacm.cli.output import make_table, show_json
+    from sacm.cli.output import show_json, show_texts
     from sacm.faults.catalogue import FAULTS
 
     rows = [(name, fault.title) for name, fault in FAULTS.items() if fault.series or fault.parts]
     if as_json:
         show_json([{"kind": name, "what": title} for name, title in rows])
         return
-    Console().print(make_table(("kind", "what"), rows, text=True))
+    show_texts(("kind", "what"), rows)
 
 
 def _check_paths(data: Path, out: Path, truth: Path) -> None:

@@ -93,9 +93,7 @@ def judge_intervals(run: Run, source: str | None, nominal: Sequence[float]) -> d
 
 def show_intervals(found: Mapping[str, Any]) -> None:
     """Coverage and width of fixed and adaptive intervals."""
-    from rich.console import Console
-
-    from sacm.cli.output import make_table, note
+    from sacm.cli.output import note, show_table
 
     headings = ("interval", "nominal", "coverage", "width, z-scored")
     rows = [
@@ -103,7 +101,7 @@ def show_intervals(found: Mapping[str, Any]) -> None:
         for each in found["intervals"]
         for kind in ("fixed", "adaptive")
     ]
-    Console().print(make_table(headings, rows))
+    show_table(headings, rows)
     note(
         f"Calibrated on {found['calibration_windows']:,} windows, tested on the "
         f"{found['windows']:,} after them; CRPS {found['crps']:.4g}."

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.text import Text
-
 
 DIGITS = "%.7g"  # what float32 holds
 
@@ -36,8 +31,6 @@ def show_json(record: Any) -> None:
 
 def show_results(task: str, metrics: Mapping[str, Any]) -> None:
     """The test results of a run as a table."""
-    from rich.console import Console
-
     from sacm.tasks import get_task
 
     if "test" not in metrics:
@@ -49,24 +42,20 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
             f"Nothing to measure by: {report['alarms']:,} alarms in {report['points']:,} test rows."
         )
         return
-    table = make_table(*get_task(task).tabulate(metrics))
-    table.title = f"test results over {metrics['evaluated_windows']:,} windows"
-    Console().print(table)
+    title = f"test results over {metrics['evaluated_windows']:,} windows"
+    show_table(*get_task(task).tabulate(metrics), title=title)
     show_yardsticks(metrics.get("yardsticks") or {})
 
 
 def show_yardsticks(yardsticks: Mapping[str, Any]) -> None:
     """The model beside what needs no network, and a sentence where that is better."""
-    from rich.console import Console
-
     rows = yardsticks.get("rows", {})
     if len(rows) > 1:
         names = list(rows["model"])
-        table = make_table(
+        show_table(
             ("beside yardsticks", *(_YARDSTICK_LABELS.get(name, name) for name in names)),
             [(name, *(row.get(each) for each in names)) for name, row in rows.items()],
         )
-        Console().print(table)
     for sentence in yardsticks.get("sentences", ()):
         note(f"Note: {sentence}")
 
@@ -87,27 +76,36 @@ _YARDSTICK_LABELS = {
 }
 
 
-def make_table(
-    headings: Sequence[str], rows: Iterable[Sequence[Any]], *, text: bool = False
-) -> Table:
-    """A first column of names and columns of numbers, or of `text`; None is left blank."""
+def show_table(
+    headings: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", words: int = 1
+) -> None:
+    """Print a table: first `words` columns of words, then columns of numbers.
+
+    None is left blank, and so are cells that a row has not.
+    """
+    from rich.console import Console
+
+    from sacm.display.terminal_table import print_table
+    from sacm.display.text_table import TableRow, TextTable
+
+    lines = ([format_cell(value) for value in row] for row in rows)
+    whole = (TableRow((*cells, *[""] * (len(headings) - len(cells)))) for cells in lines)
+    print_table(Console(), TextTable(tuple(headings), tuple(whole), title, words))
+
+
+def show_texts(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table of texts, which are wrapped."""
     from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD, title_justify="left")
-    for position, heading in enumerate(headings):
-        side: Any = "right" if position and not text else "left"
-        table.add_column(plain_text(heading), justify=side)
-    for name, *values in rows:
-        table.add_row(plain_text(name), *(plain_text(format_cell(value)) for value in values))
-    return table
-
-
-def plain_text(text: Any) -> Text:
-    """Text as it is: square brackets are part of a name, not rich's markup."""
-    from rich.text import Text
-
-    return Text(str(text))
+    table = Table(box=SIMPLE_HEAD)
+    for heading in headings:
+        table.add_column(escape(heading), overflow="fold")
+    for row in rows:
+        table.add_row(*map(escape, row))
+    Console().print(table)
 
 
 def format_cell(value: Any) -> str:

@@ -53,12 +53,10 @@ def replay(
 
 def show_replay(again: Replay) -> None:
     """Both results side by side, then what was different."""
-    from rich.console import Console
-
-    from sacm.cli.output import make_table, note
+    from sacm.cli.output import note, show_table
 
     rows = [(name, then, now) for name, (then, now) in again.results.items()]
-    Console().print(make_table(("result", "then", "now"), rows))
+    show_table(("result", "then", "now"), rows)
     typer.echo("the same, to the last digit" if again.same else "not the same")
     for name, (then, now) in again.changes.items():
         note(f"Changed: {name} was {then}, is {now}.")

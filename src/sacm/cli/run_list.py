@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sacm.cli.options import AsJson, Runs
-from sacm.cli.output import make_table, note, show_json
+from sacm.cli.output import note, show_json, show_table, show_texts
 from sacm.errors import ArgumentError, SACMError
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ def list_runs(runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
 
     Example: sacm runs list
     """
-    from rich.console import Console
-
     found = [summarise_run(folder) for folder in newest_first(runs)]
     if as_json:
         show_json(found)
@@ -53,9 +51,7 @@ def list_runs(runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
         )
         for each in found
     ]
-    table = make_table(headings, rows)
-    table.columns[0].overflow = "fold"  # a name that is cut off cannot be used
-    Console().print(table)
+    show_table(headings, rows, words=2)
 
 
 @app.command()
@@ -64,8 +60,6 @@ def show(run: OneRun = Path("latest"), as_json: AsJson = False) -> None:
 
     Example: sacm runs show latest
     """
-    from rich.console import Console
-
     from sacm.cli.output import show_results
     from sacm.cli.runs import open_run
 
@@ -74,8 +68,8 @@ def show(run: OneRun = Path("latest"), as_json: AsJson = False) -> None:
     if as_json:
         show_json({"run": str(opened.folder), "settings": settings, **opened.metrics})
         return
-    rows = [(name, str(value)) for name, value in settings.items() if value not in (None, {})]
-    Console().print(make_table(("setting", "value"), rows, text=True))
+    rows = [(name, str(value)) for name, value in settings.items() if value not in (None, "", {})]
+    show_texts(("setting", "value"), rows)
     show_results(opened.settings.task, opened.metrics)
     typer.echo(f"run: {opened.folder}")
 
@@ -100,8 +94,6 @@ def compare(
 
     Example: sacm runs compare my_PatchTST_raw my_PatchTST_sacm
     """
-    from rich.console import Console
-
     from sacm.cli.runs import open_run
 
     opened = [open_run(each) for each in runs]
@@ -119,7 +111,7 @@ def compare(
         note(f"{number}: {name}")
     rows: list[Any] = [(name, *map(str, own)) for name, own in different.items()]
     rows += [(name, *own) for name, own in results.items()]
-    Console().print(make_table(("", *numbers), rows))
+    show_table(("", *numbers), rows)
 
 
 @app.command()

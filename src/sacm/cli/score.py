@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from sacm.cli.options import AsJson
-from sacm.cli.output import DIGITS, make_table, note, plain_text, show_json
+from sacm.cli.output import DIGITS, note, show_json, show_table
 from sacm.cli.settings_options import takes_reading
 from sacm.errors import ArgumentError, DataError
 
@@ -195,16 +195,13 @@ def pick_ends(ranked: pd.DataFrame, count: int) -> list[pd.DataFrame]:
 
 def show_ranking(ranked: pd.DataFrame, file: str, *, count: int) -> None:
     """The ends of the ranking."""
-    from rich.console import Console
-
     rows: list[list[Any]] = []
     for end in pick_ends(ranked, count):
         if rows:
             rows.append(["…"])
         rows += [list(row.values()) for row in ranking_rows(end)]
-    table = make_table(list(ranking_rows(ranked)[0]), rows)
-    table.title = plain_text(f"{len(ranked):,} windows of {file}, least reliable first")
-    Console().print(table)
+    title = f"{len(ranked):,} windows of {file}, least reliable first"
+    show_table(list(ranking_rows(ranked)[0]), rows, title=title)
 
 
 def ranking_rows(ranked: pd.DataFrame) -> list[dict[str, Any]]:

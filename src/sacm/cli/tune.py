@@ -100,9 +100,7 @@ def announce_trial(number: int, chosen: dict[str, Any]) -> None:
 
 def show_tuned(found: Tuned, *, as_json: bool) -> None:
     """The best trials, what was chosen, and the test of the run that was made of it."""
-    from rich.console import Console
-
-    from sacm.cli.output import make_table, note, show_json, show_results
+    from sacm.cli.output import note, show_json, show_results, show_table
     from sacm.experiments.tune import best_first
 
     settings = found.run.settings
@@ -121,10 +119,9 @@ def show_tuned(found: Tuned, *, as_json: bool) -> None:
     names = list(found.chosen)
     rows = [(each["number"] + 1, each["value"], *(each.get(n) for n in names)) for each in best]
     headings = ("trial", f"validation {settings.select}", *names)
-    table = make_table(headings, rows)
     ends = [each["state"] for each in found.trials]
-    table.title = f"{ends.count('complete')} trials, {ends.count('pruned')} stopped early"
-    Console().print(table)
+    title = f"{ends.count('complete')} trials, {ends.count('pruned')} stopped early"
+    show_table(headings, rows, title=title)
     show_results(settings.task, found.run.metrics)
     note(f"Trials are recorded in {found.record}.")
     typer.echo(f"run: {found.run.folder}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sacm.display.text_table import TableRow, TextTable
@@ -29,12 +30,13 @@ def print_table(console: Console, table: TextTable) -> None:
         >>> table = TextTable(("data", "error"), (TableRow(("ETTh1", "0.4")),))
         >>> print_table(Console(width=40), table)  # doctest: +SKIP
     """
-    rich = table.rich()
+    if table.caption:
+        # Not as rich's title, which is wrapped to the width of the columns.
+        console.print(table.caption, style="italic", markup=False, highlight=False)
+    rich = replace(table, caption="").rich()
     if console.measure(rich, options=console.options.update(width=10_000)).maximum <= console.width:
         console.print(rich)
         return
-    if table.caption:
-        console.print(table.caption, style="italic", markup=False, highlight=False)
     for part in _spread(table, console.width):
         console.print(_sections(part), soft_wrap=True, highlight=False)
 

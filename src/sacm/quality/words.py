@@ -114,7 +114,8 @@ def summary_text(quality: QualityRecord) -> str:
         blocks.append(share_table(quality).plain())
         total = len(quality.events)
         shown = min(total, _WORST)
-        title = f"{total:,} events" + (f", the {shown} worst:" if total > shown else ":")
+        ending = f", the {shown} worst:" if total > shown else ":"
+        title = ("1 event" if total == 1 else f"{total:,} events") + ending
         blocks.append(f"{title}\n{event_table(quality).plain()}")
     return "\n\n".join(blocks)
 

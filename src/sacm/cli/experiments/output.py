@@ -19,9 +19,7 @@ FORMATS = ("table", "md", "latex", "csv", "json", "html")
 
 def show_plan(plan: Plan, *, workers: int, as_json: bool) -> None:
     """Runs done, failed and left by data and backbone, and how long the rest will take."""
-    from rich.console import Console
-
-    from sacm.cli.output import make_table, note, show_json
+    from sacm.cli.output import note, show_json, show_table
 
     rows: dict[tuple[str, str, str], list[float]] = {}
     bases: dict[tuple[str, str, str], dict[str, None]] = {}
@@ -49,7 +47,7 @@ def show_plan(plan: Plan, *, workers: int, as_json: bool) -> None:
         (*key, *(int(count) for count in row[:4]), format_duration(row[4]), by[key])
         for key, row in rows.items()
     ]
-    Console().print(make_table(headings, body))
+    show_table(headings, body, words=3)
     share = plan.seconds_left / workers
     note(f"{plan.jobs_left} runs to do, about {format_duration(share)} with {workers} at once.")
     if any("guess" in one.bases for one in plan.groups):

@@ -10,9 +10,7 @@ def list_command(as_json: AsJson = False) -> None:
 
     Example: sacm paper list
     """
-    from rich.console import Console
-
-    from sacm.cli.output import make_table, show_json
+    from sacm.cli.output import show_json, show_texts
     from sacm.paper import figures
     from sacm.paper.experiments.catalogue import EXPERIMENTS
 
@@ -25,7 +23,6 @@ def list_command(as_json: AsJson = False) -> None:
         drawn = [{"name": name, "title": title} for name, title in drawings]
         show_json({"experiments": experiments, "figures": drawn})
         return
-    console = Console()
     rows = [(one.name, one.title, one.where) for one in EXPERIMENTS.values()]
-    console.print(make_table(("experiment", "what", "where"), rows, text=True))
-    console.print(make_table(("figure", "what"), drawings, text=True))
+    show_texts(("experiment", "what", "where"), rows)
+    show_texts(("figure", "what"), drawings)

@@ -10,9 +10,7 @@ def list_command(as_json: AsJson = False) -> None:
 
     Example: sacm robust list
     """
-    from rich.console import Console
-
-    from sacm.cli.output import make_table, show_json
+    from sacm.cli.output import show_json, show_texts
     from sacm.robust.protocols import PROTOCOLS
 
     if as_json:
@@ -34,4 +32,4 @@ def list_command(as_json: AsJson = False) -> None:
         (one.name, one.title, ", ".join(one.datasets), ", ".join(one.backbones))
         for one in PROTOCOLS.values()
     ]
-    Console().print(make_table(("protocol", "what", "data", "backbones"), rows, text=True))
+    show_texts(("protocol", "what", "data", "backbones"), rows)
