@@ -51,7 +51,7 @@ def test_the_page_shows_faults_and_one_window_under_each(
     write_protocol_report(protocol_f.found, tmp_path / "f.html", format="html", examples=examples)
     text = (tmp_path / "f.html").read_text()
     assert "D stuck_sensor" in text
-    assert text.count("<svg") == 1  # two strategies are too few to rank
+    assert text.count("<svg") == 2  # gains and examples; two strategies are too few to rank
     assert "missing_data" in text
 
 

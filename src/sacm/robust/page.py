@@ -6,11 +6,14 @@ from sacm.display.html_page import Section, embed_figure, page, paragraph
 from sacm.reports.named.diagram import rank_caption, rank_diagram
 from sacm.robust.examples import SEVERITY, Example, draw_examples
 from sacm.robust.findings import RobustFindings
+from sacm.robust.gain_figure import gain_caption, gain_figure
 from sacm.robust.headline import robust_headline
 from sacm.robust.heat import LEGEND, STYLE, heat_map
 from sacm.robust.tables import report_tables
 
-_STYLE = ".ranks svg{min-width:30rem;max-width:46rem}main{max-width:74rem}"
+_STYLE = (
+    ".gains svg{max-width:46rem}.ranks svg{min-width:30rem;max-width:46rem}main{max-width:74rem}"
+)
 
 
 def robust_page(found: RobustFindings, examples: dict[str, Example] | None = None) -> str:
@@ -24,7 +27,11 @@ def robust_page(found: RobustFindings, examples: dict[str, Example] | None = Non
         A page that loads nothing from elsewhere.
     """
     findings = found.findings
-    sections = [Section("Strategies by faults", (heat_map(findings), paragraph(LEGEND, note=True)))]
+    gains = embed_figure(gain_figure(found), gain_caption(found), name="gains")
+    sections = [
+        Section("What each strategy gains", (f'<div class="gains">{gains}</div>',)),
+        Section("Strategies by faults", (heat_map(findings), paragraph(LEGEND, note=True))),
+    ]
     if findings.ranks is not None:
         caption = rank_caption(findings.ranks)
         drawn = embed_figure(rank_diagram(findings.ranks), caption, name="ranks")
