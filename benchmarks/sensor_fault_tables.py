@@ -58,7 +58,7 @@ def describe_seeds(record: dict[str, Any]) -> str:
         return spread([100 * (own[name] / raw[name] - 1) for raw, own in pairs], digits=1)
 
     return (
-        f"{network(record)}, {len(pairs)} seeds: D_w {both('D_w')}, stuck sensor "
+        f"{network(record)}, n = {len(pairs)}: D_w {both('D_w')}, stuck sensor "
         f"{both('stuck_sensor')}, missing data {both('missing_data')}; mean fault MSE "
         f"{change('mean_fault')} %, clean MSE {change('clean')} %: {both('clean')}"
     )
@@ -122,7 +122,8 @@ def network(record: dict[str, Any]) -> str:
 
 
 def spread(values: list[float], *, digits: int = 3) -> str:
-    return f"{np.mean(values):.{digits}f} ± {np.std(values, ddof=1):.{digits}f}"
+    mean = f"{np.mean(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {np.std(values, ddof=1):.{digits}f}"
 
 
 def in_percent(change: float, ends: list[float]) -> str:
