@@ -247,6 +247,25 @@ def test_the_commands_list_plan_and_report(
         assert message in outcome.err
 
 
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_a_terminal_shows_every_strategy_by_its_whole_name(
+    sacm_command: Command,  # noqa: F811  (the fixture)
+    protocol_f: Carried,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    write_json(tmp_path / "f.json", protocol_f.found.to_dict())
+    for command in (("report", "F"), ("summary",)):
+        outcome = sacm_command("robust", *command, "--results", tmp_path)
+        assert outcome.code == 0, outcome.err
+        for strategy in protocol_f.found.findings.strategies[1:]:
+            assert re.search(rf"^ .*\b{re.escape(strategy)}  ", outcome.out, re.MULTILINE)
+        tables = [line for line in outcome.out.splitlines() if " ± " in line]
+        assert all(len(line) <= width for line in tables)
+
+
 def test_an_unknown_format_is_refused(protocol_t: Carried) -> None:
     wrong: Any = "pdf"
     with pytest.raises(ArgumentError, match="format must be one of md"):
