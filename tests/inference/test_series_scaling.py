@@ -25,7 +25,7 @@ TINY = {"backbone": "iTransformer", "size": "small", "epochs": 1, "input_len": 8
 LENGTHS = {"low": 90, "high": 110, "odd": 100}
 
 
-@pytest.fixture(scope="module", params=["raw", "guard+raw"])
+@pytest.fixture(scope="module", params=["raw", "guard"])
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
     settings = make_settings(task="forecasting", data="panel", strategy=request.param, **TINY)
     return train(

@@ -19,6 +19,8 @@ from sacm.strategies import canonical, parse
         ("selective + sacm", "selective+sacm"),
         ("hard_denoise(keep=0.1)", "hard_denoise"),
         ("SACM(gamma=5)", "sacm(gamma=5.0)"),
+        ("guard+raw", "guard"),
+        ("raw+guard+sacm", "guard+sacm"),
     ],
 )
 def test_one_spelling_for_one_meaning(text: str, spelling: str) -> None:

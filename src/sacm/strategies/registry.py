@@ -162,12 +162,16 @@ class Combined(Strategy):
 
 
 def parse(text: str) -> Strategy:
-    """A strategy from its name with options, or several joined by `+`."""
+    """A strategy from its name with options, or several joined by `+`.
+
+    `raw` does nothing, so beside others it is left out.
+    """
     parts = [_parse_one(part.strip()) for part in re.split(r"\+(?![^()]*\))", text)]
     repeated = {part.name for part in parts if [p.name for p in parts].count(part.name) > 1}
     if repeated:
         raise ArgumentError(f"strategy {text!r} names {repeated.pop()} twice.")
     _check_roles(parts)
+    parts = [part for part in parts if part.name != "raw"] or parts
     return parts[0] if len(parts) == 1 else Combined(parts)
 
 
