@@ -38,8 +38,8 @@ experiments: data errors faults files inject metrics published quality registry 
 inference: backbones data errors files metrics quality settings strategies tasks training
 reports: core data display errors experiments files inject metrics published quality settings
     strategies tasks training
-cli: __init__ backbones data errors experiments faults files inference quality reports settings
-    strategies tasks training types
+cli: __init__ backbones data display errors experiments faults files inference quality reports
+    settings strategies tasks training types
 estimators: backbones data errors files inference metrics settings tasks training types
 integrations: core errors files inject quality
 theory: errors

@@ -121,6 +121,7 @@ def json_values(record: Any) -> list[Any]:
     return [record]
 
 
+@pytest.mark.nightly
 def test_compare_and_its_report_show_the_metric(installed: Path, home: Path) -> None:
     words = ["compare", "forecasting", "--data", "tides", "--backbone", "GatedLinear"]
     chosen = ["--strategies", f"raw,clip,{STRATEGY}", "--seeds", "1,2", "--out", "report.html"]
