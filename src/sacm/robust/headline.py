@@ -30,8 +30,9 @@ def _fault_sentences(found: RobustFindings) -> list[str]:
     if not tested:
         return []
     most = max(one.n for one in tested)  # means over fewer places are not comparable
-    best = sorted(tested, key=lambda one: (one.n < most, -(one.gain or 0.0)))[:3]
-    listed = ", ".join(f"{one.strategy} {one.gain:+.1f} %" for one in best)
+    whole = [one for one in tested if one.n == most]
+    best = sorted(whole, key=lambda one: -(one.gain or 0.0))[:3]
+    listed = ", ".join(f"{one.strategy} {format_gain(one.gain, name)}" for one in best)
     return [f"Gain over raw in the mean error under faults, the three largest: {listed}."]
 
 
