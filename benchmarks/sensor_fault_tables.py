@@ -34,7 +34,7 @@ def main() -> None:
 
 def make_tables(records: list[dict[str, Any]]) -> str:
     """One table of errors, one of degradations by fault, one of costs; means over seeds first."""
-    said = [describe_seeds(record) for record in records]
+    said = [line for record in records for line in (describe_seeds(record), *describe_mean(record))]
     tables = [error_table(records), degradation_table(records), cost_table(records)]
     titles = [
         "Errors, raw → protected:",
@@ -62,6 +62,26 @@ def describe_seeds(record: dict[str, Any]) -> str:
         f"{both('stuck_sensor')}, missing data {both('missing_data')}; mean fault MSE "
         f"{change('mean_fault')} %, clean MSE {change('clean')} %: {both('clean')}"
     )
+
+
+def describe_mean(record: dict[str, Any]) -> list[str]:
+    """What the mean forecast of all networks does, against the mean of the raw ones alone."""
+    if "together" not in record:
+        return []
+    alone = [one["raw"] for one in record["seeds"].values()]
+    parts = []
+    for name in ("raw", "protected"):
+        own = record["together"][name]
+        changes = (
+            100 * (own[figure] / np.mean([raw[figure] for raw in alone]) - 1)
+            for figure in ("mean_fault", "clean")
+        )
+        mean, clean = (f"{change:+.1f} %" for change in changes)
+        parts.append(f"{name} D_w {own['D_w']:.3f}, mean fault MSE {mean}, clean MSE {clean}")
+    return [
+        f"{network(record)}, the mean forecast of all {len(alone)} networks against the mean error "
+        f"of the raw ones: {'; '.join(parts)}"
+    ]
 
 
 def error_table(records: list[dict[str, Any]]) -> TextTable:

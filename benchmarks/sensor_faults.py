@@ -49,12 +49,21 @@ def make_inputs(
     return {"clean": x, **broken}, y
 
 
-def errors_of(model: nn.Module, inputs: dict[str, Tensor], y: Tensor) -> dict[str, np.ndarray]:
+def forecast(model: nn.Module, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Forecasts [N, H, C] by fault."""
+    return {kind: predict(model, x, BATCH) for kind, x in inputs.items()}
+
+
+def errors_of(forecasts: dict[str, Tensor], y: Tensor) -> dict[str, np.ndarray]:
     """MSE of every window by fault."""
     return {
-        kind: (predict(model, x, BATCH) - y).square().mean((1, 2)).double().numpy()
-        for kind, x in inputs.items()
+        kind: (each - y).square().mean((1, 2)).double().numpy() for kind, each in forecasts.items()
     }
+
+
+def average(members: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of the networks' forecasts by fault."""
+    return {kind: torch.stack([member[kind] for member in members]).mean(0) for kind in members[0]}
 
 
 def summarise(errors: dict[str, np.ndarray]) -> dict[str, float]:
@@ -153,11 +162,14 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     record: dict[str, Any] = {"settings": settings, "parts": guard.config()["parts"], "seeds": {}}
     record["flagged"] = {kind: float(guard.flags(x).float().mean()) for kind, x in inputs.items()}
     show("share of flagged values", record["flagged"])
+    alone: list[dict[str, Tensor]] = []
+    guarded: list[dict[str, Tensor]] = []
     for seed in map(int, options.seeds.split(",")):
         model = cached(rows, options, seed)
-        raw = errors_of(model, inputs, y)
-        own = errors_of(protect(model, guard), inputs, y)
+        alone.append(forecast(model, inputs))
+        guarded.append(forecast(protect(model, guard), inputs))
         unprotect(model)
+        raw, own = errors_of(alone[-1], y), errors_of(guarded[-1], y)
         before, after = summarise(raw), summarise(own)
         show(f"seed {seed} raw", before)
         show(f"seed {seed} protected", after)
@@ -170,6 +182,15 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         change = {k: after[k] / before[k] - 1 for k in ("clean", "mean_fault")}
         show(f"seed {seed} change", change)
         show(f"seed {seed} cost", record["seeds"][seed]["cost"])
+    if len(alone) > 1:
+        raw, own = errors_of(average(alone), y), errors_of(average(guarded), y)
+        record["together"] = {
+            "raw": summarise(raw),
+            "protected": summarise(own),
+            "intervals": intervals(raw, own),
+        }
+        show("all networks raw", record["together"]["raw"])
+        show("all networks protected", record["together"]["protected"])
     return record
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from lightning.fabric import Fabric
 
 from sacm import Predictor
 from sacm.errors import ArgumentError
@@ -16,7 +17,8 @@ from sacm.strategies.committee import Committee, check_processes, turns
 from sacm.tasks import get_task
 from sacm.testing.strategy_cases import batches, network
 from sacm.training import Run
-from tests.training.cases import make_data, small_run
+from sacm.training.trainer import Training
+from tests.training.cases import make_data, make_settings, small_run
 
 CONTEXT = TrainingContext("forecasting", 2, 600, train=batches(), val=batches()[:1], seed=0)
 
@@ -167,3 +169,19 @@ def test_clashes_and_wrong_options_are_one_sentence() -> None:
     for text in wrong:
         with pytest.raises(ArgumentError, match=text.partition("(")[0]):
             parse(text)
+
+
+def test_members_of_an_ensemble_learn_from_batches_of_their_own(tmp_path: Path) -> None:
+    task, data = get_task("forecasting"), make_data("forecasting")
+
+    def orders(strategy: str) -> list[list[int]]:
+        settings = task.resolve(make_settings("forecasting", strategy=strategy), data)
+        fabric = Fabric(accelerator="cpu", devices=1)
+        training = Training(Run(tmp_path), settings, task, data, fabric, show=False)
+        return [batches.order(0).tolist() for batches in training.member_batches]
+
+    first, second = orders("ensemble(k=2)")
+    assert first == orders("raw")[0]
+    assert first != second
+    assert sorted(first) == sorted(second)
+    assert len(orders("co_teaching(0.2)")) == 1  # its networks teach each other the same batch

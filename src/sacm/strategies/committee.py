@@ -44,15 +44,18 @@ class Committee(Backbone):
         members: All networks.
         rule: Makes one answer of the members' in evaluation.
         turn: The member that a training forward runs.
+        apart: Whether members learn by themselves, each from batches of its own.
     """
 
     members: nn.ModuleList
     rule: Rule
     turn: int
+    apart: bool
 
-    def seat(self, members: Sequence[Backbone], rule: Rule) -> None:
+    def seat(self, members: Sequence[Backbone], rule: Rule, *, apart: bool) -> None:
         """Take the members in."""
         self.members, self.rule, self.turn = nn.ModuleList(members), rule, 0
+        self.apart = apart
 
     @property
     def all_members(self) -> list[Any]:
@@ -131,12 +134,13 @@ class DetectorCommittee(Committee, DetectorNetwork):
         return self.consult(lambda member, windows: member.anomaly_scores(windows, score=score), x)
 
 
-def make_committee(members: Sequence[Backbone], rule: Rule) -> Committee:
+def make_committee(members: Sequence[Backbone], rule: Rule, *, apart: bool = False) -> Committee:
     """A committee for the task of its members.
 
     Args:
         members: Networks of one task and one size.
         rule: Makes one answer of the members' in evaluation.
+        apart: Whether members learn by themselves, each from batches of its own.
 
     Raises:
         ArgumentError: The networks are of no task of this package.
@@ -152,7 +156,7 @@ def make_committee(members: Sequence[Backbone], rule: Rule) -> Committee:
         committee = DetectorCommittee(**sizes)
     else:
         raise ArgumentError(f"{type(first).__name__} is a network of no known task.")
-    committee.seat(members, rule)
+    committee.seat(members, rule, apart=apart)
     return committee
 
 
@@ -162,6 +166,11 @@ def turns(model: nn.Module) -> Iterator[None]:
         yield from model.turns()
     else:
         yield
+
+
+def count_apart(model: nn.Module) -> int:
+    """How many networks learn from batches of their own; 1 where all learn from the same."""
+    return len(model.trained) if isinstance(model, Committee) and model.apart else 1
 
 
 def check_processes(model: nn.Module, processes: int) -> None:

@@ -34,4 +34,4 @@ class Ensemble(Strategy):
 
     def build(self, make: Callable[[], Backbone]) -> Backbone:
         """The networks as one; the first starts as a single network would."""
-        return make_committee([make() for _ in range(self.k)], answer_by_mean)
+        return make_committee([make() for _ in range(self.k)], answer_by_mean, apart=True)

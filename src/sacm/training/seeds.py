@@ -14,3 +14,8 @@ def seed_epoch(seed: int, epoch: int = 0, rank: int = 0) -> None:
     torch.manual_seed(int(words[0]) << 31 | int(words[1]))
     np.random.seed(int(words[1]))
     random.seed(int(words[2]))
+
+
+def derive_seed(seed: int, member: int) -> int:
+    """The seed of one of several networks that a run trains, different for every run and member."""
+    return int(np.random.SeedSequence([seed, member]).generate_state(1)[0])

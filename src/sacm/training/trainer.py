@@ -32,7 +32,7 @@ from sacm.files import (
 )
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
-from sacm.strategies.committee import check_processes, turns
+from sacm.strategies.committee import check_processes, count_apart, turns
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
 from sacm.training.environment import environment
@@ -44,7 +44,7 @@ from sacm.training.prepared import prepare_once
 from sacm.training.prepared_windows import cut_prepared_windows
 from sacm.training.progress import TrainingProgress
 from sacm.training.run import DEFAULT_FOLDER, Run, record_failure, remove_leftovers
-from sacm.training.seeds import seed_epoch
+from sacm.training.seeds import derive_seed, seed_epoch
 
 
 def train(
@@ -146,7 +146,8 @@ class Training:
         self.on_epoch: Callable[[int, float], None] | None = None
         self._build()
 
-    def _train_batches(self, batch_size: int) -> WindowBatches[Any]:
+    def _train_batches(self, batch_size: int, *, member: int = 0) -> WindowBatches[Any]:
+        """Batches in an order of the run's seed; that of each further member is its own."""
         count = len(self.windows.train)
         if len(self.windows.val) == 0:
             raise DataError(
@@ -160,7 +161,7 @@ class Training:
             size,
             shuffle=True,
             drop_last=True,
-            seed=self.settings.seed,
+            seed=self.settings.seed if not member else derive_seed(self.settings.seed, member),
             rank=self.fabric.global_rank,
             processes=self.fabric.world_size,
         )
@@ -187,6 +188,13 @@ class Training:
         # What a strategy trains beforehand is part of its price; a resumed run has paid it already.
         self.progress.seconds = self.preparing + time.perf_counter() - started
         self.model = model
+        self.member_batches = [
+            self.train_batches,
+            *(
+                self._train_batches(self.settings.batch_size, member=member)
+                for member in range(1, count_apart(model))
+            ),
+        ]
         self.optimizer = make_optimizer(model, self.strategy_run, self.settings)
         compiled: Any = torch.compile(model) if self.settings.compile else model
         self.wrapped, self.wrapped_optimizer = self.fabric.setup(compiled, self.optimizer)
@@ -239,27 +247,36 @@ class Training:
         self.model.train()
         observed = Observed(lambda step: self._save_batch(epoch, step))
         for number in range(self.passes):
-            self.train_batches.set_epoch((epoch - 1) * self.passes + number)
-            for batch in self.train_batches:
-                observed.add(self.step(batch), self.strategy_run, where=f"epoch {epoch}")
+            for batches in self.member_batches:
+                batches.set_epoch((epoch - 1) * self.passes + number)
+            for own in zip(*self.member_batches, strict=True):
+                observed.add(self.step(*own), self.strategy_run, where=f"epoch {epoch}")
                 bar.step()
         observed.check(where=f"epoch {epoch}")
         return observed
 
     def _save_batch(self, epoch: int, step: int) -> Path:
-        """Keep the batch of a step, cut again: losses may be looked at long after their steps."""
+        """Keep the batch of a step, cut again: losses may be looked at long after their steps.
+
+        Of networks that learn apart it is the first one's.
+        """
         number, place = divmod(step - 1, len(self.train_batches))
         self.train_batches.set_epoch((epoch - 1) * self.passes + number, batch=place)
         path = self.folder / "failed_batch.pt"
         write_state(path, next(iter(self.train_batches))._asdict())
         return path
 
-    def step(self, batch: Any) -> Tensor:
-        """One optimizer step; the loss, detached."""
-        batch = to_device(batch, self.fabric.device)
+    def step(self, *batches: Any) -> Tensor:
+        """One optimizer step; the loss, detached.
+
+        Args:
+            batches: One for all networks, or one for each that learns apart.
+        """
+        placed = [to_device(batch, self.fabric.device) for batch in batches]
         self.wrapped_optimizer.zero_grad()
         losses = []
-        for _ in turns(self.model):
+        for turn, _ in enumerate(turns(self.model)):
+            batch = placed[turn if len(placed) > 1 else 0]
             loss = self.task.training_loss(self.network, batch, self.strategy, self.strategy_run)
             if type(self.model).auxiliary_loss is not Backbone.auxiliary_loss:
                 loss = loss + self.model.auxiliary_loss()
