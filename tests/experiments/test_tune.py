@@ -85,7 +85,7 @@ def test_unknown_samplers_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "engine",
-    [pytest.param("local", marks=pytest.mark.slow), pytest.param("ray", marks=pytest.mark.nightly)],
+    [pytest.param(name, marks=pytest.mark.nightly) for name in ("local", "ray")],
 )
 def test_processes_try_settings_side_by_side_without_test_rows(engine: str, tmp_path: Path) -> None:
     if engine == "ray":
