@@ -117,7 +117,7 @@ class _StopError(Exception):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strategy", ["sacm", "selective+sacm", "learned_global"])
+@pytest.mark.parametrize("strategy", ["sacm", "selective+sacm", "learned_global", "ensemble(k=2)"])
 def test_an_interrupted_run_ends_like_one_that_was_not(
     strategy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,12 +125,12 @@ def test_an_interrupted_run_ends_like_one_that_was_not(
     steps = 0
     original = Training.step
 
-    def fail_at_step_20(self: Training, batch: object) -> torch.Tensor:
+    def fail_at_step_20(self: Training, *batches: object) -> torch.Tensor:
         nonlocal steps
         steps += 1
         if steps == 20:
             raise _StopError
-        return original(self, batch)
+        return original(self, *batches)
 
     monkeypatch.setattr(Training, "step", fail_at_step_20)
     with pytest.raises(_StopError):
@@ -232,6 +232,16 @@ def test_the_batch_whose_loss_is_not_a_number_is_kept(tmp_path: Path) -> None:
         training.run()
     batch = torch.load(tmp_path / "failed_batch.pt", weights_only=True)
     assert batch["x"].isnan().flatten(1).all(dim=1).sum() == 1
+
+
+def test_of_an_ensemble_every_networks_batch_is_kept(tmp_path: Path) -> None:
+    training = _training("classification", tmp_path, strategy="ensemble(k=2)", batch_size=4)
+    training.windows.train.X[training.windows.train.cases[5]] = math.nan
+    with pytest.raises(SACMError, match=r"keeps as failed_batch\.pt"):
+        training.run()
+    kept = torch.load(tmp_path / "failed_batch.pt", weights_only=True)
+    assert list(kept) == ["network 1", "network 2"]
+    assert any(batch["x"].isnan().any() for batch in kept.values())
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sacm.display.text_table import TableRow, TextTable
+from sacm.display.text_table import TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,13 +27,15 @@ def print_table(console: Console, table: TextTable) -> None:
 
     Example:
         >>> from rich.console import Console
+        >>> from sacm.display.text_table import TableRow
         >>> table = TextTable(("data", "error"), (TableRow(("ETTh1", "0.4")),))
         >>> print_table(Console(width=40), table)  # doctest: +SKIP
     """
     if table.caption:
         # Not as rich's title, which is wrapped to the width of the columns.
         console.print(table.caption, style="italic", markup=False, highlight=False)
-    rich = replace(table, caption="").rich()
+    table = replace(table, caption="")
+    rich = table.rich()
     if console.measure(rich, options=console.options.update(width=10_000)).maximum <= console.width:
         console.print(rich)
         return
@@ -43,7 +45,7 @@ def print_table(console: Console, table: TextTable) -> None:
 
 def _spread(table: TextTable, width: int) -> list[TextTable]:
     """The same rows in tables of as many columns of numbers as fit, at least one each."""
-    words, widths = table.text_columns, _widths(table)
+    words, widths = table.text_columns, table.widths()
     room = width - len(_INDENT) - widths[words - 1]
     parts: list[list[int]] = [[]]
     left = room
@@ -54,17 +56,7 @@ def _spread(table: TextTable, width: int) -> list[TextTable]:
             left = room
         parts[-1].append(at)
         left -= needed
-    kept = (tuple(range(words)) + tuple(part) for part in parts)
-    return [_columns(table, columns) for columns in kept]
-
-
-def _columns(table: TextTable, kept: Sequence[int]) -> TextTable:
-    rows = (
-        TableRow(tuple(row.cells[at] for at in kept), row.group, row.quiet) for row in table.rows
-    )
-    return TextTable(
-        tuple(table.headings[at] for at in kept), tuple(rows), text_columns=table.text_columns
-    )
+    return [table.columns([*range(words), *part]) for part in parts]
 
 
 def _sections(table: TextTable) -> Text:
@@ -72,9 +64,9 @@ def _sections(table: TextTable) -> Text:
     from rich.text import Text
 
     first = table.text_columns - 1
-    widths = _widths(table)[first:]
-    text = Text(_line(table.headings[first:], widths), style="")
-    text.stylize("bold")
+    widths = table.widths()[first:]
+    text = Text()
+    text.append(_line(table.headings[first:], widths), style="bold")
     text.append("\n" + "─" * (len(_INDENT) + sum(widths) + len(_GAP) * (len(widths) - 1)))
     shared = ("",) * first
     for row in table.rows:
@@ -86,11 +78,6 @@ def _sections(table: TextTable) -> Text:
         text.append("\n" + _line(row.cells[first:], widths), style="dim" if row.quiet else "")
     text.append("\n")
     return text
-
-
-def _widths(table: TextTable) -> list[int]:
-    lines = (table.headings, *(row.cells for row in table.rows))
-    return [max(map(len, column)) for column in zip(*lines, strict=True)]
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

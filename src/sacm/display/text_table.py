@@ -44,12 +44,20 @@ class TextTable:
 
     def only(self, headings: Sequence[str]) -> TextTable:
         """The same table with some of its columns."""
-        kept = [self.headings.index(heading) for heading in headings]
+        return self.columns([self.headings.index(heading) for heading in headings])
+
+    def columns(self, kept: Sequence[int]) -> TextTable:
+        """The same table with some of its columns, by their places."""
         rows = [
             TableRow(tuple(row.cells[i] for i in kept), row.group, row.quiet) for row in self.rows
         ]
         words = sum(i < self.text_columns for i in kept)
-        return TextTable(tuple(headings), tuple(rows), self.caption, words)
+        return TextTable(tuple(self.headings[i] for i in kept), tuple(rows), self.caption, words)
+
+    def widths(self) -> list[int]:
+        """Letters of the widest cell of each column, its heading included."""
+        lines = (self.headings, *(row.cells for row in self.rows))
+        return [max(map(len, column)) for column in zip(*lines, strict=True)]
 
     def pieces(self, lines: int) -> list[TextTable]:
         """The same table as several of at most `lines` rows each."""
@@ -86,7 +94,7 @@ class TextTable:
     def plain(self) -> str:
         """Text in columns that line up, for any place."""
         lines = [self.headings, *(row.cells for row in self.rows)]
-        widths = [max(len(cells[i]) for cells in lines) for i in range(len(self.headings))]
+        widths = self.widths()
 
         def aligned(cells: Sequence[str]) -> str:
             pairs = enumerate(zip(cells, widths, strict=True))

@@ -10,7 +10,7 @@ scaler.json       training mean and deviation of every channel, or of those of e
 last.pt           where to resume; gone when the run is finished
 metrics.json      test results; the run is finished when this and the weights are there
 failure.json      why a run stopped for good, if it did
-failed_batch.pt   the batch whose loss was not a number, if that was why
+failed_batch.pt   the batch whose loss was not a number, if that was why; an ensemble has several
 """
 
 from __future__ import annotations

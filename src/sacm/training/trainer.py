@@ -258,12 +258,15 @@ class Training:
     def _save_batch(self, epoch: int, step: int) -> Path:
         """Keep the batch of a step, cut again: losses may be looked at long after their steps.
 
-        Of networks that learn apart it is the first one's.
+        Networks that learn apart have one each.
         """
         number, place = divmod(step - 1, len(self.train_batches))
-        self.train_batches.set_epoch((epoch - 1) * self.passes + number, batch=place)
+        kept = {}
+        for member, batches in enumerate(self.member_batches):
+            batches.set_epoch((epoch - 1) * self.passes + number, batch=place)
+            kept[f"network {member + 1}"] = next(iter(batches))._asdict()
         path = self.folder / "failed_batch.pt"
-        write_state(path, next(iter(self.train_batches))._asdict())
+        write_state(path, kept["network 1"] if len(kept) == 1 else kept)
         return path
 
     def step(self, *batches: Any) -> Tensor:
