@@ -40,6 +40,12 @@ PARTS: dict[str, tuple[str, str, int | None]] = {
     "selective": ("ILI", "Informer", 60),
     "denoise": ("ILI", "PatchTST", 24),
     "paired_seeds": ("ILI", "PatchTST", 24),
+    "replication_ili": ("ILI", "iTransformer", 24),
+    "replication_ili_large": ("ILI", "TimeMixer", 24),
+    "replication_forecasting": ("ETTh1", "iTransformer", 96),
+    "replication_synth12": ("Synth-12@0.1", "iTransformer", 96),
+    "replication_classification": ("BasicMotions", "iTransformer", None),
+    "replication_anomaly": ("MSL", "iTransformer", None),
 }
 
 
@@ -67,6 +73,7 @@ def tiny(name: str, **changes: Any) -> Selection:
         "backbones": (backbone,),
         "horizons": () if horizon is None else (horizon,),
         "sizes": ("small",),
+        "seeds": (42,) if name.startswith("replication") else (),
         "settings": settings,
     }
     return Selection(**{**parts, **changes})

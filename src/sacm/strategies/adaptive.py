@@ -24,6 +24,7 @@ from sacm.strategies.base import (
     StrategyRun,
     TrainingContext,
 )
+from sacm.strategies.controls import REARRANGEMENTS, AmplitudeScorer, RearrangedMapper
 from sacm.strategies.quality_score import QualityScorer, fit_guard
 from sacm.strategies.registry import register
 
@@ -71,7 +72,11 @@ class SACM(Strategy, SACMConfig):
         quantile of all training windows, found anew before every epoch (quantiles).
     per_channel: Give every channel a rate of its own where activations keep channels apart.
     score: What the scorer says (spectral), or the residual without scale plus the share of values
-        that a guard finds broken (quality); the latter for forecasting alone.
+        that a guard finds broken (quality; for forecasting alone), or the window's own deviation
+        (amplitude; a control).
+    rates: The rates that scores give (own), or a control: dealt out at random within the batch
+        (permuted), the batch's mean for every window (mean), or in reversed order, so that the most
+        reliable window drops most (reversed).
     """
 
     roles: ClassVar[tuple[str, ...]] = (SETS_RATES,)
@@ -81,7 +86,8 @@ class SACM(Strategy, SACMConfig):
     mapper: str = mappers.DEFAULT
     calibration: Literal["batch", "quantiles"] = "batch"
     per_channel: bool = False
-    score: Literal["spectral", "quality"] = "spectral"
+    score: Literal["spectral", "quality", "amplitude"] = "spectral"
+    rates: Literal["own", "permuted", "mean", "reversed"] = "own"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -92,12 +98,25 @@ class SACM(Strategy, SACMConfig):
             raise ArgumentError(
                 f"sacm(calibration=…) must be batch or quantiles, got {self.calibration!r}."
             )
-        if self.score not in ("spectral", "quality"):
-            raise ArgumentError(f"sacm(score=…) must be spectral or quality, got {self.score!r}.")
+        if self.score not in ("spectral", "quality", "amplitude"):
+            raise ArgumentError(
+                f"sacm(score=…) must be spectral, quality or amplitude, got {self.score!r}."
+            )
+        if self.rates not in ("own", *REARRANGEMENTS):
+            raise ArgumentError(
+                f"sacm(rates=…) must be own, {', '.join(REARRANGEMENTS)}, got {self.rates!r}."
+            )
+        if self.rates != "own" and (
+            self.calibration != "batch" or self.mapper != mappers.DEFAULT or self.per_channel
+        ):
+            raise ArgumentError(
+                f"sacm(rates={self.rates}) works with calibration=batch, the mapper tanh and one "
+                "rate a window alone."
+            )
         if self.calibration == "quantiles" and self.mapper != mappers.DEFAULT:
             raise ArgumentError("sacm(calibration=quantiles) works with the mapper tanh alone.")
-        if self.score == "quality" and self.scorer != scorers.DEFAULT:
-            raise ArgumentError("sacm(score=quality) works with the scorer spectral alone.")
+        if self.score != "spectral" and self.scorer != scorers.DEFAULT:
+            raise ArgumentError(f"sacm(score={self.score}) works with the scorer spectral alone.")
 
     def config(self) -> SACMConfig:
         """Give the settings of the method alone."""
@@ -119,22 +138,32 @@ class SACM(Strategy, SACMConfig):
 
     def make_scorer(self, channels: int) -> nn.Module:
         """The scorer that is attached."""
+        if self.score == "amplitude":
+            return AmplitudeScorer()
         return scorers.build(self.scorer, channels, self.config())
+
+    def make_mapper(self) -> nn.Module:
+        """The mapper that is attached."""
+        if self.calibration == "quantiles":
+            return QuantileMapper(self.config())
+        if self.rates != "own":
+            return RearrangedMapper(self.config(), self.rates)
+        return mappers.build(self.mapper, self.config())
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Attach; the layout probe runs on the first training batch."""
-        config = self.config()
-        quantiles = self.calibration == "quantiles"
         modulator = attach(
             model,
             channels=context.channels,
-            config=config,
+            config=self.config(),
             scorer=self.make_scorer(context.channels),
-            mapper=QuantileMapper(config) if quantiles else mappers.build(self.mapper, config),
+            mapper=self.make_mapper(),
             per_channel=self.per_channel,
             skip=[self.skip] if self.skip else [],
         )
-        return CalibratedRun(modulator, context.train) if quantiles else ModulatedRun(modulator)
+        if self.calibration == "quantiles":
+            return CalibratedRun(modulator, context.train)
+        return ModulatedRun(modulator)
 
 
 @dataclass(frozen=True)
