@@ -13,7 +13,7 @@ from sacm.experiments.grid_points import Selection
 from sacm.experiments.named.experiment import points
 from sacm.experiments.plan import make_plan
 from sacm.experiments.run_plan import run_plan
-from sacm.paper.experiments.catalogue import find
+from sacm_lab.paper.experiments.catalogue import find
 
 SEEDS = tuple(range(8))
 WAYS = (("local", 1), ("local", 2), ("ray", 2))

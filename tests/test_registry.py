@@ -24,10 +24,10 @@ from sacm.metrics.registered import (
     RegisteredForecastMetrics,
     compute_anomaly_metrics,
 )
-from sacm.paper import figures
-from sacm.paper.experiments import catalogue as experiments
 from sacm.registry import Registry, temporary_entries
 from sacm.tasks.forecasting import is_benchmark
+from sacm_lab.paper import figures
+from sacm_lab.paper.experiments import catalogue as experiments
 
 
 @pytest.fixture(autouse=True)

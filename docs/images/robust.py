@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from sacm.reports.named.diagram import rank_caption, rank_diagram
-from sacm.robust.gain_figure import gain_caption, gain_figure
-from sacm.robust.join import read_protocols
+from sacm_lab.robust.gain_figure import gain_caption, gain_figure
+from sacm_lab.robust.join import read_protocols
 
 HERE = Path(__file__).parent
 

@@ -12,8 +12,8 @@ from sacm.experiments.jobs import Job, Status, record_job_failure
 from sacm.experiments.named.experiment import points
 from sacm.experiments.plan import Plan, PlannedGroup, make_plan
 from sacm.files import write_json
-from sacm.paper.experiments.catalogue import find
 from sacm.tasks import make_settings
+from sacm_lab.paper.experiments.catalogue import find
 from tests.experiments.tiny import InProcess, groups_of, ili, run_all, run_plan, tiny
 
 SETTINGS = make_settings(task="forecasting", data="ILI")

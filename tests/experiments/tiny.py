@@ -20,7 +20,7 @@ from sacm.experiments.named.tabulate import tabulate
 from sacm.experiments.plan import Plan, make_plan
 from sacm.experiments.run_plan import Tally, run_plan
 from sacm.files import read_json
-from sacm.paper.experiments.catalogue import find
+from sacm_lab.paper.experiments.catalogue import find
 
 # experiment: data set, backbone, horizon
 PARTS: dict[str, tuple[str, str, int | None]] = {

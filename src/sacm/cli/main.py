@@ -44,8 +44,8 @@ COMMANDS = {
     "data": CommandPlace("sacm.cli.data", "app"),
     "backbones": CommandPlace("sacm.cli.backbones", "backbones"),
     "strategies": CommandPlace("sacm.cli.strategies", "strategies"),
-    "paper": CommandPlace("sacm.paper.commands", "app"),
-    "robust": CommandPlace("sacm.robust.commands", "app"),
+    "paper": CommandPlace("sacm_lab.paper.commands", "app"),
+    "robust": CommandPlace("sacm_lab.robust.commands", "app"),
 }
 
 

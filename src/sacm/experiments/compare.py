@@ -16,13 +16,13 @@ from sacm.experiments.statistics import PairedComparison, Summary, compare_pairs
 from sacm.files import read_json
 from sacm.metrics.catalogue import metric, order_metrics
 from sacm.metrics.result import Record
-from sacm.published import PaperRow, differences, paper_row
 from sacm.settings import RunSettings
 from sacm.strategies.registry import canonical
 from sacm.tasks import make_settings
 from sacm.training.hardware import Hardware
 from sacm.training.run import DEFAULT_FOLDER, Run
 from sacm.training.trainer import train
+from sacm_lab.paper.published import PaperRow, differences, paper_row
 
 OnStart = Callable[[RunSettings, int, int], object]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from sacm.display.text_table import TableRow, TextTable
 from sacm.experiments.compare import Comparison, StrategySummary
 from sacm.metrics.catalogue import metric
-from sacm.published import PaperRow
 from sacm.reports import number_format
 from sacm.reports.number_format import UNDEFINED
+from sacm_lab.paper.published import PaperRow
 
 HEADINGS = (
     "metric",

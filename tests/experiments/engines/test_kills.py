@@ -25,7 +25,7 @@ from sacm.experiments.named.collect import collect
 from sacm.experiments.named.tabulate import tabulate
 from sacm.experiments.plan import make_plan
 from sacm.experiments.run_plan import run_plan
-from sacm.paper.experiments.catalogue import find
+from sacm_lab.paper.experiments.catalogue import find
 from tests.experiments.tiny import groups_of, ili, results, run_all
 
 pytestmark = [

@@ -11,7 +11,7 @@ from sacm.experiments.named.experiment import Experiment
 from sacm.experiments.named.findings import FindingRow, Group, PaperValue
 from sacm.experiments.named.pairs import metric_gain, pairs, seed_p_value
 from sacm.experiments.statistics import holm, mean_and_deviation
-from sacm.published.tables import Published, read_published
+from sacm_lab.paper.published.tables import Published, read_published
 
 
 def make_rows(
