@@ -101,6 +101,33 @@ def test_entries_of_a_block_are_forgotten_after_it() -> None:
     assert registry.names() == ["Red", "Blue"]
 
 
+def test_a_reference_is_imported_by_the_first_get_and_not_to_list_names() -> None:
+    registry: Registry[object] = Registry("module")
+    reference = "sacm.metrics.catalogue:METRICS"
+    registry.register("metrics")(reference)
+    registry.register("absent")("a_module_that_is_not_there:thing")
+    assert registry.names() == ["metrics", "absent"]
+    assert "absent" in registry
+    assert registry.get("metrics") is metrics.METRICS
+    with pytest.raises(ModuleNotFoundError):
+        registry.get("absent")
+
+
+@pytest.mark.parametrize("reference", ["sacm.errors", "sacm.errors:Nothing", ":thing"])
+def test_a_reference_that_names_nothing_is_refused(reference: str) -> None:
+    registry: Registry[object] = Registry("thing")
+    registry.register("it")(reference)
+    with pytest.raises(ArgumentError):
+        registry.get("it")
+
+
+def test_a_class_may_register_itself_under_the_name_of_its_reference() -> None:
+    registry: Registry[object] = Registry("error")
+    registry.register("error")("sacm.errors:DataError")
+    registry.register("error")(DataError)
+    assert registry.get("error") is DataError
+
+
 PLUGIN = """
 from sacm.registry import Registry
 from sacm.metrics import register

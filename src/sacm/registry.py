@@ -1,13 +1,17 @@
 """Things by name: one kind of registry for everything that this or another package can add.
 
-Backbones, strategies, scorers, mappers, metrics, corruptions, data sets, engines, figures and
+Backbones, strategies, scorers, mappers, metrics, corruptions, data sets, engines, commands and
 experiments are each kept in a `Registry`. Another package adds to them by declaring a module in
 the entry-point group `sacm.plugins`; importing that module registers what it offers. Plug-ins are
 imported once, and only when a name is unknown or all names are listed.
+
+A value may be registered as text, `"package.module:attribute"`: it is imported when it is first
+used. A plug-in whose module registers nothing but such texts costs no time to load.
 """
 
 from __future__ import annotations
 
+import importlib
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,8 +24,10 @@ from sacm.errors import ArgumentError, SACMWarning, did_you_mean
 PLUGIN_GROUP = "sacm.plugins"
 
 T = TypeVar("T")
+Registered = TypeVar("Registered")
 _lock = threading.RLock()
 _plugins_loaded = threading.Event()
+_plugins_loading = threading.Event()
 _registries: list[Registry[Any]] = []
 
 
@@ -31,6 +37,7 @@ class _Entry(NamedTuple):
     name: str
     value: Any
     origin: Any
+    from_plugin: bool
 
 
 class Registry(Generic[T]):
@@ -51,8 +58,9 @@ class Registry(Generic[T]):
         ...     return "hello"
         >>> greetings.get("HELLO")()
         'hello'
+        >>> _ = greetings.register("Bye")("builtins:print")  # imported by the first `get`
         >>> greetings.names()
-        ['Hello']
+        ['Hello', 'Bye']
     """
 
     def __init__(
@@ -72,8 +80,10 @@ class Registry(Generic[T]):
 
     def register(
         self, name: str, *, aliases: tuple[str, ...] = (), origin: object = None
-    ) -> Callable[[T], T]:
+    ) -> Callable[[Registered], Registered]:
         """Give a decorator that registers what it is applied to, and returns it unchanged.
+
+        It takes the thing itself, or the text `"package.module:attribute"` that says where it is.
 
         Args:
             name: The name it is listed by.
@@ -85,8 +95,10 @@ class Registry(Generic[T]):
             ArgumentError: If the name is empty or taken by something else.
         """
 
-        def add(value: T) -> T:
-            entry = _Entry(name, value, value if origin is None else origin)
+        def add(value: Registered) -> Registered:
+            known = self._entries.get(self.simplify(name))
+            from_plugin = known.from_plugin if known else _plugins_loading.is_set()
+            entry = _Entry(name, value, value if origin is None else origin, from_plugin)
             for each in (name, *aliases):
                 self._check_free(each, entry)
             for each in (name, *aliases):
@@ -114,7 +126,7 @@ class Registry(Generic[T]):
                 package that registers something while it is imported.
         """
         entry = self._find(name) if plugins else self._entries.get(self.simplify(name))
-        return None if entry is None else entry.value
+        return None if entry is None else self._value(entry)
 
     def get(self, name: str) -> T:
         """Look a name up in any letter case, plug-ins included.
@@ -122,8 +134,7 @@ class Registry(Generic[T]):
         Raises:
             ArgumentError: If there is none; the message suggests the nearest name and lists all.
         """
-        value: T = self._require(name).value
-        return value
+        return self._value(self._require(name))
 
     def spelling(self, name: str) -> str:
         """Give the name as it was registered.
@@ -134,14 +145,14 @@ class Registry(Generic[T]):
         return self._require(name).name
 
     def names(self) -> list[str]:
-        """List all names in order of registration, those of plug-ins last."""
+        """List all names in order of registration, those of plug-ins last; nothing is imported."""
         load_plugins()
         return [entry.name for entry in self._distinct()]
 
     def items(self) -> list[tuple[str, T]]:
         """List all names with what they stand for, in the order of `names`."""
         load_plugins()
-        return [(entry.name, entry.value) for entry in self._distinct()]
+        return [(entry.name, self._value(entry)) for entry in self._distinct()]
 
     def values(self) -> list[T]:
         """List everything registered, in the order of `names`."""
@@ -178,8 +189,38 @@ class Registry(Generic[T]):
         return entry
 
     def _distinct(self) -> list[_Entry]:
-        """Every entry once, whatever its number of aliases."""
-        return [entry for key, entry in self._entries.items() if key == self.simplify(entry.name)]
+        """Every entry once, whatever its number of aliases; those of plug-ins last."""
+        entries = [
+            entry for key, entry in self._entries.items() if key == self.simplify(entry.name)
+        ]
+        return sorted(entries, key=lambda entry: entry.from_plugin)
+
+    def _value(self, entry: _Entry) -> T:
+        """Give what an entry stands for; import it if it was registered as text."""
+        if not isinstance(entry.value, str):
+            return entry.value  # type: ignore[no-any-return]
+        value: T = import_reference(entry.value)
+        for key, known in list(self._entries.items()):
+            if known is entry:
+                self._entries[key] = entry._replace(value=value)
+        return value
+
+
+def import_reference(reference: str) -> Any:
+    """Import what the text `"package.module:attribute"` names.
+
+    Raises:
+        ArgumentError: If the text has another form, or the module lacks the attribute.
+    """
+    module_name, _, attribute = reference.partition(":")
+    if not module_name or not attribute:
+        raise ArgumentError(
+            f'a reference is written "package.module:attribute", got {reference!r}.'
+        )
+    module = importlib.import_module(module_name)
+    if not hasattr(module, attribute):
+        raise ArgumentError(f"the module {module_name} has no {attribute!r}.")
+    return getattr(module, attribute)
 
 
 def load_plugins() -> None:
@@ -191,8 +232,12 @@ def load_plugins() -> None:
         if _plugins_loaded.is_set():
             return
         _plugins_loaded.set()  # first, because a plug-in may list names while it is imported
-        for point in entry_points(group=PLUGIN_GROUP):
-            _load_plugin(point)
+        _plugins_loading.set()
+        try:
+            for point in entry_points(group=PLUGIN_GROUP):
+                _load_plugin(point)
+        finally:
+            _plugins_loading.clear()
 
 
 def _load_plugin(point: EntryPoint) -> None:
@@ -232,12 +277,23 @@ def temporary_entries() -> Iterator[None]:
             registry._entries = entries
 
 
-def _is_same_code(one: Any, other: Any) -> bool:
-    """Tell whether two things are the same class or function, perhaps from a reloaded file."""
-    if one is other:
+def _is_same_code(first: Any, second: Any) -> bool:
+    """Tell whether two things are one class or function, from a reloaded file or by reference."""
+    if first is second:
         return True
-    names = [
-        (getattr(each, "__module__", None), getattr(each, "__qualname__", None))
-        for each in (one, other)
-    ]
-    return None not in names[0] and names[0] == names[1]
+    references = _reference(first), _reference(second)
+    return references[0] is not None and references[0] == references[1]
+
+
+def _reference(thing: Any) -> str | None:
+    """Give `"module:attribute"` of a class, a function or a text of this form."""
+    if isinstance(thing, str):
+        return thing
+    module, name = (getattr(thing, each, None) for each in ("__module__", "__qualname__"))
+    return None if module is None or name is None else f"{module}:{name}"
+
+
+# Registries that a plug-in fills without importing torch: they are here, not beside what they hold.
+COMMANDS: Registry[Any] = Registry("command", listing="Commands")
+CORRUPTIONS: Registry[Any] = Registry("corruption")
+STRATEGIES: Registry[Any] = Registry("strategy", missing="unknown")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from torch import Tensor, nn
 
+from sacm import registry
 from sacm.backbones.base import Backbone
 from sacm.errors import ArgumentError
 from sacm.registry import Registry
@@ -25,7 +26,7 @@ from sacm.strategies.base import (
 )
 from sacm.strategies.committee import Committee, MemberRuns
 
-STRATEGIES: Registry[type[Strategy]] = Registry("strategy", missing="unknown")
+STRATEGIES: Registry[type[Strategy]] = registry.STRATEGIES
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 StrategyType = TypeVar("StrategyType", bound=type[Strategy])
 
