@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from sacm.data import resolve
+from sacm.data.batches import ForecastWindows
 from sacm.data.splits import Splits
-from sacm.data.windows.windows import ForecastWindows
 from sacm.errors import SACMError
 from sacm.files import read_json, write_json
 from sacm.inference import Predictor

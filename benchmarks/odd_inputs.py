@@ -32,7 +32,7 @@ from benchmarks.odd_tables import OddTable, date_order, draw_table, write_times
 from sacm import score_windows
 from sacm.cli.main import main as run_sacm
 from sacm.data import ChannelScaler
-from sacm.data.tables.gaps import fill
+from sacm.data.gaps import fill
 
 WINDOW = 16
 # The command says itself that a table can be read in two ways, or which century it took.

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from sacm.data import inventory, load
-from sacm.data.windows.loader import WindowBatches
-from sacm.data.windows.split import forecasting_windows
+from sacm.data.loader import WindowBatches
+from sacm.data.windows import forecasting_windows
 from sacm.files import write_json
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.classification import ClassificationAccumulator

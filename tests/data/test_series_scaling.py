@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 
 from sacm.data import fingerprint, forecasting_data
-from sacm.data.scaling import ChannelScaler
-from sacm.data.series_scaling import cover_series, fit_scaler, new_series
+from sacm.data.scaling import ChannelScaler, cover_series, fit_scaler, new_series
 from sacm.data.splits import Splits
-from sacm.data.windows.split import forecasting_windows
+from sacm.data.windows import forecasting_windows
 from sacm.errors import ArgumentError
 
 LEVELS = {"low": (0.0, 1.0), "high": (1e4, 50.0), "odd": (-3.0, 0.1)}

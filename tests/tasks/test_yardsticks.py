@@ -8,8 +8,8 @@ import torch
 
 from sacm.data import forecasting_data
 from sacm.data.datasets import ClassificationData
-from sacm.data.windows.loader import WindowBatches
-from sacm.data.windows.split import forecasting_windows
+from sacm.data.loader import WindowBatches
+from sacm.data.windows import forecasting_windows
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.classification import ClassificationAccumulator
 from sacm.tasks.yardsticks import ForecastYardsticks, alarm_yardsticks, class_yardsticks

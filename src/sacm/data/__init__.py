@@ -8,6 +8,15 @@ for batch in sacm.data.WindowBatches(windows.train, 32, shuffle=True, drop_last=
 
 from __future__ import annotations
 
+from sacm.data.batches import (
+    ForecastBatch,
+    ForecastWindows,
+    LabelledBatch,
+    LabelledWindows,
+    TelemetryBatch,
+    TelemetryWindows,
+    Windows,
+)
 from sacm.data.benchmarks.catalogue import find_entry, names, register
 from sacm.data.benchmarks.load import inventory, load, resolve
 from sacm.data.calendar import calendar_sizes, future_timestamps, stamp_features
@@ -20,6 +29,7 @@ from sacm.data.datasets import (
     TelemetrySegment,
 )
 from sacm.data.fingerprint import fingerprint
+from sacm.data.loader import OverlapMean, WindowBatches
 from sacm.data.own.cases import classification_data
 from sacm.data.own.series import forecasting_data
 from sacm.data.own.telemetry import anomaly_data
@@ -28,16 +38,12 @@ from sacm.data.splits import Splits
 from sacm.data.synthetic.corruptions import corrupt
 from sacm.data.synthetic.signals import signal
 from sacm.data.synthetic.synth12 import synth12
-from sacm.data.windows.batch import ForecastBatch, LabelledBatch, TelemetryBatch
-from sacm.data.windows.loader import WindowBatches
-from sacm.data.windows.overlap import OverlapMean
-from sacm.data.windows.split import (
+from sacm.data.windows import (
     SplitWindows,
     anomaly_windows,
     classification_windows,
     forecasting_windows,
 )
-from sacm.data.windows.windows import ForecastWindows, LabelledWindows, TelemetryWindows, Windows
 
 __all__ = [
     "AnomalyData",

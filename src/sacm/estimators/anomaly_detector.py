@@ -11,8 +11,8 @@ import numpy as np
 from torch import Tensor
 
 from sacm.data.datasets import AnomalyData
+from sacm.data.gaps import Policy
 from sacm.data.splits import HELD_OUT
-from sacm.data.tables.gaps import Policy
 from sacm.errors import DataError
 from sacm.estimators.base import Estimator, check_share
 from sacm.estimators.like_input import like_rows

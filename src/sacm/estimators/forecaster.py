@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.data.covariates.plan import ROLES
+from sacm.data.covariates import ROLES
 from sacm.data.datasets import ForecastingData, Segment
+from sacm.data.gaps import Policy
 from sacm.data.own.series import Scaling
 from sacm.data.splits import Splits
 from sacm.data.tables.form import Form
-from sacm.data.tables.gaps import Policy
 from sacm.data.tables.timeline import Irregular
-from sacm.data.windows.split import SplitWindows, forecasting_windows
+from sacm.data.windows import SplitWindows, forecasting_windows
 from sacm.errors import DataError
 from sacm.estimators.base import Estimator, check_share
 from sacm.estimators.intervals import Interval, absolute_residuals, conformal_radius

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sacm.backbones.quantiles import take_median
-from sacm.data.windows.batch import beside_windows
-from sacm.data.windows.windows import ForecastWindows
+from sacm.data.batches import ForecastWindows, beside_windows
 from sacm.errors import ArgumentError
 from sacm.estimators.base import check_share
 from sacm.inference.trained import TrainedNetwork

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from sacm.data.batches import Windows
 from sacm.data.datasets import AnyData
-from sacm.data.windows.windows import Windows
 from sacm.errors import SACMError
 from sacm.experiments.guess_cost import guess_epoch
 from sacm.experiments.jobs import load_data, load_extent

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sacm.data.datasets import ForecastingData
-from sacm.data.series_scaling import cover_series
+from sacm.data.scaling import cover_series
 from sacm.data.splits import Splits
 from sacm.errors import ArgumentError
 from sacm.inference.forecast import forecast_ahead

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sacm.backbones.quantiles import at_level
-from sacm.data.windows.batch import beside_windows
-from sacm.data.windows.windows import ForecastWindows
+from sacm.data.batches import ForecastWindows, beside_windows
 from sacm.errors import ArgumentError
 from sacm.inference.liveliness import usual_moves, width_factors, window_moves
 from sacm.inference.trained import Array, TrainedNetwork

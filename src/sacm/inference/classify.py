@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sacm.data.batches import LabelledWindows
 from sacm.data.benchmarks.load import names_file, resolve
 from sacm.data.datasets import ClassificationData
+from sacm.data.gaps import fill_cases
+from sacm.data.loader import WindowBatches
 from sacm.data.own.cases import as_cases, parse_case_file
 from sacm.data.own.ts_format import pad
-from sacm.data.tables.gaps import fill_cases
-from sacm.data.windows.loader import WindowBatches
-from sacm.data.windows.windows import LabelledWindows
 from sacm.errors import ArgumentError
 from sacm.inference.answer import TableAnswer
 from sacm.inference.trained import UNDECIDED, Array, TrainedNetwork, check_finite, is_array

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from sacm.data.batches import Series, TelemetryWindows, covering_starts
 from sacm.data.benchmarks.load import names_file, resolve
 from sacm.data.datasets import AnomalyData
+from sacm.data.gaps import Policy
 from sacm.data.splits import hold_out_tail
-from sacm.data.tables.gaps import Policy
 from sacm.data.tables.source import keep_present, load_source
 from sacm.data.tables.table import Table
-from sacm.data.windows.reader import Series, covering_starts
-from sacm.data.windows.windows import TelemetryWindows
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.answer import TableAnswer, warn_of
 from sacm.inference.trained import Array, TrainedNetwork, as_tensor, is_array, like

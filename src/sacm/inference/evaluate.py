@@ -10,7 +10,7 @@ import numpy as np
 
 from sacm.data.benchmarks.load import names_file, resolve
 from sacm.data.datasets import AnomalyData, ClassificationData
-from sacm.data.windows.split import SplitWindows
+from sacm.data.windows import SplitWindows
 from sacm.errors import DataError
 from sacm.inference.classify import case_windows
 from sacm.inference.detect import read_rows, read_telemetry, row_scores, threshold_of

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from sacm.data.calendar import future_timestamps, stamp_features
-from sacm.data.covariates.rows import check_roles, window_ahead
+from sacm.data.covariates import check_roles, window_ahead
 from sacm.data.datasets import ForecastingData
-from sacm.data.series_scaling import new_series
-from sacm.data.tables.gaps import fill
+from sacm.data.gaps import fill
+from sacm.data.scaling import new_series
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.answer import TableAnswer, warn_of
 from sacm.inference.future_data import add_future

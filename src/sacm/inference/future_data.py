@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sacm.data.calendar import future_timestamps
-from sacm.data.covariates.plan import CovariatePlan
+from sacm.data.covariates import CovariatePlan
 from sacm.data.datasets import ForecastingData
 from sacm.data.own.read import rename
 from sacm.data.own.series import read_series

@@ -9,15 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sacm.data.covariates.plan import ROLES, CovariatePlan
-from sacm.data.covariates.separate import separate
+from sacm.data.covariates import ROLES, CovariatePlan
 from sacm.data.datasets import ForecastingData, Segment
+from sacm.data.gaps import Policy
 from sacm.data.own.read import rename
+from sacm.data.own.separate import separate
 from sacm.data.own.series import ALL_ROWS, Layout, choose_target, series_data
 from sacm.data.own.series import read_series as read_user_series
 from sacm.data.splits import Splits
 from sacm.data.tables.form import Form
-from sacm.data.tables.gaps import Policy
 from sacm.data.tables.ids import find_ids
 from sacm.data.tables.source import Source, keep_present, load_source
 from sacm.data.tables.table import as_list

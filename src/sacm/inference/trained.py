@@ -13,10 +13,9 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.backbones.quantiles import at_level
-from sacm.data.covariates.plan import ROLES, CovariatePlan
+from sacm.data.covariates import ROLES, CovariatePlan
 from sacm.data.datasets import ForecastingData
-from sacm.data.scaling import ChannelScaler
-from sacm.data.series_scaling import cover_series
+from sacm.data.scaling import ChannelScaler, cover_series
 from sacm.errors import ArgumentError, SACMError
 from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy

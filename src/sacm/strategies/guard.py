@@ -167,7 +167,7 @@ def fit_windows(data: Any, before: Any, window: int, sensitivity: float) -> Wind
         sensitivity: As for the strategy.
     """
     from sacm.data.datasets import ForecastingData
-    from sacm.data.series_scaling import scale_training_rows
+    from sacm.data.scaling import scale_training_rows
     from sacm.quality.windows.fit import fit_window_guard
     from sacm.quality.windows.training_rows import SHORTEST_WINDOW
 

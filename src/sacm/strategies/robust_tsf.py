@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.data.datasets import ForecastingData
-from sacm.data.series_scaling import scale_training_rows
+from sacm.data.scaling import scale_training_rows
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Prepared, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import register

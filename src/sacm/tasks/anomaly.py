@@ -11,12 +11,11 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.backbones.registry import build
+from sacm.data.batches import TelemetryWindows
 from sacm.data.datasets import AnomalyData
+from sacm.data.loader import OverlapMean, WindowBatches
 from sacm.data.scaling import ChannelScaler
-from sacm.data.windows.loader import WindowBatches
-from sacm.data.windows.overlap import OverlapMean
-from sacm.data.windows.split import SplitWindows, anomaly_windows
-from sacm.data.windows.windows import TelemetryWindows
+from sacm.data.windows import SplitWindows, anomaly_windows
 from sacm.errors import SACMError
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.pointwise import quantile_threshold

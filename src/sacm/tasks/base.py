@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
 from sacm.backbones.registry import entry
+from sacm.data.loader import WindowBatches
 from sacm.data.scaling import ChannelScaler
-from sacm.data.windows.loader import WindowBatches
-from sacm.data.windows.split import SplitWindows
+from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
 from sacm.metrics.catalogue import registered_metrics
 from sacm.settings import ResolvedSettings, RunSettings, Selection

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone
 from sacm.backbones.quantiles import take_median
-from sacm.data.windows.loader import WindowBatches
-from sacm.data.windows.windows import ForecastWindows
+from sacm.data.batches import ForecastWindows
+from sacm.data.loader import WindowBatches
 from sacm.strategies.base import Strategy
 from sacm.tasks.base import EVALUATION_BATCH, evaluating, to_device
 from sacm.tasks.quantiles import ask_network

@@ -12,9 +12,9 @@ from torch import Tensor
 from sacm.backbones.base import Backbone
 from sacm.backbones.registry import build
 from sacm.data.datasets import ClassificationData
+from sacm.data.loader import WindowBatches
 from sacm.data.scaling import ChannelScaler
-from sacm.data.windows.loader import WindowBatches
-from sacm.data.windows.split import SplitWindows, classification_windows
+from sacm.data.windows import SplitWindows, classification_windows
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
 from sacm.metrics.registered import RegisteredClassMetrics

@@ -21,12 +21,11 @@ from sacm.backbones.quantiles import (
 from sacm.backbones.registry import build, takes_calendar
 from sacm.data.benchmarks.catalogue import PAPER_FORECASTING
 from sacm.data.calendar import calendar_sizes
-from sacm.data.covariates.plan import ROLES, CovariatePlan
-from sacm.data.covariates.rows import check_roles, fit_covariates
+from sacm.data.covariates import ROLES, CovariatePlan, check_roles, fit_covariates
 from sacm.data.datasets import ForecastingData
+from sacm.data.loader import WindowBatches
 from sacm.data.scaling import ChannelScaler
-from sacm.data.windows.loader import WindowBatches
-from sacm.data.windows.split import SplitWindows, forecasting_windows
+from sacm.data.windows import SplitWindows, forecasting_windows
 from sacm.errors import ArgumentError
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.metrics.registered import RegisteredForecastMetrics

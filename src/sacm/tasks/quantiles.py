@@ -11,8 +11,8 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone
 from sacm.backbones.quantiles import find_levels
-from sacm.data.windows.batch import beside_windows
-from sacm.data.windows.loader import WindowBatches
+from sacm.data.batches import beside_windows
+from sacm.data.loader import WindowBatches
 from sacm.errors import ArgumentError
 from sacm.metrics.result import Record
 from sacm.strategies.base import Strategy

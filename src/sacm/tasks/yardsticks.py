@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from sacm.data.datasets import ClassificationData, ForecastingData
-from sacm.data.scaling import ChannelScaler
-from sacm.data.series_scaling import find_segments
-from sacm.data.windows.loader import WindowBatches
+from sacm.data.loader import WindowBatches
+from sacm.data.scaling import ChannelScaler, find_segments
 from sacm.metrics.anomaly import AnomalyReport
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
 from sacm.metrics.forecasting import ForecastAccumulator

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from sacm.data.datasets import AnyData, ForecastingData
-from sacm.data.series_scaling import cover_series, fit_scaler
-from sacm.data.windows.split import SplitWindows
+from sacm.data.scaling import cover_series, fit_scaler
+from sacm.data.windows import SplitWindows
 from sacm.settings import ResolvedSettings
 from sacm.tasks.base import Task, scaler_of
 

@@ -19,8 +19,8 @@ from sacm.data.benchmarks.load import resolve
 from sacm.data.contaminate import contaminate_by_text
 from sacm.data.datasets import AnyData
 from sacm.data.fingerprint import fingerprint
-from sacm.data.windows.loader import WindowBatches
-from sacm.data.windows.split import SplitWindows
+from sacm.data.loader import WindowBatches
+from sacm.data.windows import SplitWindows
 from sacm.errors import DataError, SACMError
 from sacm.files import (
     read_state,

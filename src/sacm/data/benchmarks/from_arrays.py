@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from sacm.data import gaps
 from sacm.data.benchmarks.catalogue import (
     AnomalyEntry,
     ClassificationEntry,
@@ -22,7 +23,6 @@ from sacm.data.datasets import (
 )
 from sacm.data.own.cases import from_padded
 from sacm.data.splits import split_by_ratio
-from sacm.data.tables import gaps
 from sacm.errors import ArgumentError, DataError
 
 SEGMENT_KEYS = ("segment", "machine", "channel")

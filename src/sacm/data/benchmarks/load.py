@@ -19,8 +19,7 @@ from sacm.data.benchmarks.catalogue import entries as all_entries
 from sacm.data.benchmarks.fetch import fetch
 from sacm.data.benchmarks.from_arrays import Ratios, build_dataset
 from sacm.data.benchmarks.sources import FoundData, locate, read_compact
-from sacm.data.covariates.move import move_channels
-from sacm.data.covariates.plan import ROLES, CovariatePlan
+from sacm.data.covariates import ROLES, CovariatePlan, move_channels
 from sacm.data.datasets import DATA_TYPES, AnomalyData, AnyData, ForecastingData
 from sacm.data.own.read import READERS
 from sacm.data.splits import split_by_ratio

@@ -11,9 +11,9 @@ from torch import Tensor
 from sacm.data.benchmarks.sources.archive import Arrays, read_archive
 from sacm.data.benchmarks.sources.uea import case_arrays
 from sacm.data.datasets import ClassificationData
+from sacm.data.gaps import fill_cases
 from sacm.data.own.ts_format import Cases, read_ts
 from sacm.data.tables.columns import LARGEST
-from sacm.data.tables.gaps import fill_cases
 from sacm.data.tables.tensors import as_numpy
 from sacm.errors import DataError
 

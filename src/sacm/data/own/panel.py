@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from sacm.data.datasets import ForecastingData, Segment
+from sacm.data.gaps import Policy, fill
 from sacm.data.splits import Splits, split_by_ratio
-from sacm.data.tables.gaps import Policy, fill
 from sacm.data.tables.panel import Panel
 from sacm.data.tables.table import Table
 from sacm.errors import ArgumentError, DataError

@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sacm.data.covariates.plan import CovariatePlan
-from sacm.data.covariates.separate import Separated, add_separated, separate
+from sacm.data.covariates import CovariatePlan
 from sacm.data.datasets import ForecastingData
+from sacm.data.gaps import Policy
 from sacm.data.own.panel import level_note, panel_data, split_major
+from sacm.data.own.separate import Separated, add_separated, separate
 from sacm.data.splits import DEFAULT_RATIOS, split_by_ratio
 from sacm.data.tables.date_text import DateOrder
-from sacm.data.tables.gaps import Policy
 from sacm.data.tables.number_text import Decimal
 from sacm.data.tables.panel import Panel, read_table_or_panel
 from sacm.data.tables.source import load_source

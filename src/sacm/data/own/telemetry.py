@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from sacm.data.datasets import AnomalyData
+from sacm.data.gaps import Policy as Missing
 from sacm.data.splits import hold_out_tail
 from sacm.data.tables.date_text import DateOrder
-from sacm.data.tables.gaps import Policy as Missing
 from sacm.data.tables.number_text import Decimal
 from sacm.data.tables.table import Table
 from sacm.errors import ArgumentError, DataError

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sacm.data import gaps
 from sacm.data.datasets import ForecastingData
 from sacm.data.synthetic.synth12 import SEED_STEP, add_layered_noise
-from sacm.data.tables import gaps
 from sacm.data.tables.tensors import as_numpy
 from sacm.errors import ArgumentError
 from sacm.faults.catalogue import FAULTS, Fault

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from sacm.data.gaps import Policy, fill
 from sacm.data.tables.columns import (
     check_present,
     check_unique_names,
@@ -18,7 +19,6 @@ from sacm.data.tables.columns import (
 from sacm.data.tables.date_text import DateOrder
 from sacm.data.tables.dates import Times, read_times
 from sacm.data.tables.form import Form
-from sacm.data.tables.gaps import Policy, fill
 from sacm.data.tables.number_text import Decimal
 from sacm.data.tables.roles import LeftOut, pick_channels
 from sacm.data.tables.source import Source, load_source

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from sacm.data.contaminate import contaminate_by_text
 from sacm.data.datasets import AnyData, ForecastingData
 from sacm.data.scaling import ChannelScaler
-from sacm.data.windows.split import SplitWindows
+from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
 from sacm.experiments.checks.registry import CHECKS
 from sacm.faults.windows import TESTED, break_windows

@@ -10,7 +10,7 @@ import numpy as np
 from sacm.data.benchmarks.catalogue import ForecastingEntry
 from sacm.data.benchmarks.sources.archive import Arrays
 from sacm.data.benchmarks.sources.search import first_folder
-from sacm.data.tables.gaps import fill_column
+from sacm.data.gaps import fill_column
 from sacm.errors import DataError
 
 RECORDS = range(100, 106)

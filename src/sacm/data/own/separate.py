@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data.covariates.plan import CovariatePlan
+from sacm.data.covariates import CovariatePlan
 from sacm.data.datasets import ForecastingData
+from sacm.data.gaps import Policy, fill
 from sacm.data.splits import Splits
 from sacm.data.tables.form import Form
-from sacm.data.tables.gaps import Policy, fill
 from sacm.data.tables.panel import Panel
 from sacm.data.tables.table import Table
 from sacm.errors import DataError

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sacm.data.covariates.calendar_features import (
+from sacm.data.calendar import (
     FEATURES,
     calendar_features,
     find_holidays,
     holiday_features,
 )
-from sacm.data.covariates.plan import CovariatePlan
+from sacm.data.covariates import CovariatePlan
 from sacm.errors import ArgumentError, DataError
 
 HOURS = pd.date_range("2024-02-27 00:00", periods=24 * 9, freq="h")

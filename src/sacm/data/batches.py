@@ -1,14 +1,14 @@
-"""Windows of a data set as batches: what training and evaluation read from.
+"""Windows of a data set, copied out batch by batch.
 
-All classes are map-style data sets. `windows.batch(indices)` copies a whole batch at once; a torch
-`DataLoader`, with its default collate function and any sampler, takes the same road through
-`__getitems__`.
+All window classes are map-style data sets. `windows.batch(indices)` copies a whole batch at once; a
+torch `DataLoader`, with its default collate function and any sampler, takes the same way through
+`__getitems__`. Windows are `[B, L, C]` everywhere.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -18,8 +18,115 @@ from torch.utils.data import Dataset
 from torch.utils.data._utils.collate import default_collate_fn_map
 
 from sacm.data.scaling import ChannelScaler
-from sacm.data.windows.batch import ForecastBatch, LabelledBatch, TelemetryBatch
-from sacm.data.windows.reader import Series
+
+
+class ForecastBatch(NamedTuple):
+    """Inputs and what follows them.
+
+    `observed` is None, or False where a target was missing and has been filled in. `covariates`
+    hold 0 where a past covariate lies in the future. `series` is None if all windows share one
+    scaler.
+    """
+
+    x: Tensor  # [B, L, C]
+    y: Tensor  # [B, H, C]
+    stamps: Tensor | None  # [B, L + H, 4]
+    observed: Tensor | None  # [B, H, C] bool
+    positions: Tensor  # [B] row of the first input step
+    covariates: Tensor | None = None  # [B, L + H, K]
+    series: Tensor | None = None  # [B] place of its series in the scaler
+
+
+def beside_windows(batch: Any) -> tuple[Tensor | None, ...]:
+    """What a forecasting network takes beside windows: calendar positions, then covariates.
+
+    A batch of a user's own need not have covariates.
+    """
+    covariates = getattr(batch, "covariates", None)
+    if covariates is not None:
+        return (batch.stamps, covariates)
+    return () if batch.stamps is None else (batch.stamps,)
+
+
+class LabelledBatch(NamedTuple):
+    """Cases and their classes; `mask` is True at real steps, False at padding (where x is 0)."""
+
+    x: Tensor  # [B, L, C]
+    mask: Tensor  # [B, L] bool
+    y: Tensor  # [B]
+
+
+class TelemetryBatch(NamedTuple):
+    """Windows of telemetry and where each begins."""
+
+    x: Tensor  # [B, L, C]
+    positions: Tensor  # [B] row of the first step
+
+
+def window_starts(ranges: Iterable[range], length: int, *, stride: int = 1) -> np.ndarray:
+    """First rows `[N]` of all windows of `length` steps that lie inside a single range."""
+    starts = [np.arange(rows.start, rows.stop - length + 1, stride) for rows in ranges]
+    return np.concatenate([*starts, np.empty(0)], dtype=np.int64, casting="unsafe")
+
+
+def covering_starts(rows: range, length: int, *, stride: int = 1) -> np.ndarray:
+    """Like `window_starts`, plus a last window that ends with the range: every step is seen."""
+    starts = window_starts([rows], length, stride=stride)
+    last = rows.stop - length
+    if len(starts) and starts[-1] != last:
+        return np.append(starts, last)
+    return starts
+
+
+class Series:
+    """One contiguous array `[T, ...]` that the windows of all splits share.
+
+    An array in memory is scaled once, here. A memory-mapped one stays where it is and its windows
+    are scaled as they are read: the same numbers, without a copy of the series.
+    """
+
+    def __init__(self, array: np.ndarray, scaler: ChannelScaler | None = None) -> None:
+        mapped = isinstance(array, np.memmap)
+        self.on_read = scaler if mapped else None
+        if scaler is not None and not mapped:
+            array = scaler.transform(array)
+        self.array = array if mapped else np.ascontiguousarray(array)
+
+    def reader(self, length: int, *, offset: int = 0) -> WindowReader:
+        """A reader of windows of `length` steps, `offset` rows after the row asked for."""
+        return WindowReader(self, length, offset)
+
+
+class WindowReader:
+    """Copies windows out of one array.
+
+    Every window is one stretch of memory, so the array is seen as overlapping items of that many
+    bytes: NumPy copies such items whole, twice as fast as element by element.
+    """
+
+    def __init__(self, series: Series, length: int, offset: int) -> None:
+        self.series, self.length, self.offset = series, length, offset
+        rows = series.array[offset:]
+        step = rows.strides[0]
+        self.dtype, self.shape = rows.dtype, (-1, length, *rows.shape[1:])
+        self.items: np.ndarray = np.ndarray(
+            shape=max(0, len(rows) - length + 1),
+            dtype=np.dtype((np.void, length * step)),
+            buffer=rows,
+            strides=step,
+        )
+
+    def __call__(self, starts: np.ndarray) -> Tensor:
+        """The windows `[B, length, ...]` that begin at `starts`."""
+        copied = self.items[starts].view(self.dtype).reshape(self.shape)
+        if self.series.on_read is not None:
+            copied = self.series.on_read.transform(copied)
+        return torch.from_numpy(copied)
+
+    def __reduce__(self) -> tuple[type[WindowReader], tuple[Series, int, int]]:
+        # Pickled items would be all windows; the array is enough, and shared by all readers.
+        return WindowReader, (self.series, self.length, self.offset)
+
 
 Batch = TypeVar("Batch", ForecastBatch, LabelledBatch, TelemetryBatch)
 Indices = np.ndarray | Tensor | Sequence[int]

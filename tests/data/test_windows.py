@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from torch.utils.data import DataLoader, DistributedSampler
 
 from sacm.data import ForecastingData, Splits, WindowBatches, forecasting_data, forecasting_windows
+from sacm.data.batches import covering_starts, window_starts
 from sacm.data.datasets import Segment
-from sacm.data.windows.reader import covering_starts, window_starts
 
 
 def naive_forecasting(data: ForecastingData, split: str, length: int, horizon: int):

@@ -60,6 +60,39 @@ def fill(
     return Filled(values, observed, f"{note} {ends}" if ends else note)
 
 
+def fill_gaps(values: np.ndarray, pieces: Iterable[range] | None = None) -> np.ndarray:
+    """Interpolate missing values linearly, the default of strategies that repair nothing.
+
+    Args:
+        values: `[T, C]`, NaN where nothing was measured.
+        pieces: Ranges of rows in order of time; nothing is filled from a later one. Default: one.
+
+    Returns:
+        Values `[T, C]` without NaN. Ends are extended; a piece without any value repeats the last
+        one before it, or the first one after it. A column without any value becomes 0.
+
+    Example:
+        >>> fill_gaps(np.array([[1.0], [np.nan], [3.0]])).tolist()
+        [[1.0], [2.0], [3.0]]
+    """
+    gaps = columns_with_gaps(values)
+    if not len(gaps):
+        return values
+    pieces = [rows for rows in pieces or [range(len(values))] if len(rows)]
+    # Never into the user's array; a file mapped copy-on-write may be larger than memory.
+    filled = values if getattr(values, "mode", None) == "c" else values.copy()
+    for column in (filled[:, place] for place in gaps):
+        measured = np.flatnonzero(~np.isnan(column))
+        before = column[measured[0]] if len(measured) else column.dtype.type(0)
+        for rows in pieces:
+            part = column[rows.start : rows.stop]
+            known = np.flatnonzero(~np.isnan(part))
+            missing = np.flatnonzero(np.isnan(part))
+            part[missing] = np.interp(missing, known, part[known]) if len(known) else before
+            before = part[-1]
+    return filled
+
+
 def trailing_gaps(values: np.ndarray, columns: np.ndarray) -> dict[int, int]:
     """How many values are missing at the end of each of some columns of `[T, C]`, if any are."""
     last = {place: np.flatnonzero(~np.isnan(values[:, place])) for place in columns.tolist()}

@@ -1,4 +1,4 @@
-"""From a data set to the windows of its three splits, scaled by the training part alone."""
+"""From a data set to the windows of its three splits, scaled by the training rows alone."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from sacm.data.batches import (
+    ForecastWindows,
+    LabelledWindows,
+    Series,
+    TelemetryWindows,
+    covering_starts,
+    window_starts,
+)
 from sacm.data.calendar import stamp_features
-from sacm.data.covariates.plan import CovariatePlan
-from sacm.data.covariates.rows import covariate_rows
+from sacm.data.covariates import CovariatePlan, covariate_rows
 from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData
-from sacm.data.scaling import ChannelScaler
-from sacm.data.series_scaling import cover_series, fit_scaler, places_of_rows
+from sacm.data.scaling import ChannelScaler, cover_series, fit_scaler, places_of_rows
 from sacm.data.splits import HELD_OUT, hold_out_tail, segment_ranges
-from sacm.data.windows.reader import Series, covering_starts, window_starts
-from sacm.data.windows.windows import ForecastWindows, LabelledWindows, TelemetryWindows
 from sacm.errors import ArgumentError, DataError
 
 Windowed = TypeVar("Windowed", ForecastWindows, LabelledWindows, TelemetryWindows)

@@ -1,4 +1,4 @@
-"""An epoch of batches in an order that depends on the seed and the epoch, and on nothing else."""
+"""An epoch of batches in an order that depends on seed and epoch alone; steps out of windows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Generic
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from sacm.data.windows.windows import Batch, Windows
+from sacm.data.batches import Batch, Windows
 from sacm.errors import ArgumentError
 
 
@@ -99,3 +100,42 @@ class WindowBatches(Generic[Batch]):
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Begin the next pass where `state` was taken."""
         self.set_epoch(state["epoch"], batch=state["batch"])
+
+
+class OverlapMean:
+    """The mean over all windows that cover a step, collected batch by batch in float64.
+
+    >>> mean = OverlapMean(rows=3)
+    >>> mean.update(torch.tensor([[1.0, 2.0], [4.0, 5.0]]), torch.tensor([0, 1]))
+    >>> mean.result().tolist()
+    [1.0, 3.0, 5.0]
+    """
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+        self.total: Tensor | None = None
+        self.count: Tensor | None = None
+
+    def update(self, scores: Tensor, positions: Tensor) -> None:
+        """Add `scores` `[B, L, ...]` of windows whose first rows are `positions` `[B]`."""
+        scores = scores.detach().cpu().double()  # not every accelerator has float64
+        if self.total is None or self.count is None:
+            self.total = torch.zeros(self.rows, *scores.shape[2:], dtype=torch.float64)
+            self.count = torch.zeros(self.rows, dtype=torch.float64)
+        steps = torch.arange(scores.shape[1])
+        rows = (positions.cpu()[:, None] + steps).flatten()  # [B * L]
+        self.total.index_add_(0, rows, scores.flatten(0, 1))
+        self.count.index_add_(0, rows, torch.ones_like(rows, dtype=torch.float64))
+
+    def covered(self) -> Tensor:
+        """Which steps `[rows]` have been seen in a window."""
+        if self.count is None:
+            return torch.zeros(self.rows, dtype=torch.bool)
+        return self.count.cpu() > 0
+
+    def result(self) -> Tensor:
+        """Means `[rows, ...]`; NaN at steps that no window covered."""
+        if self.total is None or self.count is None:
+            return torch.full((self.rows,), torch.nan, dtype=torch.float64)
+        count = self.count.view(-1, *[1] * (self.total.dim() - 1))
+        return self.total / count

@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sacm.data import fingerprint, forecasting_data, forecasting_windows
-from sacm.data.covariates.move import move_channels
-from sacm.data.covariates.plan import CovariatePlan
-from sacm.data.covariates.rows import covariate_rows
+from sacm.data.covariates import CovariatePlan, covariate_rows, move_channels
 from sacm.data.datasets import ForecastingData
 from sacm.errors import DataError
 

@@ -1,0 +1,261 @@
+"""Covariates: columns beside the channels, and calendar features, of rows and of steps ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sacm.data.calendar import (
+    calendar_features,
+    check_calendar,
+    holiday_features,
+)
+from sacm.data.datasets import ForecastingData
+from sacm.data.scaling import ChannelScaler
+from sacm.errors import ArgumentError, DataError
+
+ROLES = ("past", "future", "static")
+
+
+@dataclass(frozen=True)
+class CovariatePlan:
+    """The covariates of a run by name.
+
+    Attributes:
+        past: Columns that are known up to the last value of the channels.
+        future: Columns that are also known for the steps to forecast.
+        static: Columns that never change within a series.
+        calendar: Features of the calendar: see `FEATURES`.
+        holidays: Country, or part of one, whose holidays count; None for none.
+
+    Example:
+        >>> plan = CovariatePlan(past=("load",), calendar=("weekend",))
+        >>> times = np.array(["2024-01-05", "2024-01-06"], dtype="datetime64[s]")
+        >>> plan.features(np.array([[3.0], [4.0]]), times).tolist()
+        [[3.0, 0.0], [4.0, 1.0]]
+    """
+
+    past: tuple[str, ...] = ()
+    future: tuple[str, ...] = ()
+    static: tuple[str, ...] = ()
+    calendar: tuple[str, ...] = ()
+    holidays: str | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> CovariatePlan:
+        """The plan that options of a run ask for; those that are None or absent ask for nothing."""
+        given = {name: value for name, value in options.items() if value}
+        names = {name: _as_names(given.get(name, ())) for name in (*ROLES, "calendar")}
+        names["calendar"] = check_calendar(names["calendar"])
+        return cls(**names, holidays=given.get("holidays"))
+
+    def __post_init__(self) -> None:
+        twice = [name for name in self.columns if self.columns.count(name) > 1]
+        if twice:
+            raise ArgumentError(
+                f"column {twice[0]!r} is named twice: it is a past, a future or a static covariate."
+            )
+
+    def __bool__(self) -> bool:
+        return bool(self.columns or self.calendar or self.holidays)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the user's table that are covariates, those of the past first."""
+        return (*self.past, *self.future, *self.static)
+
+    @property
+    def needs_times(self) -> bool:
+        """Whether the features cannot be made without timestamps."""
+        return bool(self.calendar or self.holidays)
+
+    def features(self, columns: np.ndarray | None, stamps: np.ndarray | None) -> np.ndarray:
+        """What a network is told about N rows.
+
+        Args:
+            columns: Values `[N, k]` of `self.columns`; None if there are none.
+            stamps: Times `[N]` by the local clock; None if there are none.
+
+        Returns:
+            `[N, K]` float32: the columns, then the calendar, then the holidays.
+        """
+        parts = [] if columns is None else [columns.astype(np.float32)]
+        if self.needs_times and stamps is None:
+            raise DataError("calendar and holidays need timestamps, which the data do not have.")
+        if self.calendar and stamps is not None:
+            parts.append(calendar_features(stamps, self.calendar))
+        if self.holidays and stamps is not None:
+            parts.append(holiday_features(stamps, self.holidays))
+        return np.concatenate(parts, axis=1)
+
+    def describe(self) -> list[str]:
+        """Short lines for the user: the columns by their role."""
+        words = {
+            "past": "past covariates (past=): {}, inputs only",
+            "future": "known-future covariates (future=): {}",
+            "static": "static features (static=): {}",
+        }
+        named = {role: getattr(self, role) for role in ROLES}
+        return [words[role].format(", ".join(names)) for role, names in named.items() if names]
+
+
+def _as_names(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def covariate_rows(data: ForecastingData, plan: CovariatePlan) -> np.ndarray:
+    """Features `[T, K]` of every row, in raw units.
+
+    Raises:
+        DataError: The data have other covariates than the plan, or lack timestamps.
+    """
+    check_roles(data, plan)
+    return plan.features(data.covariates, times_by_clock(data, data.timestamps))
+
+
+def check_roles(data: ForecastingData, plan: CovariatePlan) -> None:
+    """Refuse data whose covariates are not those of the plan."""
+    for role in ROLES:
+        found, wanted = getattr(data, role), getattr(plan, role)
+        if found != wanted:
+            raise DataError(
+                f"{data.name} has the {role} covariates {', '.join(found) or 'none'} but "
+                f"{', '.join(wanted) or 'none'} were asked for: read it with {role}=."
+            )
+    if plan.needs_times and data.timestamps is None:
+        raise DataError(
+            f"{data.name} has no timestamps, but calendar and holidays need them: time= names "
+            "their column."
+        )
+
+
+def fit_covariates(data: ForecastingData, plan: CovariatePlan) -> ChannelScaler:
+    """Mean and deviation of every feature in the training rows."""
+    rows = covariate_rows(data, plan)
+    return ChannelScaler.fit(rows[part.start : part.stop] for part in data.ranges("train"))
+
+
+def times_by_clock(data: ForecastingData, stamps: np.ndarray | None) -> np.ndarray | None:
+    """Timestamps as the local clock shows them; a holiday begins at midnight of its place."""
+    if stamps is None or data.zone is None:
+        return stamps
+    import pandas as pd
+
+    flat = pd.DatetimeIndex(stamps.ravel()).tz_localize("UTC").tz_convert(data.zone)
+    return flat.tz_localize(None).to_numpy().reshape(stamps.shape)
+
+
+def rows_ahead(
+    data: ForecastingData, series: str, plan: CovariatePlan, horizon: int
+) -> np.ndarray | None:
+    """Columns `[H, k]` of the steps after a series; NaN where a known-future value is missing.
+
+    Past covariates are 0, static features repeat. None if the plan has no columns.
+    """
+    if data.covariates is None:
+        return None
+    rows = np.zeros((horizon, len(plan.columns)), dtype=np.float32)
+    first, last = len(plan.past), len(plan.past) + len(plan.future)
+    rows[:, last:] = data.covariates[data.last_rows(1)[series][0], last:]
+    rows[:, first:last] = np.nan
+    known = (data.ahead or {}).get(series)
+    if known is not None:
+        count = min(horizon, len(known))
+        rows[:count, first:last] = known[:count, first:last]
+    return rows
+
+
+def window_ahead(
+    data: ForecastingData,
+    series: str,
+    plan: CovariatePlan,
+    *,
+    rows: np.ndarray,
+    times: np.ndarray | None,
+    horizon: int,
+) -> np.ndarray:
+    """Features `[L + H, K]` of the last rows of a series and of the steps after it.
+
+    Args:
+        data: The data.
+        series: Name of the series.
+        plan: The covariates.
+        rows: Positions `[L]` of its last rows.
+        times: Timestamps `[H]` of the steps; None if there are none.
+        horizon: Steps H.
+
+    Raises:
+        DataError: Known-future values are missing; the sentence names them.
+    """
+    columns = rows_ahead(data, series, plan, horizon)
+    if columns is not None and data.covariates is not None:
+        if np.isnan(columns).any():
+            raise missing_future_error(data, series, plan, columns, times)
+        columns = np.concatenate([data.covariates[rows], columns])
+    stamps = None
+    if data.timestamps is not None and times is not None:
+        stamps = np.concatenate([data.timestamps[rows], times])
+    features = plan.features(columns, times_by_clock(data, stamps))
+    features[len(rows) :, : len(plan.past)] = 0
+    return features
+
+
+def missing_future_error(
+    data: ForecastingData,
+    series: str,
+    plan: CovariatePlan,
+    columns: np.ndarray,
+    times: np.ndarray | None,
+) -> DataError:
+    """Ask by name for the future values that a forecast needs."""
+    gaps = np.isnan(columns)
+    lacking = " and ".join(repr(plan.columns[i]) for i in np.flatnonzero(gaps.any(axis=0)))
+    first = int(np.flatnonzero(gaps.any(axis=1))[0])
+    where = f"series {series!r} of {data.name}" if len(data.last_rows(1)) > 1 else data.name
+    span = f"the {len(columns)} steps after the last row"
+    if times is not None:
+        span = f"{times[0]} to {times[-1]}"
+    missing = f"missing from {times[first] if times is not None else f'step {first + 1}'} on"
+    empty = ", ".join(data.columns[:3])
+    return DataError(
+        f"{where}: the forecast needs the values of {lacking} for {span}, {missing}: add rows "
+        f"with them after the last one ({empty} stay empty), or give them in a table of their own "
+        "with future_data= (--future-data)."
+    )
+
+
+def move_channels(data: ForecastingData, plan: CovariatePlan) -> ForecastingData:
+    """The same data with some of their channels as covariates.
+
+    Raises:
+        DataError: There is no such channel, or none is left to forecast.
+
+    Example:
+        >>> from sacm.data import load
+        >>> etth1 = load("ETTh1")  # doctest: +SKIP
+        >>> move_channels(etth1, CovariatePlan(past=("HUFL",))).columns  # doctest: +SKIP
+        ('HULL', 'MUFL', 'MULL', 'LUFL', 'LULL', 'OT')
+    """
+    for name in plan.columns:
+        if name not in data.columns:
+            known = ", ".join(data.columns[:8])
+            raise DataError(f"{data.name}: {name!r} is no channel; channels are {known}.")
+    places = [data.columns.index(name) for name in plan.columns]
+    rest = [place for place in range(data.channels) if place not in places]
+    if not rest:
+        raise DataError(f"{data.name}: every channel is a covariate, so none is left to forecast.")
+    arrays: dict[str, Any] = {
+        name: None if array is None else np.ascontiguousarray(array[:, rest])
+        for name in ("values", "targets", "observed", "broken")
+        for array in (getattr(data, name),)
+    }
+    return replace(
+        data,
+        columns=tuple(data.columns[place] for place in rest),
+        covariates=np.ascontiguousarray(data.values[:, places]),
+        **arrays,
+        **{role: getattr(plan, role) for role in ROLES},
+    )

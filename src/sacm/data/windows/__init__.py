@@ -1,1 +1,0 @@
-"""Windows of a data set: cut, split, batched."""
