@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import sacm
 from benchmarks.timing import interleave, ratio
-from sacm.core.masking import drop_entries_composed
+from sacm.core.dropout import drop_entries_composed
 
 OP_SHAPES = ((224, 12, 512), (32, 96, 512), (32, 8, 96, 96))
 

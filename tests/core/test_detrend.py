@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from sacm.core.detrend import detrend, linear_trend
+from sacm.core.spectrum import detrend, linear_trend
 
 
 @pytest.mark.parametrize("length", [2, 3, 24, 97])

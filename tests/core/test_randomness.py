@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from sacm.core.random_words import draw_random_words, mix_stream
+from sacm.core.dropout import draw_random_words, mix_stream
 
 CPU = torch.device("cpu")
 # Below and above the size from which another generator takes over.

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sacm import SACMConfig, SpectralScorer, score_windows
-from sacm.core import score_windows as module
+from sacm.core import scorer as module
 
 
 def series(rows: int = 200, channels: int = 3) -> np.ndarray:

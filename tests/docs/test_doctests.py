@@ -32,8 +32,8 @@ def modules_with_examples() -> list[str]:
 
 # What people call first: each shows how.
 EXPECTED = {
-    *("sacm.core.config", "sacm.core.detrend", "sacm.core.mapper", "sacm.core.masking"),
-    *("sacm.core.score_windows", "sacm.core.scorer", "sacm.theory"),
+    *("sacm.core.config", "sacm.core.spectrum", "sacm.core.mapper", "sacm.core.dropout"),
+    *("sacm.core.scorer", "sacm.core.scorer", "sacm.theory"),
     *("sacm.inject.attach", "sacm.inject.layout", "sacm.inject.modulator", "sacm.inject.sites"),
 }
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 import sacm
 from sacm import backbones
-from sacm.core.masking import Keep, apply_mask
+from sacm.core.dropout import Keep, apply_mask
 from sacm.errors import ArgumentError
 from sacm.inject.layout import SiteLayout
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sacm import ArgumentError, SiteLayout
-from sacm.core.masking import Keep
+from sacm.core.dropout import Keep
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+from torch import Tensor
 
 from sacm.errors import ArgumentError
 
@@ -93,3 +95,18 @@ class SACMConfig:
                 raise ArgumentError(
                     f"{name} must be one of {allowed}, got {getattr(self, name)!r}."
                 )
+
+
+def check_config(config: Any) -> SACMConfig:
+    """Return the settings, or the paper's for None."""
+    if config is None:
+        return SACMConfig()
+    if not isinstance(config, SACMConfig):
+        raise ArgumentError(f"config must be a SACMConfig, got {type(config).__name__}.")
+    return config
+
+
+def check_tensor(name: str, value: Any) -> None:
+    """Refuse arrays and lists, which have no device and no gradient."""
+    if not isinstance(value, Tensor):
+        raise ArgumentError(f"{name} must be a torch tensor, got {type(value).__name__}.")

@@ -1,4 +1,4 @@
-"""What several processes share: extremes of their batches and means of gradients; their number."""
+"""What several processes share: the extremes of their batches and the means of gradients."""
 
 from __future__ import annotations
 
@@ -13,11 +13,6 @@ from torch.autograd.function import once_differentiable
 def world_size() -> int:
     """Return the number of processes; 1 without torch.distributed."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-
-
-def rank() -> int:
-    """Return the number of this process, from 0 to `world_size() - 1`."""
-    return dist.get_rank() if world_size() > 1 else 0
 
 
 def average_gradient(parameter: Tensor) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sacm.core.config import SACMConfig
-from sacm.core.distributed import reduce_extremes, world_size
-from sacm.core.validation import check_config, check_tensor
+from sacm.core.config import SACMConfig, check_config, check_tensor
+from sacm.core.distributed import reduce_extremes
 from sacm.errors import ArgumentError
 
 _QUANTILES = (0.05, 0.95)  # of the training set's scores, in place of a batch's extremes
@@ -74,7 +74,7 @@ class RateMapper(nn.Module):
         if scores.dim() != 1 or scores.shape[0] == 0:
             raise ArgumentError(f"scores must be a non-empty [B] tensor, got {list(scores.shape)}.")
         config = self.config
-        if config.global_batch and world_size() > 1:
+        if config.global_batch and dist.is_available() and dist.is_initialized():
             low, high = reduce_extremes(*_mask_scores(scores, reliable))
         else:
             low, high = find_extremes(scores, reliable)

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from contextlib import AbstractContextManager, nullcontext
+from numbers import Integral
+from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from sacm.core.autocast import without_autocast
-from sacm.core.config import SACMConfig
-from sacm.core.detrend import detrend
+from sacm.core.config import SACMConfig, check_config, check_tensor
 from sacm.core.spectrum import (
     compute_threshold,
+    detrend,
     log_amplitude,
     normalise_amplitude,
     soft_mask,
     spectral_flatness,
 )
-from sacm.core.validation import check_config, check_tensor, check_whole_number
 from sacm.errors import ArgumentError
 
+Values = TypeVar("Values", Tensor, npt.NDArray[np.floating])
+
 _ROUNDING = 1e-5  # of the largest value: a flat series keeps no more than that of rounding
+_CHUNK = 1 << 22  # numbers scored at once, so that memory does not grow with the series
 
 
 class ScorerOutput(NamedTuple):
@@ -192,3 +197,98 @@ def check_finite_windows(x: Tensor) -> None:
         f"window {sample}, channel {channel}, step {step} is {x[sample, step, channel].item()}: "
         "fill or drop missing values first."
     )
+
+
+@torch.no_grad()
+def score_windows(
+    values: Values,
+    window: int = 96,
+    stride: int = 1,
+    *,
+    config: SACMConfig | None = None,
+    check_finite: bool = True,
+) -> Values:
+    """Return the unreliability of every window of a series; higher is less reliable.
+
+    Args:
+        values: Series `[T]` or `[T, C]`, a NumPy array or a tensor.
+        window: Rows per window.
+        stride: Rows from the start of one window to the start of the next.
+        config: Settings; the paper's for None.
+        check_finite: Refuse NaN and infinity.
+
+    Returns:
+        Scores `[N]`, an array for an array and a tensor for a tensor; window i covers the rows
+        ``i * stride`` to ``i * stride + window - 1``.
+
+    Raises:
+        ArgumentError: The series is too short, of another shape, or holds NaN or infinity.
+
+    Example:
+        >>> wave = np.sin(np.arange(200) / 3)
+        >>> noise = np.random.default_rng(0).normal(size=200)
+        >>> scores = score_windows(np.concatenate([wave, noise]), window=100, stride=100)
+        >>> bool(scores[:2].max() < scores[2:].min())
+        True
+    """
+    series = _as_tensor(values)
+    if series.dim() == 1:
+        series = series.unsqueeze(-1)
+    window, stride = check_whole_number("window", window), check_whole_number("stride", stride)
+    _check_series(series, window, stride, check_finite=check_finite)
+    views = series.unfold(0, window, stride).transpose(1, 2)  # [N, window, C], no copy
+    scorer = SpectralScorer(series.shape[1], config).to(series.device)
+    rows = max(1, _CHUNK // (window * series.shape[1]))
+    scores = torch.cat([scorer(chunk).scores for chunk in views.split(rows)])
+    return scores if isinstance(values, Tensor) else scores.numpy()
+
+
+def _as_tensor(values: Values) -> Tensor:
+    """Turn any array of real numbers into a floating-point tensor."""
+    if isinstance(values, Tensor):
+        series = values
+    else:
+        array = np.asarray(values)
+        if array.dtype.kind not in "fiub":
+            raise ArgumentError(f"a series must hold real numbers, got an array of {array.dtype}.")
+        native = array.astype(array.dtype.newbyteorder("="), copy=False)
+        # Torch takes no negative strides, and warns about arrays that it may not write to.
+        needs_copy = min(native.strides, default=0) < 0 or not native.flags.writeable
+        series = torch.from_numpy(native.copy() if needs_copy else native)
+    return series if series.is_floating_point() or series.is_complex() else series.float()
+
+
+def _check_series(series: Tensor, window: int, stride: int, *, check_finite: bool) -> None:
+    """Refuse a series that cannot be scored."""
+    if series.dim() != 2 or series.shape[1] == 0:
+        raise ArgumentError(f"a series must be [T] or [T, C], got shape {list(series.shape)}.")
+    if series.shape[0] < window:
+        raise ArgumentError(
+            f"the series has {series.shape[0]} rows, fewer than one window of {window}: choose a "
+            "shorter window."
+        )
+    if check_finite:
+        finite = torch.isfinite(series)
+        if not bool(finite.all()):
+            row, channel = (~finite).nonzero()[0].tolist()
+            raise ArgumentError(
+                f"row {row}, channel {channel} is {series[row, channel].item()} (first in window "
+                f"{max(0, -(-(row - window + 1) // stride))}): fill or drop missing values first."
+            )
+
+
+def check_whole_number(name: str, value: Any) -> int:
+    """Return `value` as an int; any integer type from 1 on is accepted, but no bool."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ArgumentError(f"{name} must be a whole number from 1 on, got {value!r}.")
+    return int(value)
+
+
+def without_autocast(device_type: str) -> AbstractContextManager[object]:
+    """Return a context in which autocast is off, for arithmetic that needs full precision.
+
+    Where autocast is off already, the context does nothing, because switching costs microseconds.
+    """
+    if torch.is_autocast_enabled(device_type):
+        return torch.autocast(device_type, enabled=False)
+    return nullcontext()

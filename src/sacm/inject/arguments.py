@@ -58,3 +58,29 @@ def find_functional(globs: Iterable[str], argument: str, coverage: str) -> list[
             f"{argument}: {found[0]!r} names a functional dropout, which needs coverage='all'."
         )
     return found
+
+
+def check_names(argument: str, names: Any) -> list[str]:
+    """Return names or globs as a list; they come in a list, or are the keys of a mapping."""
+    if isinstance(names, str):
+        raise ArgumentError(f"{argument} must be a list of names, got the string {names!r}.")
+    if not isinstance(names, Iterable):
+        raise ArgumentError(f"{argument} must be a list of names, got {names!r}.")
+    found = list(names)
+    for name in found:
+        if not isinstance(name, str):
+            raise ArgumentError(f"{argument} must hold names, got {name!r}.")
+    return found
+
+
+def check_mapping(argument: str, value: Any, kind: type) -> dict[str, Any]:
+    """Return a dict from names or globs to values of one kind; empty for None."""
+    if value is not None and not isinstance(value, Mapping):
+        raise ArgumentError(
+            f"{argument} must map names to {kind.__name__}, got {type(value).__name__}."
+        )
+    found = dict(zip(check_names(argument, value or {}), (value or {}).values(), strict=True))
+    for name, held in found.items():
+        if not isinstance(held, kind):
+            raise ArgumentError(f"{argument}[{name!r}] must be a {kind.__name__}, got {held!r}.")
+    return found

@@ -26,10 +26,17 @@ from typing import Any, Literal, TypeVar
 
 from torch import Tensor, nn
 
-from sacm.core.config import SACMConfig
-from sacm.core.validation import check_config, check_mapping, check_names, check_whole_number
+from sacm.core.config import SACMConfig, check_config
+from sacm.core.scorer import check_whole_number
 from sacm.errors import ArgumentError, SACMWarning
-from sacm.inject.arguments import check_model, check_module, find_functional, make_call
+from sacm.inject.arguments import (
+    check_mapping,
+    check_model,
+    check_module,
+    check_names,
+    find_functional,
+    make_call,
+)
 from sacm.inject.discover import FROZEN, assign_layouts, collect_names, discover, match_modules
 from sacm.inject.functional.coverage import FunctionalCoverage
 from sacm.inject.functional.shared import Interception

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sacm.core.masking import Keep, drop_entries
+from sacm.core.dropout import Keep, drop_entries
 from sacm.errors import ArgumentError
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from sacm.core.autocast import without_autocast
 from sacm.core.mapper import RateMapper
+from sacm.core.scorer import without_autocast
 from sacm.errors import ArgumentError
 
 

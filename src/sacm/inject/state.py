@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sacm.core.masking import Keep
+from sacm.core.dropout import Keep
 from sacm.inject.retained_rates import retain_rates
 
 MODULATOR = "sacm_modulator"  # its name among the model's children, and in the model's state_dict

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from sacm.core.config import Detrend
-from sacm.core.detrend import linear_trend
+from sacm.core.spectrum import linear_trend
 from sacm.errors import ArgumentError
 
 

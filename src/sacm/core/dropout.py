@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
-from sacm.core.distributed import rank
-from sacm.core.random_words import draw_random_words, mix_stream
-from sacm.core.validation import check_tensor
+from sacm.core.config import check_tensor
 from sacm.errors import ArgumentError
+
+_LARGE = 1 << 14  # from this many words on, NumPy's generator is faster despite its seeding
 
 
 class Keep(NamedTuple):
@@ -84,7 +86,7 @@ def drop_entries(h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None)
     shape = h.shape if mask_shape is None else torch.Size(mask_shape)
     if torch.compiler.is_compiling() or h.device.type not in ("cpu", "cuda"):
         q = keep.probability.view(keep.scale.shape)
-        uniforms = mix_stream(torch.rand(shape, device=h.device), rank())
+        uniforms = mix_stream(torch.rand(shape, device=h.device), _process_number())
         return drop_entries_composed(h, q, uniforms < q)
     return apply_mask(h, keep, draw_mask(h, keep, shape))
 
@@ -106,7 +108,9 @@ def draw_mask(h: Tensor, keep: Keep, shape: torch.Size) -> Tensor:
     Every 64-bit random word gives four 16-bit uniforms; each is compared with an integer threshold
     per sample, so no rate of activation size is ever built.
     """
-    uniforms = draw_random_words(-(-shape.numel() // 4), h.device, stream=rank()).view(torch.int16)
+    uniforms = draw_random_words(-(-shape.numel() // 4), h.device, stream=_process_number()).view(
+        torch.int16
+    )
     if shape != h.shape:
         uniforms = uniforms[: shape.numel()].view(shape)
     else:
@@ -150,3 +154,43 @@ def _multiply(values: Tensor, scale: Tensor, mask: Tensor) -> Tensor:
     factor = mask.view(torch.int8).to(values.dtype)
     out = factor.mul_(values) if factor.shape == values.shape else factor * values
     return torch.mul(out, scale, out=out)
+
+
+def draw_random_words(count: int, device: torch.device, *, stream: int = 0) -> Tensor:
+    """Draw `[count]` int64 words in which every bit is random.
+
+    All randomness comes from torch's default generators, so that `torch.manual_seed` and
+    activation checkpointing work as usual. Another `stream` (the rank of the process) gives
+    independent words from the same seed.
+    """
+    if not stream and (device.type != "cpu" or count < _LARGE):
+        return torch.empty(count, dtype=torch.int64, device=device).random_(-(2**63), None)
+    seed = [int(torch.empty((), dtype=torch.int64).random_()), stream]
+    if device.type == "cpu":
+        # SFC64 fills memory about three times as fast as torch's Mersenne Twister.
+        return torch.from_numpy(np.random.SFC64(seed).random_raw(count).view(np.int64))
+    mixed = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] >> 1)
+    generator = torch.Generator(device).manual_seed(mixed)
+    words = torch.empty(count, dtype=torch.int64, device=device)
+    return words.random_(-(2**63), None, generator=generator)
+
+
+def mix_stream(uniforms: Tensor, stream: int) -> Tensor:
+    """Return other uniforms in [0, 1) for another stream; the same ones for stream 0.
+
+    Compiled code draws with `torch.rand`, which gives processes that share a seed the same numbers.
+    Here the 24 random bits of a float32 go through a permutation that depends on the stream. A
+    permutation keeps them uniform; multiplication and shifts by turns make them look independent.
+    """
+    if not stream:
+        return uniforms
+    words = (uniforms.float() * 2**24).to(torch.int64)
+    for turn, factor in enumerate((0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D)):
+        words = (words * factor + (stream + turn) * 0x27D4EB2F) & 0xFFFFFF
+        words = words ^ (words >> 11)
+    return words.to(torch.float32) / 2**24
+
+
+def _process_number() -> int:
+    """Return the rank of this process; 0 without torch.distributed."""
+    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
