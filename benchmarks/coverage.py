@@ -75,7 +75,7 @@ def judge(source: str, folder: Path, epochs: int, **more: Any) -> tuple[dict[str
         **more,
     )
     run = train(settings, folder=folder, data=data, hardware=Hardware(show_progress=False))
-    predictor = Predictor.open(run)
+    predictor = Predictor.load(run)
     windows = calibration_windows(predictor, data)
     found = measure_uncertainty(predictor, windows, NOMINAL)
     if not more:

@@ -34,7 +34,7 @@ def _predictor(folder: str, strategy: str) -> Predictor:
     )
     data = forecasting_data(rows, ratios=(0.6, 0.4, 0.0))
     run = train(settings, folder=folder, data=data, hardware=Hardware(show_progress=False))
-    return Predictor.open(run)
+    return Predictor.load(run)
 
 
 def main(rounds: int = 300) -> None:

@@ -68,7 +68,7 @@ def write(folder: Path) -> None:
         fit(task).save(folder / "estimators" / task)
         for kind in ("finished_runs", "estimators"):
             place = folder / kind / task
-            (place / "expected.json").write_text(json.dumps(answer(Predictor.open(place))))
+            (place / "expected.json").write_text(json.dumps(answer(Predictor.load(place))))
     (folder / "made").rmdir()
 
 
@@ -77,14 +77,14 @@ def write(folder: Path) -> None:
 def test_they_say_what_they_said(kind: str, task: str) -> None:
     folder = FIXTURES / kind / task
     expected = json.loads((folder / "expected.json").read_text())
-    np.testing.assert_allclose(answer(Predictor.open(folder)), expected, **CLOSE)
+    np.testing.assert_allclose(answer(Predictor.load(folder)), expected, **CLOSE)
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_a_run_evaluates_to_its_record(task: str) -> None:
-    run = Run.open(FIXTURES / "finished_runs" / task)
+    run = Run.load(FIXTURES / "finished_runs" / task)
     assert run.finished
-    found = Predictor.open(run).evaluate(make_data(task)).row
+    found = Predictor.load(run).evaluate(make_data(task)).row
     assert found == pytest.approx(run.row, rel=1e-4)
 
 

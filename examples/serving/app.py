@@ -25,7 +25,7 @@ async def open_model(app: FastAPI) -> Any:
     """Open the run once, before the first request."""
     from pathlib import Path
 
-    app.state.predictor = sacm.Predictor.open(open_run(Path(os.environ["SACM_RUN"])))
+    app.state.predictor = sacm.Predictor.load(open_run(Path(os.environ["SACM_RUN"])))
     yield
 
 

@@ -32,7 +32,7 @@ def test_errors_of_an_origin_are_their_formulas(sacm: Command, example: Example)
     outcome = sacm("backtest", example.forecasting, "--origins", 2, "--out", "b.csv", "--json")
     table = pd.DataFrame(json.loads(outcome.out))
     made = pd.read_csv("b.csv")
-    std = dict(zip(["load", "heat"], Run.open(example.forecasting).scaler.std, strict=True))
+    std = dict(zip(["load", "heat"], Run.load(example.forecasting).scaler.std, strict=True))
     values = pd.read_csv(example.series)
     for _, row in table.iterrows():
         own = made[made["origin"] == row["row"]]

@@ -17,7 +17,7 @@ def test_the_same_numbers_again(sacm: Command, example: Example, task: str) -> N
     folder = getattr(example, task)
     outcome = sacm("evaluate", folder, "--json")
     assert outcome.code == 0
-    found, stored = json.loads(outcome.out), Run.open(folder).metrics
+    found, stored = json.loads(outcome.out), Run.load(folder).metrics
     assert found["test"] == stored["test"]
     assert found["report"] == json.loads(json.dumps(stored["report"]))
     assert found["evaluated_windows"] == found["test_windows"] == stored["test_windows"]
@@ -38,7 +38,7 @@ def test_changed_data_are_scaled_as_the_run_was(
     """Doubled in all rows, a channel looks the same to a scaler that is fitted to them."""
     folder = with_other_data(example, tmp_path / "run")
     found = json.loads(sacm("evaluate", folder, "--json").out)
-    run = Run.open(folder)
+    run = Run.load(folder)
     data = run.load_data()
     windows = run.task.windows(run.settings, data, scaler=run.scaler).test
     batch = windows.batch(range(len(windows)))
@@ -81,7 +81,7 @@ def test_every_task_stands_beside_its_yardsticks(sacm: Command, example: Example
         outcome = sacm("evaluate", getattr(example, task))
         assert outcome.code == 0, outcome.err
         assert all(f"\n {name}  " in outcome.out for name in ["model", *names])
-        record = Run.open(getattr(example, task)).metrics["yardsticks"]
+        record = Run.load(getattr(example, task)).metrics["yardsticks"]
         assert list(record["rows"]) == ["model", *names]
         for sentence in record["sentences"]:
             assert sentence in outcome.err
@@ -95,14 +95,14 @@ def test_other_data_are_tested_as_a_whole(sacm: Command, example: Example) -> No
     record = json.loads(outcome.out)
     # The last 60 rows are the test part, whose windows are the same.
     assert record["evaluated_windows"] == 60 - 12 - 4 + 1
-    assert record["test"]["mae"] == pytest.approx(Run.open(example.forecasting).row["mae"])
+    assert record["test"]["mae"] == pytest.approx(Run.load(example.forecasting).row["mae"])
     cases = json.loads(
         sacm("evaluate", example.classification, "--data", example.cases, "--json").out
     )
-    assert cases["test"]["accuracy"] == Run.open(example.classification).row["accuracy"]
+    assert cases["test"]["accuracy"] == Run.load(example.classification).row["accuracy"]
     rows = json.loads(sacm("evaluate", example.anomaly, "--data", example.telemetry, "--json").out)
     assert rows["report"]["points"] == 300
-    assert rows["report"]["threshold"] == Run.open(example.anomaly).threshold
+    assert rows["report"]["threshold"] == Run.load(example.anomaly).threshold
 
 
 def test_data_that_cannot_be_tested_are_refused(sacm: Command, example: Example) -> None:

@@ -87,7 +87,7 @@ def test_repair_is_inside(sacm: Command, example: Example) -> None:
     assert "look broken" in predicted.err
     expected = pd.read_csv(io.StringIO(predicted.out))[["load", "heat"]]
     window = table[["load", "heat"]].to_numpy(np.float32)[-12:]
-    module = RawUnits(Predictor.open(next(Path("runs").iterdir())))
+    module = RawUnits(Predictor.load(next(Path("runs").iterdir())))
     with torch.inference_mode():
         found = module(torch.from_numpy(window)[None])[0]
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-3)
@@ -102,11 +102,11 @@ def test_scores_and_probabilities_are_exported_too(sacm: Command, example: Examp
         assert outcome.code == 0, outcome.err
         record = json.loads((copy / "model.pt2.json").read_text())
         assert list(record["output"]) == [output]
-        assert Run.open(copy).shape == Run.open(run).shape  # the run itself is as it was
+        assert Run.load(copy).shape == Run.load(run).shape  # the run itself is as it was
         shutil.rmtree(copy)
 
 
 def test_wrong_formats_and_names_are_refused(sacm: Command, example: Example) -> None:
     assert "expected onnx or torch" in sacm("export", example.forecasting, "--to", "tea").err
     assert "ends in .onnx" in sacm("export", example.forecasting, "--out", "m.bin").err
-    assert Run.open(example.forecasting).shape.horizon == 4
+    assert Run.load(example.forecasting).shape.horizon == 4

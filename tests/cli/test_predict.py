@@ -130,7 +130,7 @@ def test_classes_of_cases(sacm: Command, example: Example) -> None:
     assert len(table) == 6  # the test cases
     assert set(table["class"]) <= {"up", "down"}
     accuracy = (table["class"] == ["up", "down"] * 3).mean()
-    assert accuracy == Run.open(example.classification).row["accuracy"]
+    assert accuracy == Run.load(example.classification).row["accuracy"]
     again = sacm("predict", example.classification, "--data", example.cases)
     assert again.out == outcome.out
 
@@ -185,7 +185,7 @@ def test_intervals_and_quantiles_stand_beside_the_forecast(sacm: Command, exampl
 def test_bounds_are_the_conformal_ranks_of_the_test_residuals(
     sacm: Command, example: Example
 ) -> None:
-    run = Run.open(example.forecasting)
+    run = Run.load(example.forecasting)
     windows = run.task.windows(run.settings, run.load_data(), scaler=run.scaler).test
     batch = windows.batch(np.arange(len(windows)))
     with torch.no_grad():

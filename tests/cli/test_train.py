@@ -19,7 +19,7 @@ def test_a_file_is_enough(sacm: Command, example: Example, tmp_path: Path) -> No
     outcome = sacm("train", "forecasting", "--data", example.series, *QUICK)
     assert outcome.code == 0
     folder = Path(outcome.out.split("run: ")[1].strip())
-    run = Run.open(folder)
+    run = Run.load(folder)
     assert folder.parent == Path("runs")
     assert run.settings.backbone == "PatchTST"
     assert f"{run.metrics['report']['raw']['mae']:.4g}" in outcome.out
@@ -48,7 +48,7 @@ def test_json_holds_everything(sacm: Command, example: Example) -> None:
     assert outcome.code == 0
     found = json.loads(outcome.out)
     assert found["settings"]["overrides"] == {"layers": 2, "dropout": 0.2}
-    assert found["test"] == Run.open(found["run"]).row
+    assert found["test"] == Run.load(found["run"]).row
     again = json.loads(
         sacm("train", "forecasting", *arguments, "--set", "dropout=0.2", "--set", "layers=2").out
     )
@@ -74,7 +74,7 @@ def test_short_telemetry_without_labels(sacm: Command, example: Example) -> None
     assert outcome.code == 0
     assert "There are no labels" in outcome.err
     assert re.search(r"\d+ alarms in 150 test rows", outcome.err)
-    run = Run.open(outcome.out.removeprefix("run: ").strip())
+    run = Run.load(outcome.out.removeprefix("run: ").strip())
     assert run.settings.input_len == 15
 
 

@@ -37,7 +37,7 @@ def client(run: Path) -> Iterator[Any]:
 
 
 def test_two_hundred_requests_at_once_are_all_answered_right(client: Any, run: Path) -> None:
-    predictor = Predictor.open(run)
+    predictor = Predictor.load(run)
     length, channels = predictor.shape.input_len, predictor.shape.channels
     windows = np.random.default_rng(0).normal(size=(200, length, channels))
     expected = predictor.predict(windows.astype(np.float32))
@@ -53,7 +53,7 @@ def test_two_hundred_requests_at_once_are_all_answered_right(client: Any, run: P
 
 
 def test_missing_values_are_filled_and_the_model_is_described(client: Any, run: Path) -> None:
-    shape = Predictor.open(run).shape
+    shape = Predictor.load(run).shape
     about = client.get("/model").json()
     assert (about["task"], about["rows"]) == ("forecasting", shape.input_len)
     rows: list[list[float | None]] = [[0.1] * shape.channels for _ in range(shape.input_len)]

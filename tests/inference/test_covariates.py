@@ -65,7 +65,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def predictor(run: Run) -> Predictor:
-    return Predictor.open(run)
+    return Predictor.load(run)
 
 
 def test_known_future_values_reach_the_forecast(predictor: Predictor) -> None:
@@ -135,7 +135,7 @@ def test_data_without_the_covariates_are_refused(predictor: Predictor) -> None:
 
 def test_a_run_remembers_its_covariates(run: Run, predictor: Predictor) -> None:
     assert run.settings.past == ("wind",)
-    again = Predictor.open(Run.open(run.folder))
+    again = Predictor.load(Run.load(run.folder))
     pd.testing.assert_frame_equal(again.predict(make_frame()), predictor.predict(make_frame()))
     assert predictor.evaluate(run.load_data()).row == pytest.approx(run.row)
 

@@ -46,7 +46,7 @@ def test_the_package_offers_it() -> None:
 def test_requests_of_several_threads_get_what_one_batch_gets(
     runs: dict[str, Run], windows: np.ndarray
 ) -> None:
-    predictor = Predictor.open(runs["forecasting"])
+    predictor = Predictor.load(runs["forecasting"])
     expected = predictor.predict(windows)
     with ThreadPoolExecutor(4) as pool:
         found = np.stack(list(pool.map(predictor.predict, windows)))
@@ -56,7 +56,7 @@ def test_requests_of_several_threads_get_what_one_batch_gets(
 
 def test_a_forecast_is_the_networks_in_raw_units(runs: dict[str, Run], windows: np.ndarray) -> None:
     run = runs["forecasting"]
-    predictor, some = Predictor.open(run.folder), windows[:3]
+    predictor, some = Predictor.load(run.folder), windows[:3]
     scaled = torch.from_numpy((some - run.scaler.mean) / run.scaler.std)
     with torch.no_grad():
         expected = run.load_model()(scaled).numpy() * run.scaler.std + run.scaler.mean
@@ -68,7 +68,7 @@ def test_a_forecast_is_the_networks_in_raw_units(runs: dict[str, Run], windows: 
 
 
 def test_a_long_history_is_forecast_from_its_end(runs: dict[str, Run]) -> None:
-    predictor = Predictor.open(runs["forecasting"])
+    predictor = Predictor.load(runs["forecasting"])
     rows = waves(200, 3, seed=5).astype(np.float32)
     expected = predictor.forecast(rows[None, -LENGTH:])[0]
     assert np.array_equal(predictor.predict(rows), expected)
@@ -81,7 +81,7 @@ def test_a_long_history_is_forecast_from_its_end(runs: dict[str, Run]) -> None:
 
 def test_classes_have_labels_and_probabilities(runs: dict[str, Run]) -> None:
     run, data = runs["classification"], make_data("classification")
-    predictor = Predictor.open(run)
+    predictor = Predictor.load(run)
     cases = np.ascontiguousarray(data.X_test.transpose(0, 2, 1))  # [N, L, C]
     labels, probabilities = predictor.predict(cases), predictor.probabilities(cases)
     assert probabilities.shape == (12, 3)
@@ -95,7 +95,7 @@ def test_classes_have_labels_and_probabilities(runs: dict[str, Run]) -> None:
 
 def test_rows_have_scores_and_alarms(runs: dict[str, Run]) -> None:
     run, data = runs["anomaly"], make_data("anomaly")
-    predictor = Predictor.open(run)
+    predictor = Predictor.load(run)
     rows = data.test
     found = predictor.predict(rows)
     assert found.score.shape == (300,)
@@ -112,7 +112,7 @@ def test_rows_have_scores_and_alarms(runs: dict[str, Run]) -> None:
 
 
 def test_windows_are_scored_one_by_one(runs: dict[str, Run]) -> None:
-    predictor = Predictor.open(runs["anomaly"])
+    predictor = Predictor.load(runs["anomaly"])
     rows = make_data("anomaly").test[:40].reshape(2, 20, 3)
     found = predictor.predict(rows)
     assert found.score.shape == found.alarm.shape == (2, 20)
@@ -122,7 +122,7 @@ def test_windows_are_scored_one_by_one(runs: dict[str, Run]) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_evaluation_is_the_runs(runs: dict[str, Run], task: str) -> None:
-    assert Predictor.open(runs[task]).evaluate(make_data(task)).row == runs[task].row
+    assert Predictor.load(runs[task]).evaluate(make_data(task)).row == runs[task].row
 
 
 def test_a_saved_estimator_is_opened_too(tmp_path: Path) -> None:
@@ -130,15 +130,15 @@ def test_a_saved_estimator_is_opened_too(tmp_path: Path) -> None:
     rows = waves(200, 2).astype(np.float32)
     forecaster = Forecaster(input_len=12, horizon=4, **small).fit(rows)
     forecaster.save(tmp_path / "f")
-    assert np.array_equal(Predictor.open(tmp_path / "f").predict(rows), forecaster.predict())
+    assert np.array_equal(Predictor.load(tmp_path / "f").predict(rows), forecaster.predict())
     cases, labels = make_data("classification").X_train, np.array(["a", "b", "c"] * 12)
     classifier = Classifier(**small).fit(cases, labels)
     classifier.save(tmp_path / "c")
-    found = Predictor.open(tmp_path / "c").predict(cases.transpose(0, 2, 1))
+    found = Predictor.load(tmp_path / "c").predict(cases.transpose(0, 2, 1))
     assert (found == classifier.predict(cases)).all()
     detector = AnomalyDetector(input_len=20, **small).fit(rows)
     detector.save(tmp_path / "a")
-    predictor = Predictor.open(tmp_path / "a")
+    predictor = Predictor.load(tmp_path / "a")
     assert predictor.threshold == detector.threshold_
     assert np.array_equal(predictor.predict(rows).alarm, detector.predict(rows))
 
@@ -148,11 +148,11 @@ def test_arrays_need_no_pandas(runs: dict[str, Run], windows: np.ndarray, tmp_pa
     code = f"""
 import sys, numpy as np, sacm
 windows = np.load({str(tmp_path / "windows.npy")!r})
-forecaster = sacm.Predictor.open({str(runs["forecasting"].folder)!r})
+forecaster = sacm.Predictor.load({str(runs["forecasting"].folder)!r})
 forecaster.predict(windows), forecaster.predict(windows[0])
-sacm.Predictor.open({str(runs["anomaly"].folder)!r}).predict(windows[0])
+sacm.Predictor.load({str(runs["anomaly"].folder)!r}).predict(windows[0])
 cases = np.zeros((2, 32, 2), dtype=np.float32)
-sacm.Predictor.open({str(runs["classification"].folder)!r}).predict(cases)
+sacm.Predictor.load({str(runs["classification"].folder)!r}).predict(cases)
 assert not {{"pandas", "lightning", "sklearn", "scipy"}} & set(sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -160,7 +160,7 @@ assert not {{"pandas", "lightning", "sklearn", "scipy"}} & set(sys.modules)
 
 
 def test_wrong_data_are_one_sentence(runs: dict[str, Run], tmp_path: Path) -> None:
-    predictor = Predictor.open(runs["forecasting"])
+    predictor = Predictor.load(runs["forecasting"])
     with pytest.raises(ArgumentError, match=r"windows must be \[B, 24, 3\]"):
         predictor.predict(np.zeros((2, 23, 3)))
     with pytest.raises(ArgumentError, match="trained on 3 channels but data has 2"):
@@ -174,7 +174,7 @@ def test_wrong_data_are_one_sentence(runs: dict[str, Run], tmp_path: Path) -> No
     with pytest.raises(SACMError, match="the forecast of window 2 is not finite"):
         predictor.predict(broken)
     with pytest.raises(SACMError, match="is not a run folder"):
-        Predictor.open(tmp_path)
+        Predictor.load(tmp_path)
 
 
 def test_calendar_features_are_asked_for(tmp_path: Path) -> None:

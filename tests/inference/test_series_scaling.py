@@ -51,7 +51,7 @@ def test_a_run_keeps_its_scales_and_says_that_it_has_them(run: Run):
 
 
 def test_a_series_twice_as_high_and_wide_is_forecast_twice_as_high(run: Run):
-    predictor = Predictor.open(run)
+    predictor = Predictor.load(run)
     table = panel(LENGTHS)
     first = predictor.predict(table)
     assert list(first["unique_id"].unique()) == list(LENGTHS)
@@ -66,7 +66,7 @@ def test_a_series_twice_as_high_and_wide_is_forecast_twice_as_high(run: Run):
 
 
 def test_tests_of_new_rows_use_the_kept_scales(run: Run):
-    predictor = Predictor.open(run)
+    predictor = Predictor.load(run)
     result = evaluate_source(predictor, panel(LENGTHS))
     assert set(result.report["series"]) == set(LENGTHS)
     assert result.row["mae_raw"] != result.row["mae"]
@@ -76,7 +76,7 @@ def test_tests_of_new_rows_use_the_kept_scales(run: Run):
 
 
 def test_intervals_have_the_width_of_their_series(run: Run, tmp_path: Path):
-    predictor = Predictor.open(run)
+    predictor = Predictor.load(run)
     frame = predictor.tabulate(panel(LENGTHS), coverages=(0.8,)).frame
     width = (frame["y_upper_80"] - frame["y_lower_80"]).groupby(frame["unique_id"]).mean()
     spread = dict(zip(run.scaler.series, run.scaler.std[:, 0], strict=True))
@@ -85,7 +85,7 @@ def test_intervals_have_the_width_of_their_series(run: Run, tmp_path: Path):
 
 
 def test_a_file_for_others_takes_the_place_of_the_series(run: Run):
-    predictor = Predictor.open(run)
+    predictor = Predictor.load(run)
     assert input_names(predictor) == ["window", "series"]
     module = RawUnits(predictor).eval()
     window, _ = example_inputs(predictor)
@@ -100,7 +100,7 @@ def test_a_file_for_others_takes_the_place_of_the_series(run: Run):
 
 @pytest.mark.slow
 def test_an_exported_file_gives_the_numbers_of_predict(run: Run, tmp_path: Path):
-    predictor = Predictor.open(run)
+    predictor = Predictor.load(run)
     described = export(predictor, tmp_path / "model.pt2", "torch")
     assert read_json(described)["series"] == list(LENGTHS)
     table = panel(LENGTHS)

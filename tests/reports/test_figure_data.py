@@ -14,7 +14,7 @@ from sacm.training.run import Run
 
 def runs_of(case, seed=1):
     found = case.comparison
-    return {s: Run.open(found.run(s, seed).folder) for s in found.strategies}
+    return {s: Run.load(found.run(s, seed).folder) for s in found.strategies}
 
 
 def test_rates_are_those_of_the_trained_scorer_and_mapper(cases):
@@ -94,7 +94,7 @@ def test_forecast_examples_are_rows_of_the_data(cases):
 
 def test_confusions_count_every_case_of_every_seed(cases):
     case = cases["classification"]
-    runs = [Run.open(case.comparison.run("raw", seed).folder) for seed in (1, 2)]
+    runs = [Run.load(case.comparison.run("raw", seed).folder) for seed in (1, 2)]
     counts = figure_data.confusion(runs)
     assert counts.sum() == 2 * 8
     right = [run.row["accuracy"] * 8 for run in runs]

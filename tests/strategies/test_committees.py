@@ -41,7 +41,7 @@ def test_a_saved_ensemble_predicts_with_the_mean_of_its_members(ensemble_run: Ru
     assert isinstance(model, Committee)
     first, second = model.members
     windows = np.random.default_rng(0).standard_normal((3, 24, 3)).astype(np.float32)
-    predictor = Predictor.open(ensemble_run)
+    predictor = Predictor.load(ensemble_run)
     scaled = predictor.scaler.transform(torch.from_numpy(windows))
     with torch.no_grad():
         expected = predictor.scaler.inverse((first(scaled) + second(scaled)) / 2)
@@ -50,7 +50,7 @@ def test_a_saved_ensemble_predicts_with_the_mean_of_its_members(ensemble_run: Ru
 
 
 def test_a_saved_ensemble_evaluates_as_it_did_in_the_run(ensemble_run: Run) -> None:
-    found = Predictor.open(ensemble_run).evaluate(make_data("forecasting"))
+    found = Predictor.load(ensemble_run).evaluate(make_data("forecasting"))
     assert found.row["mse"] == pytest.approx(ensemble_run.row["mse"], rel=1e-6)
 
 
@@ -67,7 +67,7 @@ def test_a_saved_ensemble_evaluates_as_it_did_in_the_run(ensemble_run: Run) -> N
 )
 def test_other_tasks_run_and_load(task: str, strategy: str, tmp_path: Path) -> None:
     run = small_run(task, tmp_path, strategy=strategy, epochs=1)
-    found = Predictor.open(run).evaluate(make_data(task))
+    found = Predictor.load(run).evaluate(make_data(task))
     name = {"classification": "accuracy", "anomaly": "auc_pr", "forecasting": "mae"}[task]
     assert found.row[name] == pytest.approx(run.row[name], rel=1e-5)
 

@@ -99,7 +99,7 @@ def test_the_quantiles_learnt_are_those_of_the_noise(run: Run):
     # From the 10 % to the 90 % quantile of the law, in deviations of it, which are 1.
     assert report["width"] == pytest.approx([math.log(0.9 / 0.1)], rel=0.1)
     assert run.row["crps"] == report["crps"]
-    predictor = Predictor.open(run)
+    predictor = Predictor.load(run)
     windows = np.random.default_rng(9).exponential(size=(200, 32, 1)).astype(np.float32)
     for level in LEVELS:
         found = predictor.forecast(windows, level=level).mean()
@@ -107,7 +107,7 @@ def test_the_quantiles_learnt_are_those_of_the_noise(run: Run):
 
 
 def test_bounds_come_from_learnt_quantiles(run: Run):
-    predictor = Predictor.open(run)
+    predictor = Predictor.load(run)
     answer = predictor.tabulate(exponential(400), coverages=(0.8,), quantiles=(0.5,))
     frame = answer.frame
     assert "learnt quantiles, conformal" in answer.notes[-1]

@@ -54,7 +54,7 @@ def backtest(
 
     opened = open_run(run).read_as(reading)
     with as_user_error():
-        predictor = Predictor.open(opened)
+        predictor = Predictor.load(opened)
         series: Any = opened.load_data() if data is None else read_for(predictor, data).data
         known = opened.settings.task == "forecasting" and not len(series.splits.test)
         if data is None and not refit and known:

@@ -72,7 +72,7 @@ def evaluate_other(run: Run, source: str) -> dict[str, Any]:
     from sacm.inference.evaluate import evaluate_source
 
     with as_user_error():
-        return as_metrics(evaluate_source(Predictor.open(run), source))
+        return as_metrics(evaluate_source(Predictor.load(run), source))
 
 
 def judge_intervals(run: Run, source: str | None, nominal: Sequence[float]) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def judge_intervals(run: Run, source: str | None, nominal: Sequence[float]) -> d
     if run.settings.task != "forecasting":
         raise ArgumentError("intervals are for forecasts.")
     with as_user_error():
-        predictor = Predictor.open(run)
+        predictor = Predictor.load(run)
         data: Any = run.load_data() if source is None else read_for(predictor, source).data
         return measure_uncertainty(predictor, calibration_windows(predictor, data), nominal)
 
@@ -132,7 +132,7 @@ def evaluate_again(run: Run) -> tuple[dict[str, Any], bool]:
     with as_user_error():
         data = run.load_data()
         environment = read_json(run.folder / "environment.json")
-        predictor = Predictor.open(run)
+        predictor = Predictor.load(run)
         predictor.shape.check_columns(run.settings.data, getattr(data, "columns", ()))
     result = predictor.evaluate(data)
     return as_metrics(result), environment.get("fingerprint") == fingerprint(data)

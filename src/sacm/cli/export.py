@@ -41,7 +41,7 @@ def export(
     if path.suffix != _SUFFIX[to]:
         raise ArgumentError(f"{path}: a file for {to} ends in {_SUFFIX[to]}.")
     with as_user_error():
-        described = write_model(Predictor.open(opened), path, kind, last_windows(opened))
+        described = write_model(Predictor.load(opened), path, kind, last_windows(opened))
     note("Its answers have been checked against those of `sacm predict`.")
     note(f"Described in {described}.")
     typer.echo(f"model: {path}")

@@ -83,7 +83,7 @@ def predict(
     }
     opened = open_run(run)
     with as_user_error():
-        predictor = Predictor.open(opened)
+        predictor = Predictor.load(opened)
         if not repair:
             predictor = replace(predictor, strategy=predictor.strategy.without_repair())
         settings = predictor.settings.model_copy(update=reading)

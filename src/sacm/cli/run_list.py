@@ -146,7 +146,7 @@ def remove(
     from sacm.training import Run
 
     with as_user_error():
-        folder = Run.open(find_run(run)).folder
+        folder = Run.load(find_run(run)).folder
     if not yes and not typer.confirm(f"Delete {folder}?", err=True):
         note("Nothing was deleted.")
         return

@@ -59,7 +59,7 @@ def open_run(folder: Path) -> Run:
     from sacm.training import Run
 
     with as_user_error():
-        run = Run.open(find_run(folder))
+        run = Run.load(find_run(folder))
         if not run.finished:
             raise ArgumentError(f"{run.folder} is not finished: run the same training again.")
         _ = run.settings, run.scaler, run.metrics, run.shape  # read now, to complain now

@@ -86,7 +86,7 @@ class Estimator(BaseEstimator):
         hardware = Hardware(accelerator=self.accelerator, show_progress=self.verbose)
         with _own_randomness(), _run_folder(self.folder) as folder:
             run = train(settings, folder=folder, hardware=hardware, data=data)
-            self._adopt(Predictor.open(run))
+            self._adopt(Predictor.load(run))
             self.history_ = [{k: float(v) for k, v in row.items()} for row in run.history]
             self.notes_ = (*data.notes, *run.metrics.get("notes", ()))
 
@@ -139,7 +139,7 @@ class Estimator(BaseEstimator):
         try:
             estimator = cls(**saved.parameters)
             with _own_randomness():
-                estimator._adopt(Predictor.open(path))
+                estimator._adopt(Predictor.load(path))
                 estimator._restore(saved.values, saved.tensors)
             estimator.history_ = saved.values["history"]
             estimator.notes_ = tuple(saved.values["notes"])

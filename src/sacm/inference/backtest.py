@@ -218,4 +218,4 @@ def train_before(
     run = train(
         predictor.settings, folder=folder, data=replace(past, splits=splits), hardware=hardware
     )
-    return Predictor.open(run)
+    return Predictor.load(run)

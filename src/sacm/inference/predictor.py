@@ -38,12 +38,12 @@ class Predictor(TrainedNetwork):
     Several threads may share one predictor. Arrays and tensors need no pandas.
 
     Example:
-        >>> predictor = sacm.Predictor.open("runs/NAME")  # doctest: +SKIP
+        >>> predictor = sacm.Predictor.load("runs/NAME")  # doctest: +SKIP
         >>> predictor.predict(frame)  # doctest: +SKIP
     """
 
     @classmethod
-    def open(cls, source: str | Path | Run) -> Self:
+    def load(cls, source: str | Path | Run) -> Self:
         """Open a finished run or a saved estimator; its training data are not needed.
 
         Args:
@@ -55,7 +55,7 @@ class Predictor(TrainedNetwork):
         Raises:
             SACMError: The folder is neither, is not finished, or is damaged.
         """
-        run = source if isinstance(source, Run) else Run.open(source)
+        run = source if isinstance(source, Run) else Run.load(source)
         return cls(
             network=run.load_model(),
             settings=run.settings,

@@ -45,7 +45,7 @@ def compare_report(comparison: Comparison, *, data: Any = None, command: str | N
     `sacm compare`.
     """
     runs = {
-        strategy: [Run.open(comparison.run(strategy, seed).folder) for seed in comparison.seeds]
+        strategy: [Run.load(comparison.run(strategy, seed).folder) for seed in comparison.seeds]
         for strategy in comparison.strategies
     }
     data = runs[comparison.strategies[0]][0].load_data() if data is None else data

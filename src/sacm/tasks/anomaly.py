@@ -24,6 +24,7 @@ from sacm.settings import COVARIATES, ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (
     EVALUATION_BATCH,
+    Calibration,
     NetworkStep,
     Result,
     Task,
@@ -129,6 +130,17 @@ class Anomaly(Task[AnomalyData]):
                 total += float(model.validation_loss(x)) * len(x)
                 count += len(x)
         return total / count
+
+    def calibrate(
+        self,
+        model: Backbone,
+        windows: SplitWindows[Any],
+        settings: ResolvedSettings,
+        strategy: Strategy,
+    ) -> Calibration | None:
+        """Scores of the validation rows, in their order."""
+        scores = step_scores(model, windows.val, settings, strategy)
+        return Calibration({"scores": torch.from_numpy(scores[~np.isnan(scores)])}, {})
 
     def evaluate(
         self,

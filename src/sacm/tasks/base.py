@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +40,13 @@ class Result:
     report: dict[str, Any]
     evaluated: int
     yardsticks: dict[str, Any] = field(default_factory=dict)
+
+
+class Calibration(NamedTuple):
+    """What predictions need to know of a run's errors, as `calibration.safetensors` holds it."""
+
+    tensors: dict[str, Tensor]
+    text: dict[str, str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +184,16 @@ class Task(ABC, Generic[DataKind]):
             select: What chose the epoch.
         """
         return Concluded(strategy)
+
+    def calibrate(
+        self,
+        model: Backbone,
+        windows: SplitWindows[Any],
+        settings: ResolvedSettings,
+        strategy: Strategy,
+    ) -> Calibration | None:
+        """Measure, once, what intervals and thresholds of predictions are made from."""
+        return None
 
     @abstractmethod
     def evaluate(

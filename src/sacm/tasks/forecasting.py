@@ -35,6 +35,7 @@ from sacm.strategies.base import REPLACES_LOSS, Concluded, Strategy, StrategyRun
 from sacm.strategies.registry import Combined, parse
 from sacm.tasks.base import (
     EVALUATION_BATCH,
+    Calibration,
     NetworkStep,
     Result,
     Task,
@@ -45,6 +46,7 @@ from sacm.tasks.base import (
     scaler_of,
     to_device,
 )
+from sacm.tasks.calibration import calibrate_forecasts
 from sacm.tasks.channel_errors import channel_errors
 from sacm.tasks.quantiles import ask_network, measure_quantiles, tabulate_quantiles
 from sacm.tasks.shape import NetworkShape, column_names
@@ -223,6 +225,18 @@ class Forecasting(Task[ForecastingData]):
             return channel_errors(model, windows.val, made[0].val, changed, power)
 
         return strategy.conclude(errors)
+
+    def calibrate(
+        self,
+        model: Backbone,
+        windows: SplitWindows[Any],
+        settings: ResolvedSettings,
+        strategy: Strategy,
+    ) -> Calibration | None:
+        """Residuals of the test windows, which chose nothing; without any, of validation."""
+        source = "test" if len(windows.test) else "validation"
+        chosen = windows.test if len(windows.test) else windows.val
+        return calibrate_forecasts(model, chosen, strategy, source=source).to_record()
 
     def evaluate(
         self,

@@ -7,6 +7,7 @@ history.csv       one row an epoch: losses, validation, rates, seconds
 best.safetensors  weights of the chosen epoch (with the modulator's scalars)
 last.safetensors  weights of the last epoch, likewise, once the run is finished
 scaler.json       training mean and deviation of every channel, or of those of every series
+calibration.safetensors  quantiles of forecast errors, or anomaly scores of validation rows
 last.pt           where to resume; gone when the run is finished
 metrics.json      test results; the run is finished when this and the weights are there
 failure.json      why a run stopped for good, if it did
@@ -30,16 +31,17 @@ from sacm.data.benchmarks.load import resolve
 from sacm.data.datasets import AnyData
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import DataError, SACMError
-from sacm.files import read_json, read_weights, write_json
+from sacm.files import read_json, read_metadata, read_weights, write_json
 from sacm.inject.attach import strip_state_dict
 from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
-from sacm.tasks.base import Task
+from sacm.tasks.base import Calibration, Task
 from sacm.tasks.shape import NetworkShape
 
 DEFAULT_FOLDER = Path("runs")
+CALIBRATION_FILE = "calibration.safetensors"
 Made = TypeVar("Made")
 
 
@@ -50,7 +52,7 @@ class Run:
     folder: Path
 
     @classmethod
-    def open(cls, folder: str | Path) -> Run:
+    def load(cls, folder: str | Path) -> Run:
         """An existing run.
 
         Raises:
@@ -108,6 +110,12 @@ class Run:
         """The score from which a row is an alarm; None for tasks without."""
         found: float | None = self.metrics.get("report", {}).get("threshold")
         return found
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """What intervals and thresholds are made from; None for classification."""
+        path = self.folder / CALIBRATION_FILE
+        return Calibration(read_weights(path), read_metadata(path)) if path.exists() else None
 
     @cached_property
     def history(self) -> list[dict[str, str]]:

@@ -43,7 +43,7 @@ from sacm.training.optimizer import make_optimizer
 from sacm.training.prepared import prepare_once
 from sacm.training.prepared_windows import cut_prepared_windows
 from sacm.training.progress import TrainingProgress
-from sacm.training.run import DEFAULT_FOLDER, Run, record_failure, remove_leftovers
+from sacm.training.run import CALIBRATION_FILE, DEFAULT_FOLDER, Run, record_failure, remove_leftovers
 from sacm.training.seeds import derive_seed, seed_epoch
 
 
@@ -391,6 +391,10 @@ class Training:
                 "test_windows": len(self.windows.test),
                 "yardsticks": result.yardsticks,
             }
+        calibration = self.task.calibrate(self.model, self.windows, self.settings, self.strategy)
+        if calibration is not None:
+            path = self.folder / CALIBRATION_FILE
+            write_weights(path, calibration.tensors, metadata=calibration.text)
         self.strategy.save(self.folder)
         write_json(self.folder / "scaler.json", scaler_of(self.windows).to_dict())
         write_json(
