@@ -77,6 +77,7 @@ def test_a_run_leaves_everything_needed_to_know_and_repeat_it(task: str, tmp_pat
         "last.safetensors",
         "scaler.json",
         "metrics.json",
+        *(() if task == "classification" else ("calibration.safetensors",)),
     }
     assert run.metrics["evaluated_windows"] == run.metrics["test_windows"]
     assert len(run.history) == run.metrics["epochs"] == 3

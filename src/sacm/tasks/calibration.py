@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sacm.backbones.quantiles import at_level, find_levels
-from sacm.data.windows.batch import beside_windows
-from sacm.data.windows.windows import ForecastWindows
+from sacm.data.batches import ForecastWindows, beside_windows
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Strategy
 from sacm.tasks.base import EVALUATION_BATCH, Calibration, evaluating, to_device
@@ -224,9 +223,7 @@ def movement_factors(moves: Array, usual: Array) -> Array:
     """How much wider than usual intervals are `[S, C]` after windows that move by `moves`."""
     safe = np.where(usual > 0, usual, 1.0)
     factor = (moves / safe + STEADY) / (1 + STEADY)
-    found: Array = np.where(
-        (usual > 0) & np.isfinite(moves), np.clip(factor, 1 / MOST, MOST), 1.0
-    )
+    found: Array = np.where((usual > 0) & np.isfinite(moves), np.clip(factor, 1 / MOST, MOST), 1.0)
     return found
 
 

@@ -43,7 +43,13 @@ from sacm.training.optimizer import make_optimizer
 from sacm.training.prepared import prepare_once
 from sacm.training.prepared_windows import cut_prepared_windows
 from sacm.training.progress import TrainingProgress
-from sacm.training.run import CALIBRATION_FILE, DEFAULT_FOLDER, Run, record_failure, remove_leftovers
+from sacm.training.run import (
+    CALIBRATION_FILE,
+    DEFAULT_FOLDER,
+    Run,
+    record_failure,
+    remove_leftovers,
+)
 from sacm.training.seeds import derive_seed, seed_epoch
 
 
