@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from sacm.data import inventory, load
+from sacm.data import load, names
+from sacm.data.load import is_present
 from sacm.data.loader import WindowBatches
 from sacm.data.windows import forecasting_windows
 from sacm.files import write_json
@@ -48,7 +49,7 @@ def classes(data: Any) -> dict[str, Any]:
 def main() -> None:
     measures = {"forecasting": forecasts, "anomaly": alarms, "classification": classes}
     results: dict[str, Any] = {}
-    for name in (each.entry.name for each in inventory() if each.present):
+    for name in filter(is_present, names()):
         data: Any = load(name)
         found = measures[data.task](data)
         rows = {name: row for name, row in found["rows"].items() if name != "model"}

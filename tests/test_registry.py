@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 import sacm
-from sacm.data.benchmarks.load import resolve
+from sacm.data.load import find, resolve
 from sacm.data.synthetic import corruptions
 from sacm.errors import ArgumentError, DataError, SACMWarning
 from sacm.experiments import engines
@@ -188,9 +188,8 @@ def test_a_registered_data_set_is_loaded_listed_and_resolved() -> None:
         assert resolve(spelling, task="forecasting").name == "Two Waves"
     assert sacm.data.names("forecasting")[-1] == "Two Waves"
     assert "Two Waves" not in sacm.data.names("anomaly")
-    place = sacm.data.inventory("forecasting")[-1]
-    assert (place.entry.name, place.place, place.present) == ("Two Waves", "plug-in", True)
-    assert place.entry.facts == ("Two sines.",)
+    assert find("two waves").facts == ("Two sines.",)
+    assert find("two waves").present
     with pytest.raises(ArgumentError, match="for forecasting, not for anomaly"):
         resolve("Two Waves", task="anomaly")
 
@@ -205,7 +204,7 @@ def test_a_loader_must_return_what_its_task_needs() -> None:
     ("name", "message"),
     [
         ("etth1", "'ETTh1' is already registered"),
-        ("synth 12", "'Synth-12' is already registered"),
+        ("synth 12", "'synth 12' is already registered"),
         ("waves.csv", "must not look like a file"),
         ("a/b", "must not look like a file"),
         ("--", "needs a name"),

@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -134,3 +135,16 @@ def read_state(path: Path) -> dict[str, Any] | None:
             f"{path} is damaged and cannot be resumed from: delete it to start afresh."
         ) from error
     return state
+
+
+def is_alive(process: int) -> bool:
+    """Tell whether a process with this number may be running on this machine."""
+    if sys.platform == "win32":
+        return True  # signal 0 is no mere question there
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -38,6 +38,8 @@ class _Entry(NamedTuple):
     value: Any
     origin: Any
     from_plugin: bool
+    group: str
+    help: str
 
 
 class Registry(Generic[T]):
@@ -79,7 +81,13 @@ class Registry(Generic[T]):
         _registries.append(self)
 
     def register(
-        self, name: str, *, aliases: tuple[str, ...] = (), origin: object = None
+        self,
+        name: str,
+        *,
+        aliases: tuple[str, ...] = (),
+        origin: object = None,
+        group: str = "",
+        help: str = "",
     ) -> Callable[[Registered], Registered]:
         """Give a decorator that registers what it is applied to, and returns it unchanged.
 
@@ -90,6 +98,8 @@ class Registry(Generic[T]):
             aliases: Other names it is found by.
             origin: The class or function that the registered value was made from, if it is not
                 the value itself. Registering the same one again (a reloaded file) replaces it.
+            group: What it is listed under, such as the task of a data set.
+            help: One line for listings.
 
         Raises:
             ArgumentError: If the name is empty or taken by something else.
@@ -98,7 +108,8 @@ class Registry(Generic[T]):
         def add(value: Registered) -> Registered:
             known = self._entries.get(self.simplify(name))
             from_plugin = known.from_plugin if known else _plugins_loading.is_set()
-            entry = _Entry(name, value, value if origin is None else origin, from_plugin)
+            source = value if origin is None else origin
+            entry = _Entry(name, value, source, from_plugin, group, help)
             for each in (name, *aliases):
                 self._check_free(each, entry)
             for each in (name, *aliases):
@@ -144,10 +155,29 @@ class Registry(Generic[T]):
         """
         return self._require(name).name
 
-    def names(self) -> list[str]:
-        """List all names in order of registration, those of plug-ins last; nothing is imported."""
+    def group(self, name: str) -> str:
+        """Give the group that a name was registered under.
+
+        Raises:
+            ArgumentError: As `get`.
+        """
+        return self._require(name).group
+
+    def help(self, name: str) -> str:
+        """Give the line that a name was registered with.
+
+        Raises:
+            ArgumentError: As `get`.
+        """
+        return self._require(name).help
+
+    def names(self, group: str | None = None) -> list[str]:
+        """List all names, or those of a group, in order of registration, those of plug-ins last.
+
+        Values that were registered as text are not imported.
+        """
         load_plugins()
-        return [entry.name for entry in self._distinct()]
+        return [entry.name for entry in self._distinct() if group in (None, entry.group)]
 
     def items(self) -> list[tuple[str, T]]:
         """List all names with what they stand for, in the order of `names`."""
@@ -293,7 +323,13 @@ def _reference(thing: Any) -> str | None:
     return None if module is None or name is None else f"{module}:{name}"
 
 
+def letters_and_digits(name: str) -> str:
+    """Give a name in lower case without blanks, dashes and underscores."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
 # Registries that a plug-in fills without importing torch: they are here, not beside what they hold.
 COMMANDS: Registry[Any] = Registry("command", listing="Commands")
 CORRUPTIONS: Registry[Any] = Registry("corruption")
+DATASETS: Registry[Any] = Registry("data set", simplify=letters_and_digits)
 STRATEGIES: Registry[Any] = Registry("strategy", missing="unknown")

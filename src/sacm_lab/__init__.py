@@ -1,5 +1,24 @@
 """The laboratory: the paper's experiments, robustness protocols, rivals and public data sets.
 
 It is a plug-in of `sacm` like anybody's package: the entry point `lab` of the group
-`sacm.plugins` imports this module, and `sacm` never imports it otherwise.
+`sacm.plugins` imports this module, and `sacm` never imports it otherwise. Everything is registered
+by reference, so that importing this module costs next to nothing.
 """
+
+from sacm.registry import COMMANDS
+from sacm_lab import datasets
+
+datasets.register()
+
+_RESEARCH = "For research"
+for _name, _place, _help in (
+    ("data", "sacm_lab.datasets.commands:app", "List, describe and fetch the public data sets."),
+    (
+        "corrupt",
+        "sacm.cli.corrupt:corrupt",
+        "Corrupt a table on purpose, with a record of what was done.",
+    ),
+    ("paper", "sacm_lab.paper.commands:app", "The experiments and figures of the paper."),
+    ("robust", "sacm_lab.robust.commands:app", "Robustness protocols: run, report, summary."),
+):
+    COMMANDS.register(_name, group=_RESEARCH, help=_help)(_place)

@@ -11,10 +11,9 @@ import pandas as pd
 import pytest
 
 from sacm.data import anomaly_data, classification_data, forecasting_data
-from sacm.data.benchmarks.sources.edf import read_edf
 from sacm.errors import SACMError
-
-from .benchmarks.sources import layouts
+from sacm_lab.datasets.sleep_edf import read_edf
+from tests.lab.datasets import layouts
 
 LETTERS = b'0123456789,;:\n\r\t ".-+eENa?\x00\xff|@#x'
 

@@ -2,83 +2,52 @@
 
 from __future__ import annotations
 
-import ast
-import importlib
-import importlib.util
 import io
 import sys
 import warnings
-from pathlib import Path
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from sacm.errors import ArgumentError, SACMError, SACMWarning, did_you_mean
+from sacm.cli import commands
+from sacm.cli.commands import COMMANDS
+from sacm.errors import ArgumentError, SACMError, SACMWarning
 
-# Typer has click inside, under a private name; the root of its errors is found by one of them.
-ClickException: type[Exception] = typer.BadParameter.__mro__[2]
-
-
-class CommandPlace(NamedTuple):
-    """Where a command is: a function, or a Typer app with commands of its own."""
-
-    module: str
-    name: str
-
-
-COMMANDS = {
-    "demo": CommandPlace("sacm.cli.demo", "demo"),
-    "train": CommandPlace("sacm.cli.train", "train"),
-    "evaluate": CommandPlace("sacm.cli.evaluate", "evaluate"),
-    "replay": CommandPlace("sacm.cli.replay", "replay"),
-    "predict": CommandPlace("sacm.cli.predict", "predict"),
-    "backtest": CommandPlace("sacm.cli.backtest", "backtest"),
-    "compare": CommandPlace("sacm.cli.compare", "compare"),
-    "tune": CommandPlace("sacm.cli.tune", "tune"),
-    "runs": CommandPlace("sacm.cli.run_list", "app"),
-    "export": CommandPlace("sacm.cli.export", "export"),
-    "score": CommandPlace("sacm.cli.score", "score"),
-    "quality": CommandPlace("sacm.cli.quality", "quality"),
-    "corrupt": CommandPlace("sacm.cli.corrupt", "corrupt"),
-    "data": CommandPlace("sacm.cli.data", "app"),
-    "backbones": CommandPlace("sacm.cli.backbones", "backbones"),
-    "strategies": CommandPlace("sacm.cli.strategies", "strategies"),
-    "paper": CommandPlace("sacm_lab.paper.commands", "app"),
-    "robust": CommandPlace("sacm_lab.robust.commands", "app"),
-}
+_INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 
 class LazyGroup(TyperGroup):
-    """Imports the file of a command when the command is asked for, not to list it in the help."""
-
-    _listing = False
+    """Imports the file of a command when the command runs, not to list it in the help."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the help; the commands are described by their docstrings, read from the files."""
-        self._listing = True
-        try:
-            super().format_help(ctx, formatter)
-        finally:
-            self._listing = False
+        return commands.names()
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if self._listing:
-            return TyperCommand(cmd_name, help=first_line(COMMANDS[cmd_name]))
-        if cmd_name not in COMMANDS:
-            hint, known = did_you_mean(cmd_name, COMMANDS), ", ".join(COMMANDS)
-            raise ArgumentError(f"there is no command {cmd_name!r}.{hint} Commands: {known}.")
-        place = COMMANDS[cmd_name]
-        found = getattr(importlib.import_module(place.module), place.name)
-        if not isinstance(found, typer.Typer):
-            function, found = found, typer.Typer(add_completion=False)
-            found.command()(function)
-        command = typer.main.get_command(found)
-        command.name = cmd_name
-        return command
+        """Give a command without its options, which is what the list of commands shows."""
+        line, group = COMMANDS.help(cmd_name), COMMANDS.group(cmd_name)
+        return TyperCommand(cmd_name, help=line, rich_help_panel=group or None)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Give the command that is to run."""
+        return args[0], load_command(args[0]), args[1:]
+
+
+def load_command(name: str) -> Any:
+    """Import a command and make it one of Typer's.
+
+    Raises:
+        ArgumentError: If there is no such command.
+    """
+    function_or_app = COMMANDS.get(name)
+    if isinstance(function_or_app, typer.Typer):
+        app = function_or_app
+    else:
+        app = typer.Typer(add_completion=False)
+        app.command()(function_or_app)
+    command = typer.main.get_command(app)
+    command.name = name
+    return command
 
 
 app = typer.Typer(
@@ -88,19 +57,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def first_line(place: CommandPlace) -> str:
-    """What a command does: the first line of its docstring, without importing its file."""
-    spec = importlib.util.find_spec(place.module)
-    assert spec is not None
-    tree = ast.parse(Path(str(spec.origin)).read_text(encoding="utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and node.name == place.name:
-            return (ast.get_docstring(node) or "").partition("\n")[0]
-    # A group of commands is described by its file, as in "`sacm data`: which data sets there are".
-    line = (ast.get_docstring(tree) or "").partition("\n")[0].partition(": ")[2]
-    return line[:1].upper() + line[1:]
 
 
 def show_version(wanted: bool) -> None:
@@ -137,11 +93,11 @@ def main() -> None:
                 show_other(message, category, *place, **options)
 
         warnings.showwarning = show
-        write_what_can_be()
+        _replace_unprintable_characters()
         run_command()
 
 
-def write_what_can_be() -> None:
+def _replace_unprintable_characters() -> None:
     """Let terminals without UTF-8 show a question mark for what they lack, instead of an error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
@@ -153,15 +109,13 @@ def run_command() -> NoReturn:
     try:
         code = app(prog_name="sacm", standalone_mode=False)
     except SACMError as error:
-        from sacm.cli.wording import as_options
-
-        fail(as_options(str(error)), 2 if isinstance(error, ArgumentError) else 1)
-    except ClickException as error:
+        fail(str(error), 2 if isinstance(error, ArgumentError) else 1)
+    except typer.TyperException as error:
         fail(usage_sentence(error), 2)
     except typer.Abort:
         fail("stopped.", 1)
     except KeyboardInterrupt:
-        fail("stopped: the same command continues a training run.", 130)
+        fail("stopped: the same command continues a training run.", _INTERRUPTED)
     except (OSError, MemoryError, RuntimeError) as error:
         sentence = resource_sentence(error)
         if sentence is None:
@@ -171,17 +125,17 @@ def run_command() -> NoReturn:
 
 
 def resource_sentence(error: Exception) -> str | None:
-    """What the machine lacks, as a sentence; None if the error is another."""
+    """Say what the machine lacks; None if the error is another."""
     text = str(error)
     if isinstance(error, OSError) and error.strerror and not isinstance(error, BrokenPipeError):
-        place = "" if error.filename is None else f"{error.filename}: "
-        return f"{place}{error.strerror.lower()}."
+        path = "" if error.filename is None else f"{error.filename}: "
+        return f"{path}{error.strerror.lower()}."
     if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
         return "there is not enough memory: use a smaller network, batch or window, or fewer rows."
     return None
 
 
-def usage_sentence(error: Any) -> str:
+def usage_sentence(error: typer.TyperException) -> str:
     """A usage error as one sentence that says where to look; empty if help has been printed."""
     context = getattr(error, "ctx", None)
     path = "sacm" if context is None else context.command_path
@@ -190,7 +144,7 @@ def usage_sentence(error: Any) -> str:
 
 
 def fail(sentence: str, code: int) -> NoReturn:
-    """One sentence on standard error, and out."""
+    """Print one sentence on standard error and leave."""
     if sentence:
         typer.echo(f"Error: {sentence}", err=True)
     sys.exit(code)

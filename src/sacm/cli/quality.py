@@ -88,7 +88,7 @@ def _inspect(
     from tqdm import tqdm
 
     from sacm.cli.reading import show_understood
-    from sacm.data.benchmarks.load import load, names_file, refuse_options
+    from sacm.data.load import load, names_file, refuse_options
     from sacm.quality.inspect import inspect_subject
     from sacm.quality.reading import read_subject
 

@@ -85,7 +85,7 @@ class ScoredSeries(NamedTuple):
 
 def read_values(file: str, reading: dict[str, Any]) -> tuple[ForecastingData, Form]:
     """The series in a file, or in a data set of the catalogue, and how it writes times."""
-    from sacm.data.benchmarks.load import load, names_file, refuse_options
+    from sacm.data.load import load, names_file, refuse_options
     from sacm.data.own.read import rename
     from sacm.data.own.series import ALL_ROWS, read_series, series_data
     from sacm.data.tables.form import Form

@@ -99,7 +99,7 @@ def look_at(data: Any, settings: RunSettings) -> dict[str, Any] | None:
 
 def file_to_look_at(settings: RunSettings) -> str | None:
     """The table that a run was read from; None if it is none, or can be read only once."""
-    from sacm.data.benchmarks.load import names_file
+    from sacm.data.load import names_file
 
     table = settings.task != "classification" and settings.data != "-"
     return settings.data if table and names_file(settings.data) else None

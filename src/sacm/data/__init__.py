@@ -17,8 +17,6 @@ from sacm.data.batches import (
     TelemetryWindows,
     Windows,
 )
-from sacm.data.benchmarks.catalogue import find_entry, names, register
-from sacm.data.benchmarks.load import inventory, load, resolve
 from sacm.data.calendar import calendar_sizes, future_timestamps, stamp_features
 from sacm.data.contaminate import contaminate
 from sacm.data.datasets import (
@@ -29,6 +27,7 @@ from sacm.data.datasets import (
     TelemetrySegment,
 )
 from sacm.data.fingerprint import fingerprint
+from sacm.data.load import load, names, register, resolve
 from sacm.data.loader import OverlapMean, WindowBatches
 from sacm.data.own.cases import classification_data
 from sacm.data.own.series import forecasting_data
@@ -70,12 +69,10 @@ __all__ = [
     "classification_windows",
     "contaminate",
     "corrupt",
-    "find_entry",
     "fingerprint",
     "forecasting_data",
     "forecasting_windows",
     "future_timestamps",
-    "inventory",
     "load",
     "names",
     "register",

@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from sacm.data.benchmarks.load import resolve
 from sacm.data.datasets import AnyData
+from sacm.data.load import resolve
 from sacm.errors import ArgumentError, DataError, SACMError
 from sacm.experiments.statistics import PairedComparison, Summary, compare_pairs, mean_and_deviation
 from sacm.files import read_json

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from sacm.data.benchmarks.catalogue import find_entry
-from sacm.data.benchmarks.load import is_synthetic, presence
 from sacm.data.fingerprint import fingerprint
+from sacm.data.load import is_present
 from sacm.experiments.grid_points import Point, Selection
 from sacm.experiments.jobs import Job, Status, load_data, status
 from sacm.settings import RunSettings
@@ -58,7 +57,7 @@ class Grid:
         task: TaskName = point.settings["task"]
         needed = [str(point.keys["data"]), *([point.target] if point.target else [])]
         for name in needed:
-            if not _is_here(name):
+            if not is_present(name):
                 return JobGroup(point, size, (), absent=name)
         jobs = [
             self._job(
@@ -81,7 +80,3 @@ class Grid:
         settings = get_task(task).resolve(asked, data)
         run_id = settings.run_id(self._fingerprints[name])
         return Job(settings, run_id, () if target is None else (target,), checks)
-
-
-def _is_here(name: str) -> bool:
-    return is_synthetic(name) or presence(find_entry(name.partition("@")[0])).present

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from filelock import FileLock
 
-from sacm.data.benchmarks.load import resolve
 from sacm.data.fingerprint import fingerprint
+from sacm.data.load import resolve
 from sacm.errors import SACMError
 from sacm.experiments.checks import CHECKS
 from sacm.experiments.guess_cost import Extent

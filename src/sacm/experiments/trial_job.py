@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sacm.data.benchmarks.load import resolve
 from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, Segment, TelemetrySegment
+from sacm.data.load import resolve
 from sacm.data.splits import Splits
 from sacm.experiments.jobs import Job
 from sacm.experiments.study import Search, import_optuna, open_study

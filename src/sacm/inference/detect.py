@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from sacm.data.batches import Series, TelemetryWindows, covering_starts
-from sacm.data.benchmarks.load import names_file, resolve
 from sacm.data.datasets import AnomalyData
 from sacm.data.gaps import Policy
+from sacm.data.load import names_file, resolve
 from sacm.data.splits import hold_out_tail
 from sacm.data.tables.source import keep_present, load_source
 from sacm.data.tables.table import Table

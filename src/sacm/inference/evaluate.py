@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data.benchmarks.load import names_file, resolve
 from sacm.data.datasets import AnomalyData, ClassificationData
+from sacm.data.load import names_file, resolve
 from sacm.data.windows import SplitWindows
 from sacm.errors import DataError
 from sacm.inference.classify import case_windows

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from sacm.data.benchmarks.load import names_file, resolve
 from sacm.data.datasets import AnyData
+from sacm.data.load import names_file, resolve
 from sacm.errors import ArgumentError, DataError, SACMError
 from sacm.files import read_json
 from sacm.inference.answer import TableAnswer

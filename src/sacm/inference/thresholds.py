@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sacm.data.benchmarks.load import names_file, resolve
+from sacm.data.load import names_file, resolve
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.detect import read_rows, row_scores
 from sacm.inference.trained import Array, TrainedNetwork

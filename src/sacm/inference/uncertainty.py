@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from sacm.data.batches import ForecastWindows
-from sacm.data.benchmarks.load import resolve
 from sacm.data.datasets import ForecastingData
+from sacm.data.load import resolve
 from sacm.data.windows import forecasting_windows
 from sacm.errors import ArgumentError, SACMError
 from sacm.inference.adaptive import AdaptiveIntervals

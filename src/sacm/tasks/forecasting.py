@@ -19,10 +19,10 @@ from sacm.backbones.quantiles import (
     take_median,
 )
 from sacm.backbones.registry import build, takes_calendar
-from sacm.data.benchmarks.catalogue import PAPER_FORECASTING
 from sacm.data.calendar import calendar_sizes
 from sacm.data.covariates import ROLES, CovariatePlan, check_roles, fit_covariates
 from sacm.data.datasets import ForecastingData
+from sacm.data.load import published
 from sacm.data.loader import WindowBatches
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, forecasting_windows
@@ -52,8 +52,6 @@ from sacm.tasks.quantiles import ask_network, measure_quantiles, tabulate_quanti
 from sacm.tasks.shape import NetworkShape, column_names
 from sacm.tasks.yardsticks import ForecastYardsticks, units_of
 
-_SHORT_INPUT = {"ILI": 24}
-_FIRST_HORIZON = {"ILI": 24, "ECG": 36}
 _SMALL_BATCH_DATA = ("Electricity", "ECG")
 _SMALL_BATCH_BACKBONES = ("MultiPatchFormer",)
 _BENCHMARK_HORIZON, _OWN_HORIZON, _INPUT = 96, 24, 96
@@ -98,10 +96,12 @@ class Forecasting(Task[ForecastingData]):
 
     def preset(self, settings: RunSettings, data: ForecastingData) -> dict[str, Any]:
         input_len, horizon = _INPUT, _BENCHMARK_HORIZON
-        if not is_benchmark(data.name):
+        dataset = published(data.name)
+        if dataset is not None:
+            input_len, horizon = dataset.input_len, dataset.horizons[0]
+        elif not is_benchmark(data.name):
             input_len, horizon = _own_lengths(data)
-        horizon = settings.horizon or _FIRST_HORIZON.get(data.name, horizon)
-        input_len = settings.input_len or _SHORT_INPUT.get(data.name, input_len)
+        horizon, input_len = settings.horizon or horizon, settings.input_len or input_len
         small = (
             horizon >= 720
             or data.name in _SMALL_BATCH_DATA
@@ -314,8 +314,8 @@ def _shortest_split(data: ForecastingData) -> tuple[str, int]:
 
 
 def is_benchmark(name: str) -> bool:
-    """Whether a data set is one of the paper's."""
-    return name in PAPER_FORECASTING or name.startswith("Synth-12")
+    """Whether results on a data set are published."""
+    return name.startswith("Synth-12") or published(name) is not None
 
 
 def forecast(model: Any, batch: Any, x: Tensor) -> Tensor:

@@ -26,12 +26,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sacm.backbones.base import Backbone
-from sacm.data.benchmarks.cache import is_alive
-from sacm.data.benchmarks.load import resolve
 from sacm.data.datasets import AnyData
+from sacm.data.load import resolve
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import DataError, SACMError
-from sacm.files import read_json, read_metadata, read_weights, write_json
+from sacm.files import is_alive, read_json, read_metadata, read_weights, write_json
 from sacm.inject.attach import strip_state_dict
 from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy

@@ -15,10 +15,10 @@ from lightning.fabric import Fabric
 from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
-from sacm.data.benchmarks.load import resolve
 from sacm.data.contaminate import contaminate_by_text
 from sacm.data.datasets import AnyData
 from sacm.data.fingerprint import fingerprint
+from sacm.data.load import resolve
 from sacm.data.loader import WindowBatches
 from sacm.data.windows import SplitWindows
 from sacm.errors import DataError, SACMError

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sacm.backbones.registry import entry
-from sacm.data.benchmarks.catalogue import find_entry
-from sacm.data.benchmarks.load import is_synthetic
 from sacm.data.contaminate import Contamination
+from sacm.data.load import find, is_synthetic
 from sacm.errors import ArgumentError
 from sacm.experiments.named.experiment import Experiment
 from sacm.strategies.registry import canonical
@@ -64,7 +63,7 @@ def choose(
 
 def _data_name(name: str) -> str:
     whole, at, part = name.partition("@")
-    return name if is_synthetic(name) else f"{find_entry(whole).name}{at}{part}"
+    return name if is_synthetic(name) else f"{find(whole).name}{at}{part}"
 
 
 def _strategies(asked: tuple[str, ...], *, strict: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from sacm.data.benchmarks.sources.archive import Arrays, read_archive
-from sacm.data.benchmarks.sources.uea import case_arrays
+from sacm.data.archive import Arrays, case_arrays, read_archive
 from sacm.data.datasets import ClassificationData
 from sacm.data.gaps import fill_cases
 from sacm.data.own.ts_format import Cases, read_ts

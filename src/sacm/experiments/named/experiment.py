@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from sacm.data.benchmarks.catalogue import find_entry
-from sacm.data.benchmarks.catalogue.entry import ForecastingEntry
-from sacm.data.benchmarks.catalogue.forecasting import LONG_HORIZONS
+from sacm.data.load import find, is_synthetic
 from sacm.errors import ArgumentError
 from sacm.experiments.grid_points import Key, Point, Selection
 
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     from sacm.types import TaskName
 
 BEST_FIXED = "best_fixed"
+_USUAL_HORIZONS = (96, 192, 336, 720)  # of published results on long series
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +73,10 @@ class Experiment:
         """The forecasting horizons of one data set; one None for the other tasks."""
         if self.task != "forecasting":
             return (None,)
-        own: tuple[int, ...] = LONG_HORIZONS  # those of Synth-12
-        if not data.startswith("Synth-12"):
-            entry = find_entry(data)
-            # A data set of a plug-in states no horizons: the experiment may name any.
-            own = entry.horizons if isinstance(entry, ForecastingEntry) else self.horizons or own
+        own = _USUAL_HORIZONS
+        if not is_synthetic(data):
+            # A data set of a plug-in may state no horizons: the experiment may name any.
+            own = find(data).horizons or self.horizons or own
         return tuple(horizon for horizon in own if horizon in (self.horizons or own)) or own[:1]
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from sacm.data.benchmarks.catalogue import (
-    PAPER_ANOMALY,
-    PAPER_CLASSIFICATION,
-    PAPER_FORECASTING,
-)
 from sacm.experiments.named.experiment import BEST_FIXED, Experiment
 from sacm.registry import Registry
+from sacm_lab.datasets import ANOMALY, CLASSIFICATION, FORECASTING
 
 _FORECASTERS = (
     "Informer",
@@ -91,7 +87,7 @@ _EXPERIMENTS = (
         title="Forecasting on nine real data sets",
         where="RQ2, table of real-world forecasting",
         task="forecasting",
-        datasets=PAPER_FORECASTING,
+        datasets=FORECASTING,
         backbones=_FORECASTERS,
         metrics=_ERRORS,
         notes=("The paper prints the mean over four horizons only.", _ONE_SEED),
@@ -140,7 +136,7 @@ _EXPERIMENTS = (
         title="Classification",
         where="RQ4, table of classification",
         task="classification",
-        datasets=PAPER_CLASSIFICATION,
+        datasets=CLASSIFICATION,
         backbones=_CLASSIFIERS,
         metrics=("accuracy", "macro_f1"),
         notes=(_ONE_SEED,),
@@ -150,7 +146,7 @@ _EXPERIMENTS = (
         title="Anomaly detection",
         where="RQ4, table of anomaly detection",
         task="anomaly",
-        datasets=PAPER_ANOMALY,
+        datasets=ANOMALY,
         backbones=_DETECTORS,
         metrics=("f1_pa", "precision_pa", "recall_pa", "f1", "vus_pr", "f1_affiliation"),
         notes=(

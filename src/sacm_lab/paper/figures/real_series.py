@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sacm.data.benchmarks.catalogue import PAPER_FORECASTING
-from sacm.data.benchmarks.load import inventory, load
 from sacm.data.datasets import ForecastingData
+from sacm.data.load import is_present, load
 from sacm.errors import DataError
+from sacm_lab.datasets import FORECASTING
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,12 @@ class RealSeries:
 
 def real_series(least: int = 1) -> RealSeries:
     """Read them, without downloading; `least` is the number that a figure needs."""
-    places = [place for place in inventory("forecasting") if place.entry.name in PAPER_FORECASTING]
-    absent = tuple(place.entry.name for place in places if place.found is None)
-    here = [place.entry.name for place in places if place.found is not None]
+    here = [name for name in FORECASTING if is_present(name)]
+    absent = tuple(name for name in FORECASTING if name not in here)
     if len(here) < least:
         raise DataError(
-            f"{len(here)} of the {len(places)} real forecasting sets are on this machine and the "
-            f"figure needs {least}: set SACM_DATA, or run `sacm data get {absent[0]}`."
+            f"{len(here)} of the {len(FORECASTING)} real forecasting sets are on this machine "
+            f"and the figure needs {least}: set SACM_DATA, or run `sacm data get {absent[0]}`."
         )
     values, columns = {}, {}
     for name in here:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from sacm.data.benchmarks.catalogue import find_entry
+from sacm.data.load import find
 from sacm.errors import ArgumentError
 from sacm.metrics.result import Record
 
@@ -54,7 +54,7 @@ class PaperRow(Record):
 def paper_row(data: str, backbone: str, horizon: int) -> PaperRow | None:
     """The row of the paper's seed study for one setting; None where it has none."""
     try:
-        name = find_entry(data).name
+        name = find(data).name
     except ArgumentError:
         return None  # a file of the user's own
     return _rows().get((name, backbone.lower(), horizon))

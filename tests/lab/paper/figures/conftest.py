@@ -7,7 +7,7 @@ import pytest
 
 from sacm.tasks import make_settings
 from sacm.training import Hardware, train
-from tests.data.benchmarks.sources import layouts
+from tests.lab.datasets import layouts
 
 QUIET = Hardware(show_progress=False)
 

@@ -1,1 +1,0 @@
-"""Public benchmark data: catalogue, layouts, download and cache."""

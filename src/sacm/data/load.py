@@ -1,0 +1,315 @@
+"""Data by name or from a file: registered data sets, generated ones, and the user's own files."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+from sacm import registry
+from sacm.data.covariates import ROLES, CovariatePlan, move_channels
+from sacm.data.datasets import DATA_TYPES, AnomalyData, AnyData, ForecastingData
+from sacm.data.own.read import READERS
+from sacm.data.splits import split_by_ratio
+from sacm.data.synthetic.plant import NAME as PLANT
+from sacm.data.synthetic.plant import plant
+from sacm.data.synthetic.synth12 import NAME as SYNTH12
+from sacm.data.synthetic.synth12 import synth12
+from sacm.data.tables.source import STDIN
+from sacm.errors import ArgumentError, DataError, did_you_mean
+from sacm.registry import Registry
+from sacm.types import TaskName
+
+TASK_NAMES: tuple[TaskName, ...] = get_args(TaskName)
+Ratios = tuple[float, ...]
+LoaderFunction = TypeVar("LoaderFunction", bound=Callable[[], AnyData])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """A data set that can be loaded by its name.
+
+    Attributes:
+        name: As it is listed.
+        task: "forecasting", "classification" or "anomaly".
+        loader: Returns the data; a subclass may override `load` instead.
+        facts: What a user should know before trusting a number.
+        horizons: The horizons of published results, the first of them the default of a run.
+        input_len: The window length of published results.
+    """
+
+    name: str
+    task: TaskName
+    loader: Callable[[], AnyData] | None = None
+    facts: tuple[str, ...] = ()
+    horizons: tuple[int, ...] = ()
+    input_len: int = 96
+
+    @property
+    def present(self) -> bool:
+        """Whether it can be loaded without a download."""
+        return True
+
+    def load(
+        self,
+        *,
+        folder: str | Path | None = None,
+        download: bool = True,
+        mask_faults: bool = False,
+        progress: bool = True,
+        ratios: Ratios | None = None,
+    ) -> AnyData:
+        """Load the data; the arguments are those of `sacm.data.load`."""
+        assert self.loader is not None
+        data = self.loader()
+        expected = DATA_TYPES[self.task]
+        if not isinstance(data, expected):
+            raise DataError(
+                f"the loader of {self.name} must return {expected.__name__}, got "
+                f"{type(data).__name__}."
+            )
+        return split_anew(replace(data, name=self.name), ratios)
+
+
+DATASETS: Registry[Dataset] = registry.DATASETS
+
+
+def register(
+    name: str, *, task: TaskName, aliases: tuple[str, ...] = ()
+) -> Callable[[LoaderFunction], LoaderFunction]:
+    """Give a decorator that makes a data set loadable by name.
+
+    Args:
+        name: The name for `sacm.data.load` and `--data`: letters, digits, blanks, dashes and
+            underscores.
+        task: "forecasting", "classification" or "anomaly".
+        aliases: Other names it goes by.
+
+    Returns:
+        A decorator for a function without arguments that returns the `ForecastingData`,
+        `ClassificationData` or `AnomalyData` of the task; the data set gets the registered name.
+        The function runs at each `load`; it must return the same numbers each time, or runs on
+        it cannot be repeated. The first line of its docstring is shown by `sacm data info`.
+
+    Raises:
+        ArgumentError: If the task is unknown, or the name is taken or could mean a file.
+
+    Example:
+        >>> import numpy as np
+        >>> import sacm
+        >>> from sacm.registry import temporary_entries
+        >>> with temporary_entries():
+        ...     @sacm.data.register("Waves", task="forecasting")
+        ...     def waves():
+        ...         return sacm.data.forecasting_data(np.sin(np.arange(400.0) / 5))
+        ...     sacm.data.load("waves").name
+        'Waves'
+    """
+    _check_task(task)
+    for each in (name, *aliases):
+        if not all(letter.isalnum() or letter in " -_" for letter in each):
+            raise ArgumentError(
+                f"the name of a data set must not look like a file, got {each!r}: use letters, "
+                "digits, blanks, dashes and underscores."
+            )
+        if is_synthetic(each):
+            raise ArgumentError(f"a data set named {each!r} is already registered.")
+
+    def add(loader: LoaderFunction) -> LoaderFunction:
+        description = (inspect.getdoc(loader) or "").partition("\n")[0]
+        facts = (description,) if description else ()
+        dataset = Dataset(name=name, task=task, loader=loader, facts=facts)
+        DATASETS.register(name, aliases=aliases, origin=loader, group=task)(dataset)
+        return loader
+
+    return add
+
+
+def names(task: str | None = None) -> list[str]:
+    """List the names of the registered data sets, or of those of one task."""
+    if task is not None:
+        _check_task(task)
+    return DATASETS.names(group=task)
+
+
+def find(name: str) -> Dataset:
+    """Find a registered data set in any letter case and spelling of blanks and dashes.
+
+    Raises:
+        ArgumentError: If there is none; the message suggests the nearest name.
+    """
+    dataset = DATASETS.find(name)
+    if dataset is None:
+        nearest = did_you_mean(name, names()).strip() or "`sacm data list` lists all names."
+        raise ArgumentError(f"there is no file and no data set {name!r}. {nearest}")
+    return dataset
+
+
+def published(name: str) -> Dataset | None:
+    """Give the registered data set of exactly this name, if results on it are published."""
+    dataset = DATASETS.find(name)
+    return dataset if dataset and dataset.name == name and dataset.horizons else None
+
+
+def is_present(name: str) -> bool:
+    """Tell whether a data set can be loaded without a download."""
+    return is_synthetic(name) or find(name.partition("@")[0]).present
+
+
+def load(
+    name: str,
+    *,
+    folder: str | Path | None = None,
+    download: bool = True,
+    mask_faults: bool = False,
+    progress: bool = True,
+    ratios: Ratios | None = None,
+) -> AnyData:
+    """Load a data set by its name.
+
+    A public data set is looked for in the folder named by SACM_DATA, then in the user's cache, and
+    then downloaded.
+
+    Args:
+        name: A name from `names()` in any letter case; "SMD@machine-1-1" is one machine of SMD;
+            "Synth-12" ("Synth-12@0.3" sets its noise level) and "Plant" are generated.
+        folder: The only folder to look in.
+        download: Whether it may be downloaded.
+        mask_faults: Treat Weather's -9999 codes as missing.
+        progress: Whether a download shows a bar.
+        ratios: Shares of training, validation and test rows of a series, instead of the
+            benchmark's own split; every row counts, also those that the benchmark leaves out.
+
+    Returns:
+        A `ForecastingData`, `ClassificationData` or `AnomalyData`.
+
+    Raises:
+        ArgumentError: There is no data set of that name.
+        DataError: It is not there, or damaged.
+
+    Example:
+        >>> load("Synth-12@0.1").values.shape
+        (33600, 1)
+    """
+    if is_synthetic(name):
+        return split_anew(_generate(name), ratios)
+    whole, _, segment = name.partition("@")
+    if segment:
+        data = load(whole, folder=folder, download=download, progress=progress)
+        if not isinstance(data, AnomalyData):
+            raise ArgumentError(f"{data.name} has no parts: name it without @{segment}.")
+        return data.only(segment)
+    return find(name).load(
+        folder=folder,
+        download=download,
+        mask_faults=mask_faults,
+        progress=progress,
+        ratios=ratios,
+    )
+
+
+def is_synthetic(name: str) -> bool:
+    """Whether `name` is that of the plant, or of Synth-12 with or without a noise level."""
+    letters = registry.letters_and_digits
+    if name.lower() == PLANT.lower():
+        return True
+    return letters(name.partition("@")[0]) == letters(SYNTH12)
+
+
+def _generate(name: str) -> ForecastingData:
+    """Make Synth-12 or the simulated plant."""
+    if name.lower() == PLANT.lower():
+        return plant()
+    level = name.partition("@")[2]
+    try:
+        return synth12(float(level) if level else 0.5)
+    except ValueError as error:
+        raise ArgumentError(
+            f"The noise level in {name!r} must be a number of at least 0."
+        ) from error
+
+
+def split_anew(data: AnyData, ratios: Ratios | None) -> AnyData:
+    """Split the rows of a series in other shares; without `ratios` return the data unchanged.
+
+    Raises:
+        ArgumentError: The data are no single series.
+    """
+    if ratios is None:
+        return data
+    if not isinstance(data, ForecastingData) or len(data.segments) > 1:
+        raise ArgumentError(f"{data.name} is no single series: it cannot be split anew.")
+    return replace(data, splits=split_by_ratio(len(data.values), ratios))
+
+
+def names_file(source: str | Path) -> bool:
+    """Whether `source` means a file rather than a data set by its name.
+
+    Raises:
+        ArgumentError: The name is empty, or an address of the web.
+    """
+    if not str(source):
+        raise ArgumentError("the name of the data is empty: name a file or a data set.")
+    if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+:/+", str(source)):
+        raise ArgumentError(f"{source} is an address: download the file and name it.")
+    path = Path(source)
+    if is_synthetic(str(source)):
+        return False
+    if str(source) == STDIN or path.suffix or len(path.parts) > 1:
+        return True
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long for any file
+        return True
+
+
+def resolve(
+    source: str | Path, *, task: TaskName, reading: Mapping[str, Any] | None = None
+) -> AnyData:
+    """Find a data set by name, or read a user's own file, for a task.
+
+    Args:
+        source: A name of a data set, a file, a folder of files, or "-" for standard input.
+        task: What the data are for.
+        reading: Options for reading a file by their names on the command line, as
+            `RunSettings.reading()` gives them. Of named data sets only series take some: `split`,
+            which divides all their rows anew, and the columns that are covariates.
+
+    Returns:
+        The data set of the task.
+
+    Raises:
+        ArgumentError: There is no such data set, it is of another task, or an option is of no use.
+        DataError: It cannot be read.
+    """
+    options = dict(reading or {})
+    if (task != "forecasting" or not names_file(source)) and options.get("scaling") == "shared":
+        del options["scaling"]  # as all such data are scaled
+    if names_file(source):
+        return READERS[task](source, options)
+    plan = CovariatePlan.of({role: options.pop(role, ()) for role in ROLES})
+    ratios = options.pop("split", None)
+    refuse_options(str(source), options)
+    data = load(str(source), ratios=ratios)
+    if data.task != task:
+        raise ArgumentError(f"{data.name} is a data set for {data.task}, not for {task}.")
+    if plan and isinstance(data, ForecastingData):
+        return move_channels(data, plan)
+    return data
+
+
+def refuse_options(name: str, reading: Mapping[str, Any] | None) -> None:
+    """Refuse options for reading where a data set is named."""
+    if reading:
+        raise ArgumentError(
+            f"{', '.join(reading)}: {name} is a data set with a name, which is read in one way "
+            "only; these options are for files of your own."
+        )
+
+
+def _check_task(task: str) -> None:
+    if task not in TASK_NAMES:
+        raise ArgumentError(f"unknown task {task!r}: choose one of {', '.join(TASK_NAMES)}.")
