@@ -20,6 +20,8 @@ from sacm_lab.datasets.download import cache_folder, data_folder, fetch, is_fold
 
 # A folder may be the collection itself, or hold it as Time-Series-Library and others do.
 COLLECTIONS = ("", "dataset", "datasets", "all_datasets", "data")
+# Data that are shipped with the package: ILI, a work of the US government (see its README).
+BUNDLED = Path(__file__).parent / "bundled"
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class FolderLayout(NamedTuple):
 
 
 class Location(NamedTuple):
-    """Where a data set was found: "SACM_DATA", "cache" or a folder; its layout and path."""
+    """Where a data set was found: SACM_DATA, cache, package or a folder; its layout and path."""
 
     place: str
     layout: FolderLayout
@@ -81,14 +83,18 @@ class PublicDataset(Dataset):
         return self.locate() is not None
 
     def locate(self, folder: str | Path | None = None) -> Location | None:
-        """Find the data set in `folder`, or in SACM_DATA and the cache."""
+        """Find the data set in `folder`, or in SACM_DATA, the cache and the package itself."""
         places: list[tuple[str, Path | None]]
         if folder is not None:
             if not is_folder(Path(folder)):
                 raise DataError(f"{folder} is not a folder.")
             places = [(str(folder), Path(folder))]
         else:
-            places = [("SACM_DATA", data_folder()), ("cache", cache_folder())]
+            places = [
+                ("SACM_DATA", data_folder()),
+                ("cache", cache_folder()),
+                ("package", BUNDLED),
+            ]
         for place, root in places:
             for layout in (COMPACT, *self.layouts) if root and is_folder(root) else ():
                 path = layout.find(root, self)
