@@ -23,16 +23,15 @@ from sacm.data.splits import Splits
 from sacm.errors import SACMError
 from sacm.files import read_json, write_json
 from sacm.inference import Predictor
-from sacm.inference.calibration import signed_residuals
-from sacm.inference.uncertainty import (
+from sacm.inference.intervals import (
     CRPS_LEVELS,
-    calibrate_on,
-    calibration_windows,
+    evaluation_windows,
     halves,
     measure_uncertainty,
 )
 from sacm.metrics.probabilistic import crps, measure_intervals
 from sacm.tasks import make_settings
+from sacm.tasks.calibration import ErrorQuantiles, forecast_residuals
 from sacm.training import Hardware, Run, train
 
 SETS = ("ETTh1", "ETTh2", "ETTm1", "ETTm2", "Exchange", "ILI", "Weather", "ECG")
@@ -76,7 +75,7 @@ def judge(source: str, folder: Path, epochs: int, **more: Any) -> tuple[dict[str
     )
     run = train(settings, folder=folder, data=data, hardware=Hardware(show_progress=False))
     predictor = Predictor.load(run)
-    windows = calibration_windows(predictor, data)
+    windows = evaluation_windows(predictor, data)
     found = measure_uncertainty(predictor, windows, NOMINAL)
     if not more:
         add_alike(found, predictor, windows)
@@ -89,10 +88,14 @@ def judge(source: str, folder: Path, epochs: int, **more: Any) -> tuple[dict[str
 def add_alike(found: dict[str, Any], predictor: Predictor, windows: ForecastWindows) -> None:
     """Add what intervals that are alike after all windows would have enclosed."""
     first, later = halves(windows)
-    calibration = calibrate_on(predictor, windows, first)
-    residuals, shares, _ = signed_residuals(predictor, windows, later)
+    before, after = (
+        forecast_residuals(predictor.network, windows, chosen, predictor.strategy)
+        for chosen in (first, later)
+    )
+    errors = ErrorQuantiles.fit(before.values, shares=before.shares)
+    residuals = after.values
     bounds = {
-        level: np.broadcast_to(calibration.offsets([level], shares)[0], residuals.shape)
+        level: np.broadcast_to(errors.offset(level, shares=after.shares), residuals.shape)
         for level in (*CRPS_LEVELS, *((1 + s * c) / 2 for c in NOMINAL for s in (-1, 1)))
     }
     for each in found["intervals"]:

@@ -11,7 +11,7 @@ from fastapi import FastAPI, HTTPException, Request
 from pydantic import BaseModel
 
 import sacm
-from sacm.cli.runs import open_run
+from sacm.cli.runs import load_run
 
 
 class Question(BaseModel):
@@ -25,7 +25,7 @@ async def open_model(app: FastAPI) -> Any:
     """Open the run once, before the first request."""
     from pathlib import Path
 
-    app.state.predictor = sacm.Predictor.load(open_run(Path(os.environ["SACM_RUN"])))
+    app.state.predictor = sacm.Predictor.load(load_run(Path(os.environ["SACM_RUN"])))
     yield
 
 

@@ -48,14 +48,18 @@ def test_changed_data_are_scaled_as_the_run_was(
     assert found["test"]["mae"] > 1.2 * run.row["mae"]
 
 
-def test_columns_in_another_order_are_refused(
-    sacm: Command, example: Example, tmp_path: Path
-) -> None:
+def test_columns_are_found_by_name(sacm: Command, example: Example, tmp_path: Path) -> None:
     run = with_other_data(example, tmp_path / "run")
-    pd.read_csv("other.csv")[["date", "heat", "load"]].to_csv("other.csv", index=False)
+    straight = sacm("evaluate", run, "--json")
+    table = pd.read_csv("other.csv").assign(more=1.5)
+    table[["date", "more", "heat", "load"]].to_csv("other.csv", index=False)
+    assert (
+        json.loads(sacm("evaluate", run, "--json").out)["test"] == json.loads(straight.out)["test"]
+    )
+    table.drop(columns="load").to_csv("other.csv", index=False)
     outcome = sacm("evaluate", run)
     assert outcome.code == 2
-    assert "other.csv has the columns heat, load but load, heat were trained on" in outcome.err
+    assert "has the columns heat, more but load, heat were trained on" in outcome.err
 
 
 def test_results_that_differ_from_the_recorded_ones_are_noted(

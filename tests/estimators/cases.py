@@ -11,7 +11,7 @@ import pytest
 
 from sacm import AnomalyDetector, Classifier, Forecaster
 
-ROWS, CHANNELS = 160, 2
+ROWS, CHANNELS = 200, 2
 
 
 def waves(rows: int = ROWS, channels: int = CHANNELS, *, noise: float = 0.2) -> np.ndarray:

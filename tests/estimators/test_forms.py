@@ -8,30 +8,26 @@ import polars as pl
 import pytest
 import torch
 
+from sacm.data.calendar import future_timestamps
 from sacm.data.tables.form import Form
-from sacm.inference.forecast import future_times
-from sacm.inference.history import SeriesReading, read_as_came
+from sacm.inference.history import History, read_series_as_came
 
 HORIZON = 3
 
 
 def answer(source: Any, **options: Any) -> Any:
     """What a forecast of 0, 1, 2 … would look like for this data."""
-    reading = read_as_came(source, **options)
-    return given(reading)
-
-
-def given(reading: SeriesReading) -> Any:
-    data = reading.data
+    history: History = read_series_as_came(source, options, every_row=True)
+    data = history.data
     rows = np.stack(list(data.last_rows(2).values()))
     values = np.arange(len(rows) * HORIZON * data.channels, dtype=np.float32)
-    return reading.form.give(
-        values.reshape(len(rows), HORIZON, data.channels),
-        series=list(data.last_rows(1)),
-        columns=data.columns,
-        times=future_times(data, rows, HORIZON),
-        rows=len(data.values),
-    )
+    times = None
+    if data.timestamps is not None:
+        ends = data.timestamps[rows]
+        times = np.stack(
+            [future_timestamps(each, HORIZON, frequency=data.frequency) for each in ends]
+        )
+    return history.give(values.reshape(len(rows), HORIZON, data.channels), times)
 
 
 def table(frequency: str, rows: int = 40) -> pd.DataFrame:
@@ -42,7 +38,7 @@ def table(frequency: str, rows: int = 40) -> pd.DataFrame:
 @pytest.mark.parametrize("frequency", ["h", "15min", "D", "B", "W-MON", "MS", "ME", "QS", "YS"])
 def test_time_goes_on_as_it_did(frequency: str) -> None:
     whole = table(frequency, 40 + HORIZON)
-    forecast = answer(whole[:40], timestamp="when")
+    forecast = answer(whole[:40], time="when")
     assert list(forecast.columns) == ["when", "a", "b"]
     assert list(forecast["when"]) == list(whole["when"][40:])
     assert forecast[["a", "b"]].to_numpy().tolist() == [[0, 1], [2, 3], [4, 5]]

@@ -54,13 +54,14 @@ def test_the_detector_has_the_signs_of_scikit_learn(detector: AnomalyDetector) -
     scores = detector.anomaly_scores(rows)
     np.testing.assert_array_equal(detector.score_samples(rows), -scores)
     np.testing.assert_allclose(detector.decision_function(rows), detector.threshold_ - scores)
-    np.testing.assert_array_equal(signs == -1, detector.predict(rows) == 1)
+    np.testing.assert_array_equal(signs, detector.fit(rows).predict(rows))
+    np.testing.assert_array_equal(signs == -1, detector.alarms(rows))
     np.testing.assert_array_equal(signs == -1, detector.decision_function(rows) <= 0)
     assert signs[100] == -1
 
 
 def test_frames_are_answered_with_series_of_their_index(detector: AnomalyDetector) -> None:
-    stamps = pd.date_range("2024-01-01", periods=160, freq="h")
+    stamps = pd.date_range("2024-01-01", periods=200, freq="h")
     frame = pd.DataFrame(waves(), columns=["a", "b"], index=stamps)
     detector.fit(frame)
     alarms = detector.predict(frame)

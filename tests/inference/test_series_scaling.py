@@ -15,7 +15,6 @@ from sacm.estimators import Forecaster
 from sacm.files import read_json
 from sacm.inference import Predictor
 from sacm.inference.backtest import backtest
-from sacm.inference.evaluate import evaluate_source
 from sacm.inference.export import RawUnits, answer_of, example_inputs, export, input_names
 from sacm.tasks import make_settings
 from sacm.training import Hardware, Run, train
@@ -67,7 +66,7 @@ def test_a_series_twice_as_high_and_wide_is_forecast_twice_as_high(run: Run):
 
 def test_tests_of_new_rows_use_the_kept_scales(run: Run):
     predictor = Predictor.load(run)
-    result = evaluate_source(predictor, panel(LENGTHS))
+    result = predictor.evaluate(panel(LENGTHS))
     assert set(result.report["series"]) == set(LENGTHS)
     assert result.row["mae_raw"] != result.row["mae"]
     series = panel({"odd": 100})
@@ -77,7 +76,7 @@ def test_tests_of_new_rows_use_the_kept_scales(run: Run):
 
 def test_intervals_have_the_width_of_their_series(run: Run, tmp_path: Path):
     predictor = Predictor.load(run)
-    frame = predictor.tabulate(panel(LENGTHS), coverages=(0.8,)).frame
+    frame = predictor.tabulate(panel(LENGTHS), intervals=(0.8,)).frame
     width = (frame["y_upper_80"] - frame["y_lower_80"]).groupby(frame["unique_id"]).mean()
     spread = dict(zip(run.scaler.series, run.scaler.std[:, 0], strict=True))
     # Some windows are livelier than others, by far less than the series differ.

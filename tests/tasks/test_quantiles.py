@@ -20,7 +20,7 @@ from sacm.backbones.registry import build, names
 from sacm.data import forecasting_data
 from sacm.errors import ArgumentError
 from sacm.inference import Predictor
-from sacm.inference.uncertainty import calibration_windows, measure_uncertainty
+from sacm.inference.intervals import evaluation_windows, measure_uncertainty
 from sacm.metrics.probabilistic import pinball_loss
 from sacm.tasks import get_task, make_settings
 from sacm.training import Hardware, Run, train
@@ -101,21 +101,22 @@ def test_the_quantiles_learnt_are_those_of_the_noise(run: Run):
     assert run.row["crps"] == report["crps"]
     predictor = Predictor.load(run)
     windows = np.random.default_rng(9).exponential(size=(200, 32, 1)).astype(np.float32)
-    for level in LEVELS:
-        found = predictor.forecast(windows, level=level).mean()
-        assert found == pytest.approx(-math.log(1 - level), abs=0.15)
+    scaled = predictor.run_forecast(predictor.scale(windows))  # [B, H, C, Q]
+    for place, level in enumerate(LEVELS):
+        found = predictor.scaler.inverse(scaled[..., place]).mean()
+        assert float(found) == pytest.approx(-math.log(1 - level), abs=0.15)
 
 
 def test_bounds_come_from_learnt_quantiles(run: Run):
     predictor = Predictor.load(run)
-    answer = predictor.tabulate(exponential(400), coverages=(0.8,), quantiles=(0.5,))
+    answer = predictor.tabulate(exponential(400), intervals=(0.8,), quantiles=(0.5,))
     frame = answer.frame
-    assert "learnt quantiles, conformal" in answer.notes[-1]
+    assert "learnt quantiles, made conformal" in answer.notes[-1]
     name = next(c.removesuffix("_lower_80") for c in frame.columns if c.endswith("_lower_80"))
     low, middle, high = (frame[f"{name}_{end}"].mean() for end in ("lower_80", "q50", "upper_80"))
     assert high - middle > 1.5 * (middle - low)  # as skewed as the noise
     data = forecasting_data(exponential(), name="noise")
-    found = measure_uncertainty(predictor, calibration_windows(predictor, data), (0.8,))
+    found = measure_uncertainty(predictor, evaluation_windows(predictor, data), (0.8,))
     assert found["intervals"][0]["fixed"]["coverage"] == pytest.approx(0.8, abs=0.06)
 
 

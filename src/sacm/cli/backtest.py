@@ -47,15 +47,15 @@ def backtest(
     """
     from sacm.cli.output import note
     from sacm.cli.predict import write
-    from sacm.cli.runs import as_user_error, open_run
+    from sacm.cli.runs import as_user_error, load_run
     from sacm.inference import Predictor
     from sacm.inference.backtest import backtest as look_back
-    from sacm.inference.forecast import read_for
+    from sacm.inference.history import read_history
 
-    opened = open_run(run).read_as(reading)
+    opened = load_run(run).read_as(reading)
     with as_user_error():
         predictor = Predictor.load(opened)
-        series: Any = opened.load_data() if data is None else read_for(predictor, data).data
+        series: Any = opened.load_data() if data is None else read_history(predictor, data).data
         known = opened.settings.task == "forecasting" and not len(series.splits.test)
         if data is None and not refit and known:
             raise ArgumentError(

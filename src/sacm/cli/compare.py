@@ -32,7 +32,7 @@ def compare(
         str, typer.Option(help="Whole numbers, separated by commas.")
     ] = "2022,2023,2024,2025,2026",
     runs: options.Runs = Path("runs"),
-    accelerator: options.Accelerator = "cpu",
+    accelerator: options.Accelerator = "auto",
     devices: options.Devices = 1,
     logger: options.Logger = None,
     out: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,

@@ -39,10 +39,10 @@ def evaluate(
     """
     from sacm.cli.output import note, show_json, show_results
     from sacm.cli.predict import shares
-    from sacm.cli.runs import open_run
+    from sacm.cli.runs import load_run
 
     nominal = shares(coverage, "--coverage")
-    opened = open_run(run).read_as(reading)
+    opened = load_run(run).read_as(reading)
     facts: dict[str, Any] = {"run": str(opened.folder)}
     if data is None:
         metrics, same_data = evaluate_again(opened)
@@ -69,10 +69,9 @@ def evaluate_other(run: Run, source: str) -> dict[str, Any]:
     """Test results of a run on other data."""
     from sacm.cli.runs import as_user_error
     from sacm.inference import Predictor
-    from sacm.inference.evaluate import evaluate_source
 
     with as_user_error():
-        return as_metrics(evaluate_source(Predictor.load(run), source))
+        return as_metrics(Predictor.load(run).evaluate(source))
 
 
 def judge_intervals(run: Run, source: str | None, nominal: Sequence[float]) -> dict[str, Any]:
@@ -80,15 +79,16 @@ def judge_intervals(run: Run, source: str | None, nominal: Sequence[float]) -> d
     from sacm.cli.runs import as_user_error
     from sacm.errors import ArgumentError
     from sacm.inference import Predictor
-    from sacm.inference.forecast import read_for
-    from sacm.inference.uncertainty import calibration_windows, measure_uncertainty
+    from sacm.inference.history import measured, read_history
+    from sacm.inference.intervals import evaluation_windows, measure_uncertainty
 
     if run.settings.task != "forecasting":
         raise ArgumentError("intervals are for forecasts.")
     with as_user_error():
         predictor = Predictor.load(run)
-        data: Any = run.load_data() if source is None else read_for(predictor, source).data
-        return measure_uncertainty(predictor, calibration_windows(predictor, data), nominal)
+        data: Any = run.load_data() if source is None else read_history(predictor, source).data
+        windows = evaluation_windows(predictor, measured(data))
+        return measure_uncertainty(predictor, windows, nominal)
 
 
 def show_intervals(found: Mapping[str, Any]) -> None:
@@ -133,8 +133,7 @@ def evaluate_again(run: Run) -> tuple[dict[str, Any], bool]:
         data = run.load_data()
         environment = read_json(run.folder / "environment.json")
         predictor = Predictor.load(run)
-        predictor.shape.check_columns(run.settings.data, getattr(data, "columns", ()))
-    result = predictor.evaluate(data)
+        result = predictor.evaluate(data)
     return as_metrics(result), environment.get("fingerprint") == fingerprint(data)
 
 

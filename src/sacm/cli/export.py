@@ -29,14 +29,14 @@ def export(
     Example: sacm export latest --to onnx --out model.onnx
     """
     from sacm.cli.output import note
-    from sacm.cli.runs import as_user_error, open_run
+    from sacm.cli.runs import as_user_error, load_run
     from sacm.inference import Predictor
     from sacm.inference.export import export as write_model
 
     if to not in _SUFFIX:
         raise ArgumentError(f"--to {to!r}: expected onnx or torch.")
     kind: Literal["onnx", "torch"] = "onnx" if to == "onnx" else "torch"
-    opened = open_run(run)
+    opened = load_run(run)
     path = out or opened.folder / f"model{_SUFFIX[to]}"
     if path.suffix != _SUFFIX[to]:
         raise ArgumentError(f"{path}: a file for {to} ends in {_SUFFIX[to]}.")

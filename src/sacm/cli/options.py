@@ -74,12 +74,14 @@ def make_hardware(
     *, accelerator: str, devices: int, loggers: list[str] | None, quiet: bool
 ) -> Hardware:
     """Where to train, once Lightning has agreed that it is there."""
+    import torch
     from lightning.fabric import Fabric
 
     from sacm.training import Hardware
 
     cores = os.cpu_count() or 1
-    if accelerator == "cpu" and devices > cores:
+    on_cpu = accelerator == "cpu" or (accelerator == "auto" and not torch.cuda.is_available())
+    if on_cpu and devices > cores:
         raise ArgumentError(f"--devices {devices}: this machine has {cores} cores.")
     try:
         Fabric(accelerator=accelerator, devices=devices)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sacm.inference import Predictor
-    from sacm.inference.answer import TableAnswer
-    from sacm.inference.history import SeriesReading
+    from sacm.inference.forecast import Forecast
+    from sacm.inference.predictor import Answer
 
 
 @takes_reading(without=("target", "columns", "split", "scaling"))
@@ -47,6 +47,18 @@ def predict(
     quantiles: Annotated[
         str | None, typer.Option(help="Forecasts: these quantiles, such as 0.1,0.5,0.9.")
     ] = None,
+    horizon: Annotated[
+        int | None,
+        typer.Option(
+            help="Forecasts: steps; beyond those trained for, forecast from forecasts.", min=1
+        ),
+    ] = None,
+    max_repaired: Annotated[
+        float,
+        typer.Option(
+            help="Forecasts: share of the last rows that may be repaired or missing.", min=0, max=1
+        ),
+    ] = 0.5,
     threshold: Annotated[
         str | None,
         typer.Option(
@@ -71,27 +83,30 @@ def predict(
     Example: sacm predict latest --data new.csv --coverage 0.8 --out next.csv --plot next.png
     """
     from sacm.cli.reading import show_understood
-    from sacm.cli.runs import as_user_error, open_run
+    from sacm.cli.runs import as_user_error, load_run
     from sacm.inference import Predictor
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise ArgumentError(f"{out}: predictions are written to .csv or .parquet files.")
     check_figure(plot)
-    levels = {
-        "coverages": shares(coverage, "--coverage"),
+    options = {
+        "intervals": shares(coverage, "--coverage"),
         "quantiles": shares(quantiles, "--quantiles"),
+        "horizon": horizon,
+        "future_data": future_data,
+        "max_repaired": max_repaired,
     }
-    opened = open_run(run)
+    finished = load_run(run)
     with as_user_error():
-        predictor = Predictor.load(opened)
+        predictor = Predictor.load(finished)
         if not repair:
             predictor = replace(predictor, strategy=predictor.strategy.without_repair())
         settings = predictor.settings.model_copy(update=reading)
         predictor = replace(predictor, settings=settings)
+        source = data or settings.data
         if threshold is not None:
-            predictor = with_threshold(predictor, threshold)
-        source = data or opened.settings.data
-        answer = predictor.tabulate(source, future_data=future_data, **levels)
+            predictor = with_threshold(predictor, threshold, source)
+        answer = predictor.tabulate(source, **options)
     frame = answer.frame
     show_understood(answer.understood)
     show_notes(answer.notes)
@@ -121,11 +136,11 @@ def shares(text: str | None, option: str) -> tuple[float, ...]:
     return found
 
 
-def with_threshold(predictor: Predictor, way: str) -> Predictor:
+def with_threshold(predictor: Predictor, way: str, source: str) -> Predictor:
     """The same detector with another threshold, which is said."""
-    from sacm.inference.thresholds import choose_threshold
+    from sacm.inference.detect import choose_threshold
 
-    chosen = choose_threshold(predictor, way)
+    chosen = choose_threshold(predictor, way, source)
     note(f"Threshold: {chosen.value:.6g}, {chosen.reason}.")
     return replace(predictor, threshold=chosen.value)
 
@@ -137,41 +152,42 @@ def check_figure(path: Path | None) -> None:
         raise ArgumentError(f"{path}: figures are written to {', '.join(kinds)} files.")
 
 
-def draw_predictions(predictor: Predictor, answer: TableAnswer, path: Path) -> None:
+def draw_predictions(predictor: Predictor, answer: Answer, path: Path) -> None:
     """Predictions as an image."""
     from sacm.cli.runs import write_file
     from sacm.reports.prediction_figures import alarm_figure
 
     if predictor.settings.task == "classification":
         raise ArgumentError("--plot draws forecasts and alarms; classes have no picture.")
-    if answer.reading is not None:
-        figure = forecast_picture(answer.frame, answer.reading, 3 * predictor.shape.input_len)
+    if answer.forecast is not None:
+        figure = forecast_picture(answer.frame, answer.forecast, 3 * predictor.shape.input_len)
     else:
-        own = {"row", "score", "threshold", "alarm"}
-        times = [str(name) for name in answer.frame.columns if name not in own]
+        known = {"row", "score", "threshold", "alarm"}
+        times = [str(name) for name in answer.frame.columns if name not in known]
         figure = alarm_figure(answer.frame, times[0] if times else None)
     write_file(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
 
 
-def forecast_picture(frame: pd.DataFrame, reading: SeriesReading, count: int) -> Any:
+def forecast_picture(frame: pd.DataFrame, forecast: Forecast, count: int) -> Any:
     """A forecast after the last `count` rows: the channels, or the first series of a panel."""
     import pandas as pd
 
     from sacm.reports.prediction_figures import forecast_figure
 
-    data = reading.data
+    data, form = forecast.history.data, forecast.history.form.as_table()
     name, rows = next(iter(data.last_rows(count).items()))
     past = pd.DataFrame(data.values[rows], columns=list(data.columns))
-    columns, time = list(data.columns), reading.form.as_table().time
-    if reading.form.long:  # one series of the panel, or its channels side by side
-        one = "y" in data.columns
-        label = name if one else columns[0]
-        frame = frame[frame["unique_id"].astype(str) == label].reset_index(drop=True)
-        past = past[[columns[0]]].rename(columns={columns[0]: "y"})
-        columns, time = ["y"], "ds"
-        note(f"The picture shows series {label!r}.")
+    columns, time = list(data.target or data.columns), form.time
+    if form.long:  # the first of the series, which may be channels side by side
+        if not set(data.columns) <= set(frame.columns):
+            name = columns[0]
+            past = past[[name]].rename(columns={name: form.channels[0]})
+            columns = [form.channels[0]]
+        frame = frame[frame[form.id].astype(str) == name].reset_index(drop=True)
+        time = form.time or "ds"
+        note(f"The picture shows series {name!r}.")
     if data.timestamps is not None and time is not None:
-        past[time] = reading.form.write_times(data.timestamps[rows]).to_numpy()
+        past[time] = form.write_times(data.timestamps[rows]).to_numpy()
     return forecast_figure(past, frame, columns, time)
 
 

@@ -61,9 +61,9 @@ def show(run: OneRun = Path("latest"), as_json: AsJson = False) -> None:
     Example: sacm runs show latest
     """
     from sacm.cli.output import show_results
-    from sacm.cli.runs import open_run
+    from sacm.cli.runs import load_run
 
-    opened = open_run(run)
+    opened = load_run(run)
     settings = opened.settings.model_dump()
     if as_json:
         show_json({"run": str(opened.folder), "settings": settings, **opened.metrics})
@@ -94,9 +94,9 @@ def compare(
 
     Example: sacm runs compare my_PatchTST_raw my_PatchTST_sacm
     """
-    from sacm.cli.runs import open_run
+    from sacm.cli.runs import load_run
 
-    opened = [open_run(each) for each in runs]
+    opened = [load_run(each) for each in runs]
     if len(opened) < 2:
         raise ArgumentError("there is one run: name two or more to compare.")
     results = _side_by_side([run.metrics.get("test", {}) for run in opened])
@@ -123,10 +123,10 @@ def report(
 
     Example: sacm runs report latest --out run.html
     """
-    from sacm.cli.runs import open_run, write_file
+    from sacm.cli.runs import load_run, write_file
     from sacm.reports.run_page import run_page
 
-    text = run_page(open_run(run))
+    text = run_page(load_run(run))
     write_file(out, lambda file: file.write_text(text, encoding="utf-8"))
     typer.echo(f"report: {out}")
 

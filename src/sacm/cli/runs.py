@@ -54,7 +54,7 @@ def find_run(name: Path) -> Path:
     return begun[0] if begun else name
 
 
-def open_run(folder: Path) -> Run:
+def load_run(folder: Path) -> Run:
     """A finished run: a folder, `latest`, or the beginning of a name."""
     from sacm.training import Run
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def train(
     asked: dict[str, Any],
     runs: options.Runs = Path("runs"),
-    accelerator: options.Accelerator = "cpu",
+    accelerator: options.Accelerator = "auto",
     devices: options.Devices = 1,
     logger: options.Logger = None,
     as_json: options.AsJson = False,

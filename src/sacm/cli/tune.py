@@ -29,7 +29,7 @@ def tune(
     workers: Annotated[int, typer.Option(help="Trials at once.", min=1)] = 1,
     engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
     runs: options.Runs = Path("runs"),
-    accelerator: options.Accelerator = "cpu",
+    accelerator: options.Accelerator = "auto",
     devices: options.Devices = 1,
     as_json: options.AsJson = False,
 ) -> None:

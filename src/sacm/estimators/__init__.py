@@ -1,8 +1,8 @@
-"""Networks behind scikit-learn manners: fit, predict, save.
+"""Networks with scikit-learn's interface: fit, predict, save.
 
 forecast = sacm.Forecaster(horizon=24).fit(frame).predict()
 labels = sacm.Classifier().fit(X, y).predict(X_new)
-alarms = sacm.AnomalyDetector().fit(X_train).predict(X_test)
+alarms = sacm.AnomalyDetector().fit(X_train).alarms(X_test)
 """
 
 from __future__ import annotations
@@ -11,6 +11,6 @@ from sacm.estimators.anomaly_detector import AnomalyDetector
 from sacm.estimators.base import NotFittedError
 from sacm.estimators.classifier import Classifier
 from sacm.estimators.forecaster import Forecaster
-from sacm.estimators.intervals import Interval
+from sacm.inference.intervals import Interval
 
 __all__ = ["AnomalyDetector", "Classifier", "Forecaster", "Interval", "NotFittedError"]

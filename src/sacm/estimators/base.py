@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 import tempfile
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -20,66 +22,86 @@ from torch import Tensor
 from sacm.backbones.base import Backbone
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import ArgumentError
-from sacm.estimators.parameters import settings_of
-from sacm.estimators.storage import Saved, read_saved, to_json_value, write_saved
+from sacm.files import read_json, read_weights, write_json, write_weights
 from sacm.inference.predictor import Predictor
-from sacm.settings import ResolvedSettings, RunSettings
-from sacm.tasks import get_task, make_settings
-from sacm.training import Hardware, train
-from sacm.types import TaskName
+from sacm.settings import Precision, ResolvedSettings, RunSettings, Selection
+from sacm.tasks import make_settings
+from sacm.training import Hardware, Run, train
+from sacm.types import Size, TaskName
+
+_RECORD, _TENSORS = "estimator.json", "kept.safetensors"
 
 
 class NotFittedError(ArgumentError, sklearn.exceptions.NotFittedError):
     """Something was asked of an estimator that has not been fitted."""
 
 
+@dataclass(eq=False, repr=False)
 class Estimator(BaseEstimator):
-    """Base of the estimators.
+    """Base of the estimators: parameters are the settings of a run, with the same defaults.
 
     A subclass states its task, builds the task's data container in `fit`, and says what besides
-    the network it must keep (`_kept`, `_restore`).
+    the network it must keep (`_kept`, `_restore`). The constructor only stores its parameters.
+
+    Args:
+        backbone: A network from `sacm.backbones.names(task)`.
+        strategy: What is done for robustness: a name from `sacm strategies`.
+        size: "paper" or "small".
+        seed: Of the weights, the order of the data and the masks.
+        batch_size: Windows in a batch. Default: what suits the task.
+        epochs: Passes over the training windows, at most.
+        patience: Epochs without improvement before training stops.
+        learning_rate: Of Adam.
+        weight_decay: Of Adam.
+        gradient_clip: Largest norm of the gradients of a step; 0 leaves them as they are.
+        stride: Rows between two training windows.
+        select: What chooses the epoch. Default: what suits the task.
+        precision: "32-true", "bf16-mixed" or "16-mixed".
+        compile: Whether the network is compiled.
+        overrides: Settings of the backbone, by name.
+        accelerator: "auto", "cpu", "gpu" or "mps".
+        folder: Keep the training run there; it is not repeated for the same data and settings.
+        verbose: Whether progress is shown.
 
     Attributes after `fit`:
-        predictor_: answers questions about new data, for all three tasks alike.
-        model_: the network, in evaluation mode.
-        settings_: everything that decided the result.
-        scaler_: mean and deviation of every channel of the training rows.
-        history_: one row an epoch.
-        notes_: what was repaired in the training data.
-        n_features_in_: number of channels.
+        predictor_: The `sacm.Predictor`.
+        model_: The network, in evaluation mode.
+        settings_: Everything that decided the result.
+        scaler_: Mean and deviation of every channel of the training rows.
+        history_: One row an epoch.
+        notes_: What was found in the training data.
+        n_features_in_: Number of channels.
     """
 
     _task: ClassVar[TaskName]
 
-    overrides: dict[str, Any] | None
-    strategy: str | None
-    guard: bool
-    accelerator: str
-    folder: str | Path | None
-    verbose: bool
-
-    predictor_: Predictor
-    model_: Backbone
-    settings_: ResolvedSettings
-    scaler_: ChannelScaler
-    history_: list[dict[str, float]]
-    notes_: tuple[str, ...]
-    n_features_in_: int
+    backbone: str = ""
+    strategy: str = field(default="raw", kw_only=True)
+    size: Size = field(default="paper", kw_only=True)
+    seed: int = field(default=42, kw_only=True)
+    batch_size: int | None = field(default=None, kw_only=True)
+    epochs: int = field(default=100, kw_only=True)
+    patience: int = field(default=10, kw_only=True)
+    learning_rate: float = field(default=2e-4, kw_only=True)
+    weight_decay: float = field(default=5e-4, kw_only=True)
+    gradient_clip: float = field(default=0.0, kw_only=True)
+    stride: int = field(default=1, kw_only=True)
+    select: Selection | None = field(default=None, kw_only=True)
+    precision: Precision = field(default="32-true", kw_only=True)
+    compile: bool = field(default=False, kw_only=True)
+    overrides: dict[str, Any] | None = field(default=None, kw_only=True)
+    accelerator: str = field(default="auto", kw_only=True)
+    folder: str | Path | None = field(default=None, kw_only=True)
+    verbose: bool = field(default=False, kw_only=True)
 
     def _settings(self, name: str, **others: Any) -> RunSettings:
         """The parameters as the settings of a run on the data called `name`."""
-        strategy = self.strategy or get_task(self._task).default_strategy
-        if self.guard and "guard" not in strategy:
-            strategy = "guard" if strategy == "raw" else f"guard+{strategy}"
+        parameters = self.get_params(deep=False)
         values = {
-            **settings_of(self),
-            "strategy": strategy,
-            "task": self._task,
-            "data": name,
-            "overrides": self.overrides or {},
-            **others,
+            key: value for key, value in parameters.items() if key in RunSettings.model_fields
         }
-        return make_settings(**{key: to_json_value(value) for key, value in values.items()})
+        values |= {"task": self._task, "data": name, "overrides": self.overrides or {}, **others}
+        return make_settings(**{key: _to_json_value(value) for key, value in values.items()})
 
     def _train(self, settings: RunSettings, data: Any) -> None:
         """Train on a data container and keep the outcome."""
@@ -92,11 +114,11 @@ class Estimator(BaseEstimator):
 
     def _adopt(self, predictor: Predictor) -> None:
         """Take over a trained network."""
-        self.predictor_ = predictor
-        self.model_ = predictor.network
-        self.settings_ = predictor.settings
-        self.scaler_ = predictor.scaler
-        self.n_features_in_ = predictor.shape.channels
+        self.predictor_: Predictor = predictor
+        self.model_: Backbone = predictor.network
+        self.settings_: ResolvedSettings = predictor.settings
+        self.scaler_: ChannelScaler = predictor.scaler
+        self.n_features_in_: int = predictor.shape.channels
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` has been called."""
@@ -106,43 +128,51 @@ class Estimator(BaseEstimator):
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit first.")
 
-    @abstractmethod
     def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """What `load` needs besides network, settings and scaler: plain values and tensors."""
+        """What `load` needs besides the predictor: plain values and tensors."""
+        return {}, {}
 
-    @abstractmethod
     def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         """Put back what `_kept` gave."""
 
     def save(self, path: str | Path) -> None:
-        """Write a folder of JSON and safetensors, whole or not at all."""
+        """Write a folder of JSON and safetensors, whole or not at all.
+
+        `Predictor.load` takes it too: it has the files of a run, and two more.
+        """
         self._check_fitted()
         values, tensors = self._kept()
-        saved = Saved(
-            kind=type(self).__name__,
-            parameters={
-                key: to_json_value(value) for key, value in self.get_params(deep=False).items()
-            },
-            values={**values, "history": self.history_, "notes": list(self.notes_)},
-            tensors=tensors,
-        )
-        write_saved(Path(path), saved, self.predictor_)
+        parameters = {
+            name: _plain(name, value) for name, value in self.get_params(deep=False).items()
+        }
+        values |= {"history": self.history_, "notes": list(self.notes_)}
+        record = {"kind": type(self).__name__, "parameters": parameters, "values": values}
+        with _new_folder(Path(path)) as fresh:
+            self.predictor_.save(fresh)
+            if tensors:
+                write_weights(fresh / _TENSORS, tensors)
+            write_json(fresh / _RECORD, record)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """What `save` wrote, ready to predict."""
-        saved = read_saved(Path(path))
-        if saved.kind != cls.__name__:
-            raise ArgumentError(
-                f"{path} holds a {saved.kind}: load it with sacm.{saved.kind}.load."
-            )
+        folder = Path(path)
+        if not (folder / _RECORD).is_file():
+            raise ArgumentError(f"{path} is not a saved estimator: it holds no {_RECORD}.")
+        record = read_json(folder / _RECORD)
+        tensors = read_weights(folder / _TENSORS) if (folder / _TENSORS).exists() else {}
         try:
-            estimator = cls(**saved.parameters)
+            if record["kind"] != cls.__name__:
+                kind = record["kind"]
+                raise ArgumentError(f"{path} holds a {kind}: load it with sacm.{kind}.load.")
+            estimator = cls(**record["parameters"])
             with _own_randomness():
-                estimator._adopt(Predictor.load(path))
-                estimator._restore(saved.values, saved.tensors)
-            estimator.history_ = saved.values["history"]
-            estimator.notes_ = tuple(saved.values["notes"])
+                estimator._adopt(Predictor.load(Run.load(folder)))
+                estimator._restore(record["values"], tensors)
+            estimator.history_ = record["values"]["history"]
+            estimator.notes_ = tuple(record["values"]["notes"])
+        except ArgumentError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ArgumentError(
                 f"{path} is damaged or lacks a file: save the estimator again."
@@ -154,6 +184,78 @@ def check_share(name: str, value: Any) -> None:
     """Refuse what is no number between 0 and 1."""
     if not isinstance(value, Real) or not 0 < float(value) < 1:
         raise ArgumentError(f"{name} must be between 0 and 1, got {value!r}.")
+
+
+def like_rows(values: np.ndarray, data: Any, name: str) -> Any:
+    """Give values `[T]` as a series like the rows of a frame; as they are for other data."""
+    kind = _frame_kind(data, len(values))
+    if kind == "pandas":
+        import pandas as pd
+
+        return pd.Series(values, index=data.index, name=name)
+    if kind == "polars":
+        import polars as pl
+
+        return pl.Series(name, values)
+    return values
+
+
+def like_table(values: np.ndarray, data: Any, columns: Sequence[Any]) -> Any:
+    """Give values `[N, K]` as a frame like the rows of a frame; as they are for other data."""
+    kind = _frame_kind(data, len(values))
+    if kind == "pandas":
+        import pandas as pd
+
+        return pd.DataFrame(values, index=data.index, columns=list(columns))
+    if kind == "polars":
+        import polars as pl
+
+        return pl.DataFrame(values, schema=[str(name) for name in columns])
+    return values
+
+
+def _frame_kind(data: Any, rows: int) -> str | None:
+    """Name the library of a frame or series of so many rows; None for other data."""
+    kind = type(data).__module__.partition(".")[0]
+    return kind if kind in ("pandas", "polars") and len(data) == rows else None
+
+
+def _to_json_value(value: Any) -> Any:
+    """A parameter as JSON can hold it."""
+    if isinstance(value, Mapping):
+        return {key: _to_json_value(inner) for key, inner in value.items()}
+    if isinstance(value, Path):
+        return str(value)
+    return value.tolist() if hasattr(value, "tolist") else value  # NumPy, pandas
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as JSON can hold it; refused if it cannot."""
+    try:
+        plain = _to_json_value(value)
+        json.dumps(plain, allow_nan=False)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"the parameter {name}={value!r} cannot be saved.") from None
+    return plain
+
+
+@contextmanager
+def _new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill, which takes the place of `path`, or of an older save there, once filled."""
+    if path.exists() and not (path / _RECORD).is_file():
+        raise ArgumentError(f"{path} exists and is no saved estimator: choose another place.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"))
+    except OSError as error:
+        raise ArgumentError(f"{path} cannot be written ({error.strerror}).") from error
+    try:
+        yield temporary / "new"
+        if path.exists():
+            path.rename(temporary / "old")
+        (temporary / "new").rename(path)
+    finally:
+        shutil.rmtree(temporary)
 
 
 @contextmanager

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,33 +13,24 @@ from torch import Tensor
 
 from sacm.data.own.cases import classification_data
 from sacm.errors import ArgumentError, DataError
-from sacm.estimators.base import Estimator
-from sacm.estimators.like_input import like_rows, like_table
-from sacm.estimators.parameters import parameters_from_settings
-from sacm.inference.answer import warn_of
+from sacm.estimators.base import Estimator, like_rows, like_table
 from sacm.inference.classify import as_array, case_logits, case_probabilities, case_windows
+from sacm.inference.predictor import warn
 from sacm.metrics.classification import ClassificationAccumulator
-from sacm.tasks.classification import Classification
 from sacm.types import TaskName
 
 
+@dataclass(eq=False, repr=False)
 class Classifier(ClassifierMixin, Estimator):
-    """Finds the class of a case, an array `[C, L]`.
+    """Finds the class of each case of `[N, C, L]`.
 
     `X` is an array `[N, C, L]` or `[N, L]` (NaN after the end of shorter cases) or a list of arrays
     `[C, L_i]`. A fifth of the training cases chooses the epoch; new cases are cut or padded to the
-    longest training case. See `Estimator` for the attributes of a fitted one, and `classes_`;
-    `n_features_in_` is the number of channels. A frame holds one case of one channel a row and is
-    answered with a series or frame that has its index.
+    longest training case. A frame holds one case of one channel a row and is answered with a series
+    or frame that has its index. `strategy="labels"` finds and repairs wrong labels.
 
-    Args:
-        backbone: A network from `sacm.backbones.names("classification")`.
-        guard: Whether broken values are found and repaired, in training and prediction.
-        accelerator: "cpu", "gpu", "mps" or "auto".
-        folder: Keep the training run there; it is not repeated for the same data and settings.
-        verbose: Whether progress is shown.
-        settings: Any other setting of a run by name, such as `strategy`, `size`, `seed`, `epochs`,
-            `learning_rate`, `batch_size` or `overrides` (of the backbone): see `sacm train --help`.
+    See `Estimator` for the parameters and the attributes of a fitted one; `classes_` are the
+    labels as given, sorted.
 
     Example:
         >>> import numpy as np
@@ -52,33 +42,19 @@ class Classifier(ClassifierMixin, Estimator):
 
     _task: ClassVar[TaskName] = "classification"
 
-    @parameters_from_settings(without=("input_len", *Classification.unused))
-    def __init__(
-        self,
-        backbone: str = "InceptionTime",
-        *,
-        guard: bool = False,
-        accelerator: str = "cpu",
-        folder: str | Path | None = None,
-        verbose: bool = False,
-        **settings: Any,
-    ) -> None: ...
+    backbone: str = "InceptionTime"
+    strategy: str = field(default="raw", kw_only=True)
 
     def fit(self, X: Any, y: Any, *, subjects: Any = None) -> Self:
         """Train on cases and their labels; `subjects` `[N]` are kept together in validation."""
         if y is None:
             raise ArgumentError("Classifier requires y to be passed, but the target y is None.")
         X = check_cases(X)
-        classes, codes = _encode(y)
-        # Numbers written with leading zeros sort as the labels do, whatever type they are of.
-        names = np.array([f"{code:09d}" for code in codes])
-        data = classification_data(X, names, subjects=subjects)
-        warn_of(data.notes)
+        labels = _check_labels(y)
+        data = classification_data(X, labels, subjects=subjects)
+        warn(data.notes)
         self._train(self._settings(data.name), data)
-        self.classes_ = classes
-        # The run knows the places of the labels; who opens what is saved wants the labels.
-        shape = replace(self.predictor_.shape, classes=tuple(classes.tolist()))
-        self.predictor_ = replace(self.predictor_, shape=shape)
+        self.classes_ = np.unique(labels)
         return self
 
     def predict_proba(self, X: Any) -> Any:
@@ -133,8 +109,8 @@ def _as_labels(y: Any) -> np.ndarray:
     return labels
 
 
-def _encode(y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted classes `[K]` and the place `[N]` of every label among them."""
+def _check_labels(y: Any) -> np.ndarray:
+    """Labels `[N]` of at least two classes, all numbers or all text."""
     labels = _as_labels(y)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise DataError(f"label {int(np.argmin(np.isfinite(labels))) + 1} of y is missing.")
@@ -142,12 +118,12 @@ def _encode(y: Any) -> tuple[np.ndarray, np.ndarray]:
     if fractions and len(np.unique(labels)) > max(2, len(labels) // 2):
         raise DataError("Unknown label type: continuous. Labels y must name classes.")
     try:
-        classes, codes = np.unique(labels, return_inverse=True)
+        classes = np.unique(labels)
     except TypeError:
         raise DataError("labels y must be of one type: all numbers or all text.") from None
     if len(classes) < 2:
         raise DataError(f"all {len(labels)} cases have the same label (1 class): two are needed.")
-    return classes, codes
+    return labels
 
 
 def check_cases(X: Any) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -12,54 +12,56 @@ from torch import Tensor
 
 from sacm.data.covariates import ROLES
 from sacm.data.datasets import ForecastingData, Segment
-from sacm.data.gaps import Policy
-from sacm.data.own.series import Scaling
 from sacm.data.splits import Splits
 from sacm.data.tables.form import Form
-from sacm.data.tables.timeline import Irregular
-from sacm.data.windows import SplitWindows, forecasting_windows
-from sacm.errors import DataError
 from sacm.estimators.base import Estimator, check_share
-from sacm.estimators.intervals import Interval, absolute_residuals, conformal_radius
-from sacm.estimators.parameters import parameters_from_settings
-from sacm.inference.answer import warn_of
-from sacm.inference.forecast import forecast_ahead, give
-from sacm.inference.future_data import add_future
-from sacm.inference.history import SeriesReading, keep_tail, read_as_came, read_history
-from sacm.tasks import get_task
-from sacm.tasks.forecasting import Forecasting
+from sacm.inference.forecast import Forecast, forecast_history
+from sacm.inference.history import History, add_future, read_history, read_series_as_came
+from sacm.inference.intervals import Interval
+from sacm.inference.predictor import warn
+from sacm.tasks.calibration import MAX_REPAIRED
 from sacm.types import TaskName
 
-_ARRAYS = ("values", "timestamps", "targets", "observed", "covariates")
+_ARRAYS = ("values", "timestamps", "observed", "covariates")
 
 
+@dataclass(eq=False, repr=False)
 class Forecaster(Estimator):
-    """Forecasts the next `horizon` steps of one or several series, in their own units.
+    """Forecasts the next `horizon` steps of rows `[T, C]`, in their own units.
 
-    Data are pandas or polars frames, wide (timestamps and channels) or long (`unique_id, ds, y`),
-    arrays or tensors `[T]` or `[T, C]`, or files; forecasts come back in the same form, with the
-    timestamps that follow. Covariates are columns of a frame: `past`, `future` and `static` name
-    them, `calendar` and `holidays` ask for features of the timestamps. See `Estimator` for the
-    attributes of a fitted one.
+    Data are pandas or polars frames, wide (times and channels) or long (`unique_id, ds, y`), arrays
+    or tensors `[T, C]` or `[T]`, or files; forecasts come back in the same form, with the times
+    that follow. Parameters have the names and the defaults of `sacm train forecasting`. See
+    `Estimator` for the other parameters and the attributes of a fitted one.
 
     Args:
-        backbone: A network from `sacm.backbones.names("forecasting")`.
-        input_len: Steps that the network sees.
-        horizon: Steps to forecast.
-        validation: Share of the rows, the last ones, that chooses the epoch and calibrates
-            intervals.
-        timestamp: The time column of a frame. Default: found.
-        columns: The channels of a frame. Default: all that are nothing else.
-        missing: "interpolate", "mask" (filled in, but not learnt from) or "error".
-        irregular: "keep" takes rows whose timestamps lie on no grid as evenly spaced.
+        strategy: "guard" repairs broken and missing values, "raw" takes them as they are.
+        input_len: Steps that the network sees. Default: 96, less for short series.
+        horizon: Steps to forecast. Default: 24, less for short series.
+        validation_stride: Rows between two validation windows.
+        train_fraction: Use this share of the training windows only.
+        train_quantiles: Train for these quantiles by pinball loss.
+        time: The time column, or several that make the time. Default: found.
+        date_order: "day first", "month first" or "year first".
+        zone: Time zone of the times, such as "Europe/Berlin".
+        frequency: Time step as a pandas alias. Default: found.
+        irregular: "keep" takes rows whose times lie on no grid as evenly spaced.
+        columns: The channels. Default: all that are nothing else.
+        target: The channels to forecast; the others are inputs. Default: all.
+        ignore: Columns to leave out.
+        label: A column of labels, which is no channel.
+        id: The column that tells several series apart. Default: found.
+        split: Shares of the rows for training, validation and test, in order of time. Default:
+            0.7, 0.1, 0.2. Validation rows choose the epoch; test rows measure and calibrate
+            intervals, or validation rows if there are none.
         scaling: Whether each of several "series" is scaled by its own rows, or all by "shared"
             ones.
-        guard: Whether broken values are found and repaired, in training and prediction.
-        accelerator: "cpu", "gpu", "mps" or "auto".
-        folder: Keep the training run there; it is not repeated for the same data and settings.
-        verbose: Whether progress is shown.
-        settings: Any other setting of a run by name, such as `strategy`, `size`, `seed`, `epochs`,
-            `learning_rate`, `batch_size` or `overrides` (of the backbone): see `sacm train --help`.
+        decimal: The sign before fractions in text.
+        past: Columns that are inputs only.
+        future: Columns that are known ahead.
+        static: Columns that never change within a series of several.
+        calendar: Features of the times: "hour", "weekday", "weekend", "monthday", "yearday".
+        holidays: Country whose public holidays count.
 
     Example:
         >>> import numpy as np
@@ -73,97 +75,86 @@ class Forecaster(Estimator):
 
     _task: ClassVar[TaskName] = "forecasting"
 
-    @parameters_from_settings(without=Forecasting.unused)
-    def __init__(
-        self,
-        backbone: str = "PatchTST",
-        *,
-        input_len: int = 96,
-        horizon: int = 96,
-        validation: float = 0.2,
-        timestamp: str | None = None,
-        columns: Sequence[str] | None = None,
-        missing: Policy = "interpolate",
-        irregular: Irregular = "error",
-        scaling: Scaling = "series",
-        guard: bool = False,
-        accelerator: str = "cpu",
-        folder: str | Path | None = None,
-        verbose: bool = False,
-        **settings: Any,
-    ) -> None: ...
+    backbone: str = "PatchTST"
+    strategy: str = field(default="guard", kw_only=True)
+    input_len: int | None = field(default=None, kw_only=True)
+    horizon: int | None = field(default=None, kw_only=True)
+    validation_stride: int = field(default=1, kw_only=True)
+    train_fraction: float = field(default=1.0, kw_only=True)
+    train_quantiles: Sequence[float] | None = field(default=None, kw_only=True)
+    time: str | Sequence[str] | None = field(default=None, kw_only=True)
+    date_order: str | None = field(default=None, kw_only=True)
+    zone: str | None = field(default=None, kw_only=True)
+    frequency: str | None = field(default=None, kw_only=True)
+    irregular: Literal["error", "keep"] | None = field(default=None, kw_only=True)
+    columns: Sequence[str] | None = field(default=None, kw_only=True)
+    target: str | Sequence[str] | None = field(default=None, kw_only=True)
+    ignore: Sequence[str] | None = field(default=None, kw_only=True)
+    label: str | None = field(default=None, kw_only=True)
+    id: str | None = field(default=None, kw_only=True)
+    split: Sequence[float] | None = field(default=None, kw_only=True)
+    scaling: Literal["series", "shared"] | None = field(default=None, kw_only=True)
+    decimal: Literal[",", "."] | None = field(default=None, kw_only=True)
+    past: Sequence[str] | None = field(default=None, kw_only=True)
+    future: Sequence[str] | None = field(default=None, kw_only=True)
+    static: Sequence[str] | None = field(default=None, kw_only=True)
+    calendar: Sequence[str] | None = field(default=None, kw_only=True)
+    holidays: str | None = field(default=None, kw_only=True)
 
     def fit(self, data: Any, y: None = None) -> Self:
         """Train on a series; `y` is there for scikit-learn and not used."""
-        check_share("validation", self.validation)
-        reading = read_as_came(
-            data,
-            ratios=(1 - self.validation, self.validation, 0.0),
-            timestamp=self.timestamp,
-            columns=self.columns,
-            missing=self.missing,
-            irregular=self.irregular,
-            reading={**self._settings("data").reading(), "scaling": self.scaling},
-        )
+        settings = self._settings("data")
+        history = read_series_as_came(data, settings.reading())
         if not isinstance(data, ForecastingData):
-            warn_of(reading.data.notes)
-        settings = self._settings(reading.data.name)
-        self._train(settings, reading.data)
-        self.feature_names_in_ = np.array(reading.data.columns, dtype=object)
-        end = keep_tail(reading.data, self.settings_.input_len + self.settings_.horizon)
-        self._reading, self._rows = SeriesReading(end, reading.form), len(reading.data.values)
-        self._residuals: np.ndarray | None = None
+            warn(history.data.notes)
+        self._train(settings.model_copy(update={"data": history.data.name}), history.data)
+        self.feature_names_in_ = np.array(history.data.columns, dtype=object)
+        self._history = history._replace(data=keep_end(history.data, self.settings_.input_len))
         return self
 
-    def predict(self, history: Any = None, *, future_data: Any = None) -> Any:
-        """The `horizon` steps after the end of the training data, or of `history`.
+    def predict(
+        self,
+        history: Any = None,
+        *,
+        horizon: int | None = None,
+        future_data: Any = None,
+        max_repaired: float = MAX_REPAIRED,
+    ) -> Any:
+        """Forecast what follows the training data, or `history`.
 
-        `future_data` is a frame or a file with the known-future covariates of these steps, unless
-        rows after the last value hold them.
+        Args:
+            history: Rows to forecast from, in any form of data. Default: the training data.
+            horizon: Steps. Default: those of the training; more are forecast from forecasts.
+            future_data: A frame or a file with the known-future covariates of these steps, unless
+                rows after the last value hold them.
+            max_repaired: The share of the last rows' values that may be repaired or missing.
         """
-        reading, rows = self._history(history, future_data)
-        return give(reading, forecast_ahead(self.predictor_, reading.data), rows)
+        options = {"horizon": horizon, "max_repaired": max_repaired}
+        return self._forecast(history, future_data, **options).as_data()
 
     def predict_interval(
-        self, history: Any = None, *, coverage: float = 0.9, future_data: Any = None
+        self,
+        history: Any = None,
+        *,
+        coverage: float = 0.9,
+        future_data: Any = None,
+        max_repaired: float = MAX_REPAIRED,
     ) -> Interval:
         """Lower and upper bounds that a new value keeps with probability `coverage`.
 
-        Split conformal, for each step and channel, from the residuals on the validation rows. The
-        probability is exact if future windows resemble those; they overlap and have chosen the
-        epoch, so take it as close, not as guaranteed.
+        Conformal, for each step and channel, from windows after the training rows; as
+        `sacm predict --coverage` and `Predictor.predict(intervals=[coverage])`. The probability
+        holds if the future resembles these windows. Arguments as for `predict`.
         """
-        reading, rows = self._history(history, future_data)
-        if self._residuals is None:
-            windows = self._windows(self._reading.data).val
-            self._residuals = absolute_residuals(self.predictor_, windows)
-        scaler = self.predictor_.scaler_of_series(reading.data)
-        radius = conformal_radius(self._residuals, coverage) * scaler.std  # [H, C] or [S, H, C]
-        forecast = forecast_ahead(self.predictor_, reading.data)
-        bounds = (forecast.values - radius, forecast.values + radius)
-        return Interval(*(give(reading, forecast._replace(values=b), rows) for b in bounds))
+        check_share("coverage", coverage)
+        options = {"intervals": [coverage], "max_repaired": max_repaired}
+        found = self._forecast(history, future_data, **options)
+        return Interval(*(found.give(values) for values in found.bounds.values()))
 
     def evaluate(self, test: Any) -> dict[str, float | None]:
         """Errors over every window of `test`: `mae`, `mse` (z-scored), `mae_raw`, `mse_raw`."""
         self._check_fitted()
-        data = self._history(test)[0].data
-        input_len, horizon = self.settings_.input_len, self.settings_.horizon
-        longest = max(len(rows) for split in ("train", "test") for rows in data.ranges(split))
-        if longest < input_len + horizon:
-            raise DataError(
-                f"{data.name} has {longest} rows but a window to evaluate needs input_len + horizon"
-                f" = {input_len} + {horizon}."
-            )
-        windows = self._windows(data)
-        chosen = windows.test if len(windows.test) else windows.train
-        result = get_task(self._task).evaluate(
-            self.model_,
-            SplitWindows(chosen, chosen, chosen),
-            data,
-            self.settings_,
-            self.predictor_.strategy,
-        )
-        return result.row
+        return self.predictor_.evaluate(test).row
 
     def score(self, test: Any, y: None = None) -> float:
         """Minus the mean absolute error in z-scored units: higher is better."""
@@ -171,56 +162,35 @@ class Forecaster(Estimator):
         assert error is not None
         return -error
 
-    def _history(self, source: Any, future_data: Any = None) -> tuple[SeriesReading, int]:
-        """What to forecast from and how many rows it has."""
+    def _forecast(self, source: Any, future_data: Any, **options: Any) -> Forecast:
         self._check_fitted()
-        reading, rows = (self._reading, self._rows) if source is None else self._read(source)
-        if future_data is None:
-            return reading, rows
-        trained, horizon = self.predictor_, self.settings_.horizon
-        options = self.settings_.reading()
-        added = add_future(reading, future_data, trained.plan, horizon=horizon, options=options)
-        return added, rows
-
-    def _read(self, source: Any) -> tuple[SeriesReading, int]:
-        """Data other than those of `fit`."""
-        reading = read_history(
-            source,
-            columns=self._reading.columns,
-            frequency=self._reading.data.frequency,
-            timestamp=self.timestamp,
-            missing=self.missing,
-            irregular=self.irregular,
-            reading=self.settings_.reading(),
-        )
-        if not isinstance(source, ForecastingData):
-            warn_of(reading.data.notes)
-        self.predictor_.check_channels(reading.data.channels, reading.data.name)
-        return reading, len(reading.data.values)
-
-    def _windows(self, data: ForecastingData) -> SplitWindows[Any]:
-        return forecasting_windows(
-            data,
-            stamps=self.predictor_.shape.calendar_sizes is not None,
-            scaler=self.scaler_,
-            input_len=self.settings_.input_len,
-            horizon=self.settings_.horizon,
-            plan=self.predictor_.plan,
-        )
+        horizon = options.get("horizon") or self.settings_.horizon
+        if source is not None:
+            history = read_history(self.predictor_, source, future_data, horizon)
+        else:
+            history = self._history
+        if source is None and future_data is not None:
+            reading, plan = self.settings_.reading(), self.predictor_.plan
+            history = add_future(history, future_data, plan, horizon=horizon, options=reading)
+        found = forecast_history(self.predictor_, history, **options)
+        known = set(self._history.data.notes) if source is None else set()
+        warn(note for note in found.notes if note not in known)
+        return found
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        data, form = self._reading
+        data, form, rows = self._history
         arrays = {name: getattr(data, name) for name in _ARRAYS if getattr(data, name) is not None}
         values = {
             "name": data.name,
             "columns": data.columns,
+            "target": data.target,
             "frequency": data.frequency,
-            "splits": [[rows.start, rows.stop] for rows in data.splits],
             "segments": data.segments,
             "time_type": None if data.timestamps is None else str(data.timestamps.dtype),
             "form": form.to_dict(),
-            "rows": self._rows,
+            "rows": rows,
             "zone": data.zone,
+            "scaling": data.scaling,
             "roles": {role: getattr(data, role) for role in ROLES},
             "ahead": list(data.ahead or ()),
         }
@@ -236,22 +206,50 @@ class Forecaster(Estimator):
         arrays: dict[str, Any] = {
             name: tensors[name].numpy() for name in _ARRAYS if name in tensors
         }
-        arrays |= {role: tuple(own) for role, own in values.get("roles", {}).items()}
-        names = values.get("ahead", [])
-        ahead = {name: tensors[f"ahead {place}"].numpy() for place, name in enumerate(names)}
+        arrays |= {role: tuple(names) for role, names in values["roles"].items()}
+        ahead = {
+            name: tensors[f"ahead {place}"].numpy() for place, name in enumerate(values["ahead"])
+        }
         if "timestamps" in arrays:
             arrays["timestamps"] = arrays["timestamps"].view(values["time_type"])
         data = ForecastingData(
             name=values["name"],
             columns=tuple(values["columns"]),
-            splits=Splits(*(range(*rows) for rows in values["splits"])),
+            target=tuple(values["target"]),
+            splits=_one_split(len(arrays["values"])),
             frequency=values["frequency"],
             segments=tuple(Segment(*segment) for segment in values["segments"]),
             ahead=ahead or None,
-            zone=values.get("zone"),
+            zone=values["zone"],
+            scaling=values["scaling"],
             **arrays,
         )
-        self._reading = SeriesReading(data, Form.from_dict(values["form"]))
-        self._rows = values["rows"]
-        self._residuals = None
+        self._history = History(data, Form.from_dict(values["form"]), values["rows"])
         self.feature_names_in_ = np.array(data.columns, dtype=object)
+
+
+def keep_end(data: ForecastingData, count: int) -> ForecastingData:
+    """The last `count` rows of every series, which a forecast starts from."""
+    rows = data.last_rows(count)
+    chosen = np.concatenate(list(rows.values()))
+    ends = np.cumsum([0, *map(len, rows.values())])
+    segments = [
+        Segment(name, int(start), int(stop))
+        for name, start, stop in zip(rows, ends[:-1], ends[1:], strict=True)
+    ]
+    arrays: dict[str, Any] = {
+        name: None if getattr(data, name) is None else getattr(data, name)[chosen]
+        for name in _ARRAYS
+    }
+    return replace(
+        data,
+        splits=_one_split(len(chosen)),
+        segments=tuple(segments),
+        targets=None,
+        broken=None,
+        **arrays,
+    )
+
+
+def _one_split(rows: int) -> Splits:
+    return Splits(range(rows), range(0), range(0))

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sacm.data.datasets import ForecastingData
+from sacm.data.gaps import fill_gaps
 from sacm.data.scaling import cover_series
 from sacm.data.splits import Splits
 from sacm.errors import ArgumentError
-from sacm.inference.forecast import forecast_ahead
-from sacm.inference.predictor import Predictor
-from sacm.inference.trained import Array
+from sacm.inference.forecast import forecast_values
+from sacm.inference.predictor import Array, Predictor
 from sacm.metrics.season import season_length
 
 if TYPE_CHECKING:
@@ -59,8 +59,10 @@ class Backtest:
         import pandas as pd
 
         def errors(forecasts: Array) -> Array:
-            found: Array = np.nanmean(np.abs(forecasts - self.truth) / self.scale, axis=(1, 2))
-            return found
+            off = np.abs(forecasts - self.truth) / self.scale
+            counts = np.isfinite(off).sum(axis=(1, 2))
+            sums: Array = np.nansum(off, axis=(1, 2))
+            return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
         columns: dict[str, Any] = {"row": self.origins + 1}
         if self.data.timestamps is not None:
@@ -122,7 +124,7 @@ def backtest(
     places = find_origins(predictor, data, origins=origins, step=step, own=refit == 0)
     length, horizon = predictor.shape.input_len, predictor.shape.horizon
     # Long enough for the training rows of the first refit to hold the season three times.
-    season = season_length(data.values[: places[0]], data.frequency)
+    season = season_length(fill_gaps(data.values[: places[0]]), data.frequency)
     if predictor.scaler.series:
         # What the network knows the series by; one that it does not is scaled by the rows before.
         data = replace(data, name=next(iter(data.last_rows(1))))
@@ -137,19 +139,22 @@ def backtest(
                 on_refit(number)
             current = train_before(predictor, data, int(origin), folder=folder, hardware=hardware)
         seen = cut(data, int(origin - length), int(origin))
-        forecasts.append(forecast_ahead(current, seen).values[0])
+        forecasts.append(forecast_values(current, seen)[0])
         refitted.append(due)
     steps = places[:, None] + np.arange(horizon)
     truth = data.clean[steps].astype(np.float64)
+    values = data.values.astype(np.float64)
     if data.observed is not None:
         truth[data.observed[steps] < 1] = np.nan
-    back = places[:, None] + np.arange(horizon) % season - season
+        values[data.observed == 0] = np.nan
+    # Naive forecasts repeat what was measured before each origin, and nothing after it.
+    past = np.stack([fill_gaps(values[: int(origin)])[-season:] for origin in places])
     return Backtest(
         origins=places,
         forecasts=np.stack(forecasts),
         truth=truth,
-        naive=np.repeat(data.values[places - 1][:, None], horizon, axis=1),
-        seasonal=data.values[back],
+        naive=np.repeat(past[:, -1:], horizon, axis=1),
+        seasonal=past[:, np.arange(horizon) % season],
         season=season,
         scale=predictor.scaler_of_series(cut(data, 0, int(places[0]))).std.reshape(-1),
         refitted=np.array(refitted),

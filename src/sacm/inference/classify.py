@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,39 +17,60 @@ from sacm.data.load import names_file, resolve
 from sacm.data.loader import WindowBatches
 from sacm.data.own.cases import as_cases, parse_case_file
 from sacm.data.own.ts_format import pad
+from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
-from sacm.inference.answer import TableAnswer
-from sacm.inference.trained import UNDECIDED, Array, TrainedNetwork, check_finite, is_array
+from sacm.inference.predictor import UNDECIDED, Answer, Array, Predictor, check_finite, is_array
+from sacm.tasks import Result, get_task
 from sacm.tasks.base import EVALUATION_BATCH
 
 
-def predict_labels(trained: TrainedNetwork, data: Any) -> Any:
+def predict_labels(predictor: Predictor, data: Any) -> Any:
     """The label of every case; of a single window `[L, C]` one label."""
-    classes = np.asarray(trained.shape.classes)
+    classes = np.asarray(predictor.shape.classes)
     if is_array(data):
         single = data.ndim == 2
-        found = trained.probabilities(data[None] if single else data)
-        labels = classes[np.asarray(found.argmax(-1).tolist())]
+        probabilities = predictor.probabilities(data[None] if single else data)
+        labels = classes[np.asarray(probabilities.argmax(-1).tolist())]
         return labels[0] if single else labels
-    return classes[source_probabilities(trained, data).argmax(axis=1)]
+    return classes[source_probabilities(predictor, data).argmax(axis=1)]
 
 
-def tabulate_labels(trained: TrainedNetwork, data: Any) -> TableAnswer:
+def tabulate_labels(predictor: Predictor, data: Any) -> Answer:
     """The label of every case and the probability of each class, as a pandas frame."""
     import pandas as pd
 
-    classes = trained.shape.classes
-    probabilities = source_probabilities(trained, data)
+    classes = predictor.shape.classes
+    probabilities = source_probabilities(predictor, data)
     frame = pd.DataFrame(probabilities, columns=[f"p_{name}" for name in classes])
     frame.insert(0, "case", range(1, len(frame) + 1))
     frame.insert(1, "class", [classes[place] for place in probabilities.argmax(axis=1)])
-    return TableAnswer(frame)
+    return Answer(frame)
 
 
-def source_probabilities(trained: TrainedNetwork, data: Any) -> Array:
+def source_probabilities(predictor: Predictor, data: Any) -> Array:
     """Probabilities `[N, K]` of the cases of a file, a data set, a frame or a list."""
-    cases = find_cases(data, trained.settings.data)
-    return case_probabilities(trained, case_windows(trained, cases))
+    cases = find_cases(data, predictor.settings.data)
+    return case_probabilities(predictor, case_windows(predictor, cases))
+
+
+def evaluate_cases(predictor: Predictor, source: Any) -> Result:
+    """Test the classes of a data set's test cases, or of all cases of another source."""
+    data: Any = source
+    if not isinstance(data, ClassificationData):
+        data = resolve(source, task="classification", reading=predictor.settings.reading())
+    if not len(data.X_test):
+        data = replace(
+            data, X_test=data.X_train, y_test=data.y_train, lengths_test=data.lengths_train
+        )
+    data = replace(data, classes=predictor.shape.classes)
+    windows = case_windows(predictor, data.X_test, data.encode(data.y_test))
+    return get_task("classification").evaluate(
+        predictor.network,
+        SplitWindows(windows, windows, windows),
+        data,
+        predictor.settings,
+        predictor.strategy,
+    )
 
 
 def find_cases(source: Any, trained_on: str) -> Any:
@@ -64,11 +86,11 @@ def find_cases(source: Any, trained_on: str) -> Any:
     return arrays["X_train" if whole else "X_test"]
 
 
-def case_windows(trained: TrainedNetwork, X: Any, codes: Array | None = None) -> LabelledWindows:
-    """Cases cut or padded to the length of the network, gaps filled, scaled.
+def case_windows(predictor: Predictor, X: Any, codes: Array | None = None) -> LabelledWindows:
+    """Cases cut or padded to the length of the network, gaps filled, repaired, scaled.
 
     Args:
-        trained: The network.
+        predictor: The network.
         X: An array `[N, C, L]` or `[N, L]`, a list of arrays `[C, L_i]`, or a frame with one case
             of one channel a row.
         codes: Positions `[N]` of their classes, if these are known.
@@ -82,23 +104,23 @@ def case_windows(trained: TrainedNetwork, X: Any, codes: Array | None = None) ->
     X = as_array(X)
     codes = np.zeros(len(X), dtype=np.int64) if codes is None else codes
     cases = as_cases(X, codes, "data", "new").values
-    channels, length = trained.shape.channels, trained.shape.input_len
-    trained.check_channels(len(cases[0]), "a case")
+    channels, length = predictor.shape.channels, predictor.shape.input_len
+    predictor.check_channels(len(cases[0]), "a case")
     lengths = np.array([min(case.shape[1], length) for case in cases])
     padded = pad([case[:, :length] for case in cases], channels, length)  # [N, C, L]
     fill_cases(padded, lengths, "data")
     nothing = padded[:0], codes[:0]
     new = ClassificationData("data", padded, codes, *nothing, lengths, lengths[:0], classes=())
-    padded = trained.strategy.apply(new).X_train
+    repaired = predictor.strategy.apply(new).X_train
     return LabelledWindows(
-        padded, lengths, codes, cases=np.arange(len(cases)), scaler=trained.scaler
+        repaired, lengths, codes, cases=np.arange(len(cases)), scaler=predictor.scaler
     )
 
 
-def case_logits(trained: TrainedNetwork, windows: LabelledWindows) -> Tensor:
+def case_logits(predictor: Predictor, windows: LabelledWindows) -> Tensor:
     """Finite logits `[N, K]` in float64."""
     parts = [
-        trained.answer(trained.network, batch.x)
+        predictor.run(predictor.network, batch.x)
         for batch in WindowBatches(windows, EVALUATION_BATCH)
     ]
     logits = torch.cat(parts).double()
@@ -106,9 +128,9 @@ def case_logits(trained: TrainedNetwork, windows: LabelledWindows) -> Tensor:
     return logits
 
 
-def case_probabilities(trained: TrainedNetwork, windows: LabelledWindows) -> Array:
+def case_probabilities(predictor: Predictor, windows: LabelledWindows) -> Array:
     """Probabilities `[N, K]`."""
-    probabilities: Array = case_logits(trained, windows).softmax(dim=1).numpy()
+    probabilities: Array = case_logits(predictor, windows).softmax(dim=1).numpy()
     return probabilities
 
 

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
 from sacm.data.batches import Series, TelemetryWindows, covering_starts
 from sacm.data.datasets import AnomalyData
-from sacm.data.gaps import Policy
-from sacm.data.load import names_file, resolve
 from sacm.data.splits import hold_out_tail
 from sacm.data.tables.source import keep_present, load_source
 from sacm.data.tables.table import Table
 from sacm.errors import ArgumentError, DataError
-from sacm.inference.answer import TableAnswer, warn_of
-from sacm.inference.trained import Array, TrainedNetwork, as_tensor, is_array, like
-from sacm.tasks import get_task
-from sacm.tasks.anomaly import flag, step_scores
+from sacm.inference.predictor import Answer, Array, Predictor, as_tensor, is_array, like, warn
+from sacm.metrics.pointwise import best_f1, quantile_threshold
+from sacm.tasks import Result, get_task
+from sacm.tasks.anomaly import flag, judge_scores, step_scores
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _READING = ("time", "date_order", "zone", "ignore", "label")
+_WAYS = "a number, quantile=0.99, alarms-a-day=2 or labels=FILE"
+_CANDIDATES = 2000  # thresholds that are tried to reach a rate of alarms
 
 
 class Alarms(NamedTuple):
@@ -42,22 +46,22 @@ class Scored(NamedTuple):
     time: str = "time"  # its name
 
 
-def predict_alarms(trained: TrainedNetwork, data: Any) -> Any:
+def predict_alarms(predictor: Predictor, data: Any) -> Any:
     """Scores and alarms: `Alarms` for arrays and tensors, otherwise a frame like the data.
 
     Rows `[T, C]` get one score each; windows `[B, L, C]` are scored one by one, `[B, L]`.
     """
-    threshold = threshold_of(trained)
+    threshold = threshold_of(predictor)
     if is_array(data):
         if data.ndim == 3:
-            scores = trained.scores(data)
+            scores = predictor.window_scores(data)
             return Alarms(scores, _as(flag(scores, threshold), data))
-        scored = score_source(trained, data)
-        warn_of(scored.notes)
+        scored = score_source(predictor, data)
+        warn(scored.notes)
         alarms = flag(scored.scores, threshold)
         return Alarms(_as(scored.scores, data), _as(alarms, data))
-    answer = tabulate_alarms(trained, data)
-    warn_of(answer.notes)
+    answer = tabulate_alarms(predictor, data)
+    warn(answer.notes)
     frame = answer.frame[["score", "alarm"]]
     if type(data).__module__.partition(".")[0] == "polars":
         import polars as pl
@@ -66,13 +70,13 @@ def predict_alarms(trained: TrainedNetwork, data: Any) -> Any:
     return frame.set_index(data.index) if hasattr(data, "index") else frame
 
 
-def tabulate_alarms(trained: TrainedNetwork, data: Any) -> TableAnswer:
+def tabulate_alarms(predictor: Predictor, data: Any) -> Answer:
     """Row number, time, score, threshold and alarm of every row, as a pandas frame."""
     import pandas as pd
 
-    threshold = threshold_of(trained)
-    scored = score_source(trained, data)
-    frame = pd.DataFrame(
+    threshold = threshold_of(predictor)
+    scored = score_source(predictor, data)
+    frame: pd.DataFrame = pd.DataFrame(
         {
             "row": range(1, len(scored.scores) + 1),
             "score": scored.scores,
@@ -82,74 +86,84 @@ def tabulate_alarms(trained: TrainedNetwork, data: Any) -> TableAnswer:
     )
     if scored.times is not None and scored.time not in frame:
         frame.insert(1, scored.time, scored.times)
-    return TableAnswer(frame, scored.notes, scored.understood)
+    return Answer(frame, scored.notes, scored.understood)
 
 
-def score_source(trained: TrainedNetwork, data: Any) -> Scored:
+def score_source(predictor: Predictor, data: Any) -> Scored:
     """A score for every row of a file, frame or array, or for the test rows of a data set."""
-    if isinstance(data, str) and not names_file(data):
-        data = resolve(data, task="anomaly")
     if isinstance(data, AnomalyData):
-        trained.shape.check_columns(data.name, data.columns)
-        task = get_task("anomaly")
-        windows = task.windows(trained.settings, data, scaler=trained.scaler)
-        return Scored(
-            step_scores(trained.network, windows.test, trained.settings, trained.strategy)
-        )
+        return Scored(_score_test_rows(predictor, data)[1])
     if is_array(data):
         data = as_tensor(data).cpu().numpy()
-    rows = read_rows(trained, data)
+    rows = read_rows(predictor, data)
     times = None
     if rows.times is not None:
-        own = np.empty_like(rows.times)
-        own[rows.order] = rows.times  # as in the user's table, like the scores
-        times = rows.form.write_times(own)
+        in_order = np.empty_like(rows.times)
+        in_order[rows.order] = rows.times  # as in the user's table, like the scores
+        times = rows.form.write_times(in_order)
     understood = tuple(rows.understood())
     name = rows.form.time or "time"
-    return Scored(row_scores(trained, rows), rows.notes, understood, times, name)
+    return Scored(row_scores(predictor, rows), rows.notes, understood, times, name)
 
 
-def read_rows(trained: TrainedNetwork, data: Any) -> Table:
+def evaluate_rows(predictor: Predictor, source: Any) -> Result:
+    """Test the alarms of a data set's test rows, or of all rows of a source with labels."""
+    threshold, settings = threshold_of(predictor), predictor.settings
+    if isinstance(source, AnomalyData):
+        segments = np.empty(len(source.test), dtype=object)
+        for segment in source.segments:
+            segments[segment.test.start : segment.test.stop] = segment.name
+        windows, scores = _score_test_rows(predictor, source)
+        found = judge_scores(scores, source.labels, threshold, settings, segments=segments)
+        return replace(found, evaluated=windows)
+    rows = read_rows(predictor, Path(source) if isinstance(source, str) else source)
+    scores = row_scores(predictor, rows)
+    return judge_scores(scores, _labels(rows, "to test by"), threshold, settings)
+
+
+def _score_test_rows(predictor: Predictor, data: AnomalyData) -> tuple[int, Array]:
+    """How many windows the test rows have, and a score for every row."""
+    predictor.shape.check_columns(data.name, data.columns)
+    windows = get_task("anomaly").windows(predictor.settings, data, scaler=predictor.scaler).test
+    scores = step_scores(predictor.network, windows, predictor.settings, predictor.strategy)
+    return len(windows), scores
+
+
+def read_rows(predictor: Predictor, data: Any) -> Table:
     """Read rows as those that a detector was trained on were read."""
-    options = trained.settings.reading()
-    return read_telemetry(
-        data,
-        columns=trained.shape.columns,
-        missing=options.get("missing", "interpolate"),
-        reading=options,
-    )
+    return read_telemetry(data, predictor.settings.reading(), columns=predictor.shape.columns)
 
 
 def read_telemetry(
     source: Any,
+    options: Mapping[str, Any],
     *,
     columns: Sequence[str] | None = None,
-    missing: Policy,
     held_out: float = 0.0,
-    reading: Mapping[str, Any] | None = None,
 ) -> Table:
-    """Rows of a file, frame or array; a column of labels is left out, `columns` chooses others.
+    """Rows of a file, frame or array; a column of labels is left out.
 
-    No gap is filled from the last rows, the `held_out` share. `reading` holds options of a run by
-    their names on the command line.
+    Args:
+        source: What `sacm.data.anomaly_data` reads.
+        options: Options for reading, by their names on the command line.
+        columns: The channels. Default: those that `options` names, or all.
+        held_out: No gap is filled from this share of the rows, the last ones.
     """
-    given = dict(reading or {})
-    loaded = load_source(
-        source,
-        str(source) if isinstance(source, str | Path) else "data",
-        given.get("decimal"),
-    )
-    options = keep_present(loaded, {key: given[key] for key in _READING if key in given})
+    name = str(source) if isinstance(source, str | Path) else "data"
+    loaded = load_source(source, name, options.get("decimal"))
+    given = keep_present(loaded, {key: options[key] for key in _READING if key in options})
     # Rows that a grid lacks have no place in the answer, so none are inserted.
-    table = Table.read(loaded, columns=columns, labelled=True, grid=False, **options)
-    return table.fill(hold_out_tail(len(table.values), held_out), missing)
+    table = Table.read(
+        loaded, columns=columns or options.get("columns"), labelled=True, grid=False, **given
+    )
+    return table.fill(hold_out_tail(len(table.values), held_out), "interpolate")
 
 
-def row_scores(trained: TrainedNetwork, rows: Table) -> Array:
+def row_scores(predictor: Predictor, rows: Table) -> Array:
     """A score `[T]` for every row, in the order of the user's table.
 
     Args:
-        trained: The network.
+        predictor: A detector.
         rows: At least L rows in raw units.
 
     Returns:
@@ -160,27 +174,113 @@ def row_scores(trained: TrainedNetwork, rows: Table) -> Array:
         DataError: There are fewer rows than a window has.
         SACMError: A score is not finite.
     """
-    length, scaler = trained.shape.input_len, trained.scaler
-    trained.check_channels(rows.values.shape[1], rows.name)
+    length, scaler, settings = predictor.shape.input_len, predictor.scaler, predictor.settings
+    predictor.check_channels(rows.values.shape[1], rows.name)
     if len(rows.values) < length:
         raise DataError(
             f"{rows.name} has {len(rows.values)} rows, fewer than one window of {length}."
         )
-    stride = min(trained.settings.stride, length)
+    stride = min(settings.stride, length)
     starts = covering_starts(range(len(rows.values)), length, stride=stride)
     windows = TelemetryWindows(Series(rows.values, scaler), starts, length=length, scaler=scaler)
     scores = np.empty(len(rows.values))
     scores[rows.order] = step_scores(
-        trained.network, windows, trained.settings, trained.strategy, order=rows.order
+        predictor.network, windows, settings, predictor.strategy, order=rows.order
     )
     return scores
 
 
-def threshold_of(trained: TrainedNetwork) -> float:
+def _labels(rows: Table, purpose: str) -> Array:
+    """The labels of rows, in the order of the user's table."""
+    if rows.labels is None:
+        raise DataError(
+            f"{rows.name} has no column of labels {purpose}: name it with label= (--label)."
+        )
+    labels = np.empty(len(rows.labels))
+    labels[rows.order] = rows.labels
+    return labels
+
+
+def threshold_of(predictor: Predictor) -> float:
     """The threshold of a detector, which has one."""
-    if trained.threshold is None:
-        raise ArgumentError("this network has no threshold: ask it for scores instead.")
-    return trained.threshold
+    if predictor.threshold is None:
+        raise ArgumentError("this network has no threshold: train it again.")
+    return predictor.threshold
+
+
+class Threshold(NamedTuple):
+    """A threshold and how it was chosen, in words."""
+
+    value: float
+    reason: str
+
+
+def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> Threshold:
+    """Choose the threshold of a detector.
+
+    Args:
+        predictor: A network for anomaly detection.
+        way: A number, or `quantile=0.99` (of the validation scores), `alarms-a-day=2` (segments of
+            alarms in the validation rows) or `labels=FILE` (best F1 on rows with labels).
+        data: A source with times, by which `alarms-a-day` knows how many rows make a day.
+
+    Raises:
+        ArgumentError: The way is none of these, or the network is of another task.
+        DataError: The rows that are needed have no times or labels.
+    """
+    if predictor.settings.task != "anomaly" or predictor.scores is None:
+        raise ArgumentError("a threshold is for anomaly detection.")
+    name, separator, text = way.partition("=")
+    if separator and name == "labels":
+        rows = read_rows(predictor, Path(text))
+        best = best_f1(row_scores(predictor, rows), _labels(rows, "to choose by"))
+        if best.threshold is None:
+            raise DataError(f"{text} cannot choose a threshold: {best.reason}.")
+        return Threshold(best.threshold, f"best F1 ({best.f1:.3g}) on the labels of {text}")
+    try:
+        number = float(text if separator else name)
+    except ValueError:
+        number = np.nan
+    if not separator and np.isfinite(number):
+        return Threshold(number, "as given")
+    if name == "quantile" and 0 < number < 1:
+        value = quantile_threshold(predictor.scores, quantile=number)
+        return Threshold(value, f"the {number:g} quantile of the validation scores")
+    if name == "alarms-a-day" and number > 0:
+        return _by_rate(predictor.scores, number, _rows_a_day(predictor, data))
+    raise ArgumentError(f"threshold {way!r}: expected {_WAYS}.")
+
+
+def count_segments(alarms: Array) -> int:
+    """How many segments of neighbouring rows are alarms."""
+    return int(alarms[0]) + int((alarms[1:] & ~alarms[:-1]).sum()) if len(alarms) else 0
+
+
+def _by_rate(scores: Array, wanted: float, rows_a_day: float) -> Threshold:
+    """The lowest threshold at which, and above which, validation has no more alarms a day."""
+    days = len(scores) / rows_a_day
+    levels = np.unique(np.quantile(scores, np.linspace(0, 1, _CANDIDATES)))[::-1]
+    chosen = float(np.nextafter(levels[0], np.inf))
+    for level in levels:
+        if count_segments(scores >= level) > wanted * days:
+            break
+        chosen = float(level)
+    rate = count_segments(scores >= chosen) / days
+    return Threshold(
+        chosen,
+        f"{rate:.3g} alarms a day in the validation rows ({days:.3g} days), wanted {wanted:g}",
+    )
+
+
+def _rows_a_day(predictor: Predictor, data: Any) -> float:
+    """How many rows of the data make a day."""
+    times = None
+    if data is not None and not isinstance(data, AnomalyData):
+        times = read_rows(predictor, data).times
+    if times is None or len(times) < 2:
+        raise DataError("the data have no times to count days by: use quantile=0.99 instead.")
+    step = np.median(np.diff(times).astype("timedelta64[ns]").astype(np.int64)) / 1e9
+    return float(86_400 / step)
 
 
 def _as(answer: Array, data: Any) -> Any:

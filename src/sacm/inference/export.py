@@ -20,7 +20,7 @@ from sacm.backbones.base import DetectorNetwork
 from sacm.backbones.quantiles import take_median
 from sacm.errors import ArgumentError, SACMError
 from sacm.files import write_atomically, write_json
-from sacm.inference.trained import Array, TrainedNetwork
+from sacm.inference.predictor import Array, Predictor
 
 ExportFormat = Literal["onnx", "torch"]
 _CLOSE = 1e-3  # of the spread of the answers: other runtimes add up in another order
@@ -37,13 +37,13 @@ class RawUnits(nn.Module):
     mean: Tensor
     std: Tensor
 
-    def __init__(self, trained: TrainedNetwork) -> None:
+    def __init__(self, predictor: Predictor) -> None:
         super().__init__()
-        self.network, self.strategy = trained.network, trained.strategy
-        self.task, self.score = trained.settings.task, trained.settings.score
-        self.register_buffer("mean", torch.from_numpy(trained.scaler.mean))
-        self.register_buffer("std", torch.from_numpy(trained.scaler.std))
-        self.names = input_names(trained)
+        self.network, self.strategy = predictor.network, predictor.strategy
+        self.task, self.score = predictor.settings.task, predictor.settings.score
+        self.register_buffer("mean", torch.from_numpy(predictor.scaler.mean))
+        self.register_buffer("std", torch.from_numpy(predictor.scaler.std))
+        self.names = input_names(predictor)
 
     # Exporters want places of their own for what may stand beside the window.
     def forward(
@@ -67,20 +67,20 @@ class RawUnits(nn.Module):
         return answer * std + mean
 
 
-def input_names(trained: TrainedNetwork) -> list[str]:
+def input_names(predictor: Predictor) -> list[str]:
     """What an exported network takes: windows, perhaps calendar features and places of series."""
-    calendar = trained.shape.calendar_sizes is not None
-    named = {"stamps": calendar, "series": bool(trained.scaler.series)}
+    calendar = predictor.shape.calendar_sizes is not None
+    named = {"stamps": calendar, "series": bool(predictor.scaler.series)}
     return ["window", *(name for name, taken in named.items() if taken)]
 
 
 def export(
-    trained: TrainedNetwork, path: Path, to: ExportFormat, windows: Array | None = None
+    predictor: Predictor, path: Path, to: ExportFormat, windows: Array | None = None
 ) -> Path:
     """Write a network as a file, compare its answers with ours, and write a description beside it.
 
     Args:
-        trained: The network, on the CPU.
+        predictor: The network, on the CPU.
         path: The file; `.onnx` or `.pt2`.
         to: "onnx", or "torch" for `torch.export`.
         windows: Raw windows `[B, L, C]` to check with. Default: made from the scaler.
@@ -92,10 +92,10 @@ def export(
         ArgumentError: A package is missing.
         SACMError: The network cannot be exported, or the file answers differently.
     """
-    if trained.shape.covariates is not None:
+    if predictor.shape.covariates is not None:
         raise SACMError("a network with covariates cannot be exported: its input is no window.")
-    module = RawUnits(trained).eval()
-    inputs = example_inputs(trained, windows)
+    module = RawUnits(predictor).eval()
+    inputs = example_inputs(predictor, windows)
     with torch.inference_mode():
         expected = module(*inputs).numpy()
     write = {"onnx": _write_onnx, "torch": _write_torch}[to]
@@ -107,10 +107,8 @@ def export(
             raise
         except Exception as error:  # exporters have a dozen kinds of their own
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error)
-            raise SACMError(
-                f"{trained.settings.backbone} with {trained.settings.strategy} cannot be exported "
-                f"to {to}: {reason}"
-            ) from None
+            what = f"{predictor.settings.backbone} with {predictor.settings.strategy}"
+            raise SACMError(f"{what} cannot be exported to {to}: {reason}") from None
     found = answer_of(path, to, inputs)
     spread = float(np.abs(expected - expected.mean()).max()) or 1.0
     difference = float(np.abs(found - expected).max())
@@ -119,23 +117,23 @@ def export(
         raise SACMError(
             f"the exported file answers differently by {difference:.3g}, so it was removed."
         )
-    record = describe_export(trained, to, inputs, expected, difference)
+    record = describe_export(predictor, to, inputs, expected, difference)
     described = path.with_name(f"{path.name}.json")
     write_json(described, record)
     return described
 
 
-def example_inputs(trained: TrainedNetwork, windows: Array | None = None) -> tuple[Tensor, ...]:
+def example_inputs(predictor: Predictor, windows: Array | None = None) -> tuple[Tensor, ...]:
     """Two raw windows `[2, L, C]`, and what else the network takes."""
-    places = np.array([0, max(0, len(trained.scaler.series) - 1)])
-    shape, scaler = trained.shape, trained.scaler.of_places(places)
+    places = np.array([0, max(0, len(predictor.scaler.series) - 1)])
+    shape, scaler = predictor.shape, predictor.scaler.of_places(places)
     if windows is None or len(windows) < 2:
         noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))
         windows = noise * scaler.std + scaler.mean
     found = [torch.from_numpy(np.ascontiguousarray(windows[-2:], dtype=np.float32))]
     if shape.calendar_sizes is not None:
         found.append(torch.zeros(2, shape.input_len + shape.horizon, 4))
-    if trained.scaler.series:
+    if predictor.scaler.series:
         found.append(torch.from_numpy(places))
     return tuple(found)
 
@@ -187,14 +185,14 @@ def _write_onnx(module: RawUnits, inputs: tuple[Tensor, ...], path: Path) -> Non
 
 
 def describe_export(
-    trained: TrainedNetwork,
+    predictor: Predictor,
     to: ExportFormat,
     inputs: tuple[Tensor, ...],
     expected: Array,
     difference: float,
 ) -> dict[str, Any]:
     """What a program needs to know to feed the file, with one window and its answer."""
-    shape = trained.shape
+    shape = predictor.shape
     sizes = {"forecasting": ["batch", shape.horizon, shape.channels]}
     sizes |= {
         "classification": ["batch", len(shape.classes)],
@@ -202,21 +200,21 @@ def describe_export(
     }
     record: dict[str, Any] = {
         "format": to,
-        "task": trained.settings.task,
+        "task": predictor.settings.task,
         "inputs": {"window": ["batch", shape.input_len, shape.channels]},
-        "output": {_NAMES[trained.settings.task]: sizes[trained.settings.task]},
+        "output": {_NAMES[predictor.settings.task]: sizes[predictor.settings.task]},
         "channels": shape.columns,
         "frequency": shape.frequency,
         "classes": list(shape.classes),
-        "threshold": trained.threshold,
-        "backbone": trained.settings.backbone,
-        "strategy": trained.settings.strategy,
+        "threshold": predictor.threshold,
+        "backbone": predictor.settings.backbone,
+        "strategy": predictor.settings.strategy,
         "units": "raw: scaling, repair and un-scaling are inside",
         "largest_difference": difference,
         "example": {"window": inputs[0][0].tolist(), "answer": expected[0].tolist()},
     }
     beside = {"stamps": ["batch", shape.input_len + shape.horizon, 4], "series": ["batch"]}
-    record["inputs"] |= {name: beside[name] for name in input_names(trained)[1:]}
-    if trained.scaler.series:
-        record["series"] = list(trained.scaler.series)  # the input is a place in this list
+    record["inputs"] |= {name: beside[name] for name in input_names(predictor)[1:]}
+    if predictor.scaler.series:
+        record["series"] = list(predictor.scaler.series)  # the input is a place in this list
     return record

@@ -2,217 +2,364 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
+from torch import Tensor
 
+from sacm.backbones.quantiles import at_level, take_median
 from sacm.data.calendar import future_timestamps, stamp_features
 from sacm.data.covariates import check_roles, window_ahead
-from sacm.data.datasets import ForecastingData
-from sacm.data.gaps import fill
-from sacm.data.scaling import new_series
+from sacm.data.datasets import ForecastingData, Segment
+from sacm.data.scaling import ChannelScaler, new_series
+from sacm.data.splits import Splits
+from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError, DataError
-from sacm.inference.answer import TableAnswer, warn_of
-from sacm.inference.future_data import add_future
-from sacm.inference.history import SeriesReading, read_history
-from sacm.inference.repairs import find_repairs
-from sacm.inference.trained import Array, TrainedNetwork, as_tensor, is_array, like
+from sacm.inference.history import History, choose_columns, measured, read_history
+from sacm.inference.intervals import bound_levels, evaluation_windows
+from sacm.inference.predictor import Array, Predictor, refusal
+from sacm.tasks import Result, get_task
+from sacm.tasks.calibration import MAX_REPAIRED, window_moves
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NAMED = 5  # series that a note names
+_SAID = 0.1  # share of a channel's last values from which their repair is a warning
 
 
 class Forecast(NamedTuple):
-    """Forecasts of every series and the times they are for."""
+    """Forecasts of every series.
 
-    series: list[str]
-    values: Array  # [S, H, C]
-    times: Array | None  # [S, H]
-
-
-def predict_next(trained: TrainedNetwork, data: Any, future_data: Any = None) -> Any:
-    """Forecast what follows, in the form of the data; windows `[B, L, C]` one by one."""
-    if is_array(data):
-        return trained.forecast(data) if data.ndim == 3 else forecast_rows(trained, data)
-    reading = read_for(trained, data, future_data)
-    kept, short = leave_out_short(reading.data, trained.shape.input_len)
-    warn_of(short if isinstance(data, ForecastingData) else (*kept.notes, *short))
-    return give(SeriesReading(kept, reading.form), forecast_ahead(trained, kept))
-
-
-def forecast_rows(trained: TrainedNetwork, rows: Any) -> Any:
-    """What follows the rows `[T, C]` or `[T]` of an array or a tensor, in its form."""
-    if rows.ndim not in (1, 2):
-        raise ArgumentError(f"rows must be [T, C] or [T], got {list(rows.shape)}.")
-    values = as_tensor(rows if rows.ndim == 2 else rows[:, None])
-    trained.check_channels(values.shape[1], "data")
-    length = trained.shape.input_len
-    if len(values) < length:
-        raise short_series_error("data", len(values), length)
-    if values.isnan().any():
-        names = [str(place) for place in range(values.shape[1])]
-        pieces = [range(len(values))]
-        array = values.cpu().numpy()
-        filled = fill(array, pieces, policy="interpolate", columns=names, where="data")
-        warn_of([filled.note] if filled.note else [])
-        values = torch.from_numpy(filled.values)
-    scaler = trained.scaler_of_windows(values[None])  # of all rows, where series have their own
-    ahead = like(trained.forecast(values[None, -length:], scaler=scaler)[0], rows)
-    return ahead if rows.ndim == 2 else ahead[:, 0]
-
-
-def tabulate_next(trained: TrainedNetwork, data: Any, future_data: Any = None) -> TableAnswer:
-    """Forecast what follows as a pandas frame with a time or a row number in front."""
-    return tabulate_reading(trained, read_for(trained, data, future_data))
-
-
-def tabulate_reading(trained: TrainedNetwork, reading: SeriesReading) -> TableAnswer:
-    """Forecast what follows data that have been read, as `tabulate_next`."""
-    form = reading.form.as_table()
-    kept, short = leave_out_short(reading.data, trained.shape.input_len)
-    reading = SeriesReading(kept, form)
-    forecast = forecast_ahead(trained, reading.data)
-    frame = give(reading, forecast)
-    if form.time is None and not form.long:
-        frame.insert(0, "row", frame.index + 1)
-    notes = (*reading.data.notes, *short, *note_new(trained, reading.data))
-    rows = last_rows(reading.data, trained.shape.input_len)
-    windows = reading.data.values[np.stack(list(rows.values()))]
-    scaled = trained.scale(windows, trained.scaler_of_series(reading.data))
-    repairs = find_repairs(trained, scaled, list(rows), reading.data.columns)
-    if repairs is not None:
-        frame["repaired_share"] = np.repeat(repairs.shares, len(frame) // len(rows))
-        notes = (*notes, *repairs.notes)
-    return TableAnswer(frame, notes, reading.data.understood, reading)
-
-
-def read_for(trained: TrainedNetwork, data: Any, future_data: Any = None) -> SeriesReading:
-    """Read data to forecast from, with the columns and the time step that were trained on.
-
-    `future_data` is another table with known-future covariates, if there is one.
+    Attributes:
+        history: What they follow, without series that have no forecast.
+        values: `[S, H, C]` in the units of the data.
+        times: `[S, H]`; None where rows have none.
+        bounds: Further columns by the end of their names, such as `lower_80`, like `values`.
+        shares: The share of each window's values that was repaired or missing `[S, C]`.
+        notes: What a user must know, one sentence each: given as warnings.
+        details: What else there is to say: small repairs, series that the network has not seen.
     """
-    shape, options = trained.shape, trained.settings.reading()
-    reading = read_history(data, columns=shape.columns, frequency=shape.frequency, reading=options)
-    if future_data is None:
-        return reading
-    return add_future(reading, future_data, trained.plan, horizon=shape.horizon, options=options)
+
+    history: History
+    values: Array
+    times: Array | None
+    bounds: dict[str, Array]
+    shares: Array
+    notes: tuple[str, ...]
+    details: tuple[str, ...] = ()
+
+    def as_data(self) -> Any:
+        """The forecast in the form of the data; with bounds a frame has columns for them."""
+        if self.bounds and self.history.form.kind in ("array", "tensor", "series"):
+            return self.table()
+        frame = self.give(self.values)
+        for name, column in self._bound_columns(self.history):
+            if hasattr(frame, "with_columns"):  # polars
+                frame = frame.with_columns(**{name: column.to_numpy()})
+            else:
+                frame[name] = column.to_numpy()
+        return frame
+
+    def table(self) -> pd.DataFrame:
+        """The forecast as a pandas frame with a time or a row number in front."""
+        plain = self.history._replace(form=self.history.form.as_table())
+        frame: pd.DataFrame = plain.give(self.values, self.times)
+        if plain.form.time is None and not plain.form.long:
+            frame.insert(0, "row", frame.index + 1)
+        share = self.shares.mean(axis=1)
+        frame["repaired_share"] = np.repeat(share, len(frame) // len(share))
+        for name, column in self._bound_columns(plain):
+            frame[name] = column.to_numpy()
+        return frame
+
+    def give(self, values: Array) -> Any:
+        """Values `[S, H, C]` in the form of the data."""
+        return self.history.give(values, self.times)
+
+    def _bound_columns(self, history: History) -> list[tuple[str, Any]]:
+        """Names and values of the further columns of a frame."""
+        plain = history._replace(form=history.form.as_table())
+        channels = {"y", *history.form.channels, *history.data.columns}
+        found = []
+        for suffix, values in self.bounds.items():
+            frame = plain.give(values, self.times)
+            found += [(f"{name}_{suffix}", frame[name]) for name in frame if name in channels]
+        return found
 
 
-def forecast_ahead(
-    trained: TrainedNetwork, data: ForecastingData, level: float | None = None
+def forecast_source(predictor: Predictor, source: Any, **options: Any) -> Forecast:
+    """Read data and forecast what follows them; see `forecast_history`."""
+    horizon = options.get("horizon") or predictor.shape.horizon
+    history = read_history(predictor, source, options.pop("future_data", None), horizon)
+    return forecast_history(predictor, history, **options)
+
+
+def forecast_history(
+    predictor: Predictor,
+    history: History,
+    *,
+    intervals: Sequence[float] = (),
+    quantiles: Sequence[float] = (),
+    horizon: int | None = None,
+    max_repaired: float = MAX_REPAIRED,
 ) -> Forecast:
-    """Forecast the steps after the last row of every series in `data`.
-
-    Args:
-        trained: The network.
-        data: Series of at least L rows each, in raw units.
-        level: The quantile, for networks that were trained for some.
-
-    Returns:
-        Values `[S, H, C]` in raw units, and timestamps where the data have some.
+    """Forecast the steps after the last row of every series; arguments as `Predictor.predict`.
 
     Raises:
-        ArgumentError: The number of channels is another than that of the training data.
-        DataError: A series is too short, or lacks the timestamps that the network needs.
+        ArgumentError: The number of channels is another, or the network has no such intervals.
+        DataError: Every series is too short, or too much of its last rows is missing.
         SACMError: A forecast is not finite.
     """
-    trained.check_channels(data.channels, data.name)
-    rows = last_rows(data, trained.shape.input_len)
+    levels = bound_levels(predictor, intervals, quantiles)
+    trained = predictor.shape.horizon
+    horizon = trained if horizon is None else horizon
+    if horizon < 1:
+        raise ArgumentError(f"horizon must be at least 1, got {horizon}.")
+    if levels and horizon > trained:
+        raise ArgumentError(
+            f"intervals are calibrated for the {trained} steps that the network was trained for, "
+            f"not for {horizon}: ask for fewer steps, or train with horizon={horizon} (--horizon)."
+        )
+    data, notes = _leave_out_short(history.data, predictor.shape.input_len)
+    predictor.check_channels(data.channels, data.name)
+    notes = (*history.data.notes, *notes)
+    details = _note_new(predictor, data)
+    window = _last_window(predictor, data)
+    data, window, more = _leave_out_repaired(data, window, max_repaired)
+    repairs = _note_repairs(window, data.columns)
+    notes = (*notes, *more, *(note for note, share in repairs if share > _SAID))
+    details = (*details, *(note for note, share in repairs if share <= _SAID))
+    answer = predictor.run_forecast(window.scaled, window.stamps, window.covariates)
+    values = window.scaler.inverse(take_median(answer)).numpy()
+    bounds = {}
+    for suffix, level in levels.items():
+        assert predictor.errors is not None
+        offset = predictor.errors.offset(level, moves=window.moves, shares=window.shares)
+        scaled = at_level(answer, predictor.settings.train_quantiles, level).double().numpy()
+        bounds[suffix] = (scaled + offset) * window.scaler.std + window.scaler.mean
+        bounds[suffix] = bounds[suffix][:, :horizon]
+    values, times = values[:, :horizon], window.times
+    if horizon > trained:
+        values, times = _continue(predictor, data, window, values, horizon)
+        notes = (
+            *notes,
+            f"The network was trained for {trained} steps: later ones are forecast from the "
+            "forecasts before them.",
+        )
+    times = None if times is None else times[:, :horizon]
+    history = history._replace(data=data)
+    return Forecast(history, values, times, bounds, window.shares, notes, details)
+
+
+def forecast_values(
+    predictor: Predictor, data: ForecastingData, *, max_repaired: float = MAX_REPAIRED
+) -> Array:
+    """Forecasts `[S, H, C]` of every series; NaN where too much of its last rows is missing."""
+    predictor.check_channels(data.channels, data.name)
+    window = _last_window(predictor, data)
+    answer = predictor.run_forecast(window.scaled, window.stamps, window.covariates)
+    values: Array = window.scaler.inverse(take_median(answer)).numpy()
+    values[window.repaired.mean(axis=(1, 2)) > max_repaired] = np.nan
+    return values
+
+
+def evaluate_forecasts(predictor: Predictor, source: Any) -> Result:
+    """Test the forecasts of a data set's test windows, or of every window of other data."""
+    data = source
+    if not isinstance(data, ForecastingData):
+        data = read_history(predictor, source).data
+    data = choose_columns(data, predictor.shape.columns)
+    data = measured(predictor.strategy.apply(data))
+    windows = evaluation_windows(predictor, data)
+    return get_task("forecasting").evaluate(
+        predictor.network,
+        SplitWindows(windows, windows, windows),
+        data,
+        predictor.settings,
+        predictor.strategy,
+    )
+
+
+class Window(NamedTuple):
+    """The last rows of S series, as a network takes them."""
+
+    series: list[str]
+    scaled: Tensor  # [S, L, C], NaN where nothing was measured
+    repaired: Array  # [S, L, C] bool: repaired or missing
+    scaler: ChannelScaler
+    times: Array | None  # [S, H] of the steps ahead
+    stamps: Array | None  # [S, L + H, 4] calendar features
+    covariates: Array | None  # [S, L + H, K]
+    moves: Array  # [S, C]
+
+    @property
+    def shares(self) -> Array:
+        """The share of each channel's values that was repaired or missing `[S, C]`."""
+        shares: Array = self.repaired.mean(axis=1)
+        return shares
+
+
+def _last_window(
+    predictor: Predictor, data: ForecastingData, scaler: ChannelScaler | None = None
+) -> Window:
+    """The window that a forecast of each series starts from."""
+    shape, plan = predictor.shape, predictor.plan
+    rows = data.last_rows(shape.input_len)
+    for name, positions in rows.items():
+        if len(positions) < shape.input_len:
+            where = f"series {name!r} of {data.name}" if len(rows) > 1 else data.name
+            raise DataError(
+                f"{where} has {len(positions)} rows but a forecast starts from the last "
+                f"{shape.input_len}."
+            )
     positions = np.stack(list(rows.values()))  # [S, L]
-    times = future_times(data, positions, trained.shape.horizon)
-    stamps = None
-    if trained.shape.calendar_sizes is not None:
-        stamps = calendar_features_ahead(data, positions, times)
-    values = trained.forecast(
-        data.values[positions],
-        stamps,
-        covariates_ahead(trained, data, rows, times),
-        scaler=trained.scaler_of_series(data),
-        level=level,
-    )
-    return Forecast(list(rows), values, times)
-
-
-def covariates_ahead(
-    trained: TrainedNetwork, data: ForecastingData, rows: dict[str, Array], times: Array | None
-) -> Array | None:
-    """Covariates `[S, L + H, K]` of inputs and targets; None for a network without."""
-    plan, horizon = trained.plan, trained.shape.horizon
-    if not plan:
-        return None
-    check_roles(data, plan)
-    own = [None] * len(rows) if times is None else list(times)
-    windows = [
-        window_ahead(data, name, plan, rows=places, times=following, horizon=horizon)
-        for (name, places), following in zip(rows.items(), own, strict=True)
-    ]
-    return np.stack(windows)
-
-
-def give(reading: SeriesReading, forecast: Forecast, rows: int | None = None) -> Any:
-    """Forecasts in the form that the data came in; they followed `rows` rows."""
-    data, values, columns = reading.data, forecast.values, reading.data.columns
-    if data.target:  # the other channels were inputs only
-        values = values[..., [columns.index(name) for name in data.target]]
-        columns = data.target
-    return reading.form.give(
-        values,
-        series=forecast.series,
-        columns=columns,
-        times=forecast.times,
-        rows=len(data.values) if rows is None else rows,
+    times = stamps = covariates = None
+    if data.timestamps is not None:
+        known = data.timestamps[positions]
+        times = np.stack(
+            [future_timestamps(each, shape.horizon, frequency=data.frequency) for each in known]
+        )
+    if shape.calendar_sizes is not None:
+        if data.timestamps is None or times is None:
+            raise DataError(
+                f"{data.name} has no times, but the network was trained with calendar features."
+            )
+        both = np.concatenate([data.timestamps[positions], times], axis=1)
+        stamps = np.stack([stamp_features(each) for each in both])
+    if plan:
+        check_roles(data, plan)
+        ahead = [None] * len(rows) if times is None else list(times)
+        covariates = np.stack(
+            [
+                window_ahead(data, name, plan, rows=own, times=after, horizon=shape.horizon)
+                for (name, own), after in zip(rows.items(), ahead, strict=True)
+            ]
+        )
+    values = np.array(data.values[positions], dtype=np.float32)
+    if data.observed is not None:
+        values[data.observed[positions] == 0] = np.nan
+    scaler = scaler or predictor.scaler_of_series(data)
+    scaled = predictor.scale(values, scaler)
+    repaired = predictor.repaired(scaled)
+    moves = window_moves(scaled, shape.horizon, repaired)
+    return Window(
+        list(rows), scaled, repaired.cpu().numpy(), scaler, times, stamps, covariates, moves
     )
 
 
-def leave_out_short(data: ForecastingData, count: int) -> tuple[ForecastingData, tuple[str, ...]]:
+def _continue(
+    predictor: Predictor, data: ForecastingData, window: Window, values: Array, horizon: int
+) -> tuple[Array, Array | None]:
+    """Go on from forecasts `[S, H, C]` until there are `horizon` steps."""
+    if predictor.plan.columns:
+        raise ArgumentError(
+            f"a network with covariates forecasts at most the {predictor.shape.horizon} steps that "
+            "it was trained for: train with a longer horizon (--horizon)."
+        )
+    length, times = predictor.shape.input_len, window.times
+    past = [data.values[rows] for rows in data.last_rows(length).values()]
+    stamps = data.timestamps
+    known = None if stamps is None else [stamps[own] for own in data.last_rows(length).values()]
+    while values.shape[1] < horizon:
+        rows = [np.concatenate([own, new]) for own, new in zip(past, values, strict=True)]
+        ends = np.cumsum([0, *map(len, rows)])
+        segments = [
+            Segment(name, int(start), int(stop))
+            for name, start, stop in zip(window.series, ends[:-1], ends[1:], strict=True)
+        ]
+        every = None
+        if known is not None and times is not None:
+            every = np.concatenate([t for pair in zip(known, times, strict=True) for t in pair])
+        longer = replace(
+            data,
+            values=np.concatenate(rows).astype(np.float32),
+            timestamps=every,
+            segments=tuple(segments),
+            splits=Splits(range(ends[-1]), range(0), range(0)),
+            targets=None,
+            observed=None,
+            broken=None,
+        )
+        following = _last_window(predictor, longer, window.scaler)
+        answer = predictor.run_forecast(following.scaled, following.stamps, following.covariates)
+        more = window.scaler.inverse(take_median(answer)).numpy()
+        values = np.concatenate([values, more], axis=1)
+        if times is not None and following.times is not None:
+            times = np.concatenate([times, following.times], axis=1)
+    return values[:, :horizon], times
+
+
+def _leave_out_short(data: ForecastingData, count: int) -> tuple[ForecastingData, tuple[str, ...]]:
     """The series that have `count` rows, and a note on the others; all of them if none has."""
     lengths = {name: len(rows) for name, rows in data.last_rows(len(data.values)).items()}
-    short = [name for name, length in lengths.items() if length < count]
+    short = [f"{name!r} ({rows})" for name, rows in lengths.items() if rows < count]
     if not short or len(short) == len(lengths):
         return data, ()
-    kept = tuple(segment for segment in data.segments if segment.name not in short)
-    named = ", ".join(f"{name!r} ({lengths[name]})" for name in short[:5])
-    more = f" and {len(short) - 5} more" if len(short) > 5 else ""
-    note = f"No forecast for series with fewer than {count} rows: {named}{more}."
+    kept = tuple(each for each in data.segments if lengths[each.name] >= count)
+    note = f"No forecast for series with fewer than {count} rows: {_some(short)}."
     return replace(data, segments=kept), (note,)
 
 
-def note_new(trained: TrainedNetwork, data: ForecastingData) -> tuple[str, ...]:
+def _leave_out_repaired(
+    data: ForecastingData, window: Window, most: float
+) -> tuple[ForecastingData, Window, tuple[str, ...]]:
+    """The series of whose window not too much is missing; refused if there is none."""
+    shares = window.repaired.mean(axis=(1, 2))
+    keep = shares <= most
+    if keep.all():
+        return data, window, ()
+    if not keep.any():
+        raise refusal(data.name, float(shares.min()), most)
+    names = [name for name, kept in zip(window.series, keep, strict=True) if kept]
+    left = [repr(name) for name in window.series if name not in names]
+    note = f"No forecast for series with more than {most:.0%} repaired or missing: {_some(left)}."
+    kept = tuple(each for each in data.segments if each.name in names)
+    scaler = window.scaler
+    if len(scaler.mean) == len(keep) and scaler.mean.ndim == 3:
+        scaler = ChannelScaler(scaler.mean[keep], scaler.std[keep])
+    arrays = {
+        name: None if (value := getattr(window, name)) is None else value[keep]
+        for name in ("scaled", "repaired", "times", "stamps", "covariates", "moves")
+    }
+    return (
+        replace(data, segments=kept),
+        window._replace(series=names, scaler=scaler, **arrays),
+        (note,),
+    )
+
+
+def _note_new(predictor: Predictor, data: ForecastingData) -> tuple[str, ...]:
     """Say which series the network has not seen, if every series has a scale of its own."""
-    found = new_series(trained.scaler, data)
-    if not found:
+    names = [repr(name) for name in new_series(predictor.scaler, data)]
+    alone = len(data.last_rows(1)) == 1
+    if not names or alone:
         return ()
-    named = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5} more" * (len(found) > 5))
-    return (f"Not trained on, so scaled by their own rows: {named}.",)
+    return (f"Not trained on, so scaled by their own rows: {_some(names)}.",)
 
 
-def last_rows(data: ForecastingData, count: int) -> dict[str, Array]:
-    """Positions of the last `count` rows of every series; none may be shorter."""
-    rows = data.last_rows(count)
-    for name, positions in rows.items():
-        if len(positions) < count:
-            where = f"series {name!r} of {data.name}" if len(rows) > 1 else data.name
-            raise short_series_error(where, len(positions), count)
-    return rows
+def _note_repairs(window: Window, columns: Sequence[str]) -> list[tuple[str, float]]:
+    """Say what was repaired or missing in each series and channel, and which share that is."""
+    notes = []
+    missing = window.scaled.isnan().cpu().numpy()
+    for series, repaired, gaps in zip(window.series, window.repaired, missing, strict=True):
+        whose = f" of series {series!r}" if len(window.series) > 1 else ""
+        for channel, name in enumerate(columns):
+            count, absent = int(repaired[:, channel].sum()), int(gaps[:, channel].sum())
+            if count:
+                what = f"{absent} are missing" if absent else ""
+                if count > absent:
+                    broken = f"{count - absent} look broken"
+                    what = f"{what} and {broken}" if what else broken
+                note = f"Of the last {len(repaired)} values of {name!r}{whose} {what}"
+                share = count / len(repaired)
+                notes.append((f"{note}; they were repaired before the forecast.", share))
+    return notes
 
 
-def short_series_error(where: str, found: int, needed: int) -> DataError:
-    """The error for a series that is shorter than a window."""
-    return DataError(f"{where} has {found} rows but a forecast starts from the last {needed}.")
-
-
-def future_times(data: ForecastingData, positions: Array, horizon: int) -> Array | None:
-    """Timestamps `[S, H]` that follow, where there are any."""
-    if data.timestamps is None:
-        return None
-    stamps = data.timestamps[positions]  # [S, L]
-    return np.stack([future_timestamps(own, horizon, frequency=data.frequency) for own in stamps])
-
-
-def calendar_features_ahead(data: ForecastingData, positions: Array, times: Array | None) -> Array:
-    """Calendar position of inputs and targets, `[S, L + H, 4]`."""
-    if data.timestamps is None or times is None:
-        raise DataError(
-            f"{data.name} has no timestamps, but the network was trained with calendar features."
-        )
-    stamps = np.concatenate([data.timestamps[positions], times], axis=1)
-    return np.stack([stamp_features(own) for own in stamps])
+def _some(names: Sequence[str]) -> str:
+    """The first of some names."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

@@ -5,98 +5,107 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from torch import Tensor
 
+from sacm.data.calendar import future_timestamps
 from sacm.data.covariates import ROLES, CovariatePlan
-from sacm.data.datasets import ForecastingData, Segment
-from sacm.data.gaps import Policy
+from sacm.data.datasets import ForecastingData
+from sacm.data.gaps import fill_gaps
 from sacm.data.own.read import rename
 from sacm.data.own.separate import separate
-from sacm.data.own.series import ALL_ROWS, Layout, choose_target, series_data
-from sacm.data.own.series import read_series as read_user_series
-from sacm.data.splits import Splits
+from sacm.data.own.series import ALL_ROWS, Layout, choose_target, read_series, series_data
+from sacm.data.splits import DEFAULT_RATIOS, Splits
 from sacm.data.tables.form import Form
 from sacm.data.tables.ids import find_ids
+from sacm.data.tables.panel import Panel
 from sacm.data.tables.source import Source, keep_present, load_source
-from sacm.data.tables.table import as_list
-from sacm.data.tables.timeline import Irregular
-from sacm.errors import DataError
+from sacm.data.tables.table import Table, as_list
+from sacm.errors import ArgumentError, DataError
 from sacm.tasks.shape import check_trained_columns
 
+if TYPE_CHECKING:
+    from sacm.inference.predictor import Predictor
 
-class SeriesReading(NamedTuple):
-    """A series, and the form it came in."""
+_FUTURE_OPTIONS = ("time", "date_order", "zone", "id")
+
+
+class History(NamedTuple):
+    """A series, the form it came in, and how many rows it had."""
 
     data: ForecastingData
     form: Form
+    rows: int
 
     @property
     def columns(self) -> tuple[str, ...] | None:
         """Names of the channels; None for arrays, whose columns have none."""
         return None if self.form.kind in ("array", "tensor") else self.data.columns
 
+    def give(self, values: Any, times: Any) -> Any:
+        """Forecasts `[S, H, C]` in the form that the data came in."""
+        columns = self.data.columns
+        if self.data.target:  # the other channels were inputs only
+            values = values[..., [columns.index(name) for name in self.data.target]]
+            columns = self.data.target
+        series = list(self.data.last_rows(1))
+        return self.form.give(values, series=series, columns=columns, times=times, rows=self.rows)
 
-def read_as_came(
+
+def read_series_as_came(
     source: Any,
+    options: Mapping[str, Any],
     *,
-    ratios: tuple[float, float, float] = ALL_ROWS,
-    timestamp: str | None = None,
-    columns: Sequence[str] | None = None,
-    missing: Policy = "interpolate",
-    irregular: Irregular = "error",
     trained: Sequence[str] | None = None,
-    reading: Mapping[str, Any] | None = None,
-) -> SeriesReading:
-    """Read what `sacm.data.forecasting_data` reads, or take a `ForecastingData` as it is.
+    every_row: bool = False,
+) -> History:
+    """Read a series, and remember its form.
 
-    `trained` are the columns that were trained on, if something was; `reading` holds options of a
-    run by their names on the command line, which go before the others.
+    Args:
+        source: What `sacm.data.forecasting_data` reads, or a `ForecastingData`, taken as it is.
+        options: Options for reading, by their names on the command line.
+        trained: The columns that were trained on, if something was.
+        every_row: Whether the rows are one part; else they are split.
     """
     if isinstance(source, ForecastingData):
         long = len(source.last_rows(1)) > 1
-        time = "ds" if long else "date"
         form = Form(
             "pandas",
             long=long,
-            time=None if source.timestamps is None else time,
+            time=None if source.timestamps is None else "ds" if long else "date",
             channels=source.columns if long else ("y",),
         )
-        return SeriesReading(source, form)
-    given = {"timestamp": timestamp, "columns": columns, "irregular": irregular}
-    options = {**given, **rename(dict(reading or {}), {"time": "timestamp"})}
-    scaling = options.pop("scaling", "series")
-    options.pop("split", None)  # is for training
-    missing, target = options.pop("missing", missing), options.pop("target", None)
-    plan = CovariatePlan.of({role: options.pop(role, None) for role in ROLES})
+        return History(source, form, len(source.values))
+    given = {"columns": None, "timestamp": None, **rename(dict(options), {"time": "timestamp"})}
+    scaling, split = given.pop("scaling", "series"), given.pop("split", DEFAULT_RATIOS)
+    target = given.pop("target", None)
+    given.pop("missing", None)
+    plan = CovariatePlan.of({role: given.pop(role, None) for role in ROLES})
     name = str(source) if isinstance(source, str | Path) else "data"
-    loaded = load_source(source, name, options.pop("decimal", None))
-    options = keep_present(loaded, options) if trained is not None else options
+    loaded = load_source(source, name, given.pop("decimal", None))
     layout: Layout = "auto"
     if trained is not None:
-        layout = trained_layout(loaded, trained, options)
-        options["columns"] = options["columns"] if layout == "channels" else trained
-    found = read_user_series(loaded, covariates=plan.columns, **options)
+        given = keep_present(loaded, given)
+        layout = trained_layout(loaded, trained, given)
+        given["columns"] = given["columns"] if layout == "channels" else trained
+    found = read_series(loaded, covariates=plan.columns, **given)
     data = series_data(
         found,
-        ratios=ratios,
-        missing=missing,
+        ratios=ALL_ROWS if every_row else split,
+        missing="mask",
         layout=layout,
         plan=plan,
         target=target,
         scaling=scaling,
     )
     form = separate(found, plan, as_list(target or ()))[0].form if plan.columns else found.form
-    return SeriesReading(choose_target(data, target), form)
+    return History(choose_target(data, target), form, len(data.values))
 
 
 def trained_layout(source: Source, trained: Sequence[str], options: Mapping[str, Any]) -> Layout:
-    """How to join series as in training, where the names that were trained on are `trained`.
-
-    They are columns of the table, or, if the series of a long table were channels side by side,
-    names of series.
-    """
+    """How to join series as in training: `trained` are columns of the table or names of series."""
     several = options.get("id") or find_ids(source, options["timestamp"], options.get("ignore", ()))
     if not several or isinstance(source.content, np.ndarray):
         return "auto"
@@ -104,54 +113,82 @@ def trained_layout(source: Source, trained: Sequence[str], options: Mapping[str,
 
 
 def read_history(
-    source: Any,
-    *,
-    columns: tuple[str, ...] | None,
-    frequency: str | None,
-    timestamp: str | None = None,
-    missing: Policy = "interpolate",
-    irregular: Irregular = "error",
-    reading: Mapping[str, Any] | None = None,
-) -> SeriesReading:
-    """Read data to forecast from.
+    predictor: Predictor, source: Any, future_data: Any = None, horizon: int | None = None
+) -> History:
+    """Read data to forecast from, with the columns and the time step that were trained on.
 
     Args:
-        source: What `read_as_came` reads.
-        columns: The columns that were trained on; None if they have no names.
-        frequency: The time step that was trained on, if it is known.
-        timestamp: The time column. Default: found by name or content.
-        missing: How gaps are treated.
-        irregular: What becomes of timestamps on no grid.
-        reading: Options of a run for reading, by their names on the command line.
-
-    Returns:
-        The series with its channels in the order of the training data.
+        predictor: The network.
+        source: A file, a frame, an array, or a `ForecastingData`.
+        future_data: Another table with known-future covariates, if there is one.
+        horizon: How many steps of it to read.
 
     Raises:
         DataError: The data cannot be read, or have other columns or another time step.
     """
-    history = read_as_came(
-        source,
-        timestamp=timestamp,
-        missing=missing,
-        irregular=irregular,
-        trained=columns,
-        reading=reading,
+    shape, options = predictor.shape, predictor.settings.reading()
+    if isinstance(source, np.ndarray | Tensor):
+        history = _read_array(predictor, source)
+    else:
+        history = read_series_as_came(source, options, trained=shape.columns, every_row=True)
+        data = history.data
+        if history.columns is not None:
+            data = choose_columns(data, shape.columns)
+        history = history._replace(data=match_frequency(data, shape.frequency))
+    if future_data is None:
+        return history
+    return add_future(
+        history, future_data, predictor.plan, horizon=horizon or shape.horizon, options=options
     )
-    data = history.data
-    if columns is not None and history.columns is not None:
-        if history.form.long and set(data.columns) == set(columns):
-            data = reorder_columns(data, columns)
+
+
+def _read_array(predictor: Predictor, rows: Any) -> History:
+    """Rows `[T, C]` or `[T]`; nothing but NumPy is needed for them."""
+    if rows.ndim not in (1, 2):
+        raise ArgumentError(f"rows must be [T, C] or [T], got {list(rows.shape)}.")
+    if predictor.plan:
+        raise ArgumentError(
+            "the network was trained with covariates: give the data as a table that has them."
+        )
+    kind: Literal["array", "tensor"] = "tensor" if isinstance(rows, Tensor) else "array"
+    values = rows.detach().cpu().float().numpy() if isinstance(rows, Tensor) else rows
+    values = np.asarray(values, dtype=np.float32).reshape(len(rows), -1)
+    columns = predictor.shape.columns
+    if columns is None or len(columns) != values.shape[1]:
+        columns = tuple(str(place) for place in range(values.shape[1]))
+    everything = Splits(range(len(values)), range(0), range(0))
+    data = ForecastingData("data", values, columns, everything)
+    return History(data, Form(kind, flat=rows.ndim == 1), len(values))
+
+
+def measured(data: ForecastingData) -> ForecastingData:
+    """The same data with gaps interpolated in `values` and marked in `observed`."""
+    missing = np.isnan(data.values)
+    if not missing.any():
+        return data
+    pieces = [range(each.start, each.stop) for each in data.segments]
+    observed = ~missing if data.observed is None else data.observed * ~missing
+    return replace(data, values=fill_gaps(data.values, pieces), observed=observed)
+
+
+def choose_columns(data: ForecastingData, columns: Sequence[str] | None) -> ForecastingData:
+    """The channels that were trained on, in their order; None if these have no names.
+
+    Raises:
+        DataError: One of them is not there.
+    """
+    if columns is None or tuple(columns) == data.columns:
+        return data
+    if not set(columns) <= set(data.columns):
         check_trained_columns(data.name, data.columns, columns)
-    return SeriesReading(match_frequency(data, frequency), history.form)
-
-
-def reorder_columns(data: ForecastingData, columns: Sequence[str]) -> ForecastingData:
-    """The same channels in another order."""
     places = [data.columns.index(name) for name in columns]
-    observed = None if data.observed is None else data.observed[:, places]
-    values = np.ascontiguousarray(data.values[:, places])
-    return replace(data, values=values, observed=observed, columns=tuple(columns))
+    arrays: dict[str, Any] = {
+        name: None
+        if (array := getattr(data, name)) is None
+        else np.ascontiguousarray(array[:, places])
+        for name in ("values", "targets", "observed", "broken")
+    }
+    return replace(data, columns=tuple(columns), **arrays)
 
 
 def match_frequency(data: ForecastingData, frequency: str | None) -> ForecastingData:
@@ -171,32 +208,80 @@ def match_frequency(data: ForecastingData, frequency: str | None) -> Forecasting
     return replace(data, frequency=frequency)
 
 
-def keep_tail(data: ForecastingData, count: int) -> ForecastingData:
-    """Keep the validation rows and, of the other splits, the last `count` rows of every series.
+def add_future(
+    history: History,
+    source: Any,
+    plan: CovariatePlan,
+    *,
+    horizon: int,
+    options: Mapping[str, Any],
+) -> History:
+    """A history with the known-future covariates of another table.
 
-    With `count` the length of a window, that is all that forecasting after the end and calibrating
-    intervals need.
+    Args:
+        history: The series to forecast from.
+        source: A file or a frame with the columns `plan.future`, and the times and ids of the
+            series where they have some.
+        plan: The covariates of the network.
+        horizon: Steps to forecast.
+        options: Options of the run for reading, by their names on the command line.
+
+    Raises:
+        ArgumentError: The network takes no known-future covariates.
+        DataError: The table cannot be read, or lacks a column, a series or its times.
     """
-    kept: list[np.ndarray[Any, Any]] = []
-    segments: list[Segment] = []
-    borders = [0]
-    for split in ("train", "val", "test"):
-        position = borders[-1]
-        for segment in data.segments:
-            rows = np.arange(
-                max(segment.start, data.splits[split].start),
-                min(segment.stop, data.splits[split].stop),
-            )
-            rows = rows if split == "val" else rows[-count:]
-            if len(rows):
-                segments.append(Segment(segment.name, position, position + len(rows)))
-                kept.append(rows)
-                position += len(rows)
-        borders.append(position)
-    chosen = np.concatenate(kept)
-    splits = Splits(*(range(borders[i], borders[i + 1]) for i in range(3)))
-    arrays: dict[str, Any] = {
-        name: None if getattr(data, name) is None else getattr(data, name)[chosen]
-        for name in ("values", "timestamps", "targets", "observed", "covariates")
-    }
-    return replace(data, splits=splits, segments=tuple(segments), **arrays)
+    if not plan.future:
+        raise ArgumentError("future_data: the network was trained without known-future covariates.")
+    data, name = history.data, "future_data"
+    if isinstance(source, str | Path):
+        name = str(source)
+    tables = _read_tables(history, source, name, plan, options)
+    ahead = {}
+    for series, rows in data.last_rows(2).items():
+        table = tables.get(series) or (tables.get("") if len(data.last_rows(1)) == 1 else None)
+        if table is None:
+            raise DataError(f"{name} has no rows for series {series!r}.")
+        values = np.zeros((horizon, len(plan.columns)), dtype=np.float32)
+        first = len(plan.past)
+        values[:, first : first + len(plan.future)] = _align(table, data, rows, horizon)
+        ahead[series] = values
+    return history._replace(data=replace(data, ahead=ahead))
+
+
+def _read_tables(
+    history: History, source: Any, name: str, plan: CovariatePlan, options: Mapping[str, Any]
+) -> dict[str, Table]:
+    """The series of the table by name; "" if it holds a single one without a name."""
+    form = history.form
+    loaded = load_source(source, name, options.get("decimal"))
+    if isinstance(loaded.content, np.ndarray):
+        raise DataError(f"{loaded.where} is an array, whose columns have no names: use a frame.")
+    given = {option: options[option] for option in _FUTURE_OPTIONS if option in options}
+    columns = set(loaded.content.columns)
+    # The names of the history are good guesses where the user has named nothing.
+    if form.time in columns:
+        given.setdefault("time", (form.time,))
+    if form.long and form.id in columns:
+        given.setdefault("id", form.id)
+    found = read_series(
+        loaded, columns=plan.future, irregular="keep", **rename(given, {"time": "timestamp"})
+    )
+    if isinstance(found, Panel):
+        return {table.name: table for table in found.series}
+    return {"": found}
+
+
+def _align(table: Table, data: ForecastingData, rows: Any, horizon: int) -> Any:
+    """Values `[H, F]` of the steps after `rows`; NaN where the table has none."""
+    if data.timestamps is None:
+        values = table.values[:horizon]
+        return np.pad(values, ((0, horizon - len(values)), (0, 0)), constant_values=np.nan)
+    if table.times is None:
+        raise DataError(f"{table.where} has no time column, but the series has: time= names one.")
+    wanted = future_timestamps(data.timestamps[rows], horizon, frequency=data.frequency)
+    places = {time: place for place, time in enumerate(table.times.astype("datetime64[ns]"))}
+    values = np.full((horizon, table.values.shape[1]), np.nan, dtype=np.float32)
+    for step, time in enumerate(wanted.astype("datetime64[ns]")):
+        if time in places:
+            values[step] = table.values[places[time]]
+    return values

@@ -1,50 +1,96 @@
-"""Predictor: a finished run or a saved estimator, ready to be asked."""
+"""Predictor: a finished run or a saved estimator, ready to answer for new data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
-from sacm.data.datasets import AnyData
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sacm.backbones.base import Backbone, DetectorNetwork
+from sacm.backbones.quantiles import at_level
+from sacm.data.covariates import ROLES, CovariatePlan
+from sacm.data.datasets import ForecastingData
+from sacm.data.gaps import fill_gaps
 from sacm.data.load import names_file, resolve
-from sacm.errors import ArgumentError, DataError, SACMError
-from sacm.files import read_json
-from sacm.inference.answer import TableAnswer
-from sacm.inference.classify import predict_labels, tabulate_labels
-from sacm.inference.detect import predict_alarms, tabulate_alarms
-from sacm.inference.forecast import predict_next, tabulate_next
-from sacm.inference.trained import TrainedNetwork
-from sacm.inference.uncertainty import Levels, tabulate_bounds
-from sacm.tasks import Result, get_task
-from sacm.training.run import Run
+from sacm.data.scaling import ChannelScaler, cover_series
+from sacm.errors import ArgumentError, DataError, SACMError, SACMWarning
+from sacm.files import write_json, write_weights
+from sacm.settings import ResolvedSettings
+from sacm.strategies.base import Strategy
+from sacm.tasks import Result
+from sacm.tasks.anomaly import alarm_calibration
+from sacm.tasks.base import EVALUATION_BATCH, device_of
+from sacm.tasks.calibration import MAX_REPAIRED, ErrorQuantiles
+from sacm.tasks.shape import NetworkShape
+from sacm.training.run import CALIBRATION_FILE, Run
 
-ESTIMATOR_FILE = "estimator.json"  # in the folder of a saved estimator
-_PREDICT: dict[str, Callable[..., Any]] = {
-    "forecasting": predict_next,
-    "classification": predict_labels,
-    "anomaly": predict_alarms,
-}
-_TABULATE: dict[str, Callable[..., TableAnswer]] = {
-    "forecasting": tabulate_next,
-    "classification": tabulate_labels,
-    "anomaly": tabulate_alarms,
-}
+Array = NDArray[Any]
+Values = TypeVar("Values", Array, Tensor)
+UNDECIDED = "the class of case {} is undecided, for the network's answer is not finite"
 
 
-class Predictor(TrainedNetwork):
-    """A trained network that forecasts, classifies or finds anomalies in new data.
+class Answer(NamedTuple):
+    """Predictions as a table.
 
-    Several threads may share one predictor. Arrays and tensors need no pandas.
+    Attributes:
+        frame: A pandas frame. Forecasting: times or row numbers, and channels; classification:
+            case, class and the probability of each class; anomaly detection: row, score, threshold
+            and alarm.
+        notes: What was found in the data or done to them, one sentence each.
+        understood: How the data were read, one sentence each.
+        forecast: The forecast with its history; None for other tasks.
+    """
+
+    frame: Any
+    notes: tuple[str, ...] = ()
+    understood: tuple[str, ...] = ()
+    forecast: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A trained network for new data; arrays are rows `[T, C]` or windows `[B, L, C]`.
+
+    Several threads may share one predictor: no method changes it. Arrays need no pandas.
+
+    Attributes:
+        network: The network, in evaluation mode.
+        settings: What it was trained with.
+        shape: What it takes and gives.
+        strategy: How it was trained; some strategies change the inputs of a trained network too.
+        scaler: Mean and deviation of every channel of the training rows, of each series if they
+            were scaled one by one.
+        errors: Forecasting: the quantiles of its errors, which intervals are made from.
+        scores: Anomaly detection: the scores of the validation rows, `[T]`.
+        threshold: Anomaly detection: the score from which a row is an alarm.
 
     Example:
         >>> predictor = sacm.Predictor.load("runs/NAME")  # doctest: +SKIP
         >>> predictor.predict(frame)  # doctest: +SKIP
     """
 
+    network: Backbone
+    settings: ResolvedSettings
+    shape: NetworkShape
+    strategy: Strategy
+    scaler: ChannelScaler
+    errors: ErrorQuantiles | None = None
+    scores: Array | None = None
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        self.network.eval()
+
     @classmethod
     def load(cls, source: str | Path | Run) -> Self:
-        """Open a finished run or a saved estimator; its training data are not needed.
+        """Load a finished run or a saved estimator; its training data are not needed.
 
         Args:
             source: The folder of either, or a `Run`.
@@ -56,107 +102,365 @@ class Predictor(TrainedNetwork):
             SACMError: The folder is neither, is not finished, or is damaged.
         """
         run = source if isinstance(source, Run) else Run.load(source)
+        record, errors, scores = run.calibration, None, None
+        try:
+            if record is not None and run.settings.task == "forecasting":
+                errors = ErrorQuantiles.from_record(record)
+            elif record is not None:
+                scores = record.tensors["scores"].numpy()
+        except (KeyError, ValueError):
+            raise SACMError(f"the calibration in {run.folder} is damaged: train again.") from None
         return cls(
             network=run.load_model(),
             settings=run.settings,
             shape=run.shape,
             strategy=run.strategy,
             scaler=run.scaler,
-            threshold=_threshold(run),
+            errors=errors,
+            scores=scores,
+            threshold=run.threshold,
         )
 
-    def predict(self, data: Any, *, future_data: Any = None) -> Any:
-        """Answer for new data.
+    def save(self, folder: Path) -> None:
+        """Write what `load` needs into a folder."""
+        write_json(folder / "config.json", self.settings.model_dump())
+        write_json(folder / "model.json", self.shape.to_dict())
+        write_json(folder / "scaler.json", self.scaler.to_dict())
+        write_weights(folder / "best.safetensors", self.network.state_dict())
+        record = None if self.errors is None else self.errors.to_record()
+        if self.scores is not None:
+            record = alarm_calibration(self.scores, self.threshold)
+        if record is not None:
+            write_weights(folder / CALIBRATION_FILE, record.tensors, metadata=record.text)
+        self.strategy.save(folder)
+
+    def predict(
+        self,
+        data: Any,
+        *,
+        intervals: Sequence[float] = (),
+        quantiles: Sequence[float] = (),
+        horizon: int | None = None,
+        future_data: Any = None,
+        max_repaired: float = MAX_REPAIRED,
+    ) -> Any:
+        """Predict for new data.
 
         Args:
             data: A pandas or polars frame, a file, the name of a data set, or an array or tensor:
-                rows `[T, C]` (a window `[L, C]` is the shortest), or windows `[B, L, C]` that are
-                answered one by one. For classification an array is one case `[L, C]` or cases
-                `[B, L, C]`, in time order first.
-            future_data: A frame or a file with the known-future covariates of the steps to
-                forecast. Not needed if the rows after the last value in `data` hold them.
+                rows `[T, C]`, or windows `[B, L, C]` that are answered one by one; for
+                classification one case `[L, C]` or cases `[B, L, C]`. Columns are found by name, in
+                any order; others are ignored.
+            intervals: Forecasting: shares of future values to enclose; each adds columns such as
+                `load_lower_80` and `load_upper_80`.
+            quantiles: Forecasting: levels; each adds a column such as `load_q90`.
+            horizon: Forecasting: steps. Default: those the network was trained for; more are
+                forecast from the forecasts before them.
+            future_data: Forecasting: a frame or file with the known-future covariates of the steps
+                ahead. Not needed if the rows after the last value in `data` hold them.
+            max_repaired: Forecasting: the share of a window's values that may have been repaired or
+                missing.
 
         Returns:
-            Forecasting: what follows the data, in the form they came in; `[H, C]` for rows and
-            `[B, H, C]` for windows. Classification: a label for every case. Anomaly detection:
-            `score` and `alarm` of every row, as a frame, or as a pair of arrays for arrays.
+            Forecasting: what follows, in the form of the data, `[H, C]` for rows and `[B, H, C]`
+            for windows; a pandas frame for arrays with intervals. Classification: the label of
+            every case. Anomaly detection: `score` and `alarm` of every row, as a frame, or as a
+            pair of arrays for arrays.
 
         Raises:
             ArgumentError: The data have another number of channels or another shape.
-            DataError: The data cannot be read, or are too short.
-            SACMError: An answer is not finite.
+            DataError: The data cannot be read, are too short, or too much of them is missing.
+            SACMError: A prediction is not finite.
         """
-        return _PREDICT[self.settings.task](self, self._find(data), **self._ahead(future_data))
+        from sacm.inference import classify, detect, forecast
+
+        options = {"intervals": intervals, "quantiles": quantiles, "horizon": horizon}
+        options = self._options({**options, "future_data": future_data}, max_repaired)
+        if self.settings.task == "classification":
+            return classify.predict_labels(self, self._find(data))
+        if self.settings.task == "anomaly":
+            return detect.predict_alarms(self, self._find(data))
+        if is_array(data) and data.ndim == 3:
+            return self.forecast(data, max_repaired=max_repaired)
+        found = forecast.forecast_source(self, self._find(data), **options)
+        warn(found.notes)
+        return found.as_data()
 
     def tabulate(
         self,
         data: Any,
         *,
-        coverages: Sequence[float] = (),
+        intervals: Sequence[float] = (),
         quantiles: Sequence[float] = (),
+        horizon: int | None = None,
         future_data: Any = None,
-    ) -> TableAnswer:
-        """Answer for new data as a pandas frame with everything there is to say.
+        max_repaired: float = MAX_REPAIRED,
+    ) -> Answer:
+        """Predict as `predict`, but always as a pandas frame, with notes on the data."""
+        from sacm.inference import classify, detect, forecast
+        from sacm.inference.intervals import describe_intervals
+
+        options = {"intervals": intervals, "quantiles": quantiles, "horizon": horizon}
+        options = self._options({**options, "future_data": future_data}, max_repaired)
+        data = self._find(data)
+        if self.settings.task == "classification":
+            return classify.tabulate_labels(self, data)
+        if self.settings.task == "anomaly":
+            return detect.tabulate_alarms(self, data)
+        found = forecast.forecast_source(self, data, **options)
+        notes = (*found.notes, *found.details)
+        if found.bounds and self.errors is not None:
+            notes = (*notes, describe_intervals(self.errors))
+        return Answer(found.table(), notes, found.history.data.understood, found)
+
+    def evaluate(self, data: Any) -> Result:
+        """Test on the test part of a data set, or on all of other data.
 
         Args:
-            data: As for `predict`, but for windows.
-            coverages: Forecasting: shares of future values that intervals should enclose; each
-                adds columns such as `load_lower_80` and `load_upper_80`.
-            quantiles: Forecasting: levels of quantiles; each adds columns such as `load_q90`.
-            future_data: As for `predict`.
+            data: A data set of the task, or the name of one: its test part. A file, a frame or an
+                array: a series whose every window is forecast, cases with their classes, or rows
+                with a column of labels.
 
         Returns:
-            The frame and notes on the data. Forecasting: times or row numbers and channels;
-            classification: case, class and the probability of each class; anomaly detection: row,
-            score, threshold and alarm.
-        """
-        found, ahead = self._find(data), self._ahead(future_data)
-        if coverages or quantiles:
-            levels = Levels(tuple(coverages), tuple(quantiles))
-            return tabulate_bounds(self, found, levels, **ahead)
-        return _TABULATE[self.settings.task](self, found, **ahead)
-
-    def evaluate(self, data: AnyData) -> Result:
-        """Test on the test part of a data set.
-
-        Args:
-            data: A data set for the task of this network.
-
-        Returns:
-            The measures and how many windows were seen.
+            The measures and how many windows were seen. What was not measured does not count.
 
         Raises:
-            DataError: The data have other columns, or no test part.
+            DataError: The data have other columns, are too short, or lack labels.
         """
-        self.shape.check_columns(data.name, getattr(data, "columns", ()))
-        task = get_task(self.settings.task)
-        windows = task.windows(self.settings, self.strategy.apply(data), scaler=self.scaler)
-        if not len(windows.test):
-            raise DataError(f"{self.settings.data} has no test part to evaluate on.")
-        return task.evaluate(self.network, windows, data, self.settings, self.strategy)
+        from sacm.inference import classify, detect, forecast
+
+        evaluate = {
+            "forecasting": forecast.evaluate_forecasts,
+            "classification": classify.evaluate_cases,
+            "anomaly": detect.evaluate_rows,
+        }[self.settings.task]
+        return evaluate(self, self._find(data))
+
+    def forecast(
+        self,
+        windows: Values,
+        stamps: Values | None = None,
+        covariates: Values | None = None,
+        *,
+        scaler: ChannelScaler | None = None,
+        max_repaired: float = MAX_REPAIRED,
+    ) -> Values:
+        """Forecast what follows each window.
+
+        Args:
+            windows: `[B, L, C]` in raw units, an array or a tensor; NaN where nothing was measured.
+            stamps: Calendar features `[B, L + H, 4]` of inputs and targets (see
+                `sacm.data.stamp_features`), for networks that were trained with a calendar.
+            covariates: `[B, L + H, K]` in raw units, for networks that were trained with some.
+            scaler: What these windows are scaled by. Default: that of the network, or, if it has
+                one for every series, each window's own rows, for an array names no series.
+            max_repaired: The share of a window's values that may have been repaired or missing.
+
+        Returns:
+            `[B, H, C]` in raw units, of the kind and on the device of `windows`.
+
+        Raises:
+            ArgumentError: The network is of another task, or the windows are of another shape.
+            DataError: Too much of a window was repaired or missing.
+            SACMError: A forecast is not finite.
+        """
+        self._check_task("forecasting", "forecast")
+        scaler = scaler or self.scaler_of_windows(windows)
+        scaled = self.scale(windows, scaler)
+        shares = self.repaired(scaled).float().mean(dim=(1, 2)).tolist()
+        for place, share in enumerate(shares):
+            if share > max_repaired:
+                raise refusal(f"window {place + 1}", share, max_repaired)
+        answer = self.run_forecast(scaled, stamps, covariates)
+        return like(scaler.inverse(at_level(answer, None, None)), windows)
+
+    def run_forecast(self, scaled: Tensor, stamps: Any = None, covariates: Any = None) -> Tensor:
+        """Forecast scaled windows `[B, L, C]`: `[B, H, C]`, or `[B, H, C, Q]` with quantiles."""
+        calendar = self.shape.calendar_sizes is not None
+        if calendar and stamps is None:
+            raise ArgumentError(
+                "the data have no times, but the network was trained with calendar features."
+            )
+        if self.shape.covariates is not None and covariates is None:
+            raise ArgumentError(
+                "the network was trained with covariates: give the data as a table that has them."
+            )
+        beside: list[Tensor | None] = [as_tensor(stamps)] if calendar else []
+        if covariates is not None:
+            beside = [*(beside or [None]), as_tensor(covariates)]
+        answer = self.run(self.network, scaled, *beside)
+        check_finite(answer, "the forecast of window {} is not finite")
+        return answer
+
+    def probabilities(self, windows: Values) -> Values:
+        """The probability of each class, `[B, K]` float64, in the order of `shape.classes`.
+
+        Args:
+            windows: Cases `[B, L, C]` in raw units, an array or a tensor.
+
+        Raises:
+            ArgumentError: The network is of another task, or the windows are of another shape.
+            SACMError: An answer is not finite.
+        """
+        self._check_task("classification", "classify")
+        logits = self.run(self.network, self.scale(windows)).double()
+        check_finite(logits, UNDECIDED)
+        return like(logits.softmax(dim=1), windows)
+
+    def window_scores(self, windows: Values) -> Values:
+        """An anomaly score for each step of each window, `[B, L]`; higher is more anomalous.
+
+        Args:
+            windows: `[B, L, C]` in raw units, an array or a tensor.
+
+        Raises:
+            ArgumentError: The network is of another task, or the windows are of another shape.
+            SACMError: A score is not finite.
+        """
+        self._check_task("anomaly", "score rows")
+        network, kind = self.network, self.settings.score
+        assert isinstance(network, DetectorNetwork)
+        scores = self.run(lambda x: network.anomaly_scores(x, score=kind), self.scale(windows))
+        check_finite(scores, "the anomaly score of window {} is not finite")
+        return like(scores, windows)
+
+    def run(self, network: Callable[..., Tensor], x: Tensor, *others: Tensor | None) -> Tensor:
+        """Repair scaled windows and run the network, a batch at a time and without gradients.
+
+        Args:
+            network: The network or one of its methods.
+            x: Scaled windows `[B, L, C]`, NaN where nothing was measured.
+            others: Further arguments `[B, …]`, or None.
+
+        Returns:
+            The answers in float32 on the CPU.
+        """
+        device = device_of(self.network)
+
+        def part_of(values: Tensor | None, start: int) -> Tensor | None:
+            return None if values is None else values[start : start + EVALUATION_BATCH].to(device)
+
+        x = self._fill(x)
+        with torch.inference_mode():
+            parts = [
+                network(
+                    self.strategy.inputs(x[start : start + EVALUATION_BATCH].to(device)),
+                    *(part_of(other, start) for other in others),
+                ).float()
+                for start in range(0, len(x), EVALUATION_BATCH)
+            ]
+            return (parts[0] if len(parts) == 1 else torch.cat(parts)).cpu()
+
+    def _fill(self, x: Tensor) -> Tensor:
+        """Interpolate what is missing, unless the strategy repairs it."""
+        if not x.isnan().any() or self.strategy.count_repairs(x[:1]) is not None:
+            return x
+        return torch.stack([torch.from_numpy(fill_gaps(each.numpy())) for each in x.cpu()])
+
+    def repaired(self, x: Tensor) -> Tensor:
+        """Where values of scaled windows `[B, L, C]` are missing or get repaired, bool."""
+        flags = self.strategy.count_repairs(x)
+        missing = x.isnan()
+        return missing if flags is None else missing | (flags.to(x.device) > 0)
+
+    def scale(self, windows: Array | Tensor, scaler: ChannelScaler | None = None) -> Tensor:
+        """Raw windows `[B, L, C]` as scaled float32, by the network's scaler or another.
+
+        Raises:
+            ArgumentError: They are of another shape.
+        """
+        length, channels = self.shape.input_len, self.shape.channels
+        if windows.ndim != 3 or windows.shape[1:] != (length, channels) or not len(windows):
+            raise ArgumentError(
+                f"windows must be [B, {length}, {channels}] (window, step, channel), got "
+                f"{list(windows.shape)}."
+            )
+        return (scaler or self.scaler).transform(as_tensor(windows))
+
+    def scaler_of_windows(self, windows: Array | Tensor) -> ChannelScaler:
+        """The network's scaler; where it has one for every series, that of each window's rows."""
+        if not self.scaler.series:
+            return self.scaler
+        fitted = [ChannelScaler.fit([rows]) for rows in as_tensor(windows).cpu().numpy()]
+        means, stds = ([getattr(each, name) for each in fitted] for name in ("mean", "std"))
+        return ChannelScaler(np.stack(means)[:, None], np.stack(stds)[:, None])
+
+    def scaler_of_series(self, data: ForecastingData) -> ChannelScaler:
+        """The scaler of windows of every series in `data`; unknown ones by their own rows."""
+        whole = cover_series(self.scaler, data, self.shape.input_len)
+        return whole.of_series(list(data.last_rows(1)))
+
+    @property
+    def plan(self) -> CovariatePlan:
+        """The covariates that the network was trained with."""
+        return CovariatePlan.of(self.settings.covariates())
+
+    def check_channels(self, found: int, name: str) -> None:
+        """Refuse data with another number of channels than the training data."""
+        if found != self.shape.channels:
+            raise ArgumentError(
+                f"the network was trained on {self.shape.channels} channels but {name} has {found}."
+            )
+
+    def _check_task(self, task: str, verb: str) -> None:
+        if self.settings.task != task:
+            raise ArgumentError(f"a network for {self.settings.task} cannot {verb}.")
 
     def _find(self, data: Any) -> Any:
         """The data set that a name stands for; everything else as it is."""
         if isinstance(data, str) and not names_file(data):
-            return resolve(data, task=self.settings.task, reading=self.roles)
+            roles = {role: names for role in ROLES if (names := getattr(self.plan, role))}
+            return resolve(data, task=self.settings.task, reading=roles)
         return data
 
-    def _ahead(self, future_data: Any) -> dict[str, Any]:
-        """The argument of forecasts; other tasks have no future."""
-        if future_data is None:
-            return {}
+    def _options(self, given: dict[str, Any], max_repaired: float) -> dict[str, Any]:
+        """Options of forecasts, which other tasks refuse."""
         if self.settings.task != "forecasting":
-            raise ArgumentError(f"future_data: {self.settings.task} has no use for it.")
-        return {"future_data": future_data}
+            for name, value in given.items():
+                if value is not None and not (isinstance(value, tuple | list) and not value):
+                    raise ArgumentError(f"{name}: {self.settings.task} has no use for it.")
+        return {**given, "max_repaired": max_repaired}
 
 
-def _threshold(run: Run) -> float | None:
-    """The threshold of a detector, from a saved estimator or from a run's results."""
-    path = run.folder / ESTIMATOR_FILE
-    if not path.exists():
-        return run.threshold
-    record = read_json(path)
-    if not isinstance(record, dict) or not isinstance(record.get("values"), dict):
-        raise SACMError(f"{path} is damaged: save the estimator again.")
-    threshold: float | None = record["values"].get("threshold")
-    return threshold
+def refusal(name: str, share: float, most: float) -> DataError:
+    """The error for a window of which too much was repaired or missing."""
+    return DataError(
+        f"{name}: {share:.0%} of the values that a forecast starts from were repaired or missing, "
+        f"more than {most:.0%}: give better rows, or allow more with max_repaired= "
+        "(--max-repaired)."
+    )
+
+
+def warn(notes: Iterable[str]) -> None:
+    """Give each note on the data as a warning."""
+    for note in notes:
+        warnings.warn(note, SACMWarning, stacklevel=3)
+
+
+def is_array(data: Any) -> bool:
+    """Whether data are an array or a tensor."""
+    return isinstance(data, np.ndarray | Tensor)
+
+
+def as_tensor(values: Array | Tensor) -> Tensor:
+    """Numbers as a float32 tensor without gradients."""
+    if isinstance(values, Tensor):
+        return values.detach().float()
+    array = np.ascontiguousarray(values, dtype=np.float32)
+    # Torch shares memory, which it wants writable; frames and mapped files give read-only arrays.
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
+
+
+def like(answer: Tensor, data: Values) -> Values:
+    """A tensor on the CPU as the kind of object, on the device, that `data` is."""
+    if isinstance(data, Tensor):
+        # Tensors made in inference mode are of no use to autograd.
+        return answer.clone().to(data.device)
+    return answer.numpy()
+
+
+def check_finite(answers: Tensor, sentence: str) -> None:
+    """Refuse answers `[B, …]` that are not finite; `sentence` has a place for the number."""
+    if not torch.isfinite(answers).all():
+        failed = int((~answers.isfinite()).flatten(1).any(dim=1).nonzero()[0])
+        raise SACMError(f"{sentence.format(failed + 1)}: look for missing or extreme values in it.")

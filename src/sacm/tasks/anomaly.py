@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -138,9 +139,9 @@ class Anomaly(Task[AnomalyData]):
         settings: ResolvedSettings,
         strategy: Strategy,
     ) -> Calibration | None:
-        """Scores of the validation rows, in their order."""
+        """Scores of the validation rows, in their order, and the threshold."""
         scores = step_scores(model, windows.val, settings, strategy)
-        return Calibration({"scores": torch.from_numpy(scores[~np.isnan(scores)])}, {})
+        return alarm_calibration(scores[~np.isnan(scores)])
 
     def evaluate(
         self,
@@ -157,12 +158,8 @@ class Anomaly(Task[AnomalyData]):
         segments = np.empty(len(scores), dtype=object)
         for segment in data.segments:
             segments[segment.test.start : segment.test.stop] = segment.name
-        report = evaluate_scores(
-            scores, data.labels, threshold, segments=segments, seed=settings.seed
-        )
-        row = {**report.row(), **compute_anomaly_metrics(scores, data.labels, threshold)}
-        beside = alarm_yardsticks(report).to_dict()
-        return Result(row, report.to_dict(), len(windows.test), beside)
+        found = judge_scores(scores, data.labels, threshold, settings, segments=segments)
+        return replace(found, evaluated=len(windows.test))
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         row = metrics["test"]
@@ -183,6 +180,26 @@ def _detector_loss(model: Any, batch: Any, x: Tensor) -> Tensor:
 
 def _as_it_is(loss: Tensor, batch: Any) -> Tensor:
     return loss
+
+
+def judge_scores(
+    scores: np.ndarray,
+    labels: np.ndarray,
+    threshold: float,
+    settings: ResolvedSettings,
+    *,
+    segments: np.ndarray | None = None,
+) -> Result:
+    """Test scores `[T]` against labels `[T]`; `segments` `[T]` names the machine of each row."""
+    report = evaluate_scores(scores, labels, threshold, segments=segments, seed=settings.seed)
+    row = {**report.row(), **compute_anomaly_metrics(scores, labels, threshold)}
+    return Result(row, report.to_dict(), len(scores), alarm_yardsticks(report).to_dict())
+
+
+def alarm_calibration(scores: np.ndarray, threshold: float | None = None) -> Calibration:
+    """Validation scores `[T]` and a threshold, 95 % of them unless told, for a run's folder."""
+    threshold = quantile_threshold(scores, quantile=_QUANTILE) if threshold is None else threshold
+    return Calibration({"scores": torch.from_numpy(scores)}, {"threshold": repr(float(threshold))})
 
 
 def fit_threshold(

@@ -19,7 +19,7 @@ from sacm.training.run import Run
 class Hardware:
     """Where to train, and what is shown of it. None of it is part of a run's identity."""
 
-    accelerator: str = "cpu"
+    accelerator: str = "auto"
     devices: int | str = 1
     show_progress: bool = True
     loggers: Sequence[str] = ()

@@ -107,8 +107,8 @@ class Run:
     @property
     def threshold(self) -> float | None:
         """The score from which a row is an alarm; None for tasks without."""
-        found: float | None = self.metrics.get("report", {}).get("threshold")
-        return found
+        text = {} if self.calibration is None else self.calibration.text
+        return float(text["threshold"]) if "threshold" in text else None
 
     @cached_property
     def calibration(self) -> Calibration | None:

@@ -1,0 +1,301 @@
+"""Intervals and quantiles of forecasts, and how well they did where the truth is known.
+
+The calibration of a run is made at the end of its training: see `sacm.tasks.calibration`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sacm.backbones.quantiles import at_level
+from sacm.data.batches import ForecastWindows
+from sacm.data.datasets import ForecastingData
+from sacm.data.windows import forecasting_windows
+from sacm.errors import ArgumentError, DataError
+from sacm.metrics.probabilistic import crps, measure_intervals
+from sacm.tasks.calibration import (
+    Array,
+    ErrorQuantiles,
+    Residuals,
+    forecast_residuals,
+    spread_out,
+)
+
+if TYPE_CHECKING:
+    from sacm.inference.predictor import Predictor
+
+CRPS_LEVELS = tuple(round(0.05 * place, 2) for place in range(1, 20))
+FEWEST = 10  # windows that a calibration, or a test of one, must have
+_REFRESH = 10  # rows between two sortings of what adaptive intervals keep
+_STRETCH = 0.1  # of their range, for every target that a level lies below 0
+
+
+class Interval(NamedTuple):
+    """Two forecasts that should enclose the truth, each in the form of the data."""
+
+    lower: Any
+    upper: Any
+
+
+def bound_levels(
+    predictor: Predictor, intervals: Sequence[float], quantiles: Sequence[float]
+) -> dict[str, float]:
+    """The level of each bound by the end of its column's name, such as `lower_80` or `q90`.
+
+    Raises:
+        ArgumentError: A share is not between 0 and 1, or the run has no calibration.
+    """
+    levels = {}
+    for coverage in intervals:
+        if not 0 < coverage < 1:
+            raise ArgumentError(f"coverage must be between 0 and 1, got {coverage:g}.")
+        name = f"{100 * coverage:g}"
+        levels[f"lower_{name}"] = (1 - coverage) / 2
+        levels[f"upper_{name}"] = (1 + coverage) / 2
+    levels |= {f"q{100 * level:g}": level for level in quantiles}
+    if levels and predictor.errors is None:
+        raise ArgumentError("this run has no calibration for intervals: train it again.")
+    return levels
+
+
+def describe_intervals(errors: ErrorQuantiles) -> str:
+    """Say where intervals come from."""
+    made = "conformal" if errors.usual.any() else "learnt quantiles, made conformal"
+    moves = "a window moves further or " if errors.usual.any() else ""
+    return (
+        f"Intervals are {made}, from {errors.source} of the run; wider where {moves}values were "
+        "repaired or missing."
+    )
+
+
+def evaluation_windows(predictor: Predictor, data: ForecastingData) -> ForecastWindows:
+    """The test windows of data; all windows of data without a test part.
+
+    Raises:
+        DataError: No window fits.
+    """
+    shape = predictor.shape
+    if not len(data.splits.test):
+        rows = range(len(data.values))
+        data = replace(data, splits=replace(data.splits, train=rows[:0], val=rows[:0], test=rows))
+    needed = shape.input_len + shape.horizon
+    longest = max((len(rows) for rows in data.ranges("test")), default=0)
+    if longest < needed:
+        raise DataError(f"{data.name} has {longest} rows but a window to test needs {needed}.")
+    windows = forecasting_windows(
+        data,
+        input_len=shape.input_len,
+        horizon=shape.horizon,
+        stamps=shape.calendar_sizes is not None,
+        scaler=predictor.scaler,
+        plan=predictor.plan,
+    )
+    return windows.test
+
+
+def measure_uncertainty(
+    predictor: Predictor, windows: ForecastWindows, coverages: Sequence[float]
+) -> dict[str, Any]:
+    """How intervals would have done: the first half of the windows calibrates, the second tests.
+
+    Windows of the second half whose inputs or targets touch a target of the first are left out.
+
+    Args:
+        predictor: A forecasting network.
+        windows: Windows in order of time that chose nothing, such as test windows.
+        coverages: The nominal coverages.
+
+    Returns:
+        For each coverage what fixed and adaptive intervals enclosed and how wide they were, in
+        z-scored units; the CRPS of the fixed ones; how many windows calibrated and tested.
+
+    Raises:
+        ArgumentError: There are too few windows.
+    """
+    first, later = halves(windows)
+    parts = (predictor.network, windows)
+    before, after = (
+        forecast_residuals(*parts, chosen, predictor.strategy) for chosen in (first, later)
+    )
+    learnt = predictor.settings.train_quantiles
+    errors = ErrorQuantiles.fit(
+        before.values, moves=before.moves, shares=before.shares, learnt=learnt
+    )
+    residuals = _median(after)
+
+    def bound(level: float) -> Array:
+        """A quantile of the later windows, as its distance from the forecast."""
+        offset = errors.offset(level, moves=after.moves, shares=after.shares)
+        if learnt is not None:
+            offset = offset + residuals - _at(after.values, learnt, level)
+        return np.broadcast_to(offset, residuals.shape)
+
+    report: dict[str, Any] = {"calibration_windows": len(first), "windows": len(later)}
+    report["crps"] = crps(residuals, np.stack([bound(each) for each in CRPS_LEVELS]), CRPS_LEVELS)
+    report["intervals"] = []
+    plain = ErrorQuantiles.fit(_median(before))
+    for coverage in coverages:
+        fixed = bound((1 - coverage) / 2), bound((1 + coverage) / 2)
+        adaptive = follow(plain, residuals, windows.starts[later], coverage)
+        found = {
+            kind: measure_intervals(residuals, lower, upper, coverage).to_dict()
+            for kind, (lower, upper) in (("fixed", fixed), ("adaptive", adaptive))
+        }
+        report["intervals"].append({"nominal": coverage, **found})
+    return report
+
+
+def _median(residuals: Residuals) -> Array:
+    """Target minus forecast, or minus the median of learnt quantiles, `[N, H, C]`."""
+    values = residuals.values
+    return values if values.ndim == 3 else values[..., values.shape[3] // 2]
+
+
+def _at(residuals: Array, learnt: Sequence[float], level: float) -> Array:
+    """Target minus a learnt quantile `[N, H, C]`."""
+    import torch
+
+    found: Array = at_level(torch.from_numpy(residuals), learnt, level).numpy()
+    return found
+
+
+def halves(windows: ForecastWindows) -> tuple[Array, Array]:
+    """Places of windows to calibrate on, and of later ones that share no target with them.
+
+    Raises:
+        ArgumentError: There are too few.
+    """
+    chosen = spread_out(windows)
+    half = len(chosen) // 2
+    border = windows.starts[chosen[half - 1]] + windows.input_len + windows.horizon
+    later = chosen[half:][windows.starts[chosen[half:]] + windows.input_len >= border]
+    if half < FEWEST or len(later) < FEWEST:
+        raise ArgumentError(f"{len(windows)} windows are too few to judge intervals by.")
+    return chosen[:half], later
+
+
+def follow(
+    errors: ErrorQuantiles, residuals: Array, starts: Array, coverage: float
+) -> tuple[Array, Array]:
+    """Bounds `[N, H, C]` around 0 that adaptive intervals give to windows in order of time.
+
+    Rows become known one after the other, as they would in use: a step of a window is learnt only
+    when its time has come.
+    """
+    intervals = AdaptiveIntervals(errors, coverage=coverage)
+    horizon = residuals.shape[1]
+    lower, upper = np.empty_like(residuals), np.empty_like(residuals)
+    waiting: list[int] = []
+    for place, start in enumerate(starts):
+        for time in range(starts[place - 1], start) if place else ():
+            known = [residuals[each, time - starts[each]] for each in waiting]
+            intervals.learn(np.reshape(known, (len(known), residuals.shape[2])))
+            waiting = [each for each in waiting if time + 1 - starts[each] < horizon]
+        lower[place], upper[place] = intervals.issue(np.zeros(residuals.shape[1:]))
+        waiting.append(place)
+    return lower, upper
+
+
+class _Issued(NamedTuple):
+    """One forecast that is waiting for its truth, and its bounds as offsets from it."""
+
+    time: int
+    forecast: Array  # [H, C]
+    offsets: Array  # [2, H, C]
+
+
+class AdaptiveIntervals:
+    """Bounds for forecasts that are made one after the other, corrected by every new row.
+
+    Adaptive conformal inference (Gibbs & Candès, "Adaptive conformal inference under distribution
+    shift", NeurIPS 2021): the level at which residuals are read moves down after a miss and up
+    after a hit, for each horizon step, channel and side, so that in the long run the share of
+    misses is the wanted one whatever the data do. Recent residuals replace the oldest.
+
+    Args:
+        errors: Where to start from: `Predictor.errors`.
+        coverage: The wanted share of targets between the bounds.
+        rate: How fast the levels move; larger follows shifts faster and is less steady.
+
+    Example:
+        >>> residuals = np.random.default_rng(0).normal(size=(200, 2, 1))
+        >>> intervals = AdaptiveIntervals(ErrorQuantiles.fit(residuals), coverage=0.9)
+        >>> bounds = intervals.issue(np.zeros((2, 1)))  # a forecast of two steps
+        >>> intervals.observe(np.array([0.3]))  # the first of them has become known
+        >>> bounds.lower.shape
+        (2, 1)
+    """
+
+    def __init__(
+        self, errors: ErrorQuantiles, *, coverage: float = 0.9, rate: float = 0.02
+    ) -> None:
+        if not 0 < coverage < 1:
+            raise ArgumentError(f"coverage must be between 0 and 1, got {coverage}.")
+        if errors.windows < FEWEST:
+            raise ArgumentError(f"adaptive intervals need {FEWEST} calibration windows.")
+        self._target = (1 - coverage) / 2
+        self._rate = rate
+        kept = errors.offsets[np.isfinite(errors.offsets).all(axis=(1, 2))].astype(np.float64)
+        # In random order, so that the oldest is any of them.
+        self._memory = np.random.default_rng(0).permutation(kept)
+        self._sorted = np.sort(self._memory, axis=0)
+        self._levels = np.full((2, *self._memory.shape[1:]), self._target)  # [2, H, C]
+        self._issued: deque[_Issued] = deque()
+        self._time = 0
+
+    def issue(self, forecast: Array, *, spread: float = 1.0) -> Interval:
+        """Give bounds for a scaled forecast `[H, C]`, now; `spread` widens them."""
+        offsets = spread * np.stack([self._read(0), self._read(1)])
+        self._issued.append(_Issued(self._time, forecast, offsets))
+        return Interval(forecast + offsets[0], forecast + offsets[1])
+
+    def observe(self, row: Array) -> None:
+        """Learn the next row `[C]`, scaled; NaN where nothing was measured."""
+        steps = self._steps()
+        forecasts = [each.forecast[step] for each, step in zip(self._issued, steps, strict=True)]
+        self.learn(row - np.reshape(forecasts, (len(steps), self._memory.shape[2])))
+
+    def learn(self, residuals: Array) -> None:
+        """Learn the next row from what it did to the K forecasts that wait for it.
+
+        Args:
+            residuals: The row minus each forecast of it `[K, C]`, the oldest forecast first; NaN
+                where nothing was measured.
+        """
+        steps = self._steps()
+        self._time += 1
+        if len(steps):
+            pairs = zip(self._issued, steps, strict=True)
+            offsets = np.stack([each.offsets[:, step] for each, step in pairs], axis=1)
+            seen = np.isfinite(residuals)
+            for side, missed in enumerate((residuals < offsets[0], residuals > offsets[1])):
+                moved = self._levels[side, steps] + self._rate * (self._target - missed) * seen
+                self._levels[side, steps] = np.minimum(moved, 0.5)
+            place = self._time % len(self._memory)
+            self._memory[place, steps] = np.where(seen, residuals, self._memory[place, steps])
+        if self._time % _REFRESH == 0:
+            self._sorted = np.sort(self._memory, axis=0)
+        while self._issued and self._time - self._issued[0].time >= self._memory.shape[1]:
+            self._issued.popleft()
+
+    def _steps(self) -> Array:
+        """The step of each waiting forecast that the next row is."""
+        return np.array([self._time - each.time for each in self._issued], dtype=np.int64)
+
+    def _read(self, side: int) -> Array:
+        """The residual `[H, C]` at the present level of one side; beyond all of them below 0."""
+        count, levels = len(self._sorted), self._levels[side]
+        rank = np.floor((count + 1) * levels).astype(np.int64).clip(1, count)
+        place = rank - 1 if side == 0 else count - rank
+        residual: Array = np.take_along_axis(self._sorted, place[None], axis=0)[0]
+        # The method asks for infinite bounds there; a part of the range of what was seen at a time
+        # reaches as far as is needed and can be drawn.
+        beyond = np.maximum(-levels, 0) / self._target * _STRETCH
+        width = self._sorted[-1] - self._sorted[0]
+        bound: Array = residual + (-1 if side == 0 else 1) * beyond * width
+        return bound
