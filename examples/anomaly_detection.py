@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     rows = make_telemetry(700, seed=1)
     labels = add_anomalies(rows)
-    scores, alarms = detector.anomaly_scores(rows), detector.predict(rows)
+    scores, alarms = detector.anomaly_scores(rows), detector.alarms(rows)
     print(f"threshold {detector.threshold_:.3f}, alarms on {alarms.sum()} of {len(rows)} rows")
 
     found = detector.evaluate(rows, labels)

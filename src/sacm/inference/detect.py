@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,9 +21,6 @@ from sacm.metrics.pointwise import best_f1, quantile_threshold
 from sacm.tasks import Result, get_task
 from sacm.tasks.anomaly import flag, judge_scores, step_scores
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _READING = ("time", "date_order", "zone", "ignore", "label")
 _WAYS = "a number, quantile=0.99, alarms-a-day=2 or labels=FILE"
 _CANDIDATES = 2000  # thresholds that are tried to reach a rate of alarms
@@ -36,30 +33,20 @@ class Alarms(NamedTuple):
     alarm: Any
 
 
-class Scored(NamedTuple):
-    """Scores `[T]` of the rows of a source, its times if it has any, and what was found in it."""
-
-    scores: Array
-    notes: tuple[str, ...] = ()
-    understood: tuple[str, ...] = ()
-    times: Any = None  # a pandas column, written as the source wrote it
-    time: str = "time"  # its name
-
-
 def predict_alarms(predictor: Predictor, data: Any) -> Any:
     """Scores and alarms: `Alarms` for arrays and tensors, otherwise a frame like the data.
 
     Rows `[T, C]` get one score each; windows `[B, L, C]` are scored one by one, `[B, L]`.
     """
     threshold = threshold_of(predictor)
+    if is_array(data) and data.ndim == 3:
+        scores = predictor.window_scores(data)
+        return Alarms(scores, _as(flag(scores, threshold), data))
     if is_array(data):
-        if data.ndim == 3:
-            scores = predictor.window_scores(data)
-            return Alarms(scores, _as(flag(scores, threshold), data))
-        scored = score_source(predictor, data)
-        warn(scored.notes)
-        alarms = flag(scored.scores, threshold)
-        return Alarms(_as(scored.scores, data), _as(alarms, data))
+        rows = read_rows(predictor, as_tensor(data).cpu().numpy())
+        warn(rows.notes)
+        scores = row_scores(predictor, rows)
+        return Alarms(_as(scores, data), _as(flag(scores, threshold), data))
     answer = tabulate_alarms(predictor, data)
     warn(answer.notes)
     frame = answer.frame[["score", "alarm"]]
@@ -71,39 +58,26 @@ def predict_alarms(predictor: Predictor, data: Any) -> Any:
 
 
 def tabulate_alarms(predictor: Predictor, data: Any) -> Answer:
-    """Row number, time, score, threshold and alarm of every row, as a pandas frame."""
+    """Row number, time, score, threshold and alarm of every row, as a pandas frame.
+
+    Of a data set the rows are those of its test part.
+    """
     import pandas as pd
 
-    threshold = threshold_of(predictor)
-    scored = score_source(predictor, data)
-    frame: pd.DataFrame = pd.DataFrame(
-        {
-            "row": range(1, len(scored.scores) + 1),
-            "score": scored.scores,
-            "threshold": threshold,
-            "alarm": flag(scored.scores, threshold),
-        }
-    )
-    if scored.times is not None and scored.time not in frame:
-        frame.insert(1, scored.time, scored.times)
-    return Answer(frame, scored.notes, scored.understood)
-
-
-def score_source(predictor: Predictor, data: Any) -> Scored:
-    """A score for every row of a file, frame or array, or for the test rows of a data set."""
+    threshold, times, notes, understood = threshold_of(predictor), None, (), ()
     if isinstance(data, AnomalyData):
-        return Scored(_score_test_rows(predictor, data)[1])
-    if is_array(data):
-        data = as_tensor(data).cpu().numpy()
-    rows = read_rows(predictor, data)
-    times = None
-    if rows.times is not None:
-        in_order = np.empty_like(rows.times)
-        in_order[rows.order] = rows.times  # as in the user's table, like the scores
-        times = rows.form.write_times(in_order)
-    understood = tuple(rows.understood())
-    name = rows.form.time or "time"
-    return Scored(row_scores(predictor, rows), rows.notes, understood, times, name)
+        _, scores = _score_test_rows(predictor, data)
+    else:
+        rows = read_rows(predictor, data)
+        scores, times = row_scores(predictor, rows), rows.times
+        notes, understood = rows.notes, tuple(rows.understood())
+    numbers = {"row": range(1, len(scores) + 1), "score": scores, "threshold": threshold}
+    frame = pd.DataFrame({**numbers, "alarm": flag(scores, threshold)})
+    if times is not None and (name := rows.form.time or "time") not in frame:
+        as_given = np.empty_like(times)
+        as_given[rows.order] = times  # as in the user's table, like the scores
+        frame.insert(1, name, rows.form.write_times(as_given))
+    return Answer(frame, notes, understood)
 
 
 def evaluate_rows(predictor: Predictor, source: Any) -> Result:
