@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import sacm.data
-from sacm.data import ForecastingData, contaminate
+from sacm.data import ForecastingData, corrupt_training
 from sacm.tasks import make_settings
 from sacm.training import Hardware, train
 
@@ -60,7 +60,7 @@ def measure(name: str, args: Any) -> dict[str, Any]:
     clean: Any = sacm.data.load(name)
     rows: dict[str, list[dict[str, float]]] = {}
     for seed in args.seeds:
-        broken = contaminate(clean, args.kind, args.share, seed=100 * seed)
+        broken = corrupt_training(clean, f"{args.kind}({args.share})", seed=100 * seed)
         for strategy in STRATEGIES:
             for label, data in (("clean", clean), ("broken", broken)):
                 if label == "clean" and strategy not in ("raw", "guard"):

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.quality_data import load_pieces
-from sacm.faults.catalogue import FAULTS
-from sacm.faults.series import break_series, series_kinds, series_parts
+from sacm.data.corrupt import CORRUPTIONS, corrupt_series, series_kinds, series_parts
 from sacm.quality.kinds import KINDS
 from sacm.quality.series import SeriesDetector
 from sacm.quality.series.arrays import find_stretches
@@ -28,7 +27,7 @@ DEFAULT = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", nargs="+", required=True)
-    parser.add_argument("--kinds", nargs="*", default=DEFAULT, choices=FAULTS.names())
+    parser.add_argument("--kinds", nargs="*", default=DEFAULT, choices=CORRUPTIONS.names())
     parser.add_argument("--shares", nargs="*", type=float, default=[0.1])
     parser.add_argument("--rows", type=int, default=8640, help="last training rows to inject into")
     parser.add_argument("--seed", type=int, default=7)
@@ -105,11 +104,11 @@ def inject(
     value, and -1 where it left the value as it was, such as zeros in rain.
     """
     names = tuple(series_parts(kind))
-    result = break_series(values, kind, share, seed=seed)
+    result = corrupt_series(values, kind, share, seed=seed)
     truth = np.zeros(values.shape, np.int8)
     for number, name in enumerate(names, 1):
         truth[result.kinds == series_kinds().index(name)] = number
-    truth[result.broken & (result.values == values)] = -1
+    truth[result.corrupted & (result.values == values)] = -1
     return result.values, truth, names
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from sacm.display.text_table import TableRow, TextTable
-from sacm.faults.windows import TESTED
 from sacm.reports.named.summary import replace_between
+from sacm_lab.robust.faults import TESTED
 
 BEGIN, END = "<!-- sensor_faults:begin -->", "<!-- sensor_faults:end -->"
 FIRST = "data, network, seed"

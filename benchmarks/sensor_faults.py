@@ -21,10 +21,11 @@ from torch import Tensor, nn
 
 from benchmarks.forecasters import Rows, cut, load_rows, predict, train_forecaster
 from benchmarks.timing import interleave, ratio
-from sacm.faults.windows import TESTED, TRANSFER, break_windows
+from sacm.data.corrupt import corrupt_windows
 from sacm.quality.protect import protect, unprotect
 from sacm.quality.windows.fit import fit_window_guard
 from sacm.quality.windows.module import WindowGuard
+from sacm_lab.robust.faults import TESTED, TRANSFER
 
 BLOCKS = 50
 DRAWS = 1000
@@ -44,7 +45,8 @@ def make_inputs(
     x, y = cut(rows.z, input_len, horizon, starts)
     severity = torch.from_numpy(random.random(len(x)).astype(np.float32))
     broken = {
-        kind: break_windows(x, kind, severity, seed=seed + 100 + i) for i, kind in enumerate(faults)
+        kind: corrupt_windows(x, kind, severity, seed=seed + 100 + i)
+        for i, kind in enumerate(faults)
     }
     return {"clean": x, **broken}, y
 

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 import sacm
+from sacm.data.corrupt import names as corruption_names
+from sacm.data.corrupt import register as register_corruption
 from sacm.data.load import find, resolve
-from sacm.data.synthetic import corruptions
 from sacm.errors import ArgumentError, DataError, SACMWarning
 from sacm.experiments import engines
 from sacm.experiments.named.experiment import Experiment
@@ -287,13 +288,13 @@ def test_a_forecasting_metric_must_give_one_value_a_window() -> None:
 
 
 def test_a_registered_corruption_is_applied_and_its_level_checked() -> None:
-    @corruptions.register("shrink", largest=1.0)
+    @register_corruption("shrink", largest=1.0)
     def shrink(x: np.ndarray, level: float, seed: int) -> np.ndarray:
         return x * (1 - level)
 
     own = {"gaussian", "student_t", "missing", "layered"}
-    assert own < set(corruptions.names())
-    assert corruptions.names()[-1] == "shrink"
+    assert own < set(corruption_names())
+    assert corruption_names()[-1] == "shrink"
     series = torch.arange(3.0)
     assert torch.equal(sacm.data.corrupt(series, "Shrink", 0.5), series / 2)
     with pytest.raises(ArgumentError, match="level of shrink must be in 0 … 1"):

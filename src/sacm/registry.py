@@ -330,6 +330,6 @@ def letters_and_digits(name: str) -> str:
 
 # Registries that a plug-in fills without importing torch: they are here, not beside what they hold.
 COMMANDS: Registry[Any] = Registry("command", listing="Commands")
-CORRUPTIONS: Registry[Any] = Registry("corruption")
+CORRUPTIONS: Registry[Any] = Registry("fault")
 DATASETS: Registry[Any] = Registry("data set", simplify=letters_and_digits)
 STRATEGIES: Registry[Any] = Registry("strategy", missing="unknown")

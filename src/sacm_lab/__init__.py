@@ -7,17 +7,15 @@ by reference, so that importing this module costs next to nothing.
 
 from sacm.registry import COMMANDS
 from sacm_lab import datasets
+from sacm_lab.robust import faults
 
 datasets.register()
+faults.register()
 
 _RESEARCH = "For research"
 for _name, _place, _help in (
     ("data", "sacm_lab.datasets.commands:app", "List, describe and fetch the public data sets."),
-    (
-        "corrupt",
-        "sacm.cli.corrupt:corrupt",
-        "Corrupt a table on purpose, with a record of what was done.",
-    ),
+    ("corrupt", "sacm_lab.robust.faults.commands:corrupt", "Corrupt a table on purpose."),
     ("paper", "sacm_lab.paper.commands:app", "The experiments and figures of the paper."),
     ("robust", "sacm_lab.robust.commands:app", "Robustness protocols: run, report, summary."),
 ):

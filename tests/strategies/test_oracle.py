@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sacm.data import contaminate, forecasting_data
+from sacm.data import corrupt_training, forecasting_data
 from sacm.strategies.registry import parse
 from tests.training.cases import waves
 
 
 @pytest.fixture(scope="module")
 def broken() -> object:
-    return contaminate(forecasting_data(waves(900, 2), name="waves"), "shift", 0.2, seed=1)
+    return corrupt_training(forecasting_data(waves(900, 2), name="waves"), "shift(0.2)", seed=1)
 
 
 def test_broken_values_are_repaired_and_weigh_less(broken: object) -> None:

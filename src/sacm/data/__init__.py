@@ -18,7 +18,7 @@ from sacm.data.batches import (
     Windows,
 )
 from sacm.data.calendar import calendar_sizes, future_timestamps, stamp_features
-from sacm.data.contaminate import contaminate
+from sacm.data.corrupt import corrupt, corrupt_training
 from sacm.data.datasets import (
     AnomalyData,
     ClassificationData,
@@ -34,9 +34,7 @@ from sacm.data.own.series import forecasting_data
 from sacm.data.own.telemetry import anomaly_data
 from sacm.data.scaling import ChannelScaler
 from sacm.data.splits import Splits
-from sacm.data.synthetic.corruptions import corrupt
-from sacm.data.synthetic.signals import signal
-from sacm.data.synthetic.synth12 import synth12
+from sacm.data.synth12 import synth12
 from sacm.data.windows import (
     SplitWindows,
     anomaly_windows,
@@ -67,8 +65,8 @@ __all__ = [
     "calendar_sizes",
     "classification_data",
     "classification_windows",
-    "contaminate",
     "corrupt",
+    "corrupt_training",
     "fingerprint",
     "forecasting_data",
     "forecasting_windows",
@@ -77,7 +75,6 @@ __all__ = [
     "names",
     "register",
     "resolve",
-    "signal",
     "stamp_features",
     "synth12",
 ]

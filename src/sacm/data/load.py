@@ -13,11 +13,11 @@ from sacm import registry
 from sacm.data.covariates import ROLES, CovariatePlan, move_channels
 from sacm.data.datasets import DATA_TYPES, AnomalyData, AnyData, ForecastingData
 from sacm.data.own.read import READERS
+from sacm.data.plant import NAME as PLANT
+from sacm.data.plant import plant
 from sacm.data.splits import split_by_ratio
-from sacm.data.synthetic.plant import NAME as PLANT
-from sacm.data.synthetic.plant import plant
-from sacm.data.synthetic.synth12 import NAME as SYNTH12
-from sacm.data.synthetic.synth12 import synth12
+from sacm.data.synth12 import NAME as SYNTH12
+from sacm.data.synth12 import synth12
 from sacm.data.tables.source import STDIN
 from sacm.errors import ArgumentError, DataError, did_you_mean
 from sacm.registry import Registry

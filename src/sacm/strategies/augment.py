@@ -7,13 +7,13 @@ from typing import Literal
 
 from torch import Tensor
 
+from sacm.data.corrupt import names
 from sacm.errors import ArgumentError
-from sacm.faults.window_operators import TESTED, TRANSFER
 from sacm.strategies.base import Strategy
 from sacm.strategies.breaking import break_some
 from sacm.strategies.registry import register
 
-_FAMILIES = {"transfer": TRANSFER, "tested": TESTED, "all": {**TESTED, **TRANSFER}}
+_FAMILIES = {"transfer": ("transfer",), "tested": ("tested",), "all": ("tested", "transfer")}
 
 
 @register("augment")
@@ -46,5 +46,5 @@ class Augment(Strategy):
 
     def training_inputs(self, x: Tensor) -> Tensor:
         """Windows `[B, L, C]`, some of them with one fault of a random kind."""
-        kinds = tuple(_FAMILIES[self.families])
+        kinds = [name for group in _FAMILIES[self.families] for name in names(group)]
         return break_some(x, kinds, share=self.share, severity=self.severity)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from sacm.faults.windows import break_windows
+from sacm.data.corrupt import corrupt_windows
 
 
 def break_some(x: Tensor, kinds: Sequence[str], *, share: float, severity: float) -> Tensor:
@@ -31,5 +31,5 @@ def break_some(x: Tensor, kinds: Sequence[str], *, share: float, severity: float
         rows = torch.nonzero(chosen & (family == number)).squeeze(1)
         if len(rows):
             own = rows.to(x.device)
-            broken[own] = break_windows(x[own], kind, severities[rows], seed=seed + number)
+            broken[own] = corrupt_windows(x[own], kind, severities[rows], seed=seed + number)
     return broken

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from sacm.data.corrupt import names
 from sacm.errors import ArgumentError
-from sacm.faults.windows import TRANSFER
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext, TrainingStep
 from sacm.strategies.breaking import break_some
 from sacm.strategies.registry import register
@@ -49,7 +49,7 @@ class Expose(Strategy):
 
     def training_inputs(self, x: Tensor) -> Tensor:
         """Windows `[B, L, C]`, some of them with one fault of a random family."""
-        return break_some(x, tuple(TRANSFER), share=self.share, severity=self.severity)
+        return break_some(x, names("transfer"), share=self.share, severity=self.severity)
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Compare answers, if asked for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sacm.backbones.registry import entry
-from sacm.data.contaminate import Contamination
+from sacm.data.corrupt import Contamination
 from sacm.errors import ArgumentError
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.registry import canonical

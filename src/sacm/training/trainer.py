@@ -15,7 +15,7 @@ from lightning.fabric import Fabric
 from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
-from sacm.data.contaminate import contaminate_by_text
+from sacm.data.corrupt import corrupt_training
 from sacm.data.datasets import AnyData
 from sacm.data.fingerprint import fingerprint
 from sacm.data.load import resolve
@@ -136,7 +136,7 @@ class Training:
     ) -> None:
         self.folder, self.settings, self.task, self.data = run.folder, settings, task, data
         self.fabric, self.show = fabric, show
-        self.given = contaminate_by_text(data, settings.contamination, seed=settings.seed)
+        self.given = corrupt_training(data, settings.contamination, seed=settings.seed)
         prepared, self.preparing = prepare_once(
             settings.strategy, self.given, window=settings.input_len
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sacm.data.contaminate import Contamination
+from sacm.data.corrupt import Contamination
 from sacm.display.text_table import TableRow, TextTable
 from sacm.experiments.named.findings import Findings, Group
 from sacm.experiments.named.pairs import pairs, value_of

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sacm.backbones.registry import entry
-from sacm.data.contaminate import Contamination
+from sacm.data.corrupt import Contamination
 from sacm.data.load import find, is_synthetic
 from sacm.errors import ArgumentError
 from sacm.experiments.named.experiment import Experiment

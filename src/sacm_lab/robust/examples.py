@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from sacm.data.corrupt import corrupt_windows
 from sacm.data.datasets import ForecastingData
 from sacm.experiments.checks.faults import fit_guard_of
 from sacm.experiments.grid import JobGroup
 from sacm.experiments.jobs import load_data
-from sacm.faults.windows import TESTED, break_windows
 from sacm.quality.protect import protect, unprotect
 from sacm.tasks.forecasting import forecast
 from sacm.training.run import Run
+from sacm_lab.robust.faults import TESTED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +63,7 @@ def make_examples(run: Run) -> dict[str, Example]:
     windows = run.task.windows(run.settings, data, scaler=run.scaler)
     batch = windows.test.batch([len(windows.test) // 2])
     broken = [
-        break_windows(batch.x, kind, SEVERITY, seed=number) for number, kind in enumerate(TESTED)
+        corrupt_windows(batch.x, kind, SEVERITY, seed=number) for number, kind in enumerate(TESTED)
     ]
     x = torch.cat(broken)
     stamps = None if batch.stamps is None else batch.stamps.expand(len(x), *batch.stamps.shape[1:])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sacm.experiments.named.experiment import Experiment
-from sacm.faults.windows import TESTED
 from sacm.registry import Registry
+from sacm_lab.robust.faults import TESTED
 
 ON_CLEAN = "raw on clean"
 GUARD_ON_CLEAN = "guard on clean"  # what repairing costs where nothing is broken

@@ -15,13 +15,13 @@ from sacm.experiments.statistics import (
     holm,
     mean_and_deviation,
 )
-from sacm.faults.windows import TESTED
 from sacm.metrics.catalogue import metric
 from sacm.reports import number_format
 from sacm.reports.named.diagram import rank_caption
 from sacm.reports.named.tables import coverage_table, failure_table, key_text, rank_table
 from sacm.reports.number_format import UNDEFINED
 from sacm_lab.paper.published.sensor_faults import DATA, sensor_fault_rows
+from sacm_lab.robust.faults import TESTED
 from sacm_lab.robust.findings import RobustFindings
 from sacm_lab.robust.recovered import CLEAR_LOSS, WIDEST, Recovered
 

@@ -7,17 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sacm.data.contaminate import contaminate
 from sacm.errors import ArgumentError
 from sacm.experiments.jobs import load_data, record_job_failure
 from sacm.experiments.named.pairs import value_of
 from sacm.experiments.plan import make_plan
-from sacm.faults.windows import TESTED
 from sacm.files import read_json
 from sacm.training import Hardware
 from sacm.training.replay import replay
 from sacm.training.run import Run
 from sacm_lab.robust.choose import choose
+from sacm_lab.robust.faults import TESTED
 from sacm_lab.robust.gather import find_protocol_groups
 from sacm_lab.robust.protocols import ON_CLEAN, PROTECTED, PROTOCOLS, RANDOM
 from tests.lab.robust.conftest import Carried, carry_out, tiny
@@ -45,7 +44,7 @@ def test_the_seed_of_a_run_draws_its_faults_and_its_scaler_sees_them(protocol_t:
     for group in protocol_t.groups:
         raw = next(job for job in group.jobs if job.settings.strategy == "raw")
         seed = raw.settings.seed
-        worse = contaminate(data, "mix", 0.3, seed=seed).values[: data.splits.train.stop]
+        worse = corrupt_training(data, "mix(0.3)", seed=seed).values[: data.splits.train.stop]
         scaler = Run(protocol_t.folder / raw.run_id).scaler
         np.testing.assert_allclose(scaler.mean, worse.mean(axis=0), atol=1e-5)
 

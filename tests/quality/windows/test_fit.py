@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
+from sacm.data.corrupt import corrupt_series
 from sacm.errors import ArgumentError, DataError, SACMWarning
-from sacm.faults.series import break_series
 from sacm.quality.guard import Guard
 from sacm.quality.kinds import CODE, MISSING
 from sacm.quality.windows.fit import fit_window_guard
@@ -154,7 +154,7 @@ def test_odd_rows_make_a_guard_that_gives_finite_windows(seed: int) -> None:
 
 
 def test_a_guard_learns_windows_from_repaired_rows_where_many_are_broken() -> None:
-    broken = break_series(rows()[:TRAIN].astype(float), "mix", 0.3, seed=1).values
+    broken = corrupt_series(rows()[:TRAIN].astype(float), "mix", 0.3, seed=1).values
     x = broken_windows()
     found = Guard(window=LENGTH).fit(broken).module().flags(x)
     as_they_came = fit_window_guard(broken, LENGTH).flags(x)

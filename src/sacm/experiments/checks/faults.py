@@ -15,13 +15,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sacm.data.contaminate import contaminate_by_text
+from sacm.data.corrupt import corrupt_training, corrupt_windows, names
 from sacm.data.datasets import AnyData, ForecastingData
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
 from sacm.experiments.checks.registry import CHECKS
-from sacm.faults.windows import TESTED, break_windows
 from sacm.quality.guard import Guard
 from sacm.quality.protect import protect
 from sacm.quality.windows.module import WindowGuard
@@ -65,9 +64,9 @@ class FaultTest:
         z = clean.transform(run.scaler.inverse(x))
         broken = {
             kind: run.scaler.transform(
-                clean.inverse(break_windows(z, kind, severity, seed=SEED + 100 + number))
+                clean.inverse(corrupt_windows(z, kind, severity, seed=SEED + 100 + number))
             )
-            for number, kind in enumerate(TESTED)
+            for number, kind in enumerate(names("tested"))
         }
         return cls(windows, places, {CLEAN: x, **broken})
 
@@ -122,7 +121,7 @@ def check_protected(run: Run, data: AnyData) -> dict[str, Any]:
 
 def fit_guard_of(run: Run, data: ForecastingData) -> WindowGuard:
     """A guard of z-scored windows, fitted on the rows that a run was trained on."""
-    trained: Any = contaminate_by_text(data, run.settings.contamination, seed=run.settings.seed)
+    trained: Any = corrupt_training(data, run.settings.contamination, seed=run.settings.seed)
     scaled = replace(trained, values=run.scaler.transform(trained.values))
     return Guard(window=run.settings.input_len).fit(scaled).module()
 

@@ -11,7 +11,7 @@ from textwrap import fill
 
 from pydantic import ValidationError
 
-from sacm.data.synthetic.synth12 import NAME
+from sacm.data.synth12 import NAME
 from sacm.errors import SACMError, SACMWarning
 from sacm.training.run import Run
 

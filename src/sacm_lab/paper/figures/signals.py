@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from sacm.data.synthetic.corruptions import Corruption, corrupt
-from sacm.data.synthetic.signals import Signal, signal
+from sacm.data.corrupt import corrupt
 from sacm.display.figure_style import house_style
 from sacm.display.palette import KEPT, LEFT
 from sacm_lab.paper.figures.panels import WIDTH
+from sacm_lab.paper.figures.signal_families import Signal, signal
 
 RATE = 100.0  # samples a second
 LEVEL, SEED = 0.3, 0
@@ -19,20 +19,20 @@ FAMILIES: dict[Signal, str] = {
     "chirp": "chirp",
     "am": "amplitude modulation",
 }
-CORRUPTIONS: dict[Corruption, str] = {
+CORRUPTIONS: dict[str, str] = {
     "gaussian": "Gaussian noise",
     "student_t": "heavy-tailed spikes",
     "missing": "missing values",
 }
 
 
-def corrupt_signal(kind: Signal, corruption: Corruption) -> tuple[np.ndarray, np.ndarray]:
+def corrupt_signal(kind: Signal, corruption: str) -> tuple[np.ndarray, np.ndarray]:
     """A clean signal [T], and the same under one corruption."""
     clean = signal(kind, rate=RATE)
     return clean, corrupt(clean, corruption, LEVEL, seed=SEED)
 
 
-def residuals(kind: Signal = "periodic") -> dict[Corruption, np.ndarray]:
+def residuals(kind: Signal = "periodic") -> dict[str, np.ndarray]:
     """What each corruption adds to a signal [T]."""
     pairs = {each: corrupt_signal(kind, each) for each in CORRUPTIONS}
     return {each: worse - clean for each, (clean, worse) in pairs.items()}

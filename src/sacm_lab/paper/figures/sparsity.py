@@ -10,12 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from sacm.core.config import Detrend
-from sacm.data.synthetic.corruptions import Corruption
-from sacm.data.synthetic.signals import Signal
 from sacm.display.figure_style import house_style
 from sacm.display.palette import INK, KEPT, LEFT, MUTED
 from sacm_lab.paper.figures.modes import Modes, correlation, dominant
 from sacm_lab.paper.figures.panels import footnote, sheet
+from sacm_lab.paper.figures.signal_families import Signal
 from sacm_lab.paper.figures.signals import CORRUPTIONS, RATE, corrupt_signal
 
 # The composite's share is the paper's; for the families it states none, and a sweep over 2.5 Hz
@@ -31,7 +30,7 @@ DRIFTING: tuple[Signal, ...] = ("composite", "trend")
 SHOWN = 10.0  # Hz
 
 
-def rebuilt(kind: Signal, corruption: Corruption) -> tuple[np.ndarray, np.ndarray, Modes]:
+def rebuilt(kind: Signal, corruption: str) -> tuple[np.ndarray, np.ndarray, Modes]:
     """The clean signal [T], the corrupted one, and its dominant coefficients.
 
     Signals with a drift are detrended by least squares first; the others have none to remove.

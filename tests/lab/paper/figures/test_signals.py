@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sacm.data import signal
 from sacm_lab.paper.figures import signals
+from sacm_lab.paper.figures.signal_families import signal
 
 
 def test_residuals_are_what_was_added():

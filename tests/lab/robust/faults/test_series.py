@@ -7,12 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
+from sacm.data.corrupt import CORRUPTIONS, corrupt_series, series_kinds
 from sacm.errors import ArgumentError
-from sacm.faults.series import break_series, series_kinds
-from sacm.faults.series_operators import MIXTURES
 
 SERIES_KINDS = series_kinds()
 SERIES_FAULTS = SERIES_KINDS[1:]
+MIXTURES = {name: CORRUPTIONS.get(name).parts for name in ("mix", "all")}
 
 ROWS = 6000
 SCALE = np.array([1.0, 50.0, 0.01])
@@ -34,7 +34,7 @@ def broken_runs(flags: np.ndarray) -> list[slice]:
 def test_about_the_share_is_broken_and_the_rest_keeps_every_bit(kind: str) -> None:
     x = series()
     kept = x.copy()
-    values, broken, kinds = break_series(x, kind, 0.2, seed=1)
+    values, broken, kinds = corrupt_series(x, kind, 0.2, seed=1)
     assert np.array_equal(x, kept)
     assert np.array_equal(values[~broken], x[~broken])
     assert np.array_equal(broken, kinds > 0)
@@ -52,20 +52,20 @@ def test_about_the_share_is_broken_and_the_rest_keeps_every_bit(kind: str) -> No
 @pytest.mark.parametrize("kind", SERIES_FAULTS)
 def test_the_seed_decides(kind: str) -> None:
     x = series()[:1500]
-    once, again, other = (break_series(x, kind, 0.1, seed=s) for s in (3, 3, 4))
+    once, again, other = (corrupt_series(x, kind, 0.1, seed=s) for s in (3, 3, 4))
     assert np.array_equal(once.values, again.values, equal_nan=True)
-    assert not np.array_equal(once.broken, other.broken)
+    assert not np.array_equal(once.corrupted, other.corrupted)
 
 
 @pytest.mark.parametrize(("kind", "value"), [("missing", np.nan), ("code", -9999.0), ("zero", 0.0)])
 def test_values_are_replaced_by_numbers_of_the_sensor(kind: str, value: float) -> None:
-    values, broken, _ = break_series(series(), kind, 0.1)
+    values, broken, _ = corrupt_series(series(), kind, 0.1)
     assert np.array_equal(values[broken], np.full(broken.sum(), value), equal_nan=True)
 
 
 def test_a_stuck_segment_holds_its_first_value() -> None:
     x = series()
-    values, broken, _ = break_series(x, "stuck", 0.1)
+    values, broken, _ = corrupt_series(x, "stuck", 0.1)
     for c in range(3):
         for run in broken_runs(broken[:, c]):
             assert 24 <= run.stop - run.start < 96
@@ -74,7 +74,7 @@ def test_a_stuck_segment_holds_its_first_value() -> None:
 
 def test_a_shift_is_one_constant_of_two_to_four_deviations() -> None:
     x = series()
-    values, broken, _ = break_series(x, "shift", 0.1)
+    values, broken, _ = corrupt_series(x, "shift", 0.1)
     difference = (values - x) / x.std(0)
     sizes = []
     for c in range(3):
@@ -100,7 +100,7 @@ def test_errors_have_their_size(
     kind: str, low: float, high: float, deviation: float | None
 ) -> None:
     x = series()
-    values, broken, _ = break_series(x, kind, 0.2)
+    values, broken, _ = corrupt_series(x, kind, 0.2)
     errors = ((values - x) / x.std(0))[broken]
     assert low - 1e-6 <= np.abs(errors).min() <= np.abs(errors).max() <= high + 1e-6
     if deviation is not None:
@@ -109,14 +109,14 @@ def test_errors_have_their_size(
 
 def test_missing_values_of_robust_tsf_are_the_mean() -> None:
     x = series()
-    values, broken, _ = break_series(x, "tsf_missing", 0.1)
+    values, broken, _ = corrupt_series(x, "tsf_missing", 0.1)
     expected = np.broadcast_to(x.mean(0), x.shape)[broken]
     assert values[broken] == pytest.approx(expected)
 
 
 def test_sequences_of_robust_tsf_go_on_by_the_ratio() -> None:
     x = series()
-    values, broken, _ = break_series(x, "tsf_seq", 0.3)
+    values, broken, _ = corrupt_series(x, "tsf_seq", 0.3)
     before, now = broken[:-1], broken[1:]
     assert now[before].mean() == pytest.approx(0.3, abs=0.03)
     assert now[~before].mean() == pytest.approx(0.3, abs=0.03)
@@ -128,7 +128,7 @@ def test_sequences_of_robust_tsf_go_on_by_the_ratio() -> None:
 def test_short_series_and_small_precision_work() -> None:
     for rows, kind in itertools.product((2, 9, 50), SERIES_KINDS[1:]):
         x = series()[:rows].astype(np.float32)
-        assert break_series(x, kind, 0.3).values.dtype == np.float32
+        assert corrupt_series(x, kind, 0.3).values.dtype == np.float32
 
 
 @pytest.mark.parametrize(
@@ -144,27 +144,29 @@ def test_wrong_arguments_get_one_sentence(
     values: np.ndarray, kind: str, ratio: float, message: str
 ) -> None:
     with pytest.raises(ArgumentError, match=message):
-        break_series(values, kind, ratio)
+        corrupt_series(values, kind, ratio)
 
 
 def test_draws_are_those_that_the_results_of_detection_were_made_with() -> None:
     x = np.sin(np.arange(400)[:, None] / [5.0, 9.0]) * [1.0, 30.0] + [0.0, 7.0]
     for kind, total, count in (("mix", 3088.8789162482335, 300), ("all", -537651.28374060, 326)):
-        values, broken, _ = break_series(x, kind, 0.3, seed=7)
+        values, broken, _ = corrupt_series(x, kind, 0.3, seed=7)
         assert np.nansum(values) == pytest.approx(total, rel=1e-12)
         assert broken.sum() == count
 
 
 def test_severity_scales_and_channels_limit() -> None:
     x = series()
-    small, large = (break_series(x, "burst", 0.1, severity=s, channels=[1]) for s in (0.5, 2))
-    assert np.array_equal(small.broken, large.broken)
-    assert (large.values - x)[large.broken] == pytest.approx(4 * (small.values - x)[small.broken])
-    assert not small.broken[:, [0, 2]].any()
+    small, large = (corrupt_series(x, "burst", 0.1, severity=s, channels=[1]) for s in (0.5, 2))
+    assert np.array_equal(small.corrupted, large.corrupted)
+    assert (large.values - x)[large.corrupted] == pytest.approx(
+        4 * (small.values - x)[small.corrupted]
+    )
+    assert not small.corrupted[:, [0, 2]].any()
     with pytest.raises(ArgumentError, match="severity must be a positive number"):
-        break_series(x, "burst", 0.1, severity=0)
+        corrupt_series(x, "burst", 0.1, severity=0)
 
 
 def test_a_fault_of_labels_is_refused_for_series() -> None:
     with pytest.raises(ArgumentError, match="'symmetric' is not defined for series: use missing"):
-        break_series(series(), "symmetric", 0.1)
+        corrupt_series(series(), "symmetric", 0.1)

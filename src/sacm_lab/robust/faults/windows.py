@@ -1,19 +1,17 @@
 """Faults of windows `[B, L, C]` of z-scores, each with a severity between 0 and 1.
 
-`TESTED` are the eight scenarios of SensorFault-Bench (arXiv:2605.10822), `TRANSFER` its other
-families, which may be used to train or to choose settings when the first are reported. A fault hits
-`1 + floor(s (k - 1))` random channels with `k = ceil(C / 2)`, unless it says otherwise.
+They are those of SensorFault-Bench (arXiv:2605.10822). A fault hits `1 + floor(s (k - 1))` random
+channels with `k = ceil(C / 2)`, unless it says otherwise.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Generator, Tensor
 
-WindowFault = Callable[[Tensor, Tensor, Generator], Tensor]
+from sacm.data.corrupt import WindowFault
 
 
 def draw_channels(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
@@ -25,7 +23,7 @@ def draw_channels(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
 
 
 def draw_start(steps: Tensor, length: int, generator: Generator) -> Tensor:
-    """First steps of stretches of `steps` steps, uniform from 1 to where they still fit."""
+    """First steps of segments of `steps` steps, uniform from 1 to where they still fit."""
     places = (length - steps).clamp_min(1)
     return 1 + (torch.rand(steps.shape, generator=generator) * places).long().clamp_max(places - 1)
 
@@ -40,7 +38,7 @@ def _ramp(x: Tensor) -> Tensor:
     return torch.linspace(0, 1, x.shape[1]).view(1, -1, 1)
 
 
-def _stretch_of(x: Tensor, start: Tensor, steps: Tensor) -> Tensor:
+def _segment_of(x: Tensor, start: Tensor, steps: Tensor) -> Tensor:
     """Steps from `start` on, `steps` of them, bool; both [B, 1 or C] to [B, L, 1 or C]."""
     position = torch.arange(x.shape[1]).view(1, -1, 1)
     return (position >= start.unsqueeze(1)) & (position < (start + steps).unsqueeze(1))
@@ -72,7 +70,7 @@ def add_spike(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     """One step of each channel after the first rises by 7.5 s."""
     hit = draw_channels(x, s, generator)
     one = torch.ones(len(x), x.shape[2], dtype=torch.long)
-    at = _stretch_of(x, draw_start(one, x.shape[1], generator), one)
+    at = _segment_of(x, draw_start(one, x.shape[1], generator), one)
     return torch.where(hit & at, x + 7.5 * _wide(s), x)
 
 
@@ -81,14 +79,14 @@ def stick(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     hit = draw_channels(x, s, generator)
     steps = _steps(s, 1.0, x).unsqueeze(1).expand(len(x), x.shape[2])
     start = draw_start(steps, x.shape[1], generator)
-    return _hold(x, start, hit & _stretch_of(x, start, steps))
+    return _hold(x, start, hit & _segment_of(x, start, steps))
 
 
 def lose_data(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     """One gap of ceil(0.5 s (L - 1)) steps in all channels, filled with the last value."""
     steps = _steps(s, 0.5, x).unsqueeze(1)
     start = draw_start(steps, x.shape[1], generator)
-    return _hold(x, start, _stretch_of(x, start, steps))
+    return _hold(x, start, _segment_of(x, start, steps))
 
 
 def _steps(s: Tensor, share: float, x: Tensor) -> Tensor:
@@ -107,7 +105,7 @@ def compress_time(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
 
 
 def _warp(x: Tensor, s: Tensor, speed: Tensor, generator: Generator) -> Tensor:
-    """Read a stretch of half the window at another speed, by linear interpolation."""
+    """Read a segment of half the window at another speed, by linear interpolation."""
     count, length, channels = x.shape
     hit = draw_channels(x, s, generator)
     steps = torch.full((count, 1), math.ceil(length / 2))
@@ -118,7 +116,7 @@ def _warp(x: Tensor, s: Tensor, speed: Tensor, generator: Generator) -> Tensor:
     share = (time - below).unsqueeze(-1)
     index = below.unsqueeze(-1).expand(count, length, channels)
     read = x.gather(1, index) * (1 - share) + x.gather(1, index + 1) * share
-    return torch.where(hit & _stretch_of(x, start, steps), read, x)
+    return torch.where(hit & _segment_of(x, start, steps), read, x)
 
 
 def add_linear_drift(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
@@ -175,7 +173,7 @@ def lose_packets(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
     return torch.stack(steps, 1)
 
 
-TESTED: dict[str, WindowFault] = {
+WINDOWS: dict[str, WindowFault] = {
     "drift": add_drift,
     "attenuation": attenuate,
     "noise": add_noise,
@@ -184,8 +182,6 @@ TESTED: dict[str, WindowFault] = {
     "time_compress": compress_time,
     "stuck_sensor": stick,
     "missing_data": lose_data,
-}
-TRANSFER: dict[str, WindowFault] = {
     "linear_drift": add_linear_drift,
     "nonlinear_drift": add_nonlinear_drift,
     "scaling": scale_up,

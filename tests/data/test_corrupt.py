@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from sacm.data import corrupt, synth12
-from sacm.data.synthetic.synth12 import add_layered_noise, clean_series
+from sacm.data.synth12 import add_layered_noise, clean_series
 from sacm.errors import ArgumentError
 
 X = np.random.default_rng(0).standard_normal((20_000, 2)) * [1.0, 50.0] + [0.0, 7.0]
@@ -96,6 +96,7 @@ def test_values_that_are_gone_are_interpolated_and_not_observed():
 
 
 def test_faults_of_series_and_windows_are_corruptions_too():
+    pytest.importorskip("sacm_lab")
     stuck = corrupt(X[:2000], "stuck", 0.2, seed=1)
     assert 0.15 < (np.diff(stuck, axis=0) == 0).mean() < 0.25
     windows = torch.randn(4, 50, 2)
@@ -103,7 +104,7 @@ def test_faults_of_series_and_windows_are_corruptions_too():
     assert (corrupt(windows, "attenuation", 1.0) == 0.25 * windows).any()
     with pytest.raises(ArgumentError, match=r"level of stuck must be in 0 … 1, got 3"):
         corrupt(X, "stuck", 3)
-    with pytest.raises(ArgumentError, match="breaks labels"):
+    with pytest.raises(ArgumentError, match="corrupts labels"):
         corrupt(X, "symmetric", 0.3)
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sacm.data import signal
 from sacm.errors import ArgumentError
+from sacm_lab.paper.figures.signal_families import signal
 
 
 def peaks(values: np.ndarray, count: int) -> list[float]:

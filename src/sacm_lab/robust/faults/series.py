@@ -1,28 +1,23 @@
-"""What faults of series do. The last four are the operators of RobustTSF (arXiv:2402.02032)."""
+"""Faults of series. Those called `tsf_…` are the operators of RobustTSF (arXiv:2402.02032)."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 
-from sacm.faults.channel import (
+from sacm.data.corrupt import WindowFault
+from sacm.data.faults import (
     Channel,
     DrawnOffsets,
     SeriesFault,
-    StretchChange,
     at_points,
     on_channel,
-    on_stretches,
+    on_segments,
+    put,
 )
-from sacm.faults.window_operators import WindowFault
 
 CODE_VALUE = -9999.0
 _START = 0.3  # chance that a sequence of RobustTSF begins after a good step
-
-
-def add_points(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np.ndarray:
-    """Normal errors of three deviations."""
-    return values + channel.size * (3 * drawn.normal)
 
 
 def add_spikes(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np.ndarray:
@@ -50,36 +45,21 @@ def set_to_mean(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np
     return np.full_like(values, channel.centre)
 
 
-def _put(value: float) -> StretchChange:
-    """A change that puts one number in place of a stretch."""
-    return lambda stretch, channel, random: value
-
-
-def hold_first(stretch: np.ndarray, channel: Channel, random: np.random.Generator) -> float:
-    """The first value is held."""
-    return float(stretch[0])
-
-
-def hold_nearly(stretch: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
+def hold_nearly(segment: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
     """The first value is held, give or take a hundredth of a deviation."""
-    result: np.ndarray = stretch[0] + 0.01 * channel.size * random.standard_normal(len(stretch))
+    result: np.ndarray = segment[0] + 0.01 * channel.size * random.standard_normal(len(segment))
     return result
 
 
-def add_burst(stretch: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
-    """White noise of 1.5 deviations is added."""
-    return stretch + 1.5 * channel.size * random.standard_normal(len(stretch))
-
-
-def shift_level(stretch: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
+def shift_level(segment: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
     """A constant of two to four deviations is added, up or down."""
-    return stretch + random.choice([-1, 1]) * random.uniform(2, 4) * channel.size
+    return segment + random.choice([-1, 1]) * random.uniform(2, 4) * channel.size
 
 
-def drift_away(stretch: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
+def drift_away(segment: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
     """A ramp up or down to two to four deviations is added; at its end the channel jumps back."""
-    ramp = np.linspace(0, 1, len(stretch))
-    return stretch + random.choice([-1, 1]) * random.uniform(2, 4) * channel.size * ramp
+    ramp = np.linspace(0, 1, len(segment))
+    return segment + random.choice([-1, 1]) * random.uniform(2, 4) * channel.size * ramp
 
 
 def clip_channel(
@@ -113,34 +93,29 @@ def follow_on(
 
 
 def from_window_fault(operator: WindowFault) -> SeriesFault:
-    """Make a fault of series from one of windows: each stretch is a window with its own severity.
+    """Make a fault of series from one of windows: each segment is a window with its own severity.
 
     Severities are uniform; the deviation and mean of the channel turn values into z-scores.
     """
 
-    def change(stretch: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
-        if len(stretch) < 2:
-            return stretch
-        z = torch.from_numpy((stretch - channel.centre) / channel.size).view(1, -1, 1)
+    def change(segment: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
+        if len(segment) < 2:
+            return segment
+        z = torch.from_numpy((segment - channel.centre) / channel.size).view(1, -1, 1)
         severity = torch.tensor([random.random()], dtype=torch.float32)
         generator = torch.Generator().manual_seed(int(random.integers(2**31)))
         broken = operator(z.float(), severity, generator).view(-1).double().numpy()
         return np.asarray(broken * channel.size + channel.centre)
 
-    return on_stretches(change)
+    return on_segments(change)
 
 
-OPERATORS: dict[str, tuple[str, SeriesFault]] = {
-    "missing": ("stretches are gone", on_stretches(_put(np.nan))),
-    "code": ("stretches read -9999", on_stretches(_put(CODE_VALUE))),
-    "zero": ("stretches read 0", on_stretches(_put(0.0))),
-    "stuck": ("stretches hold their first value", on_stretches(hold_first)),
-    "near_stuck": ("stretches hardly move", on_stretches(hold_nearly)),
+SERIES: dict[str, tuple[str, SeriesFault]] = {
+    "code": ("segments read -9999", on_segments(put(CODE_VALUE))),
+    "near_stuck": ("segments hardly move", on_segments(hold_nearly)),
     "spike": ("single steps are off by 3 to 8 deviations", at_points(add_spikes, isolated=True)),
-    "points": ("single steps get normal errors of 3 deviations", at_points(add_points)),
-    "burst": ("stretches get noise of 1.5 deviations", on_stretches(add_burst)),
-    "shift": ("stretches are off by 2 to 4 deviations", on_stretches(shift_level)),
-    "drift": ("stretches drift away by 2 to 4 deviations", on_stretches(drift_away)),
+    "shift": ("segments are off by 2 to 4 deviations", on_segments(shift_level)),
+    "drift": ("segments drift away by 2 to 4 deviations", on_segments(drift_away)),
     "range": ("single steps are off by 12 to 40 deviations", at_points(leave_range)),
     "clipped": ("the channel is cut off at a quantile", on_channel(clip_channel)),
     "tsf_const": ("RobustTSF: single steps are off by half a deviation", at_points(add_constant)),
@@ -148,7 +123,4 @@ OPERATORS: dict[str, tuple[str, SeriesFault]] = {
     "tsf_gaussian": ("RobustTSF: normal errors of 2 deviations", at_points(add_gaussian)),
     "tsf_seq": ("RobustTSF: sequences of bad steps", on_channel(follow_on)),
 }
-MIXTURES: dict[str, tuple[str, ...]] = {
-    "mix": ("points", "burst", "stuck", "zero"),
-    "all": ("missing", "code", "stuck", "spike", "burst", "shift", "range"),
-}
+ALL = ("missing", "code", "stuck", "spike", "burst", "shift", "range")

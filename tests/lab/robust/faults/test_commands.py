@@ -39,7 +39,7 @@ def test_chosen_channels_alone_are_broken_and_other_formats_are_written(
     sacm: Command, file: Path
 ) -> None:
     answer = sacm("corrupt", file, "--channels", "heat", "--out", "b.parquet", "--json")
-    assert 0.1 < json.loads(answer.out)["share"] < 0.2
+    assert 0.2 < json.loads(answer.out)["share"] < 0.4
     before = pd.read_csv(file, float_precision="round_trip")
     after = pd.read_parquet("b.parquet")
     assert (after["load"] == before["load"]).all()
@@ -53,8 +53,11 @@ def test_every_series_of_a_long_table_is_broken_by_itself(sacm: Command, tmp_pat
     wave = np.sin(np.arange(600) / 4)
     stamps = pd.date_range("2024-01-01", periods=600, freq="h")
     parts = [pd.DataFrame({"unique_id": n, "ds": stamps, "y": wave}) for n in ("a", "b")]
-    pd.concat(parts).sample(frac=1, random_state=0).to_csv("long.csv", index=False)
-    assert sacm("corrupt", "long.csv", "--kind", "shift", "--out", "b.csv").code == 0
+    pd.concat(parts).to_csv("long.csv", index=False)
+    assert (
+        sacm("corrupt", "long.csv", "--id", "unique_id", "--kind", "shift", "--out", "b.csv").code
+        == 0
+    )
     before, after, truth = (pd.read_csv(n) for n in ("long.csv", "b.csv", "b.truth.csv"))
     changed = ~np.isclose(before["y"], after["y"], rtol=1e-9)
     assert (changed == (truth["y"] == "shift")).all()

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from sacm.data.corrupt import corrupt_series
 from sacm.data.datasets import ForecastingData
 from sacm.data.splits import split_by_ratio
-from sacm.faults.series import break_series
 
 NAME = "Plant"
 _ROWS = 4000
 _RATIOS = (0.7, 0.1, 0.2)
-_BROKEN = 0.25
+_CORRUPTED = 0.25
 
 
 def plant(seed: int = 0) -> ForecastingData:
-    """Hourly load, heat and pressure of a plant; training and validation rows are broken in places.
+    """Hourly load, heat and pressure of a plant; training and validation rows are corrupted.
 
     A quarter of their values are wild points, bursts of noise, held values or zeros, each channel
     by itself. Test rows are clean.
@@ -38,7 +38,7 @@ def plant(seed: int = 0) -> ForecastingData:
     values = clean.copy()
     for number, rows in enumerate((splits.train, splits.val)):
         part = slice(rows.start, rows.stop)
-        values[part] = break_series(clean[part], "mix", _BROKEN, seed=seed + number).values
+        values[part] = corrupt_series(clean[part], "mix", _CORRUPTED, seed=seed + number).values
     first = np.datetime64("2024-01-01", "s")
     return ForecastingData(
         name=NAME,
@@ -48,7 +48,7 @@ def plant(seed: int = 0) -> ForecastingData:
         timestamps=first + hours.astype("timedelta64[h]"),
         frequency="h",
         notes=(
-            f"Simulated: {_BROKEN:.0%} of the training and validation values are broken on "
+            f"Simulated: {_CORRUPTED:.0%} of the training and validation values are broken on "
             "purpose, test rows are clean.",
         ),
     )

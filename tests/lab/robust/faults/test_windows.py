@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from sacm.data.corrupt import corrupt_windows
 from sacm.errors import ArgumentError
-from sacm.faults.window_operators import draw_start
-from sacm.faults.windows import TESTED, TRANSFER, break_windows
+from sacm_lab.robust.faults import TESTED, TRANSFER
+from sacm_lab.robust.faults.windows import draw_start
 
-WINDOW_FAULTS = {**TESTED, **TRANSFER}
+WINDOW_FAULTS = (*TESTED, *TRANSFER)
 
 LENGTH, CHANNELS, COUNT = 24, 5, 300
 
@@ -31,7 +32,7 @@ def severities() -> Tensor:
 def case(kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Clean windows, broken ones and severities."""
     x, s = windows(), severities()
-    return x.numpy(), break_windows(x, kind, s, seed=3).numpy(), s.numpy()
+    return x.numpy(), corrupt_windows(x, kind, s, seed=3).numpy(), s.numpy()
 
 
 @pytest.mark.parametrize("kind", WINDOW_FAULTS)
@@ -51,16 +52,16 @@ def test_the_number_of_broken_channels_follows_the_severity(kind: str) -> None:
 def test_the_seed_decides_and_the_input_stays(kind: str) -> None:
     x = windows()
     kept = x.clone()
-    once, again = (break_windows(x, kind, 0.7, seed=5) for _ in range(2))
+    once, again = (corrupt_windows(x, kind, 0.7, seed=5) for _ in range(2))
     assert torch.equal(once, again)
     assert torch.equal(x, kept)
-    assert not torch.equal(once, break_windows(x, kind, 0.7, seed=6))
+    assert not torch.equal(once, corrupt_windows(x, kind, 0.7, seed=6))
 
 
 @pytest.mark.parametrize("kind", [k for k in WINDOW_FAULTS if k not in ("packet_loss",)])
 def test_a_severity_of_zero_breaks_next_to_nothing(kind: str) -> None:
     x = windows()
-    assert (break_windows(x, kind, 0.0) - x).abs().max() < (2.0 if "trimming" in kind else 1e-6)
+    assert (corrupt_windows(x, kind, 0.0) - x).abs().max() < (2.0 if "trimming" in kind else 1e-6)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_whole_channels_follow_their_formula(kind: str, formula) -> None:  # typ
 
 def test_noise_has_the_deviation_of_its_severity() -> None:
     x = torch.zeros(2000, LENGTH, 1)
-    broken = break_windows(x, "noise", 0.6)
+    broken = corrupt_windows(x, "noise", 0.6)
     assert broken.std() == pytest.approx(0.6, rel=0.02)
 
 
@@ -152,7 +153,7 @@ def test_time_is_read_at_another_speed(kind: str, speed) -> None:  # type: ignor
 
 def test_packets_are_lost_in_bursts_and_at_least_once() -> None:
     x = torch.randn(3000, LENGTH, 1, generator=torch.Generator().manual_seed(0))
-    broken = break_windows(x, "packet_loss", 0.5)
+    broken = corrupt_windows(x, "packet_loss", 0.5)
     lost = (broken != x).squeeze(-1)
     assert lost.any(1).all()
     assert not lost[:, 0].any()
@@ -177,7 +178,7 @@ def test_tested_and_transfer_families_are_apart() -> None:
 
 
 def test_precision_and_shape_stay() -> None:
-    broken = break_windows(windows().double(), "drift", 0.5)
+    broken = corrupt_windows(windows().double(), "drift", 0.5)
     assert broken.dtype == torch.float64
     assert broken.shape == (COUNT, LENGTH, CHANNELS)
 
@@ -196,20 +197,20 @@ def test_wrong_arguments_get_one_sentence(
     x: Tensor, kind: str, severity: float, message: str
 ) -> None:
     with pytest.raises(ArgumentError, match=message):
-        break_windows(x, kind, severity)
+        corrupt_windows(x, kind, severity)
 
 
 def test_a_fault_of_series_breaks_a_share_of_each_window() -> None:
     x = torch.randn(6, 200, 2, generator=torch.Generator().manual_seed(0))
-    broken = break_windows(x, "tsf_const", 0.3, seed=1)
+    broken = corrupt_windows(x, "tsf_const", 0.3, seed=1)
     moved = broken - x
     assert moved[moved != 0] == pytest.approx(0.5, abs=1e-6)
     assert (moved != 0).float().mean() == pytest.approx(0.3, abs=0.05)
-    assert torch.equal(broken, break_windows(x, "tsf_const", 0.3, seed=1))
+    assert torch.equal(broken, corrupt_windows(x, "tsf_const", 0.3, seed=1))
 
 
 def test_channels_limit_a_fault() -> None:
     x = torch.randn(6, 96, 4)
-    broken = break_windows(x, "missing_data", 1.0, channels=[0, 2])
+    broken = corrupt_windows(x, "missing_data", 1.0, channels=[0, 2])
     assert torch.equal(broken[..., [1, 3]], x[..., [1, 3]])
     assert not torch.equal(broken[..., [0, 2]], x[..., [0, 2]])

@@ -1,1 +1,0 @@
-"""Faults to train against and to test with: one registry for series, windows, rows and labels."""

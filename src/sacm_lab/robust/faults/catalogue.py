@@ -1,0 +1,42 @@
+"""The faults by name, each for series, windows, rows or labels."""
+
+from __future__ import annotations
+
+from sacm.data.corrupt import Fault
+from sacm_lab.robust.faults.rows import CHANGES, add_anomalies, flip_to_any, flip_to_next
+from sacm_lab.robust.faults.series import ALL, SERIES, from_window_fault
+from sacm_lab.robust.faults.windows import WINDOWS
+
+
+def _title(name: str) -> str:
+    """The first line of a window fault's docstring, as a phrase."""
+    line = (WINDOWS[name].__doc__ or "").partition("\n")[0].rstrip(".")
+    return line[:1].lower() + line[1:]
+
+
+FAULTS: dict[str, Fault] = {
+    name: Fault(title, series=series, windows=WINDOWS.get(name))
+    for name, (title, series) in SERIES.items()
+}
+FAULTS |= {
+    name: Fault(_title(name), series=from_window_fault(operator), windows=operator)
+    for name, operator in WINDOWS.items()
+    if name not in SERIES
+}
+FAULTS |= {
+    "all": Fault(f"{', '.join(ALL)} in equal shares", parts=ALL),
+    "symmetric": Fault("labels become any other class", labels=flip_to_any),
+    "asymmetric": Fault("labels become the next class", labels=flip_to_next),
+    "anomalies": Fault(
+        "segments of rows are anomalous in several channels",
+        rows=add_anomalies,
+        parts=tuple(CHANGES),
+    ),
+}
+
+
+def __getattr__(name: str) -> Fault:
+    """Give a fault as an attribute of this module, which the registry refers to."""
+    if name not in FAULTS:
+        raise AttributeError(name)
+    return FAULTS[name]
