@@ -1,0 +1,256 @@
+"""Wrong labels: what is found, how sure it is, what it costs. Writes results/labels/*.csv.
+
+    python -m benchmarks.labels detection    # precision, recall, noise rate, by archive and noise
+    python -m benchmarks.labels whole        # correct labels of whole archives, large ones included
+    python -m benchmarks.labels cost         # time and peak memory, up to 100,000 cases
+    python -m benchmarks.labels inputs       # what bad input is answered with
+
+Limits and calibration were chosen on BasicMotions, Epilepsy, Handwriting, FingerMovements,
+SelfRegulationSCP1 and LSST (and parts of them); all other archives confirm.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sacm.quality.label_model import CaseKernel, LabelSettings, judge_labels
+from sacm.quality.labels import LabelQuality, _conclude, find_wrong_labels
+
+RESULTS = Path(__file__).parent.parent / "results" / "labels"
+DEVELOPMENT = (
+    "BasicMotions",
+    "Epilepsy",
+    "Handwriting",
+    "FingerMovements",
+    "SelfRegulationSCP1",
+    "LSST",
+)
+CONFIRMATION = (
+    "NATOPS",
+    "RacketSports",
+    "UWaveGestureLibrary",
+    "JapaneseVowels",
+    "ERing",
+    "Libras",
+    "ArticularyWordRecognition",
+    "PenDigits",
+    "SpokenArabicDigits",
+    "HAR",
+    "Cricket",
+    "AtrialFibrillation",
+    "StandWalkJump",
+    "HandMovementDirection",
+    "SelfRegulationSCP2",
+)
+NOISE = (
+    ("none", 0.0),
+    ("symmetric", 0.05),
+    ("symmetric", 0.1),
+    ("symmetric", 0.2),
+    ("symmetric", 0.3),
+    ("symmetric", 0.5),
+    ("asymmetric", 0.4),
+    ("one-sided", 0.3),
+)
+MOST_CASES = 600
+SEEDS = (1, 2)
+BINS = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0)
+
+
+def make_wrong(codes: np.ndarray, classes: int, kind: str, ratio: float, seed: int) -> np.ndarray:
+    """Codes of which a share is wrong; one-sided noise calls any class the first."""
+    random = np.random.default_rng(seed)
+    chosen = random.random(len(codes)) < ratio
+    shift = random.integers(1, classes, len(codes))
+    wrong = {"symmetric": (codes + shift) % classes, "asymmetric": (codes + 1) % classes}
+    return np.where(chosen, wrong.get(kind, np.zeros_like(codes)), codes)
+
+
+def load_cases(name: str, most: int | None = MOST_CASES) -> tuple[np.ndarray, np.ndarray]:
+    """Training cases `[N, C, L]` of an archive, at most `most` at random, and codes of labels."""
+    import sacm
+
+    data = sacm.data.load(name)
+    codes = data.encode(data.y_train)
+    chosen = np.sort(np.random.default_rng(0).permutation(len(codes))[:most])
+    return data.X_train[chosen], codes[chosen]
+
+
+def detection(names: tuple[str, ...] = DEVELOPMENT + CONFIRMATION) -> None:
+    """Every archive with every noise; and how often suggestions of a confidence are right."""
+    rows, bins = [], []
+    settings = LabelSettings()
+    for name in names:
+        X, truth = load_cases(name)
+        classes = int(truth.max()) + 1
+        started = time.process_time()
+        basis = CaseKernel(X, settings).basis(X, fitted=True)
+        features = time.process_time() - started
+        for kind, ratio in NOISE:
+            for seed in SEEDS if ratio else SEEDS[:1]:
+                given = make_wrong(truth, classes, kind, ratio, seed)
+                started = time.process_time()
+                found = judge_labels(basis, given, classes, settings)
+                quality = _conclude(found, given, None, settings, np.zeros(0, np.int64), {})
+                seconds = time.process_time() - started
+                row = {"archive": name, "noise": kind, "ratio": ratio, "seed": seed}
+                row |= measure(quality, found.suggested, truth)
+                row |= {"feature_seconds": features, "seconds": seconds}
+                rows.append({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()})
+                bins += [
+                    {"archive": name, "noise": kind, "ratio": ratio, "seed": seed, **each}
+                    for each in calibration(quality, truth)
+                ]
+                print(*rows[-1].values(), flush=True)
+        write("detection.csv", rows)
+        write("calibration.csv", bins)
+
+
+def measure(quality: LabelQuality, suggested: np.ndarray, truth: np.ndarray) -> dict[str, Any]:
+    """Rates and shares of one archive with one noise; `role` says whether it chose limits."""
+    wrong, flagged = quality.given != truth, quality.flagged
+    caught = int((flagged & wrong).sum())
+    return {
+        "cases": len(truth),
+        "classes": len(np.unique(truth)),
+        "wrong": float(wrong.mean()),
+        "rate": quality.noise_rate,
+        "rate_low": quality.noise_interval[0],
+        "rate_high": quality.noise_interval[1],
+        "trust": int(quality.trust),
+        "flagged": float(flagged.mean()),
+        "precision": caught / max(int(flagged.sum()), 1) if flagged.any() else "",
+        "recall": caught / int(wrong.sum()) if wrong.any() else "",
+        "right_given": float((~wrong).mean()),
+        "right_repaired": float((quality.repaired == truth).mean()),
+        "right_without_gates": float((suggested == truth).mean()),
+        "skill": quality.skill,
+        "stability": quality.stability,
+        "coherence": quality.coherence,
+    }
+
+
+def calibration(quality: LabelQuality, truth: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Flagged cases by confidence: how many, and how many suggestions are right."""
+    for low, high in itertools.pairwise(BINS):
+        inside = quality.flagged & (quality.confidence >= low) & (quality.confidence < high)
+        if inside.any():
+            yield {
+                "bin": f"{low:g}-{high:g}",
+                "count": int(inside.sum()),
+                "confidence": round(float(quality.confidence[inside].mean()), 4),
+                "right": int((quality.suggested == truth)[inside].sum()),
+            }
+
+
+def whole() -> None:
+    """Correct labels of whole archives through the public function, subjects as groups."""
+    import sacm
+
+    rows = []
+    for name in (*DEVELOPMENT, *CONFIRMATION):
+        data = sacm.data.load(name)
+        started = time.process_time()
+        quality = find_wrong_labels(data.X_train, data.y_train, groups=data.subjects_train)
+        rows.append(
+            {
+                "archive": name,
+                "cases": len(data.y_train),
+                "trust": int(quality.trust),
+                "flagged": int(quality.flagged.sum()),
+                "share": round(float(quality.flagged.mean()), 4),
+                "rate": round(quality.noise_rate, 4),
+                "seconds": round(time.process_time() - started, 1),
+            }
+        )
+        print(*rows[-1].values(), flush=True)
+        write("correct_labels.csv", rows)
+
+
+def cost(counts: tuple[int, ...] = (1_000, 10_000, 100_000)) -> None:
+    """Noisy waves of 6 channels and 100 steps, ten classes, a fifth of the labels wrong."""
+    rows = []
+    for count in counts:
+        random = np.random.default_rng(0)
+        truth = random.integers(0, 10, count)
+        grid = np.linspace(0, 2 * np.pi, 100, dtype=np.float32)
+        phase = random.uniform(0, 6, (count, 6, 1)).astype(np.float32)
+        X = np.sin((truth[:, None, None] / 2 + 1) * grid + phase)
+        X += 0.5 * random.standard_normal(X.shape, dtype=np.float32)
+        given = make_wrong(truth, 10, "symmetric", 0.2, 1)
+        before, started = time.process_time(), time.monotonic()
+        quality = find_wrong_labels(X, given)
+        rows.append(
+            {
+                "cases": count,
+                "cpu_seconds": round(time.process_time() - before, 1),
+                "wall_seconds": round(time.monotonic() - started, 1),
+                "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+                "input_mb": X.nbytes // 2**20,
+                "rate": round(quality.noise_rate, 4),
+                "right_given": round(float((given == truth).mean()), 4),
+                "right_repaired": round(float((quality.repaired == truth).mean()), 4),
+            }
+        )
+        print(*rows[-1].values(), flush=True)
+        write("cost.csv", rows)
+
+
+def inputs() -> None:
+    """Input that cannot be judged, and the sentence or answer to it."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(40, 2, 30)), np.repeat(["a", "b"], 20)
+    missing: list[Any] = [*y]
+    missing[4] = None
+    tried = {
+        "one class": (X, np.repeat("a", 40)),
+        "one case a class": (X, np.arange(40)),
+        "two cases a class": (X, np.repeat(np.arange(20), 2)),
+        "labels that are numbers": (X, np.repeat([1, 2], 20)),
+        "labels that are fractions": (X, random.normal(size=40)),
+        "missing labels": (X, missing),
+        "constant cases": (np.ones((40, 2, 30)), y),
+        "all values missing": (np.full((40, 2, 30), np.nan), y),
+        "one step": (X[:, :, :1], y),
+        "other numbers of cases and labels": (X, y[:-1]),
+        "no cases": (X[:0], y[:0]),
+        "random labels": (X, y),
+    }
+    rows = []
+    for name, (cases, labels) in tried.items():
+        try:
+            answer = find_wrong_labels(cases, labels).summary().split("\n")
+            rows.append({"input": name, "answer": " ".join(answer[:2])})
+        except ValueError as error:
+            rows.append({"input": name, "answer": f"{type(error).__name__}: {error}"})
+        print(*rows[-1].values(), sep=" | ")
+    write("inputs.csv", rows)
+
+
+def write(name: str, rows: list[dict[str, Any]]) -> None:
+    """A CSV file under results/labels."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    with (RESULTS / name).open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def main() -> None:
+    """Run what the command line names."""
+    parts = {"detection": detection, "whole": whole, "cost": cost, "inputs": inputs}
+    for name in sys.argv[1:] or parts:
+        parts[name]()
+
+
+if __name__ == "__main__":
+    main()
