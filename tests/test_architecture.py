@@ -27,7 +27,7 @@ data: errors faults registry types
 files: errors
 metrics: errors registry types
 display: errors
-quality: data display errors files inject
+quality: backbones data display errors files inject
 strategies: backbones core data errors faults files inject quality registry types
 published: data errors metrics strategies
 settings: errors types
