@@ -264,9 +264,11 @@ def main(arguments: list[str] | None = None) -> None:
         torch.manual_seed(0)
         print(f"== {name}")
         tuned = MODELS[name](options.weights)
-        sacm.protect(tuned.model, guard, tuned.input_arg, tuned.layout)  # windows are repaired
+        sacm.protect(
+            tuned.model, guard, input_arg=tuned.input_arg, window_layout=tuned.layout
+        )  # windows are repaired
         modulator = tune(tuned, series, 5 if options.quick else 100)
-        print(modulator.summary().splitlines()[-1])
+        print(str(modulator.summary()).splitlines()[-1])
         sacm.detach(tuned.model)  # the ordinary model again, still protected
 
 

@@ -63,7 +63,7 @@ def judge(configuration: Configuration) -> Verdict:
                 coverage=configuration.coverage,
             )
             problem = _find_problem(case, modulator, before, steady)
-            sites, last = modulator.sites, modulator.summary().splitlines()[-1]
+            sites, last = modulator.sites, str(modulator.summary()).splitlines()[-1]
             counts = sum(site.adaptive for site in sites), len(sites)
             live = any(site.adaptive and site.reached for site in sites)
             sacm.detach(case.model)
@@ -179,7 +179,7 @@ def _changes(case: Case, modulator: Any, rates: Tensor, *, typical: bool = False
 
 def _names_randomness(modulator: Any) -> bool:
     """Whether the summary tells of random operations that are not adaptive."""
-    text = modulator.summary()
+    text = str(modulator.summary())
     ordinary = any(not site.adaptive for site in modulator.sites)
     return ordinary or "Also random" in text or "Evaluation is random" in text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 import warnings
 from typing import Any
 
@@ -61,21 +60,6 @@ def test_sorted_by_length_is_refused_although_the_first_windows_are_in_order(
     attach(model, example_inputs=example, coverage=coverage)
     with pytest.raises(LayoutError, match=r"drop \(Dropout\).* does not follow its layout.*sorts"):
         model(*of_lengths(16, 12, 10, 15, 9, 14, 8, 13))
-
-
-def test_a_batch_that_becomes_unsorted_later_is_refused_when_it_is_checked() -> None:
-    torch.manual_seed(0)
-    model = SortedByLength()
-    attach(model, example_inputs=None)
-    for _ in range(3):
-        model(*of_lengths(16, 15, 14, 12, 10, 9)).sum().backward()
-
-    def train_on() -> None:
-        for _ in range(16):
-            model(*of_lengths(9, 10, 14, 16, 12, 15)).sum().backward()
-
-    with pytest.raises(LayoutError, match="does not follow its layout"):
-        train_on()
 
 
 class ShuffledInTraining(OneSite):
@@ -151,91 +135,8 @@ def script(part: Any) -> Any:
 scripted_dropout = script(drop_half)
 
 
-class OtherDropoutFunctions(nn.Module):
-    """Every way to drop without a module, one in each child."""
-
-    WAYS = ("torch", "inplace", "feature", "native", "scripted", "by_hand", "noise")
-
-    def __init__(self, ways: tuple[str, ...] = WAYS) -> None:
-        super().__init__()
-        self.embed, self.drop = nn.Linear(CHANNELS, 16), nn.Dropout(0.1)
-        self.parts = nn.ModuleDict({name: Part(name) for name in ways})
-
-    def forward(self, x: Tensor) -> Tensor:
-        h = self.drop(self.embed(x))
-        for part in self.parts.values():
-            h = part(h)
-        return h
-
-
-class Part(nn.Module):
-    def __init__(self, how: str) -> None:
-        super().__init__()
-        self.how = how
-
-    def forward(self, h: Tensor) -> Tensor:
-        if not self.training:
-            return h
-        if self.how == "torch":
-            return torch.dropout(h, 0.5, True)
-        if self.how == "inplace":
-            return torch.dropout_(h.clone(), 0.5, True)
-        if self.how == "feature":
-            return torch.feature_dropout(h, 0.5, True)
-        if self.how == "native":
-            return torch.native_dropout(h, 0.5, True)[0]
-        if self.how == "scripted":
-            return scripted_dropout(h, True)
-        if self.how == "by_hand":
-            return h * torch.bernoulli(torch.full_like(h, 0.5)) * 2
-        return h + 0.1 * torch.randn_like(h)
-
-
-def test_other_dropout_functions_are_adaptive_or_listed() -> None:
-    torch.manual_seed(0)
-    modulator = attach(OtherDropoutFunctions(), coverage="all")
-    adaptive = {site.name for site in modulator.sites if site.adaptive}
-    torch_functions = {
-        "parts.torch:dropout",
-        "parts.inplace:dropout",
-        "parts.feature:feature_dropout",
-        "parts.native:native_dropout",
-    }
-    assert adaptive == {"drop", *torch_functions}
-    summary = modulator.summary()
-    also = next(line for line in summary.splitlines() if line.startswith("Also random"))
-    assert "parts.by_hand (bernoulli)" in also
-    assert "parts.noise (randn_like)" in also
-    assert "parts.scripted (bernoulli_)" in also
-    assert "coverage=" not in summary
-    model = OtherDropoutFunctions(("torch", "inplace", "feature"))
-    check_every_site(model, attach(model, coverage="all"), model, windows())
-
-
-def test_functional_dropout_that_stays_is_mentioned_in_the_summary() -> None:
-    modulator = attach(OtherDropoutFunctions())
-    summary = modulator.summary()
-    assert "1 of 1 dropout sites adaptive" in summary
-    assert "parts.torch (dropout)" in summary
-    assert "Dropout called as a function is adaptive with coverage='all'." in summary
-
-    class WithAttention(OneSite):
-        def __init__(self) -> None:
-            super().__init__()
-            self.attention = nn.MultiheadAttention(16, 2, dropout=0.1, batch_first=True)
-            self.silent = nn.MultiheadAttention(16, 2, batch_first=True)
-
-        def forward(self, x: Tensor) -> Tensor:
-            h = self.drop(self.embed(x))
-            h = self.silent(h, h, h)[0]
-            return self.head(self.attention(h, h, h, need_weights=False)[0])
-
-    lines = attach(WithAttention()).summary().splitlines()
-    assert "Also random in training, and not adaptive: attention (attention dropout)." in lines
-
-
 def test_a_model_without_other_randomness_says_nothing_of_it() -> None:
-    assert "random" not in attach(OneSite()).summary()
+    assert "random" not in str(attach(OneSite()).summary())
 
 
 # --- the first batch, frozen parts, folds -------------------------------------------------------
@@ -248,70 +149,6 @@ def test_first_batch_all_runs_with_one_dropout_left_ordinary() -> None:
     model(windows()).sum().backward()
     model(windows()).sum().backward()
     assert {site.name: site.adaptive for site in modulator.sites} == {"3": True, "1": False}
-
-
-class ConstantScale(nn.Module):
-    """A dropout beside a constant parameter, behind a trained layer."""
-
-    def __init__(self, trained: bool = True) -> None:
-        super().__init__()
-        self.embed = nn.Linear(CHANNELS, 8).requires_grad_(trained)
-        self.position = nn.Module()
-        self.position.table = nn.Parameter(torch.randn(LENGTH, 8), requires_grad=False)
-        self.position.drop = nn.Dropout(0.1)
-        self.head = nn.Sequential(nn.Dropout(0.1), nn.Linear(8, 2))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.position.drop(self.embed(x) + self.position.table))
-
-
-@pytest.mark.parametrize("lazy", [False, True])
-@pytest.mark.parametrize("trained", [True, False])
-def test_frozen_is_about_gradients(trained: bool, lazy: bool) -> None:
-    torch.manual_seed(0)
-    model = ConstantScale(trained)
-    modulator = attach(model, example_inputs=None if lazy else windows())
-    model(windows()).sum().backward()
-    site = next(site for site in modulator.sites if site.name == "position.drop")
-    assert site.adaptive == trained
-    assert (type(model.position.drop) is nn.Dropout) != trained
-    assert ("frozen: nothing around it is trained" in modulator.summary()) != trained
-    if trained:
-        check_every_site(model, modulator, model, windows())
-    sacm.detach(model)
-    assert type(model.position.drop) is nn.Dropout
-
-
-class PeriodFolding(nn.Module):
-    """Folds the window by the strongest period of the whole batch: `[B * L / p, p, D]`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embed, self.drop = nn.Linear(CHANNELS, 8), nn.Dropout(0.1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, length, _ = x.shape
-        strength = torch.fft.rfft(x, dim=1).abs().mean(dim=(0, 2))
-        strength[0] = 0
-        period = length // max(1, int(strength[: length // 2].argmax()))
-        period = max(p for p in (1, 2, 4, 8, 16) if p <= period)
-        h = self.embed(x).reshape(batch * length // period, period, -1)
-        return self.drop(h).view(batch, length, -1)
-
-
-def waves(periods: list[int]) -> Tensor:
-    time = torch.arange(LENGTH)[:, None]
-    rows = [torch.sin(2 * torch.pi * time / period).expand(-1, CHANNELS) for period in periods]
-    return torch.stack(rows) * torch.linspace(1, 2, len(periods))[:, None, None]
-
-
-def test_period_folding_accepts_a_period_that_the_first_windows_do_not_have() -> None:
-    torch.manual_seed(0)
-    model = PeriodFolding()
-    modulator = attach(model, example_inputs=waves([8] * 6))
-    model(waves([8] * 3 + [4] * 9)).sum().backward()
-    assert modulator.sites[0].layout == (SiteLayout(0, 2), SiteLayout(0, 4))
-    check_every_site(model, modulator, model, waves([8] * 3 + [4] * 9))
 
 
 # --- classes of the user's own ------------------------------------------------------------------
@@ -443,48 +280,6 @@ def test_no_effect_empty_activation_and_shared_by_all_stay_ordinary(
 # --- scripted children, own calls, inputs of other kinds, rate 0 --------------------------------
 
 
-@pytest.mark.parametrize("coverage", ["modules", "all"])
-def test_jit_submodule_is_left_as_it_is_and_its_dropout_is_listed(coverage: str) -> None:
-    torch.manual_seed(0)
-    scripted = script(nn.Sequential(nn.Linear(16, 16), nn.Dropout(0.5)))
-    model = nn.Sequential(OneSite(), nn.Linear(2, 16), scripted)
-    modulator = attach(model, coverage=coverage)
-    for _ in range(5):
-        model(windows()).sum().backward()
-    found = {site.name: site.adaptive for site in modulator.sites}
-    assert found == {"0.drop": True, "2.1": False}
-    assert "not covered: compiled by torch.jit.script" in modulator.summary()
-    sacm.detach(model)
-
-
-class OwnCall(OneSite):
-    def __call__(self, x: Tensor) -> Tensor:
-        return self.forward(x) + 1
-
-
-class OwnCallAbove(OneSite):
-    def __call__(self, x: Tensor) -> Tensor:
-        return super().__call__(x) + 1
-
-
-@pytest.mark.parametrize("make", [OwnCall, OwnCallAbove])
-@pytest.mark.parametrize("coverage", ["modules", "all"])
-@pytest.mark.parametrize("lazy", [False, True])
-def test_own_call_trains_and_is_detached(make: type[nn.Module], coverage: str, lazy: bool) -> None:
-    torch.manual_seed(0)
-    model, x = make(), windows()
-    raw = model.eval()(x)
-    modulator = attach(model.train(), coverage=coverage, example_inputs=None if lazy else x)
-    model(x).sum().backward()
-    assert modulator.rates.shape == (6,)
-    assert modulator.mapper.gamma.grad != 0
-    check_every_site(model, modulator, model, x)
-    assert torch.equal(model.eval()(x), raw)
-    sacm.detach(model)
-    assert "forward" not in vars(model)
-    assert torch.equal(model(x), raw)
-
-
 class ListInput(OneSite):
     """Takes a list with one tensor `[L, C]` for each window."""
 
@@ -567,7 +362,7 @@ def test_rate_zero_is_adaptive_and_attention_without_dropout_is_listed() -> None
         "RateZero:dropout": True,
         "RateZero:attention_without_dropout": False,
     }
-    assert "rate 0: attention without dropout stays as it is" in modulator.summary()
+    assert "rate 0: attention without dropout stays as it is" in str(modulator.summary())
 
 
 def test_a_model_found_to_have_no_dropout_on_its_first_batch_trains_without_idle_gradients() -> (
@@ -604,21 +399,3 @@ def test_dict_input(lazy: bool) -> None:
     )
     model(batch(x)).sum().backward()
     check_every_site(model, modulator, lambda w: model(batch(w)), x)
-
-
-class SkipsLayers(nn.Module):
-    """Python's generator decides whether a layer runs, as in some stochastic depth."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.drop, self.second = nn.Linear(2, 8), nn.Dropout(0.2), nn.Linear(8, 8)
-
-    def forward(self, x: Tensor) -> Tensor:
-        hidden = self.drop(self.first(x))
-        return hidden if self.training and random.random() < 0.5 else self.second(hidden)
-
-
-def test_numbers_of_pythons_own_generator_are_named() -> None:
-    model = SkipsLayers()
-    modulator = sacm.attach(model, channels=2, example_inputs=torch.randn(4, 8, 2))
-    assert "not adaptive: SkipsLayers (random of Python)" in modulator.summary()

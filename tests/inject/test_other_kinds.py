@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from typing import Any
 
 import pytest
@@ -63,48 +62,6 @@ ALPHA = {
     "feature module": nn.FeatureAlphaDropout(0.2),
     "feature function": FunctionalAlpha(F.feature_alpha_dropout),
 }
-
-
-@pytest.mark.parametrize("name", ALPHA)
-def test_alpha_dropout_follows_its_formula_at_each_windows_rate(name: str) -> None:
-    torch.manual_seed(0)
-    model, x = Then(copy.deepcopy(ALPHA[name])), windows(length=64)
-    modulator = attach(model, coverage="all", example_inputs=x)
-    assert [site.adaptive for site in modulator.sites] == [True]
-    with modulator.forced_rates(RATES):
-        out = model(x)
-    h = model.embed(x)
-    q, p = (1 - RATES).view(-1, 1, 1), RATES.view(-1, 1, 1)
-    a = (q * (1 + p * LIMIT**2)) ** -0.5
-    kept, dropped = a * h - a * LIMIT * p, (a * LIMIT - a * LIMIT * p).expand_as(h)
-    is_kept = (out - kept).abs() < (out - dropped).abs()
-    torch.testing.assert_close(out, torch.where(is_kept, kept, dropped), rtol=1e-4, atol=1e-5)
-    if "feature" in name:
-        assert (is_kept == is_kept[:, :, :1]).all()
-        is_kept = is_kept[:, :, :1]
-    assert_shares(is_kept.flatten(1))
-    model.eval()
-    assert torch.equal(model(x), model.embed(x))
-
-
-def test_alpha_dropout_keeps_mean_and_variance_and_gives_rates_a_gradient() -> None:
-    class Scale(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.factor = nn.Parameter(torch.ones(CHANNELS))
-
-        def forward(self, x: Tensor) -> Tensor:
-            return F.selu(x * self.factor)
-
-    torch.manual_seed(0)
-    model, x = nn.Sequential(Scale(), nn.AlphaDropout(0.1)), torch.randn(6, 20_000, CHANNELS)
-    modulator = attach(model)
-    with modulator.forced_rates(RATES):
-        out = model(x)
-    assert (out.mean(dim=(1, 2)).abs() < 0.03).all()
-    assert ((out.var(dim=(1, 2)) - 1).abs() < 0.05).all()
-    model(windows()).square().sum().backward()
-    assert modulator.mapper.gamma.grad != 0
 
 
 # --- native dropout -----------------------------------------------------------------------------
@@ -226,7 +183,7 @@ def test_drop_path_and_stochastic_depth_drop_samples_at_their_own_rates(
             expected = torch.where(whole, 1 / (1 - RATES), 0.0).view(-1, 1, 1) * h
             torch.testing.assert_close(out, expected)
     assert_shares(torch.stack(kept, 1))
-    assert "random" not in modulator.summary()
+    assert "random" not in str(modulator.summary())
     model.eval()
     assert torch.equal(model(x), model.embed(x))
     sacm.detach(model)
@@ -302,34 +259,6 @@ def test_a_recognised_class_can_be_skipped_copied_and_trained() -> None:
 # --- frozen parts -------------------------------------------------------------------------------
 
 
-class SampledDropout(nn.Dropout):
-    """A subclass."""
-
-
-@pytest.mark.parametrize("make", [lambda: SampledDropout(0.2), lambda: DropPath(0.2)])
-@pytest.mark.parametrize("trained", [True, False])
-def test_frozen_is_about_gradients_for_other_classes_too(make: Any, trained: bool) -> None:
-    class Constant(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.scale = nn.Parameter(torch.ones(8), requires_grad=False)
-            self.drop = make()
-
-        def forward(self, h: Tensor) -> Tensor:
-            return self.drop(h * self.scale)
-
-    torch.manual_seed(0)
-    model = nn.Sequential(Then(Constant(), width=8), nn.Linear(8, 4), nn.Dropout(0.1))
-    model[0].embed.requires_grad_(trained)
-    modulator = attach(model)
-    site = next(site for site in modulator.sites if site.name == "0.last.drop")
-    assert site.adaptive == trained
-    assert ("forward" in vars(model[0].last.drop)) == trained
-    with modulator.forced_rates(torch.zeros(6)):
-        outs = [model(windows()) for _ in range(5)]
-    assert all(torch.equal(outs[0], out) for out in outs) == trained
-
-
 # --- recurrent networks -------------------------------------------------------------------------
 
 
@@ -374,7 +303,7 @@ def test_unrolled_layers_compute_what_the_fused_kernel_does(name: str) -> None:
     torch.manual_seed(0)
     model, x = RECURRENT[name](), windows()
     fused = flatten(model.eval()(x))
-    modulator = attach(model.train(), unroll_recurrent=True)
+    modulator = attach(model.train(), coverage="all")
     assert [(s.name, s.adaptive) for s in modulator.sites] == [("cell", True)]
     with modulator.forced_rates(torch.zeros(6)):
         for one, other in zip(flatten(model(x)), fused, strict=True):
@@ -383,7 +312,7 @@ def test_unrolled_layers_compute_what_the_fused_kernel_does(name: str) -> None:
     model(x)[0].square().sum().backward()
     assert modulator.mapper.gamma.grad != 0
     assert all(p.grad is not None for p in model.cell.parameters())
-    assert "random" not in modulator.summary()
+    assert "random" not in str(modulator.summary())
     for one, other in zip(flatten(model.eval()(x)), fused, strict=True):
         assert torch.equal(one, other)
     sacm.detach(model)
@@ -403,28 +332,10 @@ def test_unrolled_layers_take_a_starting_state() -> None:
     torch.manual_seed(0)
     model, x, hidden = Started(), windows(), torch.randn(6, 2, 4)
     fused = flatten(model.eval()(x, hidden))
-    modulator = attach(model.train(), example_inputs=(x, hidden), unroll_recurrent=True)
+    modulator = attach(model.train(), example_inputs=(x, hidden), coverage="all")
     with modulator.forced_rates(torch.zeros(6)):
         for one, other in zip(flatten(model(x, hidden)), fused, strict=True):
             torch.testing.assert_close(one, other)
-
-
-def test_recurrent_dropout_is_left_alone_unless_the_user_allows_it() -> None:
-    model = nn.ModuleDict(
-        {"two": nn.GRU(CHANNELS, 4, 2, dropout=0.1), "drop": nn.Dropout(), "out": nn.Linear(2, 2)}
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        model["one"] = nn.LSTM(CHANNELS, 4, 1, dropout=0.1)
-    for allowed in (False, True):
-        modulator = sacm.attach(model, channels=CHANNELS, unroll_recurrent=allowed)
-        found = {site.name: site for site in modulator.sites}
-        assert found["two"].adaptive == allowed
-        assert ("unroll_recurrent=True" in found["two"].reason) != allowed
-        assert found["one"].reason == "no effect: one layer has no dropout between layers"
-        sacm.detach(model)
-    with pytest.raises(sacm.ArgumentError, match="unroll_recurrent must be True or False"):
-        sacm.attach(model, channels=CHANNELS, unroll_recurrent=1)
 
 
 # --- checkpointing ------------------------------------------------------------------------------
@@ -436,7 +347,7 @@ class Checkpointed(nn.Module):
     def __init__(self, how: str) -> None:
         super().__init__()
         self.embed, self.how = nn.Linear(CHANNELS, 8), how
-        self.block = nn.Sequential(Then(nn.AlphaDropout(0.1), 8), DropPath(0.1), LastOf(nn.LSTM))
+        self.block = nn.Sequential(Then(nn.Dropout1d(0.1), 8), DropPath(0.1), LastOf(nn.LSTM))
         self.block[0].embed = nn.Linear(8, 8)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -461,7 +372,7 @@ def test_checkpointing_of_both_kinds_gives_the_same_gradients() -> None:
     for how in ("plain", "non-reentrant", "reentrant"):
         torch.manual_seed(0)
         model = Checkpointed(how)
-        modulator = attach(model, unroll_recurrent=True)
+        modulator = attach(model, coverage="all")
         assert sum(site.adaptive for site in modulator.sites) == 3
         torch.manual_seed(1)
         model(windows()).square().mean().backward()
@@ -470,24 +381,3 @@ def test_checkpointing_of_both_kinds_gives_the_same_gradients() -> None:
     for how in ("non-reentrant", "reentrant"):
         for name, gradient in found["plain"].items():
             torch.testing.assert_close(found[how][name], gradient, atol=1e-7, rtol=1e-5)
-
-
-# --- scripted children --------------------------------------------------------------------------
-
-
-class DropsByFunction(nn.Module):
-    def forward(self, h: Tensor) -> Tensor:
-        return F.dropout(h, 0.5, self.training)
-
-
-@pytest.mark.parametrize("coverage", ["modules", "all"])
-def test_a_scripted_child_that_drops_by_function_is_named(coverage: str) -> None:
-    torch.manual_seed(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        scripted = torch.jit.script(DropsByFunction())
-    model = nn.Sequential(Then(nn.Dropout(0.1)), nn.Sequential(nn.Linear(64, 4), scripted))
-    modulator = attach(model, coverage=coverage)
-    (also,) = [line for line in modulator.summary().splitlines() if "Also random" in line]
-    assert "1.1 (" in also
-    assert [site.name for site in modulator.sites] == ["0.last"]

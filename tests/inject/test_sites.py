@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from sacm import ArgumentError, LayoutError, Site, SiteLayout
+from sacm import Site, SiteLayout
 from sacm.inject.sites import ADAPTIVE, ORIGINAL, feature_mask_shape
 
 
@@ -20,15 +20,6 @@ def test_a_site_called_in_several_ways_shows_all_its_layouts_once() -> None:
     assert len(site.layouts) == 3
 
 
-def test_a_stated_layout_wins() -> None:
-    site = Site("a", "Dropout", stated=SiteLayout(1))
-    site.learn((3, 5), SiteLayout(0))
-    assert site.layout == SiteLayout(1)
-    assert site.layout_for((9, 4), 4) == SiteLayout(1)
-    with pytest.raises(LayoutError, match="does not hold 4 windows in any known way"):
-        site.layout_for((4, 9), 4)
-
-
 def test_the_other_dimensions_tell_several_ways_apart() -> None:
     site = Site("a", "Dropout")
     site.learn((3, 5), SiteLayout(0))
@@ -36,11 +27,6 @@ def test_the_other_dimensions_tell_several_ways_apart() -> None:
     assert site.layout_for((4, 5), 4) == SiteLayout(0)
     assert site.layout_for((7, 4), 4) == SiteLayout(1)
     assert site.layout_for((5, 5), 5) == SiteLayout(0), "dimension 1 is 5 in that way only"
-
-
-def test_an_activation_outside_of_a_training_forward_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="called outside a training forward"):
-        Site("a", "Dropout").drop(torch.ones(2, 2))
 
 
 @pytest.mark.parametrize("kind", ADAPTIVE)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import sacm
-from sacm.inject.unresolved import Unresolved, layout_error
+from sacm.inject.layout import Unresolved, layout_error
 
 from .models import CHANNELS, windows
 

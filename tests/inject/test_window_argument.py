@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm import ArgumentError
-from sacm.inject.window_argument import WindowArgument
+from sacm.inject.window import WindowArgument
 
 
 class Model(nn.Module):

@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import sacm
 from sacm.errors import ArgumentError
-from sacm.integrations.attached import check_optimizers
+from sacm.integrations.shared import check_optimizers
 
 from .series import cut_windows, small_network
 

@@ -52,7 +52,7 @@ def test_model_is_tuned_saved_and_protected(example: ModuleType, name: str, tmp_
     broken[0, 10] = 60.0
     harm = (answer(raw.model, broken) - answer(raw.model, rows)).abs()
     guard = sacm.Guard(window=example.LENGTH).fit(series)
-    sacm.protect(tuned.model, guard, tuned.input_arg, tuned.layout)
+    sacm.protect(tuned.model, guard, input_arg=tuned.input_arg, window_layout=tuned.layout)
     healthy, repaired = answer(tuned.model, rows), answer(tuned.model, broken)
     assert (repaired - healthy).abs() < 0.5 * harm
 

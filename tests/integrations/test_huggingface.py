@@ -18,7 +18,7 @@ from transformers import (
 import sacm
 from sacm.errors import ArgumentError
 from sacm.integrations.huggingface import ProtectCallback, SACMCallback, attach_transformer
-from sacm.integrations.scalars import load_scalars, save_scalars
+from sacm.integrations.shared import load_scalars, save_scalars
 
 from .series import cut_windows
 

@@ -11,7 +11,7 @@ import pytest
 
 import sacm
 from sacm.errors import ArgumentError
-from sacm.integrations.frames import repair_frame
+from sacm.integrations.shared import repair_frame
 
 nf_models = pytest.importorskip("neuralforecast.models", reason="needs the `integrations` extra")
 from neuralforecast import NeuralForecast  # noqa: E402  # after the check that it is there

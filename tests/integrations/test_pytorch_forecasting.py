@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import sacm
-from sacm.integrations.frames import repair_frame
+from sacm.integrations.shared import repair_frame
 
 forecasting = pytest.importorskip(
     "pytorch_forecasting", reason="needs the `integrations` extra: pytorch-forecasting"

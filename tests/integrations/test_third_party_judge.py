@@ -50,8 +50,8 @@ def test_a_layout_that_attach_cannot_know_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("TransformerEncoderLayer", "right"), ("LSTM of 2 with dropout", "ordinary")],
+    [("TransformerEncoderLayer", "right"), ("LSTM of 2 with dropout", "right")],
 )
-def test_layers_of_torch_are_right_or_ordinary(name: str, kind: str) -> None:
+def test_layers_of_torch_are_right(name: str, kind: str) -> None:
     (chosen,) = (each for each in configurations() if each.name == name)
     assert judge(chosen).kind == kind

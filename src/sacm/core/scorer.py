@@ -68,7 +68,7 @@ class SpectralScorer(nn.Module):
     Always computes in float32 or better, also under autocast.
 
     Args:
-        channels: Number of channels `C`.
+        channels: Number of channels `C`; None until `set_channels`, with empty parameters.
         config: Settings; the paper's for None.
 
     Example:
@@ -78,15 +78,28 @@ class SpectralScorer(nn.Module):
         (torch.Size([4]), torch.Size([4, 49, 2]))
     """
 
-    def __init__(self, channels: int, config: SACMConfig | None = None) -> None:
+    def __init__(self, channels: int | None, config: SACMConfig | None = None) -> None:
         super().__init__()
-        self.channels = channels = check_whole_number("channels", channels)
+        self.channels: int | None = None
         self.config = check_config(config)
-        self.weight = nn.Parameter(torch.full((channels,), float(self.config.sfm_weight)))
+        self.weight = nn.Parameter(torch.empty(0))
         # Unused without the anchor, and data-parallel training insists on a gradient otherwise.
         self.weight.requires_grad_(self.config.sfm_anchor)
-        self.bias = nn.Parameter(torch.full((channels,), float(self.config.sfm_bias)))
+        self.bias = nn.Parameter(torch.empty(0))
         self.alpha = nn.Parameter(torch.tensor(float(self.config.alpha)))
+        if channels is not None:
+            self.set_channels(channels)
+
+    def set_channels(self, channels: int) -> None:
+        """Give the parameters of the channels their size; optimizers made before stay valid."""
+        self.channels = check_whole_number("channels", channels)
+        for parameter, start in (
+            (self.weight, self.config.sfm_weight),
+            (self.bias, self.config.sfm_bias),
+        ):
+            parameter.data = torch.full(
+                (self.channels,), float(start), dtype=parameter.dtype, device=parameter.device
+            )
 
     def extra_repr(self) -> str:
         """Shown by `print(model)`."""

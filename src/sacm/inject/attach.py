@@ -21,39 +21,34 @@ adaptive classes call torch's own forward.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from torch import Tensor, nn
+from torch.nn.parallel import DataParallel, DistributedDataParallel
+from torch.nn.parameter import is_lazy
 
 from sacm.core.config import SACMConfig, check_config
 from sacm.core.scorer import check_whole_number
 from sacm.errors import ArgumentError, SACMWarning
-from sacm.inject.arguments import (
-    check_mapping,
-    check_model,
-    check_module,
-    check_names,
-    find_functional,
-    make_call,
-)
-from sacm.inject.discover import FROZEN, assign_layouts, collect_names, discover, match_modules
-from sacm.inject.functional.coverage import FunctionalCoverage
-from sacm.inject.functional.shared import Interception
+from sacm.inject.discover import assign_layouts, collect_names, discover, match_modules
+from sacm.inject.functional.coverage import FunctionalCoverage, Interception
 from sacm.inject.layout import SiteLayout
-from sacm.inject.modulated_forward import ModulatedForward
 from sacm.inject.modulator import CapacityModulator
+from sacm.inject.probe.run import Call
 from sacm.inject.sites import (
     ADAPTIVE,
+    FROZEN,
+    MODULATOR,
     ORIGINAL,
+    SITE_LAYERS,
     SKIPPED,
     InsertedSite,
     Site,
     restore_class,
     swap_class,
 )
-from sacm.inject.state import MODULATOR, SITE_LAYERS, Call
-from sacm.inject.window_argument import InputArg, WindowArgument, WindowLayout
+from sacm.inject.window import InputArg, WindowArgument, WindowLayout
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -61,7 +56,7 @@ Model = TypeVar("Model", bound=nn.Module)
 def attach(
     model: nn.Module,
     *,
-    channels: int,
+    channels: int | None = None,
     config: SACMConfig | None = None,
     example_inputs: Any = None,
     input_arg: InputArg = 0,
@@ -73,23 +68,28 @@ def attach(
     insert_after: Sequence[str] = (),
     skip: Sequence[str] = (),
     site_layouts: Mapping[str, SiteLayout] | None = None,
-    unroll_recurrent: bool = False,
 ) -> CapacityModulator:
     """Make every dropout of `model` adapt to the reliability of each window; in place.
 
-    Do this before the optimizer is made: `model.parameters()` gains the 2C + 2 scalars.
+    Do this before the optimizer is made: `model.parameters()` gains the 2C + 2 scalars. The layouts
+    of the sites are found on the example or the first training batch, and verified on the next two
+    training batches. Nothing raises after that: an activation of a new kind drops at the mean rate
+    of its batch, with one warning.
 
     Args:
         model: Any module whose forward takes windows.
-        channels: Number of channels `C` of a window.
+        channels: Number of channels `C` of a window; None reads it from `example_inputs`, or else
+            from the first training batch. Until then the scalars of the channels are empty; tell
+            it where several processes train.
         config: Settings of the method; the paper's for None.
         example_inputs: A batch to probe at once: the windows `[B, L, C]`, or the tuple or dict of
             arguments of ``model.forward``. Without it the first training batch is probed.
         input_arg: The window among the arguments of forward: position, name, or a function
             ``(args, kwargs) -> tensor``.
         window_layout: Order of the dimensions of the window tensor, ``"BLC"`` or ``"BCL"``.
-        coverage: ``"modules"`` covers dropout modules, ``"all"`` functional and attention dropout
-            too.
+        coverage: ``"modules"`` covers dropout modules; ``"all"`` functional and attention dropout
+            too, and dropout between the layers of `nn.LSTM`, `nn.GRU` and `nn.RNN`, which then run
+            one by one in training.
         scorer: Module from windows `[B, L, C]` to scores `[B]`, in place of `SpectralScorer`.
         mapper: Module from scores `[B]` to rates `[B]`, each in [0, 1), in place of `RateMapper`.
         per_channel: Give every channel a rate of its own at the sites that keep channels apart; the
@@ -98,8 +98,6 @@ def attach(
         skip: Names or globs of dropout sites to leave ordinary.
         site_layouts: Layout by site name or glob, for sites that the probe cannot resolve, e.g.
             ``{"encoder.drop": SiteLayout(dim=0, fold=7)}``.
-        unroll_recurrent: Make the dropout between the layers of `nn.LSTM`, `nn.GRU` and `nn.RNN`
-            adaptive. In training their layers then run one by one, which is somewhat slower.
 
     Returns:
         The modulator, also registered as ``model.sacm_modulator``.
@@ -116,12 +114,15 @@ def attach(
         >>> modulator.rates.shape
         torch.Size([4])
     """
-    check_model(model, coverage)
-    check_module("scorer", scorer)
-    check_module("mapper", mapper)
-    window = WindowArgument(
-        model, input_arg, window_layout, check_whole_number("channels", channels)
-    )
+    _check_model(model, coverage)
+    _check_module("scorer", scorer)
+    _check_module("mapper", mapper)
+    if channels is not None:
+        channels = check_whole_number("channels", channels)
+    window = WindowArgument(model, input_arg, window_layout, channels)
+    call = None if example_inputs is None else _make_call(model, example_inputs)
+    if call is not None:  # refuse a wrong window before anything is changed
+        window.channels = window(call.args, call.kwargs).shape[2]
     modulator = CapacityModulator(
         window=window,
         config=check_config(config),
@@ -129,11 +130,15 @@ def attach(
         mapper=mapper,
         per_channel=per_channel,
     )
-    skipped, hosts = check_names("skip", skip), check_names("insert_after", insert_after)
-    stated = check_mapping("site_layouts", site_layouts, SiteLayout)
-    found = _find_modules(model, skipped, unroll_recurrent=unroll_recurrent)
-    _find_sites(model, modulator, coverage, found, skip=skipped, insert_after=hosts, stated=stated)
-    if not modulator.adaptive and not modulator.frozen and modulator.coverage is None:
+    _find_sites(
+        model,
+        modulator,
+        everywhere=coverage == "all",
+        skip=_check_names("skip", skip),
+        insert_after=_check_names("insert_after", insert_after),
+        stated=_check_layouts(site_layouts),
+    )
+    if not modulator.adaptive and modulator.coverage is None:
         warnings.warn(
             f"{type(model).__name__} has no dropout to make adaptive and is left unchanged; add "
             "sites with insert_after=[…], or cover functional dropout with coverage='all'.",
@@ -141,9 +146,6 @@ def attach(
             stacklevel=2,
         )
         return modulator
-    call = None if example_inputs is None else make_call(model, example_inputs)
-    if call is not None:
-        window(call.args, call.kwargs)  # refuse a wrong window before anything is changed
     _install(model, modulator)
     if call is not None:
         _probe_or_detach(model, modulator, call)
@@ -173,9 +175,6 @@ def detach(model: Model) -> Model:
             _remove_hook(host.host, host)
         else:
             restore_class(host)
-    stand_in = model.__dict__.get("forward")
-    if isinstance(stand_in, ModulatedForward):
-        stand_in.unwrap()
     if modulator.coverage is not None:
         modulator.coverage.unwrap()
     _remove_hook(model, modulator.before_forward)
@@ -206,57 +205,57 @@ def strip_state_dict(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-def _find_modules(
-    model: nn.Module, skip: list[str], *, unroll_recurrent: bool
-) -> dict[nn.Module, Site]:
-    """Return the dropout modules with their sites; names with a colon mean functional dropout."""
-    if not isinstance(unroll_recurrent, bool):
-        raise ArgumentError(f"unroll_recurrent must be True or False, got {unroll_recurrent!r}.")
-    return discover(
-        model, [glob for glob in skip if ":" not in glob], unroll_recurrent=unroll_recurrent
-    )
-
-
 def _find_sites(
     model: nn.Module,
     modulator: CapacityModulator,
-    coverage: str,
-    found: dict[nn.Module, Site],
     *,
+    everywhere: bool,
     skip: list[str],
     insert_after: list[str],
     stated: dict[str, SiteLayout],
 ) -> None:
-    """Give the modulator its sites; the model is not changed."""
-    # Sites of functional calls carry a colon in their name and show themselves to the probe only.
-    by_call = {
-        *find_functional(skip, "skip", coverage),
-        *find_functional(stated, "site_layouts", coverage),
-    }
+    """Give the modulator its sites; the model is not changed.
+
+    Sites of functional calls carry a colon in their name and show themselves to the probe only.
+    """
+    modules = discover(model, [g for g in skip if ":" not in g], everywhere=everywhere)
+    hosts = {}  # modules that drop, or may be told to, but are of none of torch's classes
+    for module, site in modules.items():
+        site.state = modulator.state
+        site.adaptive |= site.reason == FROZEN  # the probe sees whether gradients pass it
+        torch_class = type(module) in (*ADAPTIVE, *ORIGINAL)
+        if not torch_class and (site.adaptive or site.reason == SKIPPED):
+            hosts[module] = site
+        if not site.adaptive:
+            modulator.left_alone.append(site)
+        elif torch_class:
+            modulator.adaptive.append((module, site))
     names = collect_names(model)
-    hosts = match_modules(names, insert_after, "insert_after")
-    _adopt(modulator, found, [_insert_site(host, names[host][0]) for host in hosts])
-    assign_layouts(modulator.sites, {k: v for k, v in stated.items() if k not in by_call})
-    owned = {module: site for module, site in found.items() if _needs_stand_in(module, site)}
-    if coverage == "all" or any(s.adaptive or s.reason == FROZEN for s in owned.values()):
+    for host in match_modules(names, insert_after, "insert_after"):
+        site = Site(names[host][0] or "(root)", f"inserted after {type(host).__name__}")
+        site.state = modulator.state
+        modulator.adaptive.append((InsertedSite(site, host), site))
+    of_modules = [*(site for _, site in modulator.adaptive), *modules.values()]
+    assign_layouts(of_modules, {glob: v for glob, v in stated.items() if ":" not in glob})
+    if everywhere or any(site.adaptive for site in hosts.values()):
         shared = Interception(
             modulator.state,
-            skip=[glob for glob in skip if glob in by_call],
-            site_layouts={k: v for k, v in stated.items() if k in by_call},
+            skip=_functional(skip, "skip", everywhere),
+            site_layouts={g: stated[g] for g in _functional(stated, "site_layouts", everywhere)},
         )
-        modulator.coverage = FunctionalCoverage(shared, hosts=owned, everywhere=coverage == "all")
+        modulator.coverage = FunctionalCoverage(shared, hosts=hosts, everywhere=everywhere)
+    else:
+        _functional([*skip, *stated], "skip and site_layouts", everywhere)
 
 
-def _probe_or_detach(model: nn.Module, modulator: CapacityModulator, call: Call) -> None:
-    """Find the layouts; detach a model that cannot be probed or has nothing to adapt."""
-    try:
-        modulator.probe(call)
-    except BaseException:
-        detach(model)
-        raise
-    if not any(site.adaptive for site in modulator.sites):  # the probe has said so
-        detach(model)
-        modulator.coverage = None
+def _functional(globs: Iterable[str], argument: str, everywhere: bool) -> list[str]:
+    """Return the names and globs that mean functional dropout, such as `encoder:dropout`."""
+    functional = [glob for glob in globs if ":" in glob]
+    if functional and not everywhere:
+        raise ArgumentError(
+            f"{argument}: {functional[0]!r} names a functional dropout, which needs coverage='all'."
+        )
+    return functional
 
 
 def _install(model: nn.Module, modulator: CapacityModulator) -> None:
@@ -271,39 +270,20 @@ def _install(model: nn.Module, modulator: CapacityModulator) -> None:
     reference = next(p for p in model.parameters() if p.requires_grad)
     modulator.to(reference.device).train(model.training)
     model.add_module(MODULATOR, modulator)
-    if type(model).__call__ is nn.Module.__call__:
-        model.register_forward_pre_hook(modulator.before_forward, with_kwargs=True)
-        model.register_forward_hook(modulator.after_forward, always_call=True)
-    else:  # a `__call__` of the model's own need not run hooks
-        model.__dict__["forward"] = ModulatedForward(model, modulator)
+    model.register_forward_pre_hook(modulator.before_forward, with_kwargs=True)
+    model.register_forward_hook(modulator.after_forward, always_call=True)
 
 
-def _adopt(
-    modulator: CapacityModulator, found: dict[nn.Module, Site], inserted: Sequence[InsertedSite]
-) -> None:
-    """Hand the sites to the modulator."""
-    for module, site in found.items():
-        site.state = modulator.state
-        if not site.adaptive:
-            modulator.left_alone.append(site)
-        elif type(module) in ADAPTIVE:  # others belong to the functional coverage
-            modulator.adaptive.append((module, site))
-        if site.reason == FROZEN:
-            modulator.frozen[module] = site
-    for host in inserted:
-        host.sacm_site.state = modulator.state
-        modulator.adaptive.append((host, host.sacm_site))
-
-
-def _needs_stand_in(module: nn.Module, site: Site) -> bool:
-    """True for modules that drop, or may be told to, but are of none of torch's classes."""
-    own = type(module) in (*ADAPTIVE, *ORIGINAL)
-    return not own and (site.adaptive or site.reason in (SKIPPED, FROZEN))
-
-
-def _insert_site(host: nn.Module, name: str) -> InsertedSite:
-    """Make a site after a module that has no dropout of its own."""
-    return InsertedSite(Site(name or "(root)", f"inserted after {type(host).__name__}"), host)
+def _probe_or_detach(model: nn.Module, modulator: CapacityModulator, call: Call) -> None:
+    """Find the layouts; detach a model that cannot be probed or has nothing to adapt."""
+    try:
+        modulator.probe(call)
+    except BaseException:
+        detach(model)
+        raise
+    if not any(site.adaptive for site in modulator.sites):  # the probe has said so
+        detach(model)
+        modulator.coverage = None
 
 
 def _remove_hook(module: nn.Module, hook: Any) -> None:
@@ -315,3 +295,65 @@ def _remove_hook(module: nn.Module, hook: Any) -> None:
         for key in [key for key, value in table.items() if value == hook]:
             del table[key]
             flags.pop(key, None)
+
+
+def _make_call(model: nn.Module, example: Any) -> Call:
+    """Turn example inputs into a call of the model."""
+    if isinstance(example, Tensor):
+        return Call(model, (example,), {})
+    if isinstance(example, Mapping):
+        return Call(model, (), dict(example))
+    if isinstance(example, tuple | list):
+        return Call(model, tuple(example), {})
+    raise ArgumentError(
+        "example_inputs must be a tensor, a tuple of arguments or a dict of keyword arguments, "
+        f"got {type(example).__name__}."
+    )
+
+
+def _check_model(model: nn.Module, coverage: str) -> None:
+    """Refuse models that cannot be attached to."""
+    name = type(model).__name__
+    if not isinstance(model, nn.Module):
+        raise ArgumentError(f"attach needs an nn.Module, got {name}.")
+    if isinstance(model, DistributedDataParallel | DataParallel) or hasattr(model, "_orig_mod"):
+        raise ArgumentError(f"attach to the model itself first, then wrap it in {name}.")
+    if hasattr(model, MODULATOR):
+        raise ArgumentError(f"{name} is already attached: detach it first.")
+    if not any(p.requires_grad for p in model.parameters()):
+        raise ArgumentError(f"{name} has no trainable parameters, so there is nothing to modulate.")
+    if any(is_lazy(p) for p in model.parameters()):
+        raise ArgumentError(f"{name} has lazy parameters without a shape: run a batch through it.")
+    if coverage not in ("modules", "all"):
+        raise ArgumentError(f"coverage must be 'modules' or 'all', got {coverage!r}.")
+
+
+def _check_module(argument: str, module: Any) -> None:
+    """Refuse a scorer or mapper that is not a module."""
+    if not isinstance(module, nn.Module | None):
+        raise ArgumentError(f"{argument} must be an nn.Module, got {module!r}.")
+
+
+def _check_names(argument: str, names: Any) -> list[str]:
+    """Return names or globs as a list."""
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ArgumentError(f"{argument} must be a list of names, got {names!r}.")
+    listed = list(names)
+    for name in listed:
+        if not isinstance(name, str):
+            raise ArgumentError(f"{argument} must hold names, got {name!r}.")
+    return listed
+
+
+def _check_layouts(layouts: Any) -> dict[str, SiteLayout]:
+    """Return a dict from names or globs to layouts; empty for None."""
+    if layouts is not None and not isinstance(layouts, Mapping):
+        raise ArgumentError(
+            f"site_layouts must map names to SiteLayout, got {type(layouts).__name__}."
+        )
+    stated = dict(layouts or {})
+    _check_names("site_layouts", stated)
+    for name, layout in stated.items():
+        if not isinstance(layout, SiteLayout):
+            raise ArgumentError(f"site_layouts[{name!r}] must be a SiteLayout, got {layout!r}.")
+    return stated

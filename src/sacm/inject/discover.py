@@ -1,39 +1,49 @@
-"""Find the dropout modules of a model: which become adaptive, which stay ordinary and why."""
+"""Find the dropout modules of a model: which become adaptive, which stay ordinary and why.
+
+Dropout classes of other libraries (`DropPath`, `StochasticDepth`, `LockedDropout`) have no common
+base class. They are recognised by what they do: in training they multiply the activation by a
+random mask of 0 and `1 / (1 - p)`, with one mask entry for a whole row or feature map; in
+evaluation they change nothing. That is tried out on a tensor of ones.
+"""
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
 from sacm.inject.layout import SiteLayout
-from sacm.inject.recognise import find_shared_dims, is_named_like_dropout
-from sacm.inject.sites import ADAPTIVE, ORIGINAL, SKIPPED, Site
+from sacm.inject.probe.run import restored_afterwards, seed_all_generators
+from sacm.inject.sites import ADAPTIVE, FROZEN, ORIGINAL, SKIPPED, Site
 
 _RECURRENT = (nn.LSTM, nn.GRU, nn.RNN)
-_OWN_CLASS = "not covered: a dropout class of its own"
-_WHOLE_BATCH = "shared by all windows: one decision for the whole batch"
 _FUSED = (
-    "not covered: drops inside a fused recurrent kernel; unroll_recurrent=True runs its layers "
-    "one by one"
+    "not covered: drops inside a fused recurrent kernel; coverage='all' runs its layers one by one"
 )
-_OWN_RECURRENCE = "not covered: a recurrent class with a forward of its own"
-_ONE_LAYER = "no effect: one layer has no dropout between layers"
-FROZEN = "frozen: nothing around it is trained"
+_SIZE = 16  # of every dimension of the ones: chance makes 16 rows alike once in 32768 times
+_RATE, _SEEDS = 0.5, 16
+_NAMES = ("drop", "stochasticdepth")
 
 
 def discover(
-    model: nn.Module, skip: Sequence[str], *, unroll_recurrent: bool = False
+    model: nn.Module, skip: Sequence[str] = (), *, everywhere: bool = False
 ) -> dict[nn.Module, Site]:
-    """Return every dropout module with its site, adaptive or with the reason why not."""
+    """Return every dropout module with its site, adaptive or with the reason why not.
+
+    Args:
+        model: The model.
+        skip: Names or globs of sites to leave ordinary.
+        everywhere: Cover dropout between recurrent layers too.
+    """
     names = collect_names(model)
     skipped = set(match_modules(names, skip, "skip"))
-    found: dict[nn.Module, Site] = {}
+    sites: dict[nn.Module, Site] = {}
     for module, aliases in names.items():
-        site = _classify(module, aliases[0], unroll_recurrent)
+        site = _classify(module, aliases[0], everywhere)
         if site is None:
             continue
         if site.adaptive and len(aliases) > 1:
@@ -42,8 +52,8 @@ def discover(
             site.leave_ordinary(SKIPPED)
         elif site.adaptive and all(_is_frozen(model, alias) for alias in aliases):
             site.leave_ordinary(FROZEN)
-        found[module] = site
-    return found
+        sites[module] = site
+    return sites
 
 
 def collect_names(model: nn.Module) -> dict[nn.Module, list[str]]:
@@ -80,8 +90,8 @@ def check_matches(sites: Sequence[Site], globs: Iterable[str], argument: str) ->
     """Raise an ArgumentError if a name or glob matches no site."""
     for glob in globs:
         if not any(matches(site.name, glob) for site in sites):
-            known = ", ".join(site.name for site in sites) or "none"
-            raise ArgumentError(f"{argument}: no dropout site matches {glob!r}; sites: {known}.")
+            names = ", ".join(site.name for site in sites) or "none"
+            raise ArgumentError(f"{argument}: no dropout site matches {glob!r}; sites: {names}.")
 
 
 def matches(name: str, glob: str) -> bool:
@@ -89,43 +99,41 @@ def matches(name: str, glob: str) -> bool:
     return name == glob or fnmatch.fnmatchcase(name, glob)
 
 
-def _classify(module: nn.Module, name: str, unroll_recurrent: bool) -> Site | None:
+def _classify(module: nn.Module, name: str, everywhere: bool) -> Site | None:
     """Return the site of a module that drops; None for all other modules."""
     kind = type(module).__name__
-    if type(module) in ADAPTIVE:
-        return Site(name, kind)
+    if isinstance(module, tuple(ADAPTIVE)) and type(module) not in ORIGINAL:
+        return Site(name, kind)  # the dropping calls of a subclass are intercepted
+    reason = None
     if type(module) in ORIGINAL:
-        return Site(name, kind, adaptive=False, reason="belongs to another modulator")
-    if isinstance(module, tuple(ADAPTIVE)):  # a subclass: its dropping calls are intercepted
-        return Site(name, kind)
-    if isinstance(module, torch.jit.ScriptModule):
-        reason = "not covered: compiled by torch.jit.script"
-        found = "Dropout" in module.original_name
-        return Site(name, kind, adaptive=False, reason=reason) if found else None
-    if isinstance(module, _RECURRENT) and module.dropout:
-        reason = _why_not_unrolled(module, unroll_recurrent)
-    elif is_named_like_dropout(module):
+        reason = "belongs to another modulator"
+    elif isinstance(module, nn.AlphaDropout | nn.FeatureAlphaDropout):
+        reason = "not covered: alpha dropout"
+    elif isinstance(module, torch.jit.ScriptModule):
+        if "Dropout" in module.original_name:
+            reason = "not covered: compiled by torch.jit.script"
+    elif isinstance(module, _RECURRENT) and module.dropout:
+        reason = _why_not_unrolled(module, everywhere)
+    elif _is_named_like_dropout(module):
         reason = _why_not_recognised(module)
-    else:
-        return None
-    return Site(name, kind, adaptive=not reason, reason=reason)
+    return None if reason is None else Site(name, kind, adaptive=not reason, reason=reason)
 
 
-def _why_not_unrolled(module: nn.RNNBase, allowed: bool) -> str:
+def _why_not_unrolled(module: nn.RNNBase, everywhere: bool) -> str:
     """Return why the dropout between recurrent layers stays ordinary; empty if it need not."""
     if module.num_layers == 1:
-        return _ONE_LAYER
+        return "no effect: one layer has no dropout between layers"
     if type(module).forward not in [kind.forward for kind in _RECURRENT]:
-        return _OWN_RECURRENCE
-    return "" if allowed else _FUSED
+        return "not covered: a recurrent class with a forward of its own"
+    return "" if everywhere else _FUSED
 
 
 def _why_not_recognised(module: nn.Module) -> str:
     """Return why a dropout class of others stays ordinary; empty if it need not."""
     shared = find_shared_dims(module, 3)
     if shared is None:
-        return _OWN_CLASS
-    return _WHOLE_BATCH if len(shared) == 3 else ""
+        return "not covered: a dropout class of its own"
+    return "shared by all windows: one decision for the whole batch" if len(shared) == 3 else ""
 
 
 def _is_frozen(model: nn.Module, name: str) -> bool:
@@ -136,3 +144,65 @@ def _is_frozen(model: nn.Module, name: str) -> bool:
         if parameters:
             return not any(p.requires_grad for p in parameters)
     return False
+
+
+def _is_named_like_dropout(module: nn.Module) -> bool:
+    """Return whether a layer without children or parameters has a class named after dropping."""
+    name = type(module).__name__.lower()
+    if not any(part in name for part in _NAMES):
+        return False
+    return next(module.parameters(), None) is None and not any(module.children())
+
+
+def find_shared_dims(
+    module: nn.Module, dims: int, forward: Callable[[Tensor], Any] | None = None
+) -> tuple[int, ...] | None:
+    """Return the dimensions along which the module draws one mask entry for all.
+
+    Args:
+        module: A dropout layer of any class.
+        dims: Number of dimensions of its input.
+        forward: Its own forward, if a stand-in has taken the place of that.
+
+    Returns:
+        For `DropPath` and an input `[B, L, D]` it is ``(1, 2)``. None if the module is no inverted
+        dropout: it does not drop, does not rescale, or is not idle in evaluation.
+    """
+    ones = torch.ones((_SIZE,) * dims)
+    expected = {0.0, 1 / (1 - _RATE)}
+    for name in _rate_names(module):
+        seen: set[float] = set()
+        for seed in range(_SEEDS):  # one is enough, unless all entries share a single decision
+            out = _try_out(module, name, ones, seed, forward or module.forward)
+            seen |= set() if out is None else set(out.unique().tolist())
+            if out is None or not seen <= expected:
+                break
+            if seen == expected:
+                return tuple(d for d in range(dims) if bool((out == out.narrow(d, 0, 1)).all()))
+    return None
+
+
+def _rate_names(module: nn.Module) -> Iterator[str]:
+    """Yield the attributes that may hold the rate: numbers from 0 to below 1, or None."""
+    for name, value in vars(module).items():
+        number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
+        if not name.startswith("_") and (number or value is None):
+            yield name
+
+
+def _try_out(
+    module: nn.Module, name: str, ones: Tensor, seed: int, forward: Callable[[Tensor], Any]
+) -> Tensor | None:
+    """Return the output in training at a rate of one half; None if evaluation is not idle."""
+    with restored_afterwards(module):
+        seed_all_generators(seed)
+        vars(module)[name] = _RATE
+        try:
+            module.training = False
+            idle = forward(ones.clone())
+            module.training = True
+            out = forward(ones.clone())
+        except Exception:  # whatever a class raises that expects something else
+            return None
+    fits = isinstance(out, Tensor) and out.shape == ones.shape
+    return out if fits and isinstance(idle, Tensor) and torch.equal(idle, ones) else None

@@ -1,4 +1,4 @@
-"""Layouts: which rows of an activation belong to which window."""
+"""Layouts: which rows of an activation belong to which window, and the errors about them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from sacm.core.dropout import Keep, drop_entries
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, LayoutError
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,6 @@ class SiteLayout:
         split = [*shape[: self.dim], *pair, *shape[self.dim + 1 :]]
         return split, self.dim if self.batch_major else self.dim + 1
 
-    def spread(self, values: Tensor, dims: int) -> Tensor:
-        """Return one value for each window `[B]` as a tensor that broadcasts over an activation."""
-        if self.fold > 1 and self.batch_major:
-            values = values.repeat_interleave(self.fold)
-        elif self.fold > 1:
-            values = values.repeat(self.fold)
-        return values.view([-1 if dim == self.dim else 1 for dim in range(dims)])
-
     def drop(self, h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Tensor:
         """Drop `h` `[…, B*fold, …]` at the keep probabilities of its windows.
 
@@ -107,3 +99,36 @@ class SiteLayout:
             split = [*mask[: self.dim], *[1] * (len(split) - len(mask)), *mask[self.dim :]]
             split[position] = batch  # drops window by window
         return split
+
+
+@dataclass(frozen=True)
+class Unresolved:
+    """A site, the shape of its activation and why its layout is not known."""
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    why: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name} ({self.kind}): an activation {list(self.shape)} {self.why}; "
+            f"state it with site_layouts={{{self.name!r}: SiteLayout(dim=…, fold=…)}}"
+        )
+
+
+def layout_error(model: str, problems: Sequence[Unresolved]) -> LayoutError:
+    """Return one error that lists every site once, with a line to paste that skips them all."""
+    by_name: dict[str, Unresolved] = {}
+    for problem in problems:
+        by_name.setdefault(problem.name, problem)
+    names = list(by_name)
+    if len(names) == 1:
+        return LayoutError(
+            f"{by_name[names[0]]}, or leave this site as ordinary dropout with skip={names}."
+        )
+    lines = "\n".join(f"  {problem}" for problem in by_name.values())
+    return LayoutError(
+        f"{len(names)} dropout sites of {model} have no known layout:\n{lines}\n"
+        f"To leave them all as ordinary dropout: skip={names}"
+    )

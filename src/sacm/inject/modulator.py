@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -10,28 +11,29 @@ import torch
 from torch import Tensor, nn
 
 from sacm.core.config import SACMConfig
-from sacm.core.distributed import average_gradient
+from sacm.core.distributed import average_gradient, world_size
 from sacm.core.mapper import RateMapper
 from sacm.core.no_compile import not_compiled
-from sacm.core.scorer import SpectralScorer
-from sacm.errors import ArgumentError
-from sacm.inject.findings import report_nothing_adaptive, report_random_evaluation
+from sacm.core.scorer import SpectralScorer, without_autocast
+from sacm.errors import ArgumentError, SACMError, SACMWarning
 from sacm.inject.functional.coverage import FunctionalCoverage
-from sacm.inject.map_scores import map_scores
-from sacm.inject.own_values import keep_own_values
-from sacm.inject.probe.channels import find_channel_dims
-from sacm.inject.probe.gradients import find_differentiable
-from sacm.inject.probe.passes import PassRunner
-from sacm.inject.probe.probe import Probe
-from sacm.inject.probe.random_operations import find_random_operations
-from sacm.inject.probe.refusal import refusing_to_be_probed
-from sacm.inject.probe.verify import LayoutCheck, Verification
-from sacm.inject.score_results import map_channels, read_scores
-from sacm.inject.sites import ADAPTIVE, InsertedSite, Site, Tap, TapHook, restore_class, swap_class
-from sacm.inject.state import Call, ModulationState
-from sacm.inject.summary import format_summary
-from sacm.inject.unresolved import Unresolved, layout_error
-from sacm.inject.window_argument import WindowArgument
+from sacm.inject.layout import layout_error
+from sacm.inject.probe.layouts import Probe, find_channel_dims
+from sacm.inject.probe.run import Call, PassRunner, copy_tensors, restored_afterwards
+from sacm.inject.probe.verify import LayoutCheck
+from sacm.inject.sites import (
+    FROZEN,
+    InsertedSite,
+    ModulationState,
+    Site,
+    Tap,
+    TapHook,
+    restore_class,
+)
+from sacm.inject.summary import Summary
+from sacm.inject.window import WindowArgument
+
+VERIFIED_BATCHES = 2  # training batches after the probe on which layouts are verified
 
 
 class CapacityModulator(nn.Module):
@@ -48,7 +50,7 @@ class CapacityModulator(nn.Module):
     Example:
         >>> import sacm
         >>> model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.1), nn.Linear(8, 1))
-        >>> modulator = sacm.attach(model, channels=3, example_inputs=torch.randn(4, 24, 3))
+        >>> modulator = sacm.attach(model, example_inputs=torch.randn(4, 24, 3))
         >>> print(modulator.summary())
         site  kind     adaptive  layout     note
         ----  -------  --------  ---------  ----
@@ -75,11 +77,12 @@ class CapacityModulator(nn.Module):
         self.state = ModulationState()
         self.adaptive: list[tuple[nn.Module | InsertedSite, Site]] = []
         self.left_alone: list[Site] = []
-        self.frozen: dict[nn.Module, Site] = {}  # adaptive if the probe sees gradients there
         self.coverage: FunctionalCoverage | None = None
-        self.probed, self.verification = False, Verification()
+        self.probed, self.verified, self.checks_left = False, 0, VERIFIED_BATCHES
+        self.unverified = ""  # what the model raised in the last verification
         self.random_evaluation: list[str] = []  # paths of what is random in evaluation
-        self.register_load_state_dict_pre_hook(keep_own_values)
+        self.random_training: list[str] = []  # likewise in training, beside adaptive sites
+        self.register_load_state_dict_pre_hook(_prepare_loading)
 
     @property
     def sites(self) -> list[Site]:
@@ -97,22 +100,18 @@ class CapacityModulator(nn.Module):
         """Unreliability scores `[B]` of the last training forward; None before the first."""
         return self.state.scores
 
-    def summary(self) -> str:
-        """Return a table of the sites and the number of parameters added.
-
-        Returns:
-            One line per site (name, kind, adaptive or not, layout, note) and a closing line, then
-            what else is random in the model.
-        """
+    def summary(self) -> Summary:
+        """Return the sites and the number of parameters added; `print` shows a table."""
+        sites = self.sites
+        ordinary = {site.name.partition(":")[0] for site in sites if not site.adaptive}
         unchanged = not self.adaptive and self.coverage is None
-        added = 0 if unchanged else sum(p.numel() for p in self.parameters())
-        return format_summary(
-            self.sites,
-            added,
-            random_evaluation=self.random_evaluation,
-            random_training=self.verification.random_training,
-            unverified=self.verification.failure,
-            everywhere=self.coverage is not None and self.coverage.everywhere,
+        added = sum(p.numel() for p in self.parameters())
+        return Summary(
+            tuple(sites),
+            0 if unchanged else None if self.window.channels is None else added,
+            tuple(self.random_evaluation),
+            tuple(part for part in self.random_training if part not in ordinary),
+            self.unverified,
         )
 
     @contextmanager
@@ -172,24 +171,55 @@ class CapacityModulator(nn.Module):
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
             window = torch.where(reliable.view(-1, 1, 1), window, 0)
-        quick = not self.per_channel and self.scorer._compiled_call_impl is None
-        if quick and type(self.scorer) is SpectralScorer:
-            result: Any = self.scorer.score(window)
-        else:
-            result = self.scorer(window)
-        scores = read_scores(result, window)
-        if self.per_channel:
-            rates, self.state.channel_rates = map_channels(result, reliable, self._map)
-        else:
+        scores, channel_scores = self._score(window)
+        if channel_scores is None:
             rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
-        self.state.scores = scores.detach()
-        if reliable is not None:
-            self.state.scores = torch.where(reliable, self.state.scores, torch.inf)
+        else:
+            usable = None if reliable is None else reliable.repeat_interleave(window.shape[2])
+            channel_rates = self._map(channel_scores.flatten(), usable).view(channel_scores.shape)
+            rates, self.state.channel_rates = channel_rates.mean(dim=1), channel_rates
+        scores = scores.detach()
+        self.state.scores = scores if reliable is None else torch.where(reliable, scores, torch.inf)
         return rates
 
+    def _score(self, window: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return scores `[B]`, and those of channels `[B, C]` where channels have rates.
+
+        Raises:
+            ArgumentError: A user's own scorer gives something else.
+        """
+        quick = not self.per_channel and self.scorer._compiled_call_impl is None
+        if quick and type(self.scorer) is SpectralScorer:
+            return self.scorer.score(window), None
+        result = self.scorer(window)
+        scores = getattr(result, "scores", result)
+        _check_shape("the scorer must give one score", scores, window.shape[:1])
+        if not self.per_channel:
+            return scores, None
+        channel_scores = getattr(result, "channel_scores", None)
+        if channel_scores is None:
+            raise ArgumentError("per_channel needs a scorer that gives channel_scores [B, C].")
+        return scores, channel_scores
+
     def _map(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
-        """Map scores `[B]` to rates `[B]`."""
-        return map_scores(self.mapper, scores, reliable, self.config.p_max)
+        """Map scores `[B]` to rates `[B]`; what a user's own mapper gives is checked.
+
+        Raises:
+            ArgumentError: It gives another shape, or rates outside [0, 1).
+        """
+        with without_autocast(scores.device.type):
+            if isinstance(self.mapper, RateMapper):
+                mapped: Tensor = self.mapper(scores, reliable)
+                return mapped
+            rates = self.mapper(scores)
+        _check_shape("the mapper must give one rate", rates, scores.shape)
+        # Elsewhere this would wait for the device in every step.
+        if rates.device.type == "cpu" and not torch.compiler.is_compiling():
+            outside = (rates < 0) | (rates >= 1)
+            if bool(outside.any()):
+                value = rates[outside][0].item()
+                raise ArgumentError(f"rates of the mapper must lie in [0, 1), got {value:g}.")
+        return rates if reliable is None else torch.where(reliable, rates, self.config.p_max)
 
     def before_forward(
         self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -201,14 +231,13 @@ class CapacityModulator(nn.Module):
             raise ArgumentError(
                 "nn.DataParallel shares one model between threads: use DistributedDataParallel."
             )
-        call = Call(model, args, kwargs)
-        self.state.begin(call)
+        self.state.begin()
         window = self.window(args, kwargs)
         forced = self.state.forced
         if not self.probed:
-            self.probe(call)
-        elif forced is None and not torch.compiler.is_compiling():
-            self._verify_now_and_then(call, window)
+            self.probe(Call(model, args, kwargs))
+        elif not torch.compiler.is_compiling() and self.checks_left and forced is None:
+            self._verify_early_batch(Call(model, args, kwargs))
         if forced is None:
             self.state.rates, self.state.roots = self.compute_rates(window), (window, self)
         elif forced.shape[0] != window.shape[0]:
@@ -218,38 +247,44 @@ class CapacityModulator(nn.Module):
         else:
             self.state.rates, self.state.roots = forced.to(window.device), (forced,)
 
-    def _verify_now_and_then(self, call: Call, window: Tensor) -> None:
-        """Check the layouts in some of the training forwards; rarer as training goes on."""
-        if torch.is_grad_enabled() and self.verification.is_due(window):
-            self.verify(call)
-
     def after_forward(self, model: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """End the forward; forward hook of the attached model, called even if it raised."""
         if not self.state.probing:
-            self.state.end()
+            self.state.running = False
+
+    def set_channels(self, window: Tensor) -> None:
+        """Give the scalars of the scorer their shape, from windows `[B, L, C]`."""
+        if self.window.channels is not None:
+            return
+        self.window.channels = window.shape[2]
+        if isinstance(self.scorer, SpectralScorer) and self.scorer.channels is None:
+            if self.state.running and world_size() > 1:
+                raise ArgumentError("several processes train: tell attach channels=….")
+            self.scorer.set_channels(window.shape[2])
 
     @not_compiled
-    def probe(self, call: Call, *, wanted: Site | None = None) -> None:
-        """Find the layout of every site, or of one `wanted` site; see `inject.probe`."""
-        # Functional dropout, and calls made in training only, do not show in evaluation mode.
-        training = wanted is not None or self.coverage is not None
+    def probe(self, call: Call) -> None:
+        """Find the layout of every site, and verify it on this batch; see `inject.probe`.
+
+        Raises:
+            LayoutError: Layouts are not known, or do not hold.
+            ArgumentError: The model cannot be probed.
+        """
+        self.set_channels(self.window(call.args, call.kwargs))
         runner = PassRunner(call.model, self._install_taps)
         stated = getattr(call.model, "sacm_layouts", {})
-        probe = Probe(runner, self.window, stated, training=training)
-        with self._paused(call.model), refusing_to_be_probed(call):
-            if wanted is not None:
-                self._probe_again(probe, call, wanted)
-                return
-            if self.frozen:
-                self._thaw(probe, call)
-            random_evaluation = probe.run(call)
+        # Functional dropout does not show in evaluation mode.
+        probe = Probe(runner, self.window, stated, training=self.coverage is not None)
+        with self._paused(call.model), _explaining_refusal(call):
+            self._leave_frozen(probe.choose_batch(call).call)
+            self.random_evaluation = probe.run(call)
             if self.per_channel:
                 find_channel_dims(runner, self.window, call, (site for _, site in self.adaptive))
-        self._finish_probe(call.model, random_evaluation)
-        self.verify(call, splits=2)
+        self._finish_probe(call.model)
+        self.verify(call)
 
     @not_compiled
-    def verify(self, call: Call, *, splits: int = 1) -> None:
+    def verify(self, call: Call) -> None:
         """Check the layouts on this batch, in training mode and at its size.
 
         Raises:
@@ -257,42 +292,47 @@ class CapacityModulator(nn.Module):
         """
         runner = PassRunner(call.model, self._install_taps)
         check = LayoutCheck(runner, self.window, getattr(call.model, "sacm_layouts", {}))
-        problems: list[Unresolved] = []
         with self._paused(call.model):
             try:
-                if not self.verification.done:
-                    few = Probe(runner, self.window, {}).choose_batch(call).call
-                    self.verification.random_training = find_random_operations(runner, few)
-                for split in range(splits):
-                    problems += check.find_contradictions(call, self.verification.done + split)
+                if not self.verified:
+                    self._find_random_training(runner, call)
+                problems = check.find_problems(call, self.verified)
             except Exception as error:  # example inputs need not be enough for training mode
-                self.verification.failure = f"{type(error).__name__}: {error}"
+                self.unverified = f"{type(error).__name__}: {error}"
                 return
-        self.verification.failure = ""
-        self.verification.done += splits
-        if self.state.call is None:  # example inputs, not a training batch
-            self.verification.example = self.window(call.args, call.kwargs).detach().clone()
+        self.verified, self.unverified = self.verified + 1, ""
         if problems:
             raise layout_error(type(call.model).__name__, problems)
 
-    def _probe_again(self, probe: Probe, call: Call, wanted: Site) -> None:
-        """Find the layout of a site in mid-forward: with few windows, or else with all of them."""
-        probe.run(call, wanted=wanted)
-        LayoutCheck(probe.runner, self.window).resolve(call, wanted)
+    @not_compiled
+    def _verify_early_batch(self, call: Call) -> None:
+        """Verify the layouts on one of the first training batches; not later."""
+        if torch.is_grad_enabled():
+            self.checks_left -= 1
+            self.verify(call)
 
-    def _thaw(self, probe: Probe, call: Call) -> None:
-        """Make sites adaptive that have frozen neighbours but an activation with gradients."""
-        few = probe.choose_batch(call).call
-        for module in find_differentiable(probe.runner, few, self.frozen):
-            site = self.frozen[module]
-            site.adaptive, site.reason = True, ""
-            self.left_alone.remove(site)
-            if type(module) in ADAPTIVE:
-                self.adaptive.append((module, site))
-                swap_class(module, site)
-            elif self.coverage is not None:  # its stand-in is there already
-                self.coverage.own_sites.append(site)
-        self.frozen = {}
+    def _leave_frozen(self, call: Call) -> None:
+        """Leave sites with frozen neighbours ordinary, unless their activation has a gradient."""
+        doubtful = [site for site in self.sites if site.adaptive and site.reason == FROZEN]
+        if not doubtful:
+            return
+        trained: set[Site] = set()
+        with restored_afterwards(call.model):
+            runner = PassRunner(call.model, self._install_taps, gradients=True)
+            runner.set_flags(training=True)
+            runner.run(call, watch=lambda s, _, h: trained.add(s) if h.requires_grad else None)
+        for site in doubtful:
+            if site in trained:
+                site.reason = ""
+            else:
+                site.leave_ordinary(FROZEN)
+
+    def _find_random_training(self, runner: PassRunner, call: Call) -> None:
+        """Note what is random in training although no adaptive site drops."""
+        with restored_afterwards(call.model):
+            few = Probe(runner, self.window, {}).choose_batch(call).call
+            runner.set_flags(training=True)
+            self.random_training = runner.find_random_parts(few)
 
     @contextmanager
     def _paused(self, model: nn.Module) -> Iterator[None]:
@@ -311,25 +351,72 @@ class CapacityModulator(nn.Module):
         if self.coverage is not None:
             yield self.coverage.install_tap(tap)
 
-    def _finish_probe(self, model: nn.Module, random_evaluation: list[str]) -> None:
-        """Keep the results of the first probe, and warn about what the user should know."""
+    def _finish_probe(self, model: nn.Module) -> None:
+        """Keep the results of the probe, and warn about what the user should know."""
         if self.coverage is not None:
             self.coverage.finish_probe()
-        self._release_ordinary()
-        self.probed = True
-        self.random_evaluation = random_evaluation
-        for site in self.sites:
-            site.reached = bool(site.reached)
-        if not any(site.adaptive for site in self.sites):
-            self.requires_grad_(False)  # nothing gives the scalars a gradient
-            report_nothing_adaptive(type(model).__name__, in_training=self.state.call is not None)
-        if random_evaluation:
-            report_random_evaluation(type(model).__name__, random_evaluation)
-
-    def _release_ordinary(self) -> None:
-        """Give modules whose site the probe left ordinary their own class back."""
         for host, site in [*self.adaptive]:
             if not site.adaptive and not isinstance(host, InsertedSite):
                 self.adaptive.remove((host, site))
                 self.left_alone.append(site)
                 restore_class(host)
+        self.probed = True
+        for site in self.sites:
+            site.reached = bool(site.reached)
+        name = type(model).__name__
+        if not any(site.adaptive for site in self.sites):
+            self.requires_grad_(False)  # nothing gives the scalars a gradient
+            nothing = f"{name} has no dropout to make adaptive, neither modules nor functional"
+            if self.state.running and world_size() > 1:
+                # The wrapper of this process waits for the gradients of the scalars.
+                raise ArgumentError(f"{nothing}: do not attach it, or add sites: insert_after=[…].")
+            warnings.warn(f"{nothing}; add sites: insert_after=[…].", SACMWarning, stacklevel=3)
+        if self.random_evaluation:
+            warnings.warn(
+                f"{name}: two evaluations of the same windows differ in "
+                f"{', '.join(self.random_evaluation)} (dropout without a training check, or "
+                "sampled attention), so its predictions are random.",
+                SACMWarning,
+                stacklevel=3,
+            )
+
+
+def _check_shape(what: str, values: Any, shape: torch.Size) -> None:
+    """Refuse what a user's own scorer or mapper gives if it is not one value for each window."""
+    if not isinstance(values, Tensor) or values.shape != shape:
+        given = list(values.shape) if isinstance(values, Tensor) else type(values).__name__
+        raise ArgumentError(f"{what} per window, {list(shape)}, but gave {given}.")
+
+
+def _prepare_loading(
+    modulator: nn.Module, state_dict: dict[str, Any], prefix: str, *_: Any
+) -> None:
+    """Let a checkpoint of the raw model load, and take the channels from an attached model's."""
+    assert isinstance(modulator, CapacityModulator)
+    bias = state_dict.get(f"{prefix}scorer.bias")
+    if bias is not None and bias.numel():
+        modulator.set_channels(bias.view(1, 1, -1))
+    if not any(key.startswith(prefix) for key in state_dict):
+        state_dict.update({prefix + key: value for key, value in modulator.state_dict().items()})
+
+
+@contextmanager
+def _explaining_refusal(call: Call) -> Iterator[None]:
+    """Explain an error that the model raises in the probe only; its own errors pass.
+
+    Raises:
+        ArgumentError: The model takes its arguments as they are, but not disturbed or cut.
+    """
+    try:
+        yield
+    except SACMError:
+        raise
+    except Exception as error:
+        with restored_afterwards(call.model), torch.enable_grad():
+            args, kwargs = copy_tensors((call.args, call.kwargs))
+            call.model.forward(*args, **kwargs)
+        raise ArgumentError(
+            f"{type(call.model).__name__} cannot be probed: it takes this batch as it is, but with "
+            f"few or disturbed windows it raised {type(error).__name__}: {error} Attach to the "
+            "part of it that takes any values, with input_arg=… if need be."
+        ) from error

@@ -1,20 +1,136 @@
-"""Dropout sites, and the adaptive classes that take the place of torch's dropout classes."""
+"""Dropout sites: the rates of the running forward, and the adaptive classes that use them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
-from sacm.errors import ArgumentError
-from sacm.inject.layout import SiteLayout
-from sacm.inject.state import ModulationState
-from sacm.inject.unresolved import Unresolved
+from sacm.core.dropout import Keep, drop_entries
+from sacm.core.no_compile import not_compiled
+from sacm.errors import SACMWarning
+from sacm.inject.layout import SiteLayout, Unresolved
 
+MODULATOR = "sacm_modulator"  # its name among the model's children, and in the model's state_dict
+SITE_LAYERS = "sacm_site_layers"  # likewise, of layers that serve training alone
 SKIPPED = "skipped on request: ordinary dropout"
-_SELU_LIMIT = -1.7580993408473766  # what SELU tends to, and what alpha dropout sets entries to
+FROZEN = "frozen: nothing around it is trained"
+
+
+@dataclass
+class ModulationState:
+    """Rates and scores of the current training forward; never copied or saved with the model.
+
+    The rates stay after a forward, because activation checkpointing re-runs parts of the model
+    during the backward pass.
+    """
+
+    rates: Tensor | None = None  # [B], with its graph
+    channel_rates: Tensor | None = None  # [B, C], with its graph, where channels have their own
+    roots: Sequence[Tensor | nn.Module] = ()  # what that graph leads to
+    repeated: bool = False  # whether the backward of the rates may run more than once
+    scores: Tensor | None = None  # [B], detached
+    forced: Tensor | None = None  # [B], set by `forced_rates`
+    running: bool = False  # a training forward has begun and not returned
+    probing: bool = False
+    keep_by_device: dict[Any, Keep] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Forget the last forward before anything of the next can fail."""
+        self.rates = self.scores = self.channel_rates = None
+        self.roots, self.repeated = (), False
+        self.keep_by_device = {}
+        self.running = True
+
+    def is_active(self) -> bool:
+        """Return whether rates are valid now: in a training forward, its backward, or a probe."""
+        return self.probing or (self.rates is not None and (self.running or _in_backward()))
+
+    def keep(self, like: Tensor) -> Keep | None:
+        """Return keep probabilities `q = 1 - p` `[B]` on the device of `like`; None in a probe."""
+        if self.rates is None:
+            return None
+        if self.rates.requires_grad and not torch.is_grad_enabled() and not self.repeated:
+            # Reentrant checkpointing runs a part without gradients now, and with them in backward.
+            sources = [*self._sources()]
+            self.rates, self.repeated = _retain_rates(self.rates, sources), True
+            if self.channel_rates is not None:
+                self.channel_rates = _retain_rates(self.channel_rates, sources)
+            self.keep_by_device = {}
+        return self._keep(self.rates, like, "windows")
+
+    def keep_channels(self, like: Tensor) -> Keep | None:
+        """Return keep probabilities `[B, C]`; None where channels have no rates of their own."""
+        if self.channel_rates is None:
+            return None
+        return self._keep(self.channel_rates, like, "channels")
+
+    def _keep(self, rates: Tensor, like: Tensor, what: str) -> Keep:
+        """Compute keep probabilities once for each device and gradient mode."""
+        key = like.device, torch.is_grad_enabled(), what
+        if key not in self.keep_by_device:
+            self.keep_by_device[key] = Keep.of(1 - rates.to(like.device))
+        return self.keep_by_device[key]
+
+    def _sources(self) -> Iterator[Tensor]:
+        """Yield the tensors whose gradients come from the rates; seldom needed, so not kept."""
+        for root in self.roots:
+            tensors = root.parameters() if isinstance(root, nn.Module) else [root]
+            yield from (tensor for tensor in tensors if tensor.requires_grad)
+
+    @contextmanager
+    def passive(self) -> Iterator[None]:
+        """Let sites pass activations on unchanged while a probe runs."""
+        before = self.rates, self.probing
+        self.rates, self.probing = None, True
+        try:
+            yield
+        finally:
+            self.rates, self.probing = before
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Save nothing: copies and checkpoints start between two forwards."""
+        return ModulationState().__dict__
+
+
+def _in_backward() -> bool:
+    """Return whether autograd runs a backward pass now."""
+    return torch._C._current_graph_task_id() != -1
+
+
+def _retain_rates(rates: Tensor, sources: Sequence[Tensor]) -> Tensor:
+    """Return the same rates `[B]` with a graph that survives several backward passes.
+
+    Reentrant activation checkpointing runs a backward of its own for every part of a model. The
+    first one would free the graph from the rates to their `sources`, which all parts share.
+    """
+    with torch.enable_grad():
+        retained: Tensor = _RetainedRates.apply([rates], *sources)
+    return retained
+
+
+class _RetainedRates(torch.autograd.Function):
+    """Keeps the rates with their graph as an attribute, where autograd does not free it."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden: list[Tensor], *sources: Tensor) -> Tensor:
+        (ctx.rates,) = hidden
+        ctx.sources = sources
+        return hidden[0].detach()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        gradients = torch.autograd.grad(
+            ctx.rates, ctx.sources, grad, retain_graph=True, allow_unused=True
+        )
+        return None, *gradients
 
 
 @dataclass(eq=False)
@@ -27,7 +143,7 @@ class Site:
         kind: Class of the module, or the function.
         adaptive: Whether it drops at the windows' own rates.
         reason: Why it is not adaptive, or a remark.
-        stated: Layout given by the user; it is neither probed nor verified.
+        stated: Layout given by the user; the probe does not look for another.
         layouts: Shapes seen by the probe at its small batch, each with its layout.
         reached: Whether the probe saw a call; None before the probe.
         overwritten: The model changes the activation in place after the call, so it is copied for
@@ -51,6 +167,7 @@ class Site:
     overwritten: bool = False
     channel_dim: int | None = None
     state: ModulationState = field(default_factory=ModulationState, repr=False)
+    warned: bool = field(default=False, repr=False)
 
     @property
     def layout(self) -> SiteLayout | tuple[SiteLayout, ...] | None:
@@ -69,41 +186,32 @@ class Site:
         """Make this a site that drops at its own fixed rate."""
         self.adaptive, self.reason = False, reason
 
+    def has_rates(self) -> bool:
+        """Return whether there are rates to drop at; warn once if there are none."""
+        if self.state.is_active():
+            return True
+        self._warn(
+            "is called outside a training forward of the attached model, so there are no rates and "
+            "it drops as before; call the model itself, or attach to this part of it"
+        )
+        return False
+
     def drop(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
         """Drop an activation at the rates of the current training forward."""
         keep = self.state.keep(h)
-        if keep is None:
-            if self.state.probing:
-                return h
-            raise ArgumentError(
-                f"{self.name} ({self.kind}): called outside a training forward of the attached "
-                "model, so there are no rates; call the model itself, or attach to this part of it."
-            )
+        if keep is None:  # a probe, which watches the activation
+            return h
         if 0 in h.shape:
             return h.clone()
-        layout = self.layout_for(h.shape, keep.probability.shape[0])
         h = h.clone() if self.overwritten else h
-        channels = None if self.channel_dim is None else self.state.keep_channels(h)
-        if channels is not None and mask_shape is None and self.channel_dim is not None:
-            return layout.drop_channels(h, channels, self.channel_dim)
+        layout = self.layout_for(h.shape, keep.probability.shape[0])
+        if layout is None:
+            return self._drop_alike(h, keep, mask_shape)
+        if self.channel_dim is not None and mask_shape is None:
+            channels = self.state.keep_channels(h)
+            if channels is not None:
+                return layout.drop_channels(h, channels, self.channel_dim)
         return layout.drop(h, keep, mask_shape)
-
-    def drop_alpha(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
-        """Drop to the lower limit of SELU, which keeps the mean and the variance of its output.
-
-        Windows drop at one rate each, also where channels have rates of their own.
-
-        With `m` the limit, alpha dropout is `a (B h + (1 - B) m) - a m p` for
-        `a = (q (1 + p m²))^(-1/2)`. That is `a q ((h - m) B / q + m)`, an ordinary dropout inside.
-        """
-        keep = self.state.keep(h)
-        if keep is None or 0 in h.shape:
-            return self.drop(h)
-        q = keep.probability
-        layout = self.layout_for(h.shape, q.shape[0])
-        dropped = layout.drop(h - _SELU_LIMIT, keep, mask_shape)
-        factor = (q / (1 + (1 - q) * _SELU_LIMIT**2)).sqrt()
-        return (dropped + _SELU_LIMIT) * layout.spread(factor, h.dim()).to(h.dtype)
 
     def drop_into(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
         """Drop in place, as `inplace=True` asks for; a model may not use what is returned.
@@ -112,23 +220,32 @@ class Site:
         """
         return h.copy_(self.drop(h.clone(), mask_shape))
 
-    def layout_for(self, shape: Sequence[int], batch: int) -> SiteLayout:
-        """Return the layout of an activation of this shape that holds `batch` windows."""
+    def _drop_alike(self, h: Tensor, keep: Keep, mask_shape: Sequence[int] | None) -> Tensor:
+        """Drop all windows at their mean rate, for an activation of unknown layout."""
+        self._warn(
+            f"an activation {list(h.shape)} holds {keep.probability.shape[0]} windows in no way "
+            "that the probe has seen, so all of them drop at their mean rate here; state the "
+            f"layout with site_layouts={{{self.name!r}: SiteLayout(dim=…, fold=…)}}"
+        )
+        return drop_entries(h, Keep.of(keep.probability.mean()), mask_shape)
+
+    @not_compiled
+    def _warn(self, text: str) -> None:
+        """Warn about this site, once."""
+        if not self.warned:
+            self.warned = True
+            warnings.warn(f"{self.name} ({self.kind}): {text}.", SACMWarning, stacklevel=2)
+
+    def layout_for(self, shape: Sequence[int], batch: int) -> SiteLayout | None:
+        """Return the layout of an activation that holds `batch` windows; None if unknown."""
         if self.stated is None and len(self.layouts) == 1:  # the usual case, without building sets
             seen, layout = self.layouts[0]
             if len(seen) == len(shape) and layout.fits(shape, batch):
                 return layout
-        found = self.known_layouts(shape, batch)
-        if not found and self.stated is None and self.state.call is not None:
-            self.state.call.probe_again(self)
-            found = self.known_layouts(shape, batch)
-        if not found:
-            raise self.unresolved(shape, f"does not hold {batch} windows in any known way").error()
-        if len(found) > 1 and batch > 1:  # a single window owns everything, in whatever way
-            ways = " and as ".join(sorted(map(str, found)))
-            why = f"is called in several ways of this shape, as {ways}"
-            raise self.unresolved(shape, why).error()
-        return found.pop()
+        known = self.known_layouts(shape, batch)
+        if len(known) == 1 or batch == 1:  # a single window owns everything, in whatever way
+            return next(iter(known), None)
+        return None
 
     def known_layouts(self, shape: Sequence[int], batch: int) -> set[SiteLayout]:
         """Return the known layouts that fit an activation of this shape."""
@@ -163,7 +280,7 @@ class AdaptiveDropout(nn.Dropout):
 
     def forward(self, input: Tensor) -> Tensor:
         """Drop an activation of any shape."""
-        if not self.training:
+        if not self.training or not self.sacm_site.has_rates():
             return super().forward(input)
         return self.sacm_site.drop_into(input) if self.inplace else self.sacm_site.drop(input)
 
@@ -186,10 +303,9 @@ class _AdaptiveFeatureDropout(nn.Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Drop whole feature maps of an activation `[B, C, …]`."""
-        if not self.training:
+        if not self.training or not self.sacm_site.has_rates():
             return super().forward(input)  # type: ignore[no-any-return]  # the torch class beside this one
-        shape = feature_mask_shape(input, self.spatial)
-        site = self.sacm_site
+        site, shape = self.sacm_site, feature_mask_shape(input, self.spatial)
         return site.drop_into(input, shape) if self.inplace else site.drop(input, shape)
 
 
@@ -211,35 +327,11 @@ class AdaptiveDropout3d(_AdaptiveFeatureDropout, nn.Dropout3d):
     spatial = 3
 
 
-class AdaptiveAlphaDropout(nn.AlphaDropout):
-    """Adaptive `nn.AlphaDropout`."""
-
-    sacm_site: Site
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Drop an activation of any shape to the lower limit of SELU."""
-        return self.sacm_site.drop_alpha(input) if self.training else super().forward(input)
-
-
-class AdaptiveFeatureAlphaDropout(nn.FeatureAlphaDropout):
-    """Adaptive `nn.FeatureAlphaDropout`."""
-
-    sacm_site: Site
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Drop whole feature maps of an activation `[B, C, …]` to the lower limit of SELU."""
-        if not self.training:
-            return super().forward(input)
-        return self.sacm_site.drop_alpha(input, feature_mask_shape(input, 2))
-
-
 ADAPTIVE: dict[type[nn.Module], type[nn.Module]] = {
     nn.Dropout: AdaptiveDropout,
     nn.Dropout1d: AdaptiveDropout1d,
     nn.Dropout2d: AdaptiveDropout2d,
     nn.Dropout3d: AdaptiveDropout3d,
-    nn.AlphaDropout: AdaptiveAlphaDropout,
-    nn.FeatureAlphaDropout: AdaptiveFeatureAlphaDropout,
 }
 ORIGINAL: dict[type[nn.Module], type[nn.Module]] = {new: old for old, new in ADAPTIVE.items()}
 
@@ -264,11 +356,12 @@ class InsertedSite:
 
     def __call__(self, module: nn.Module, args: Any, output: Any) -> Any:
         """Drop the module's output in training; the first tensor if it returns a tuple."""
-        if not module.training or not self.sacm_site.adaptive:
+        site = self.sacm_site
+        if not module.training or not site.adaptive or not site.has_rates():
             return None
         if isinstance(output, tuple):
-            return (self.sacm_site.drop(output[0]), *output[1:])
-        return self.sacm_site.drop(output)
+            return (site.drop(output[0]), *output[1:])
+        return site.drop(output)
 
 
 class TapHook:

@@ -1,54 +1,65 @@
-"""A table of a model's dropout sites, for a person to read."""
+"""What `attach` did to a model, as a value that prints itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sacm.inject.sites import Site
 
+_HEADER = ("site", "kind", "adaptive", "layout", "note")
 
-def format_summary(
-    sites: Sequence[Site],
-    added: int,
-    *,
-    random_evaluation: Sequence[str],
-    random_training: Sequence[tuple[str, str]] = (),
-    everywhere: bool = False,
-    unverified: str = "",
-) -> str:
-    """Return a table with one line per site, then what was added."""
-    header = ("site", "kind", "adaptive", "layout", "note")
-    rows = [header, *(_row(site) for site in sites)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+
+@dataclass(frozen=True)
+class Summary:
+    """The dropout sites of a model; `print` shows a table.
+
+    Attributes:
+        sites: Every site, adaptive or with the reason why not.
+        scalars: Number of parameters added; None until the first batch tells the channels.
+        random_evaluation: Parts of the model whose evaluation is random.
+        random_training: Parts that are random in training although no adaptive site drops.
+        unverified: What the model raised when its layouts were verified; empty if nothing.
+    """
+
+    sites: tuple[Site, ...]
+    scalars: int | None
+    random_evaluation: tuple[str, ...] = ()
+    random_training: tuple[str, ...] = ()
+    unverified: str = ""
+
+    def __str__(self) -> str:
+        if not self.sites:
+            lines = ["No dropout found: the model is unchanged (insert_after=[…] adds sites)."]
+        else:
+            adaptive = sum(site.adaptive for site in self.sites)
+            added = "2C + 2" if self.scalars is None else self.scalars
+            lines = [
+                *_table([_HEADER, *map(_row, self.sites)]),
+                f"{adaptive} of {len(self.sites)} dropout sites adaptive, {added} scalars added.",
+            ]
+        if self.random_training:
+            lines.append(
+                f"Also random in training, and not adaptive: {', '.join(self.random_training)} "
+                "(coverage='all' makes dropout called as a function adaptive)."
+            )
+        if self.unverified:
+            lines.append(f"The layouts were not verified on a training batch: {self.unverified}")
+        if self.random_evaluation:
+            lines.append(
+                f"Evaluation is random in {', '.join(self.random_evaluation)}: two passes over "
+                "the same windows differ."
+            )
+        return "\n".join(lines)
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    """Return the lines of a table; the first row is its header."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    adaptive = sum(site.adaptive for site in sites)
-    lines.append(f"{adaptive} of {len(sites)} dropout sites adaptive, {added} scalars added.")
-    if not sites:
-        lines = ["No dropout found: the model is unchanged (insert_after=[…] adds sites)."]
-    others = _unlisted(sites, random_training)
-    if others:
-        places = ", ".join(f"{place} ({name})" for place, name in others)
-        lines.append(f"Also random in training, and not adaptive: {places}.")
-        if not everywhere and any("dropout" in name for _, name in others):
-            lines.append("Dropout called as a function is adaptive with coverage='all'.")
-    if unverified:
-        lines.append(f"The layouts were not verified on a training batch: {unverified}")
-    if random_evaluation:
-        parts = ", ".join(random_evaluation)
-        lines.append(f"Evaluation is random in {parts}: two passes over the same windows differ.")
-    return "\n".join(lines)
+    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
 
 
-def _unlisted(
-    sites: Sequence[Site], random_training: Sequence[tuple[str, str]]
-) -> list[tuple[str, str]]:
-    """Return the random operations that no ordinary site in the table stands for."""
-    ordinary = {site.name.partition(":")[0] for site in sites if not site.adaptive}
-    return [found for found in random_training if found[0] not in ordinary]
-
-
-def _row(site: Site) -> tuple[str, str, str, str, str]:
+def _row(site: Site) -> tuple[str, ...]:
     layout = site.layout
     if layout is None:
         where = "-" if not site.adaptive or site.reached else "not probed yet"

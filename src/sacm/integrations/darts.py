@@ -16,9 +16,9 @@ from torch import nn
 
 from sacm.core.config import SACMConfig
 from sacm.inject.modulator import CapacityModulator
-from sacm.integrations.attached import WindowedNetwork
-from sacm.integrations.network_callbacks import GuardCallback, RawCheckpointCallback
-from sacm.integrations.window_path import WindowPath
+from sacm.inject.window import WindowPath
+from sacm.integrations.lightning import GuardCallback, RawCheckpointCallback
+from sacm.integrations.shared import WindowedNetwork
 from sacm.quality.protect import window_guard_of
 from sacm.quality.windows.module import WindowGuard
 
@@ -64,17 +64,15 @@ def _release_losses(network: Any, modulator: CapacityModulator) -> None:
     names = ("criterion", "train_criterion", "val_criterion", "train_metrics", "val_metrics")
     held = [getattr(network, name, None) for name in names]
     beside = {part for module in held if isinstance(module, nn.Module) for part in module.modules()}
-    for owner in modulator.coverage.owners:
-        if owner.module in beside:
-            owner.unwrap()
-    modulator.coverage.owners = [o for o in modulator.coverage.owners if o.module not in beside]
+    coverage = modulator.coverage
+    coverage.unwrap([owner for owner in coverage.owners if owner.module in beside])
 
 
 class ProtectCallback(GuardCallback):
     """Makes the network repair its windows, in training and in prediction.
 
     Args:
-        guard: A `sacm.Guard` or `WindowGuard`, fitted in the units of the series that the model is
+        guard: A fitted `sacm.Guard`, in the units of the series that the model is
             given, with `input_chunk_length` as its window.
     """
 

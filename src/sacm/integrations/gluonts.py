@@ -14,10 +14,9 @@ from typing import Any, Literal
 from torch import Tensor
 
 from sacm.core.config import SACMConfig
-from sacm.integrations.attached import WindowedNetwork, modulator_of, protect_network
-from sacm.integrations.network_callbacks import RawCheckpointCallback
-from sacm.integrations.scalars import put_scalars
-from sacm.integrations.window_path import WindowPath
+from sacm.inject.window import WindowPath
+from sacm.integrations.lightning import RawCheckpointCallback
+from sacm.integrations.shared import WindowedNetwork, modulator_of, protect_network, put_scalars
 
 WINDOW = "past_target"
 
@@ -68,7 +67,7 @@ def protect_predictor(predictor: Any, guard: Any) -> None:
 
     Args:
         predictor: What `estimator.train` returned.
-        guard: A `sacm.Guard` or `WindowGuard`, fitted in the units of the data set, with the length
+        guard: A fitted `sacm.Guard`, in the units of the data set, with the length
             of the network's `past_target` as its window.
 
     Raises:

@@ -21,13 +21,14 @@ from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
 from sacm.inject.attach import attach
 from sacm.inject.modulator import CapacityModulator
-from sacm.integrations.attached import (
+from sacm.integrations.shared import (
     WindowedNetwork,
     check_optimizers,
+    load_scalars,
     modulator_of,
     protect_network,
+    save_scalars,
 )
-from sacm.integrations.scalars import load_scalars, save_scalars
 
 WINDOW = "past_values"  # what every time-series model of the library calls its window
 CHANNELS = ("num_input_channels", "input_size")
@@ -45,7 +46,7 @@ def attach_transformer(
 
     Do this before the optimizer is made. `save_pretrained` then writes the modulator's scalars too;
     a raw model ignores them on loading. The adapter files of PEFT do not hold them: write them
-    beside these with `sacm.integrations.scalars.save_scalars`, as `SACMCallback` does at every
+    beside these with `sacm.integrations.shared.save_scalars`, as `SACMCallback` does at every
     checkpoint.
 
     Args:
@@ -192,7 +193,7 @@ class ProtectCallback(TrainerCallback):
     `guard.save(path)`.
 
     Args:
-        guard: A `sacm.Guard` or `WindowGuard`, fitted in the units that the model is fed with.
+        guard: A fitted `sacm.Guard`, in the units that the model is fed with.
     """
 
     def __init__(self, guard: Any) -> None:
@@ -203,4 +204,4 @@ class ProtectCallback(TrainerCallback):
     ) -> None:
         """Protect the model."""
         _check_forward(model)
-        protect_network(WindowedNetwork(model, 0, WINDOW), self.guard)
+        protect_network(WindowedNetwork(model, None, WINDOW), self.guard)

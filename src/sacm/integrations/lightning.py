@@ -8,18 +8,180 @@ With both, put `ProtectCallback` first: SACM then scores the windows that the ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lightning.pytorch import LightningModule
-from torch import nn
+from lightning.pytorch import Callback, LightningModule, Trainer
+from torch import Tensor, nn
 
 from sacm.core.config import SACMConfig
+from sacm.errors import ArgumentError
+from sacm.inject.attach import attach
 from sacm.inject.layout import SiteLayout
-from sacm.inject.window_argument import InputArg, WindowLayout
-from sacm.integrations.attached import WindowedNetwork
-from sacm.integrations.network_callbacks import AttachCallback, GuardCallback
+from sacm.inject.modulator import CapacityModulator
+from sacm.inject.sites import MODULATOR
+from sacm.inject.window import InputArg, WindowLayout
+from sacm.integrations.shared import (
+    WindowedNetwork,
+    check_optimizers,
+    modulator_of,
+    protect_network,
+    put_scalars,
+)
+
+Locator = Callable[[Any], WindowedNetwork | None]  # None while the network is not made yet
+
+
+class NetworkCallback(Callback, ABC):
+    """Changes the network of a LightningModule before optimizers and checkpoints.
+
+    Args:
+        locate: From the LightningModule to its network, or None while that is not made yet.
+    """
+
+    def __init__(self, locate: Locator) -> None:
+        self.locate = locate
+
+    @abstractmethod
+    def change(self, windowed: WindowedNetwork) -> None:
+        """Change the network; called again for a network that is changed already."""
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Change the network now, or after `configure_model` if that is where it is made."""
+        windowed = self.locate(pl_module)
+        if windowed is not None:
+            self.change(windowed)
+            return
+        original = pl_module.configure_model
+
+        @functools.wraps(original)
+        def configure_model() -> None:
+            original()
+            self.change(self.find(pl_module))
+
+        pl_module.configure_model = configure_model  # type: ignore[method-assign]  # Lightning has no hook for callbacks there
+
+    def find(self, pl_module: LightningModule) -> WindowedNetwork:
+        """Return the network, or complain that there is none."""
+        windowed = self.locate(pl_module)
+        if windowed is None:
+            target = getattr(self.locate, "target", "")
+            names = [name for name, _ in pl_module.named_children()]
+            raise ArgumentError(
+                f"{type(pl_module).__name__} has no trainable module {target!r}; it has "
+                f"{', '.join(names) or 'none'}: name the network with target=…"
+            )
+        return windowed
+
+
+class AttachCallback(NetworkCallback):
+    """Attaches SACM to the network that `locate` finds and logs the mean rate of every epoch.
+
+    Args:
+        locate: From the LightningModule to its network, or None while that is not made yet.
+        **options: What `sacm.attach` takes beyond the network and its window.
+
+    Attributes:
+        modulator: The modulator of the network; None before the callback was set up.
+    """
+
+    def __init__(self, locate: Locator, **options: Any) -> None:
+        super().__init__(locate)
+        self.modulator: CapacityModulator | None = None
+        self._options = options
+
+    def change(self, windowed: WindowedNetwork) -> None:
+        """Attach; a network that is attached already stays as it is."""
+        self.modulator = modulator_of(windowed.network)
+        if self.modulator is None:
+            network, channels, input_arg, layout = windowed
+            window = {"channels": channels, "input_arg": input_arg, "window_layout": layout}
+            self.modulator = attach(network, **window, **self._options)  # type: ignore[arg-type]
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Complain if the network was never found."""
+        if self.modulator is None:
+            self.change(self.find(pl_module))
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Complain if an optimizer was made too early."""
+        modulator = modulator_of(self.find(pl_module).network)
+        if modulator is not None:
+            check_optimizers(modulator, trainer.optimizers)
+
+    def on_train_batch_end(
+        self,
+        trainer: Trainer,
+        pl_module: LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+    ) -> None:
+        """Log the mean rate."""
+        modulator = modulator_of(self.find(pl_module).network)
+        if modulator is None or modulator.rates is None:  # no dropout, which attaching has said
+            return
+        pl_module.log(
+            "sacm/rate_mean",
+            modulator.rates.mean(),
+            on_step=False,
+            on_epoch=True,
+            batch_size=len(modulator.rates),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the modulator out: a callback may be saved among the settings of a model."""
+        return {**self.__dict__, "modulator": None}
+
+
+class RawCheckpointCallback(AttachCallback):
+    """An `AttachCallback` for libraries that load checkpoints into a raw network of their own.
+
+    The weights of a checkpoint stay those of the raw network. The scalars are the state of this
+    callback in it, and are read when training is resumed from it.
+    """
+
+    def change(self, windowed: WindowedNetwork) -> None:
+        """Attach, and hide the scalars from the state dict of the network."""
+        fresh = modulator_of(windowed.network) is None
+        super().change(windowed)
+        if fresh and modulator_of(windowed.network) is not None:
+            windowed.network.register_state_dict_post_hook(_hide_scalars)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the scalars."""
+        return {} if self.modulator is None else dict(self.modulator.state_dict())
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on with the scalars of a checkpoint."""
+        if state_dict and self.modulator is not None:
+            put_scalars(self.modulator, state_dict, "the checkpoint")
+
+
+def _hide_scalars(module: Any, weights: dict[str, Tensor], prefix: str, metadata: Any) -> None:
+    """Take the scalars out of a state dict."""
+    for key in [key for key in weights if key.startswith(f"{prefix}{MODULATOR}.")]:
+        del weights[key]
+
+
+class GuardCallback(NetworkCallback):
+    """Makes the network that `locate` finds repair its windows, in training and in evaluation.
+
+    Args:
+        locate: From the LightningModule to its network, or None while that is not made yet.
+        guard: A fitted `sacm.Guard`, in the units that the network is fed with.
+    """
+
+    def __init__(self, locate: Locator, guard: Any) -> None:
+        super().__init__(locate)
+        self.guard = guard
+
+    def change(self, windowed: WindowedNetwork) -> None:
+        """Protect the network."""
+        protect_network(windowed, self.guard)
 
 
 @dataclass(frozen=True)
@@ -27,22 +189,22 @@ class NamedNetwork:
     """Finds a network by its dotted name; "" is the LightningModule itself."""
 
     target: str
-    channels: int
+    channels: int | None
     input_arg: InputArg
     window_layout: WindowLayout
 
     def __call__(self, pl_module: LightningModule) -> WindowedNetwork | None:
         """Return the network if it exists yet."""
         try:
-            found = pl_module.get_submodule(self.target)
+            network = pl_module.get_submodule(self.target)
         except AttributeError:
             return None
         # Before configure_model a network may be there as None, or without parameters.
-        ready = isinstance(found, nn.Module) and any(p.requires_grad for p in found.parameters())
-        return WindowedNetwork(found, *self._window()) if ready else None
-
-    def _window(self) -> tuple[int, InputArg, WindowLayout]:
-        return self.channels, self.input_arg, self.window_layout
+        if not isinstance(network, nn.Module):
+            return None
+        if not any(p.requires_grad for p in network.parameters()):
+            return None
+        return WindowedNetwork(network, self.channels, self.input_arg, self.window_layout)
 
 
 class SACMCallback(AttachCallback):
@@ -53,7 +215,7 @@ class SACMCallback(AttachCallback):
     `configure_optimizers` the scalars are best given no weight decay.
 
     Args:
-        channels: Number of channels of a window.
+        channels: Number of channels of a window; None reads it from the first batch.
         target: The dotted name of the network inside the LightningModule whose forward takes the
             windows; "" for the LightningModule itself, if `training_step` calls `self(x)`. It may
             also be made in `configure_model`.
@@ -69,7 +231,7 @@ class SACMCallback(AttachCallback):
     def __init__(
         self,
         *,
-        channels: int,
+        channels: int | None = None,
         target: str = "",
         config: SACMConfig | None = None,
         input_arg: InputArg = 0,
@@ -96,7 +258,7 @@ class ProtectCallback(GuardCallback):
     `guard.save(path)`.
 
     Args:
-        guard: A `sacm.Guard` or `WindowGuard`, fitted in the units that the network is fed with.
+        guard: A fitted `sacm.Guard`, in the units that the network is fed with.
         target: The dotted name of the network inside the LightningModule; "" for itself.
         input_arg: The window among the arguments of forward, by position, name or `WindowPath`.
         window_layout: Order of the dimensions of the window.
@@ -110,4 +272,4 @@ class ProtectCallback(GuardCallback):
         input_arg: InputArg = 0,
         window_layout: WindowLayout = "BLC",
     ) -> None:
-        super().__init__(NamedNetwork(target, 0, input_arg, window_layout), guard)
+        super().__init__(NamedNetwork(target, None, input_arg, window_layout), guard)

@@ -2,7 +2,7 @@
 
 nf = NeuralForecast([NHITS(h=24, input_size=96, dropout_prob_theta=0.1)], freq="h")
 attach_forecaster(nf)
-nf.fit(repair_frame(frame))  # from sacm.integrations.frames
+nf.fit(repair_frame(frame))  # from sacm.integrations.shared
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from neuralforecast.common._base_model import BaseModel
 from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
 from sacm.files import read_weights
-from sacm.integrations.attached import WindowedNetwork, protect_network
-from sacm.integrations.network_callbacks import AttachCallback
-from sacm.integrations.scalars import put_scalars
-from sacm.integrations.window_path import WindowPath
+from sacm.inject.window import WindowPath
+from sacm.integrations.lightning import AttachCallback
+from sacm.integrations.shared import WindowedNetwork, protect_network, put_scalars
 
 if TYPE_CHECKING:
     from neuralforecast import NeuralForecast
@@ -133,7 +132,7 @@ def protect_forecaster(forecaster: NeuralForecast, guard: Any) -> None:
 
     Args:
         forecaster: The object, after `fit` or `load`.
-        guard: A `sacm.Guard` or `WindowGuard`, fitted on the training frame with the models'
+        guard: A fitted `sacm.Guard`, on the training frame with the models'
             `input_size` as its window.
 
     Raises:

@@ -16,8 +16,8 @@ from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
 from sacm.inject.attach import attach
 from sacm.inject.modulator import CapacityModulator
-from sacm.integrations.attached import WindowedNetwork
-from sacm.integrations.window_path import WindowPath
+from sacm.inject.window import WindowPath
+from sacm.integrations.shared import WindowedNetwork
 
 WINDOW = WindowPath((0, "X"))
 

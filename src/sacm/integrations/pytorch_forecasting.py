@@ -4,7 +4,7 @@ trainer = lightning.Trainer(callbacks=[SACMCallback()])
 trainer.fit(TemporalFusionTransformer.from_dataset(dataset, dropout=0.1), loader)
 
 Its data sets scale every series before a network gets it, so broken values are repaired in the
-frame (`sacm.integrations.frames.repair_frame`), not in the windows.
+frame (`sacm.integrations.shared.repair_frame`), not in the windows.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
-from sacm.integrations.attached import WindowedNetwork
-from sacm.integrations.network_callbacks import AttachCallback
-from sacm.integrations.window_path import WindowPath
+from sacm.inject.window import WindowPath
+from sacm.integrations.lightning import AttachCallback
+from sacm.integrations.shared import WindowedNetwork
 
 
 def locate_window(model: Any) -> WindowedNetwork:

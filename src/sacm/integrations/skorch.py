@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
 from sacm.inject.attach import attach
-from sacm.inject.window_argument import InputArg, WindowLayout
-from sacm.integrations.attached import (
+from sacm.inject.window import InputArg, WindowLayout
+from sacm.integrations.shared import (
     WindowedNetwork,
     check_optimizers,
     modulator_of,

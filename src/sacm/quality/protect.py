@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+import torch
 from torch import Tensor, nn
 
-from sacm.errors import ArgumentError
-from sacm.inject.window_argument import WindowArgument, WindowLayout
-from sacm.quality.windows.module import WindowGuard
+from sacm.errors import ArgumentError, SACMWarning
+from sacm.inject.window import Arguments, InputArg, WindowArgument, WindowLayout
 
 Model = TypeVar("Model", bound=nn.Module)
+
+PROTECTION = "sacm_guard"  # the attribute of a protected model
+OTHER_UNITS = 0.2  # of the first batch: a guard that flags more was fitted on other units
+
+
+@dataclass(frozen=True)
+class RepairReport:
+    """What the guard repaired in one batch.
+
+    Attributes:
+        share: Share of repaired values by channel, `[C]`.
+        repaired: Which values were repaired, bool `[B, L, C]`.
+    """
+
+    share: Tensor
+    repaired: Tensor
+
+    def __str__(self) -> str:
+        shares = ", ".join(f"{100 * share:.3g} %" for share in self.share.tolist())
+        return f"repaired by channel: {shares} of {len(self.repaired)} windows"
 
 
 class Protection:
@@ -18,76 +42,130 @@ class Protection:
 
     The guard is held here and not as a part of the model, so that the model keeps its state dict,
     its children and its precision. It follows the device of the windows that come.
+
+    Attributes:
+        last_report: What was repaired in the last batch; None before the first.
     """
 
-    def __init__(self, guard: WindowGuard, argument: WindowArgument) -> None:
-        self.guard = guard
-        self.argument = argument
+    def __init__(
+        self,
+        guard: nn.Module,
+        argument: WindowArgument,
+        units: tuple[Tensor, Tensor] | None,
+        on_flag: Callable[[RepairReport], object] | None,
+    ) -> None:
+        self.guard, self.argument, self.on_flag = guard, argument, on_flag
+        self.units = units  # offset and slope by channel, from the model's units to the guard's
+        self.device: torch.device | None = None
+        self.checked = False
+        self.last_report: RepairReport | None = None
 
     def __call__(
         self, _model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments of `forward` with the window repaired."""
-        name, position = self.argument.name, self.argument.position
-        if name is not None and name in kwargs:
-            return args, {**kwargs, name: self._repair(kwargs[name])}
-        if position is not None and position < len(args):
-            return (*args[:position], self._repair(args[position]), *args[position + 1 :]), kwargs
-        where = f"argument {name!r}" if name is not None else f"argument {position}"
-        raise ArgumentError(
-            f"{self.argument.model_name} was called without {where}, which protect was told is the "
-            "window; check input_arg=."
-        )
+    ) -> Arguments:
+        """Return the arguments of `forward` with the window repaired."""
+        window = self.argument.raw(args, kwargs)
+        return self.argument.replace(args, kwargs, self.repair(window))
 
-    def _repair(self, window: object) -> Tensor:
-        """The window in the layout it came in."""
-        if not isinstance(window, Tensor):
-            raise ArgumentError(
-                f"{self.argument.model_name}: the window must be a tensor, got "
-                f"{type(window).__name__}; tell protect which argument it is with input_arg=."
-            )
-        if self.guard.mean.device != window.device:
+    def repair(self, window: Tensor) -> Tensor:
+        """Return the window repaired, in the layout and the units it came in."""
+        if self.device != window.device:
+            self.device = window.device
             self.guard.to(window.device)
-        if window.dim() == 2 and self.guard.channels == 1:
-            return self.guard(window.unsqueeze(-1)).squeeze(-1)
+            if self.units is not None:
+                self.units = self.units[0].to(window.device), self.units[1].to(window.device)
+        if window.dim() == 2 and self.argument.channels == 1:
+            return self._repair(window.unsqueeze(-1)).squeeze(-1)
         if self.argument.layout == "BCL" and window.dim() == 3:
-            return self.guard(window.transpose(1, 2)).transpose(1, 2)
-        return self.guard(window)
+            return self._repair(window.transpose(1, 2)).transpose(1, 2)
+        return self._repair(window)
+
+    def _repair(self, x: Tensor) -> Tensor:
+        """Repair windows `[B, L, C]`; values that are not flagged stay as they are, bit by bit."""
+        if self.units is None:
+            repaired: Tensor = self.guard(x)
+            self._report(x, lambda: (repaired != x) | x.isnan())
+            return repaired
+        offset, slope = self.units
+        original = x * slope + offset
+        in_units = self.guard(original)
+        changed = (in_units != original) | original.isnan()
+        self._report(x, lambda: changed)
+        return torch.where(changed, ((in_units - offset) / slope).to(x.dtype), x)
+
+    def _report(self, x: Tensor, find_changed: Callable[[], Tensor]) -> None:
+        """Keep what was repaired, and tell the user; graphs and traces hold none of it."""
+        if torch.compiler.is_compiling() or torch.jit.is_tracing():
+            return
+        with torch.no_grad():
+            changed = find_changed()
+            report = RepairReport(changed.float().mean(dim=(0, 1)), changed)
+            self.last_report = report
+            if not self.checked:
+                self.checked = True
+                self._check_units(x, changed)
+            if self.on_flag is not None and bool(changed.any()):
+                self.on_flag(report)
+
+    def _check_units(self, x: Tensor, changed: Tensor) -> None:
+        """Warn if the first batch looks as if the guard had seen other units."""
+        finite = x.isfinite()
+        share = float((changed & finite).sum() / finite.sum().clamp(min=1))
+        if share > OTHER_UNITS:
+            warnings.warn(
+                f"{self.argument.model_name}: the guard repaired {share:.0%} of the first batch; "
+                "was it fitted on other units than those the model takes? protect(model, guard, "
+                "scaler=…) puts z-scores back.",
+                SACMWarning,
+                stacklevel=2,
+            )
 
 
 def protect(
     model: Model,
     guard: Any,
-    input_arg: int | str = 0,
+    *,
+    input_arg: InputArg = 0,
     window_layout: WindowLayout = "BLC",
+    scaler: Any = None,
+    on_flag: Callable[[RepairReport], object] | None = None,
 ) -> Model:
     """Make `model` repair its windows before it sees them; in place, without retraining.
 
     Windows are repaired in evaluation and in training mode. `state_dict()`, parameters and children
     of the model stay as they are; copies, pickles and exported graphs of it repair as well.
+    `model.sacm_guard.last_report` says what was repaired in the last batch.
 
     Args:
-        model: any module whose `forward` takes a window.
-        guard: what `fit_window_guard` returns, or an object whose `module()` returns it, fitted in
-            the units that the model is fed with.
-        input_arg: the window among the arguments of `forward`, by position or by name.
+        model: Any module whose `forward` takes a window.
+        guard: A fitted `sacm.Guard`, or what its `module()` returns.
+        input_arg: The window among the arguments of `forward`: position, name or `WindowPath`.
         window_layout: "BLC" (batch, time, channel) or "BCL"; `[B, L]` is fine for one channel.
+        scaler: What scales the model's windows, if the guard was fitted on rows before scaling: an
+            object with `mean` and `std` by channel, or with a linear `inverse_transform` such as
+            those of scikit-learn. Windows are judged and repaired in the guard's units.
+        on_flag: Called with a `RepairReport` after every batch in which a value was repaired; it
+            makes every batch wait for the device.
 
     Returns:
         The same model.
 
     Raises:
-        ArgumentError: If the model is protected already or compiled, `input_arg` names no argument,
-            or the guard is none. Windows of another length or with other channels than the guard's
-            are refused when the model is called.
+        ArgumentError: The model is protected already or compiled, `input_arg` names no argument,
+            or guard or scaler are none. Windows of another length or with other channels than the
+            guard's are refused when the model is called.
 
     Example:
-        >>> import torch
-        >>> from sacm.quality.windows.fit import fit_window_guard
-        >>> rows = torch.randn(2000, 2, generator=torch.Generator().manual_seed(0))
-        >>> model = protect(nn.Linear(2, 1), fit_window_guard(rows.numpy(), length=96))
-        >>> model(torch.full((1, 96, 2), torch.nan)).isfinite().all()
-        tensor(True)
+        >>> import numpy as np, sacm
+        >>> noise = np.random.default_rng(0).normal(0, 0.1, (2000, 1))
+        >>> rows = np.sin(np.arange(2000) / 5)[:, None] + noise
+        >>> model = protect(nn.Linear(1, 1), sacm.Guard().fit(rows))
+        >>> window = torch.tensor(rows[None, :96]).float()
+        >>> window[0, 50] = torch.nan
+        >>> bool(model(window).isfinite().all())
+        True
+        >>> model.sacm_guard.last_report.share > 0
+        tensor([True])
     """
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"protect needs an nn.Module, got {type(model).__name__}.")
@@ -95,11 +173,18 @@ def protect(
         raise ArgumentError("protect the model itself first, then compile it.")
     if _hooks(model):
         raise ArgumentError(f"{type(model).__name__} is already protected: unprotect it first.")
-    if not isinstance(input_arg, int | str) or isinstance(input_arg, bool):
-        raise ArgumentError(f"input_arg must be a position or a name, got {input_arg!r}.")
     module = window_guard_of(guard)
-    argument = WindowArgument(model, input_arg, window_layout, module.channels)
-    model.register_forward_pre_hook(Protection(module, argument), with_kwargs=True)
+    channels: int = module.channels  # type: ignore[assignment]  # an attribute of every guard
+    argument = WindowArgument(model, input_arg, window_layout, channels)
+    if not argument.can_replace:
+        raise ArgumentError(
+            f"input_arg must be a position, a name or a WindowPath, got {input_arg!r}: a function "
+            "cannot put a repaired window back."
+        )
+    units = None if scaler is None else _units_of(scaler, channels)
+    protection = Protection(module, argument, units, on_flag)
+    model.register_forward_pre_hook(protection, with_kwargs=True)
+    setattr(model, PROTECTION, protection)
     return model
 
 
@@ -120,26 +205,64 @@ def unprotect(model: Model) -> Model:
     for key in _hooks(model):
         del model._forward_pre_hooks[key]
         model._forward_pre_hooks_with_kwargs.pop(key, None)
+        delattr(model, PROTECTION)
     return model
 
 
 def _hooks(model: nn.Module) -> list[int]:
-    """Keys of the hooks that `protect` has set; found by type, because copies lose the handle."""
+    """Return the hooks that `protect` has set; found by type, because copies lose the handle."""
     return [key for key, hook in model._forward_pre_hooks.items() if isinstance(hook, Protection)]
 
 
-def window_guard_of(guard: Any) -> WindowGuard:
+def window_guard_of(guard: Any) -> nn.Module:
     """Return the window guard itself, or the one that another object's `module()` makes.
 
     Raises:
         ArgumentError: The object is neither.
     """
-    if isinstance(guard, WindowGuard):
-        return guard
-    made = guard.module() if callable(getattr(guard, "module", None)) else None
-    if not isinstance(made, WindowGuard):
+    made = guard
+    if not isinstance(guard, nn.Module) and callable(getattr(guard, "module", None)):
+        made = guard.module()
+    if not isinstance(made, nn.Module) or not hasattr(made, "flags"):
         raise ArgumentError(
-            f"guard must be a WindowGuard or have a module() that returns one, got "
+            f"guard must be a fitted sacm.Guard or what its module() returns, got "
             f"{type(guard).__name__}."
         )
     return made
+
+
+def _units_of(scaler: Any, channels: int) -> tuple[Tensor, Tensor]:
+    """Return offset and slope `[C]` of `original = scaled * slope + offset`.
+
+    Raises:
+        ArgumentError: The scaler is none, is not linear, or has other channels.
+    """
+    mean, std = getattr(scaler, "mean", None), getattr(scaler, "std", None)
+    if mean is not None and std is not None and not callable(mean) and not callable(std):
+        offset, slope = np.asarray(mean, np.float64), np.asarray(std, np.float64)
+    elif callable(getattr(scaler, "inverse_transform", None)):
+        rows = np.array([0.0, 1.0, -2.0])[:, None] * np.ones(channels)
+        try:
+            zeros, ones, others = np.asarray(scaler.inverse_transform(rows), np.float64)
+        except Exception as error:
+            raise ArgumentError(
+                f"scaler.inverse_transform does not take rows of {channels} channels, those of "
+                f"the guard: {error}"
+            ) from error
+        offset, slope = zeros, ones - zeros
+        if not np.allclose(offset - 2 * slope, others, rtol=1e-5):
+            raise ArgumentError(f"scaler must be linear, which {type(scaler).__name__} is not.")
+    else:
+        raise ArgumentError(
+            "scaler must have mean and std by channel, or inverse_transform, got "
+            f"{type(scaler).__name__}."
+        )
+    try:
+        pair = [np.broadcast_to(part.reshape(-1), (channels,)).copy() for part in (offset, slope)]
+    except ValueError:
+        raise ArgumentError(
+            f"the scaler has {offset.size} channels, but the guard was fitted on {channels}."
+        ) from None
+    if not np.all(pair[1] != 0):
+        raise ArgumentError("the scaler has a deviation of 0 in some channel.")
+    return torch.tensor(pair[0]).float(), torch.tensor(pair[1]).float()

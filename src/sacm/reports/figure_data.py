@@ -14,7 +14,7 @@ from sacm.core.scorer import SpectralScorer
 from sacm.data.loader import WindowBatches
 from sacm.errors import ArgumentError
 from sacm.files import read_weights
-from sacm.inject.state import MODULATOR
+from sacm.inject.sites import MODULATOR
 from sacm.strategies import mappers, scorers
 from sacm.strategies.adaptive import SACM
 from sacm.strategies.base import Strategy

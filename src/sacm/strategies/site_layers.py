@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
 from sacm.inject.discover import discover
-from sacm.inject.sites import ADAPTIVE, ORIGINAL
-from sacm.inject.state import SITE_LAYERS
+from sacm.inject.sites import ADAPTIVE, ORIGINAL, SITE_LAYERS
 from sacm.strategies.base import Loader, StrategyRun, TrainingStep
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from sacm import SiteLayout
-from sacm.inject.probe.infer_layout import find_layout, movement
+from sacm.inject.probe.infer import find_layout, movement
 
 
 @st.composite

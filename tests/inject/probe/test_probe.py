@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 import sacm
@@ -163,46 +162,6 @@ def test_a_choice_made_for_the_whole_batch_does_not_hide_whose_a_row_is() -> Non
     assert found == {SiteLayout(0)}
 
 
-class Sized(nn.Module):
-    """The fold is the number of steps, which differs from batch to batch; module or function."""
-
-    def __init__(self, *, functional: bool) -> None:
-        super().__init__()
-        self.linear, self.drop = nn.Linear(CHANNELS, 6), nn.Dropout(0.1)
-        self.head = nn.Linear(6, 1)
-        self.functional = functional
-
-    def forward(self, x: Tensor) -> Tensor:
-        batch, length, _ = x.shape
-        h = F.dropout(self.linear(x), 0.1, self.training) if self.functional else self.linear(x)
-        h = h.transpose(0, 1).reshape(length * batch, -1)  # batch-minor
-        h = F.dropout(h, 0.1, self.training) if self.functional else self.drop(h)
-        return self.head(h).view(length, batch).T
-
-
-@pytest.mark.parametrize("functional", [False, True])
-def test_another_length_is_probed_when_it_comes(functional: bool) -> None:
-    torch.manual_seed(0)
-    model = Sized(functional=functional)
-    modulator = attached(model, coverage="all" if functional else "modules")
-    model.train()
-    state = torch.get_rng_state()
-    model(windows(6, length=16))
-    model(windows(4, length=24))
-    name = "Sized:dropout[1]" if functional else "drop"
-    site = next(site for site in modulator.sites if site.name == name)
-    assert site.layout == (
-        SiteLayout(0, 16, batch_major=False),
-        SiteLayout(0, 24, batch_major=False),
-    )
-    for length in (16, 24, 20):
-        check_every_site(model, modulator, model, windows(5, length=length))
-    assert not torch.equal(torch.get_rng_state(), state), "forwards draw, probes do not"
-    if modulator.coverage is not None:
-        assert modulator.coverage.shared.stack == []
-        assert modulator.coverage.shared.tap is None
-
-
 class Shared(nn.Module):
     """One dropout, called time-first and batch-first."""
 
@@ -225,31 +184,7 @@ def test_one_site_called_in_two_layouts(length: int) -> None:
     check_every_site(model, modulator, model, windows(5, length=length))
 
 
-def test_one_site_called_in_two_layouts_of_the_same_shape_is_refused() -> None:
-    class Ambiguous(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.linear, self.drop = nn.Linear(16, 20), nn.Dropout(0.1)
-
-        def forward(self, x: Tensor) -> Tensor:
-            batch, length, channels = x.shape
-            major = self.drop(self.linear(x.transpose(1, 2).reshape(-1, length)))
-            minor = self.drop(self.linear(x.permute(2, 0, 1).reshape(-1, length)))
-            return major.view(batch, channels, -1) + minor.view(channels, batch, -1).transpose(0, 1)
-
-    model = Ambiguous()
-    modulator = attached(model)
-    with pytest.raises(LayoutError, match=r"as dim 0 = 3\*B and as dim 0 = B\*3; state it with"):
-        model(windows())
-    model(windows(1)).sum().backward()  # one window owns everything
-    assert modulator.rates.shape == (1,)
-    square = Shared()
-    attached(square)
-    with pytest.raises(LayoutError, match="as dim 0 = B and as dim 1 = B"):
-        square(windows(16, length=16))
-
-
-def test_a_path_taken_in_training_only_is_probed_when_it_comes() -> None:
+def test_a_path_taken_in_training_only_is_found_when_layouts_are_verified() -> None:
     class Late(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -265,54 +200,10 @@ def test_a_path_taken_in_training_only_is_probed_when_it_comes() -> None:
     torch.manual_seed(0)
     model = Late()
     modulator = attached(model)
-    assert [site.reached for site in modulator.sites] == [True, False]
+    assert [site.reached for site in modulator.sites] == [True, True]
     model(windows())
     assert [site.layout for site in modulator.sites] == [SiteLayout(0), SiteLayout(1)]
     check_every_site(model, modulator, model, windows())
-
-
-@pytest.mark.parametrize("share", [0.3, 0.9])
-def test_layers_left_out_at_random_are_found(share: float) -> None:
-    """Stochastic depth: a probe that is unlucky must not leave a layer's dropout ordinary."""
-
-    class Layer(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.linear = nn.Linear(CHANNELS, CHANNELS)
-
-        def forward(self, h: Tensor) -> Tensor:
-            return h + F.dropout(self.linear(h), 0.1, self.training)
-
-    class Deep(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.layers = nn.ModuleList(Layer() for _ in range(6))
-
-        def forward(self, x: Tensor) -> Tensor:
-            x = F.dropout(x, 0.1, self.training)
-            for layer in self.layers:
-                if not (self.training and torch.rand(()) < share):
-                    x = layer(x)
-            return x
-
-    torch.manual_seed(0)
-    model = Deep()
-    modulator = attached(model, coverage="all")
-    x = windows()
-    ran: set[int] = set()
-    for index, layer in enumerate(model.layers):
-        layer.linear.register_forward_hook(lambda *_, index=index: ran.add(index))
-    torch.manual_seed(1)
-    for _ in range(20):
-        model(x).sum().backward()
-    named = {site.name for site in modulator.sites if site.adaptive and site.layout}
-    assert {f"layers.{index}:dropout" for index in ran} <= named
-    assert len(ran) >= 3
-    with modulator.forced_rates(torch.zeros(len(x))):
-        torch.manual_seed(2)
-        first = model(x)
-        torch.manual_seed(2)
-        assert torch.equal(first, model(x))
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 8])

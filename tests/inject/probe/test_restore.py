@@ -14,12 +14,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import sacm
-from sacm.inject.state import Call
+from sacm.inject.probe.run import Call
 
 from ..models import CHANNELS, windows
 
 # What the probe is for: that it was done, what it saw, and fewer functions to intercept.
-OWN = {"probed", "random_evaluation", "forward"}
+OWN = {"probed", "verified", "random_evaluation", "random_training", "forward"}
 
 
 class Restless(nn.Module):

@@ -1,22 +1,19 @@
-"""Handlers for attention: the weights are computed openly, so that they can drop."""
+"""The handler for attention: the weights are computed openly, so that they can drop."""
 
 from __future__ import annotations
 
-import functools
 import math
-import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from sacm.inject.functional.calls import OwnerCalls
-from sacm.inject.functional.dropout import handle_dropout
+if TYPE_CHECKING:
+    from sacm.inject.functional.coverage import OwnerForward
 
 
 def handle_attention(
-    owner: OwnerCalls,
+    owner: OwnerForward,
     func: Any,
     query: Tensor,
     key: Tensor,
@@ -33,7 +30,7 @@ def handle_attention(
     site = owner.next_site("attention") if dropout_p > 0 else None
     if site is None:
         owner.list_undropped_attention()
-    if site is None or not site.adaptive:
+    if site is None or not owner.covers(site):
         return func(query, key, value, dropout_p=dropout_p, enable_gqa=enable_gqa, **plain)
     if enable_gqa:
         groups = query.shape[-3] // key.shape[-3]
@@ -65,24 +62,3 @@ def attention_weights(
         return logits.softmax(dim=-1)
     blind = (logits == -math.inf).all(dim=-1, keepdim=True)
     return logits.masked_fill(blind, 0).softmax(dim=-1).masked_fill(blind, 0)
-
-
-def handle_multi_head_attention(owner: OwnerCalls, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """Stand in for `multi_head_attention_forward`, the function behind `nn.MultiheadAttention`.
-
-    Its several hundred lines call `dropout` and `scaled_dot_product_attention` by global names.
-    Torch's own code object is run with a copy of its globals in which these two names are our
-    handlers, so its code is neither copied nor changed for anybody else.
-    """
-    names = {
-        **func.__globals__,
-        # Other modes (an outer model's, a default device) must not take the call over.
-        "has_torch_function": lambda _: False,
-        "dropout": functools.partial(handle_dropout, owner, F.dropout),
-        "scaled_dot_product_attention": functools.partial(
-            handle_attention, owner, F.scaled_dot_product_attention
-        ),
-    }
-    redirected = types.FunctionType(func.__code__, names, func.__name__, func.__defaults__)
-    redirected.__kwdefaults__ = func.__kwdefaults__
-    return redirected(*args, **kwargs)

@@ -1,37 +1,105 @@
-"""The table of torch functions that drop, and what handles a call of each."""
+"""The torch functions that drop, and what handles a call of each."""
 
 from __future__ import annotations
 
+import functools
+import types
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
-from sacm.inject.functional.attention import handle_attention, handle_multi_head_attention
-from sacm.inject.functional.dropout import (
-    handle_alpha_dropout,
-    handle_dropout,
-    handle_native_dropout,
-    handle_torch_dropout,
-    handle_torch_dropout_inplace,
-)
+from sacm.inject.functional.attention import handle_attention
+from sacm.inject.sites import feature_mask_shape
+
+if TYPE_CHECKING:
+    from sacm.inject.functional.coverage import OwnerForward
+
+_SPATIAL = {F.dropout1d: 1, F.dropout2d: 2, F.dropout3d: 3, torch.feature_dropout: 2}
+_SPATIAL |= {torch.feature_dropout_: 2}
+_IN_PLACE = (torch.dropout_, torch.feature_dropout_)
+
+
+def handle_dropout(
+    owner: OwnerForward,
+    func: Any,
+    input: Tensor,
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
+) -> Any:
+    """Stand in for `F.dropout` and its relatives for feature maps."""
+    site = owner.next_site(func.__name__) if training else None
+    if site is None or not owner.covers(site):
+        return func(input, p, training, inplace)
+    return _drop(owner, site, func, input, inplace=inplace)
+
+
+def handle_torch_dropout(
+    owner: OwnerForward, func: Any, input: Tensor, p: float, train: bool
+) -> Any:
+    """Stand in for `torch.dropout`, `torch.dropout_` and their relatives."""
+    site = owner.next_site(func.__name__.rstrip("_")) if train else None
+    if site is None or not owner.covers(site):
+        return func(input, p, train)
+    return _drop(owner, site, func, input, inplace=func in _IN_PLACE)
+
+
+def handle_native_dropout(
+    owner: OwnerForward, func: Any, input: Tensor, p: float, train: bool | None
+) -> Any:
+    """Stand in for `torch.native_dropout`, which returns its mask too."""
+    site = owner.next_site(func.__name__) if train is not False else None
+    if site is None or not owner.covers(site):
+        return func(input, p, train)
+    if owner.shared.tap is not None:
+        return owner.drop(site, input), torch.ones_like(input, dtype=torch.bool)
+    # Where the input is 0 the output does not show the mask; that of ones does.
+    factor = owner.drop(site, torch.ones_like(input))
+    return input * factor, factor != 0
+
+
+def _drop(owner: OwnerForward, site: Any, func: Any, input: Tensor, *, inplace: bool) -> Tensor:
+    """Drop at a site, with whole feature maps where the function drops those."""
+    spatial = _SPATIAL.get(func)
+    shape = None if spatial is None else feature_mask_shape(input, spatial)
+    if inplace:  # a forward may not look at what is returned
+        return input.copy_(owner.drop(site, input.clone(), shape))
+    return owner.drop(site, input, shape)
+
+
+def handle_multi_head_attention(owner: OwnerForward, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Stand in for `multi_head_attention_forward`, the function behind `nn.MultiheadAttention`.
+
+    Its several hundred lines call `dropout` and `scaled_dot_product_attention` by global names.
+    Torch's own code object is run with a copy of its globals in which these two names are our
+    handlers, so its code is neither copied nor changed for anybody else.
+    """
+    names = {
+        **func.__globals__,
+        # Other modes (an outer model's, a default device) must not take the call over.
+        "has_torch_function": lambda _: False,
+        "dropout": functools.partial(handle_dropout, owner, F.dropout),
+        "scaled_dot_product_attention": functools.partial(
+            handle_attention, owner, F.scaled_dot_product_attention
+        ),
+    }
+    redirected = types.FunctionType(func.__code__, names, func.__name__, func.__defaults__)
+    redirected.__kwdefaults__ = func.__kwdefaults__
+    return redirected(*args, **kwargs)
+
 
 HANDLERS: dict[Any, Callable[..., Any]] = {
     F.dropout: handle_dropout,
     F.dropout1d: handle_dropout,
     F.dropout2d: handle_dropout,
     F.dropout3d: handle_dropout,
-    F.alpha_dropout: handle_alpha_dropout,
-    F.feature_alpha_dropout: handle_alpha_dropout,
     torch.dropout: handle_torch_dropout,
+    torch.dropout_: handle_torch_dropout,
     torch.feature_dropout: handle_torch_dropout,
-    torch.alpha_dropout: handle_torch_dropout,
-    torch.feature_alpha_dropout: handle_torch_dropout,
-    torch.dropout_: handle_torch_dropout_inplace,
-    torch.feature_dropout_: handle_torch_dropout_inplace,
-    torch.alpha_dropout_: handle_torch_dropout_inplace,
-    torch.feature_alpha_dropout_: handle_torch_dropout_inplace,
+    torch.feature_dropout_: handle_torch_dropout,
     torch.native_dropout: handle_native_dropout,
     F.scaled_dot_product_attention: handle_attention,
     F.multi_head_attention_forward: handle_multi_head_attention,

@@ -12,9 +12,8 @@ from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_map
 
 from sacm.errors import ArgumentError
-from sacm.inject.probe.tree import collect_tensors, copy_tensors, map_tensors
-from sacm.inject.state import Call
-from sacm.inject.window_argument import WindowArgument
+from sacm.inject.probe.run import Call, collect_tensors, copy_tensors, map_tensors
+from sacm.inject.window import WindowArgument
 
 WINDOWS = 3  # few enough to be quick, odd so that fewer shapes divide by accident
 _MOST_WAYS = 32

@@ -1,72 +1,62 @@
 """Verify layouts on a whole training batch, in training mode.
 
 The probe sees few windows and, for modules, evaluation mode. A model may sort its batch by length,
-shuffle it, mix windows up in training or route them by their values. So now and then the layouts
-are checked on a real batch: one pass as it is, one with half of the windows disturbed, one with
-the other half. A row must move with the half that its window is in, and not with the other.
-
-Where rows do, windows are disturbed one by one. That tells a batch in another order from a scale
-that is computed from the whole batch, which every window moves a little.
+shuffle it, mix windows up in training or route them by their values. So the layouts are checked on
+the first real batches: one pass with the batch as it is, and one for each of some windows that are
+disturbed alone. A row must move with its own window, and not with another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from sacm.inject.layout import SiteLayout
+from sacm.inject.layout import SiteLayout, Unresolved
 from sacm.inject.probe.batch import ProbeBatch, take_whole_batch
-from sacm.inject.probe.disturbed import CallKey, Movements, disturb_alone, disturb_halves
-from sacm.inject.probe.infer_layout import FAINT, list_candidates
-from sacm.inject.probe.nondeterminism import tensors_equal
-from sacm.inject.probe.passes import Pass, PassRunner
-from sacm.inject.probe.restore import restored_afterwards
+from sacm.inject.probe.infer import (
+    FAINT,
+    find_foreign,
+    list_candidates,
+    measure_rows,
+    share_explained,
+)
+from sacm.inject.probe.run import Call, Pass, PassRunner, restored_afterwards, tensors_equal
 from sacm.inject.sites import Site
-from sacm.inject.state import Call
-from sacm.inject.unresolved import Unresolved
-from sacm.inject.window_argument import WindowArgument
+from sacm.inject.window import WindowArgument
 
-# As in the probe: a choice made for the whole batch may flip under a strong disturbance. A layout
-# is refused only if every attempt that shows anything contradicts it.
-_ATTEMPTS = ((1.0, 0.0), (1e-3, FAINT), (1e-4, FAINT))
-_ATTEMPTS_ALONE = ((1e-3, FAINT), (1e-4, FAINT), (1.0, FAINT))
-_SPLITS = 3  # halves that tell candidates for an unknown layout apart
-_ALONE = 64  # most windows that are disturbed one by one
+# Strength of a disturbance, and the cross-talk that is forgiven. A choice made for the whole batch
+# may flip under a strong disturbance. A layout is refused only if every attempt that shows anything
+# contradicts it.
+_ATTEMPTS = ((1.0, 0.0), (1e-3, FAINT), (1e-4, FAINT), (1.0, FAINT))
+_CHECKED = 8  # windows disturbed to check layouts
+_LEARNED = 32  # windows disturbed to find a layout that few windows did not show
 _REPETITIONS = 3  # undisturbed passes that must agree before a layout is refused
+_NOISE = 1e-5  # movements this much smaller than the largest are rounding
 
-_FORWARDS = (4, 16, 64, 256, 1024)  # checked; then every 1024th
-_COMPARED = 16  # forwards whose batch is compared with the example inputs, at most
+CallKey = tuple[Site, int]  # a site, and the position among its calls
 
 
 @dataclass
-class Verification:
-    """Counts training forwards and checks of one model, and keeps what the first check found.
+class Movements:
+    """Movements of the rows of every call, in passes that each disturbed one window.
 
-    `example` holds the checked example windows until the first other batch comes, which is checked.
-    Who trains on nothing else soon pays for comparing no more.
+    Args:
+        passes: The pass in which each window was disturbed, `[windows]`; -1 for none.
     """
 
-    forwards: int = 0
-    done: int = 0
-    example: Tensor | None = None
-    failure: str = ""  # what the model raised in the last check
-    random_training: list[tuple[str, str]] = field(default_factory=list)  # place, operation
+    passes: Tensor
+    rows: dict[CallKey, dict[int, list[Tensor]]] = field(default_factory=dict)  # by dimension
 
-    def is_due(self, window: Tensor) -> bool:
-        """Count a training forward; returns whether its batch should be checked."""
-        self.forwards += 1
-        regular = self.forwards in _FORWARDS or self.forwards % _FORWARDS[-1] == 0
-        if self.example is None:
-            return regular or not self.done
-        if self.forwards < _COMPARED:
-            example = self.example.to(window.device)
-            if example.shape == window.shape and torch.equal(example, window):
-                return False
-        self.example = None
-        return True
+    def of(self, key: CallKey, layout: SiteLayout) -> tuple[Tensor, Tensor] | None:
+        """Return movements `[passes, rows]` and each row's pass `[rows]`; None if shapes differ."""
+        rows = self.rows.get(key, {}).get(layout.dim, [])
+        if len(rows) != int(self.passes.max()) + 1:
+            return None
+        owners = self.passes[layout.owners(len(self.passes))]
+        return torch.stack(rows)[:, owners >= 0], owners[owners >= 0]
 
 
 @dataclass
@@ -83,167 +73,147 @@ class LayoutCheck:
     window: WindowArgument
     trusted: Collection[str] = ()
 
-    def find_contradictions(self, call: Call, seed: int) -> list[Unresolved]:
-        """Return the sites whose layout does not hold for this batch, by one pair of halves."""
+    def find_problems(self, call: Call, seed: int) -> list[Unresolved]:
+        """Return the sites whose layout does not hold for this batch; learn what is unknown."""
         with restored_afterwards(self.runner.model):
             self.runner.set_flags(training=True)
             batch = take_whole_batch(call, self.window)
             if batch.count < 2:
                 return []
             base = self.runner.run(batch.call, seed=seed)
-            suspects = Suspects(self._known_layouts(base, batch.count))
-            half = _choose_half(batch.count, seed)
+            for site in base.calls:
+                site.reached = True
+            problems = _find_misfits(base, batch.count)
+            self._learn(batch, base, {site for site in base.calls if site.stated is None})
+            suspects = self._known_layouts(base, batch.count)
+            contradicted: set[CallKey] = set()
             for strength, cross_talk in _ATTEMPTS:
-                moved = disturb_halves(self.runner, batch, base, half, strength, seed)
-                suspects.clear_explained(moved, cross_talk)
-                if not suspects.layouts:
-                    return []
-            suspects.keep_contradicted(self._run_again(batch, base, seed))
-            windows = _choose_windows(suspects.windows, batch.count, seed)
-            # What halves say is no proof: that needs a single window that moves another's rows.
-            suspects.against = {}
-            for strength, cross_talk in _ATTEMPTS_ALONE:
-                if suspects.layouts:
-                    alone = disturb_alone(self.runner, batch, base, windows, strength, seed)
-                    suspects.clear_explained(alone, cross_talk)
-            for _ in range(_REPETITIONS):
-                if suspects.layouts:
-                    suspects.keep_contradicted(self._run_again(batch, base, seed))
-        return [
+                if not suspects:
+                    return problems
+                moved = self._disturb(batch, base, _CHECKED, strength, seed)
+                for key, layout in list(suspects.items()):
+                    rows = moved.of(key, layout)
+                    if rows is None or not bool(rows[0].any()):
+                        continue
+                    if bool(find_foreign(*rows, cross_talk).any()):
+                        contradicted.add(key)
+                    else:
+                        del suspects[key]
+            for _ in range(_REPETITIONS if contradicted else 0):
+                contradicted &= self._find_steady(batch, base, seed)
+        return problems + [
             site.unresolved(base.calls[site][index].shape, _describe(layout, batch.count))
-            for (site, index), layout in suspects.layouts.items()
+            for (site, index), layout in suspects.items()
+            if (site, index) in contradicted
         ]
 
-    def resolve(self, call: Call, wanted: Site) -> bool:
-        """Find the layouts of one site's activations at the size of this batch.
-
-        This finds what few windows do not show, such as a fold by a period that only the whole
-        batch has.
+    def learn(self, call: Call, wanted: Collection[Site]) -> set[Site]:
+        """Find layouts at the size of this batch, for sites that few windows did not show.
 
         Returns:
-            Whether all of them are known now.
+            The sites all of whose calls have a layout now.
         """
+        if not wanted:
+            return set()
         with restored_afterwards(self.runner.model):
             self.runner.set_flags(training=True)
             batch = take_whole_batch(call, self.window)
             base = self.runner.run(batch.call)
-            if self._is_known(base, wanted, batch.count):
-                return True
-            for cross_talk, evidence in self._gather_evidence(batch, base):
-                self._learn(batch, base, wanted, cross_talk, evidence)
-                if self._is_known(base, wanted, batch.count):
-                    return True
-        return False
+            self._learn(batch, base, wanted)
+        unknown = {
+            site for site, _, h in base.indexed if not site.known_layouts(h.shape, batch.count)
+        }
+        return set(wanted) - unknown
 
-    def _gather_evidence(
-        self, batch: ProbeBatch, base: Pass
-    ) -> Iterator[tuple[float, list[Movements]]]:
-        """Yield movements, and the cross-talk to forgive in them, as long as they are asked for."""
-        halves = [_choose_half(batch.count, number) for number in range(_SPLITS)]
+    def _learn(self, batch: ProbeBatch, base: Pass, wanted: Collection[Site]) -> None:
+        """Give every unknown call the first layout that explains what moved."""
         for strength, cross_talk in _ATTEMPTS:
-            yield (
-                cross_talk,
-                [disturb_halves(self.runner, batch, base, h, strength, 0) for h in halves],
-            )
-        windows = _choose_windows((), batch.count, seed=0)
-        for strength, cross_talk in _ATTEMPTS_ALONE:
-            yield cross_talk, [disturb_alone(self.runner, batch, base, windows, strength, 0)]
-
-    def _is_known(self, base: Pass, wanted: Site, batch: int) -> bool:
-        """Return whether every call of a site has a layout."""
-        return all(wanted.known_layouts(h.shape, batch) for h in base.calls.get(wanted, []))
-
-    def _learn(
-        self,
-        batch: ProbeBatch,
-        base: Pass,
-        wanted: Site,
-        cross_talk: float,
-        evidence: list[Movements],
-    ) -> None:
-        """Give every call of a site the first layout that explains all of the evidence."""
-        for index, h in enumerate(base.calls.get(wanted, [])):
-            for layout in list_candidates(h.shape, batch.count):
-                key = (wanted, index)
-                if all(moved.is_explained(key, layout, cross_talk) for moved in evidence):
-                    wanted.learn(h.shape, layout)
-                    break
+            unknown = [
+                (site, index, h)
+                for site, index, h in base.indexed
+                if site.adaptive
+                and site in wanted
+                and h.numel()
+                and not site.known_layouts(h.shape, batch.count)
+            ]
+            if not unknown:
+                return
+            moved = self._disturb(batch, base, _LEARNED, strength, 0)
+            for site, index, h in unknown:
+                for layout in list_candidates(h.shape, batch.count):
+                    rows = moved.of((site, index), layout)
+                    if rows is not None and share_explained(*rows, cross_talk) > 0:
+                        site.learn(h.shape, layout)
+                        break
 
     def _known_layouts(self, base: Pass, batch: int) -> dict[CallKey, SiteLayout]:
         """Return the layouts to check: one for every call that has exactly one."""
-        found = {}
+        layouts = {}
         for site, index, h in base.indexed:
             if site.adaptive and site.stated is None and site.name not in self.trusted:
                 known = site.known_layouts(h.shape, batch)
                 if len(known) == 1:
-                    found[site, index] = known.pop()
-        return found
+                    layouts[site, index] = known.pop()
+        return layouts
 
-    def _run_again(self, batch: ProbeBatch, base: Pass, seed: int) -> set[CallKey]:
-        """Return the calls that differ although nothing was disturbed, so they prove nothing."""
+    def _find_steady(self, batch: ProbeBatch, base: Pass, seed: int) -> set[CallKey]:
+        """Return the calls that stay the same when nothing is disturbed; others prove nothing."""
         again = {(site, i): h for site, i, h in self.runner.run(batch.call, seed=seed).indexed}
         return {
             (site, i)
             for site, i, h in base.indexed
-            if (site, i) not in again or not tensors_equal([h], [again[site, i]])
+            if (site, i) in again and tensors_equal([h], [again[site, i]])
         }
 
-
-@dataclass
-class Suspects:
-    """Layouts that no attempt has explained yet, and the windows that speak against them."""
-
-    layouts: dict[CallKey, SiteLayout]
-    against: dict[CallKey, set[int]] = field(default_factory=dict)
-
-    @property
-    def windows(self) -> set[int]:
-        """The windows whose rows moved with others, at any call."""
-        return set().union(*self.against.values())
-
-    def clear_explained(self, moved: Movements, cross_talk: float) -> None:
-        """Forget the layouts that these movements follow."""
-        for key, layout in list(self.layouts.items()):
-            foreign = moved.find_foreign_windows(key, layout, cross_talk)
-            if foreign:
-                self.against[key] = foreign
-            elif foreign is not None:
-                del self.layouts[key]
-                self.against.pop(key, None)
-
-    def keep_contradicted(self, unsteady: set[CallKey]) -> None:
-        """Forget the layouts that nothing speaks against, or only calls that prove nothing."""
-        self.layouts = {
-            key: layout
-            for key, layout in self.layouts.items()
-            if key in self.against and key not in unsteady
-        }
-        self.against = {key: self.against[key] for key in self.layouts}
+    def _disturb(
+        self, batch: ProbeBatch, base: Pass, most: int, strength: float, seed: int
+    ) -> Movements:
+        """Disturb up to `most` windows one by one, and measure how far the rows of calls move."""
+        order = torch.randperm(batch.count, generator=torch.Generator().manual_seed(seed))
+        windows = order[:most]
+        passes = torch.full((batch.count,), -1)
+        passes[windows] = torch.arange(len(windows))
+        moved = Movements(passes)
+        for window in windows.tolist():
+            disturbed = batch.disturb(torch.arange(batch.count) == window, strength, seed + 1)
+            state = self.runner.run(
+                disturbed, seed=seed, watch=_measuring(moved, base, batch.count)
+            ).random_state
+            if not torch.equal(state, base.random_state):
+                moved.rows.clear()  # other random numbers, perhaps of another thread: no evidence
+                break
+        return moved
 
 
-def _choose_half(count: int, number: int) -> Tensor:
-    """Return about half of the windows, boolean `[count]`.
+def _measuring(moved: Movements, base: Pass, batch: int) -> Callable[[Site, int, Tensor], None]:
+    """Return a watcher that notes how far every row moved, by dimension that the batch divides."""
 
-    It is one binary digit of the places in a random order, so that any two windows have been in
-    different halves once all digits had their turn.
-    """
-    digits = max(1, (count - 1).bit_length())
-    places = _random_order(count, number // digits)
-    return (places >> number % digits) % 2 == 1
+    def watch(site: Site, index: int, h: Tensor) -> None:
+        calls = base.calls.get(site, [])
+        if index >= len(calls) or calls[index].shape != h.shape or not h.numel():
+            return
+        change = (torch.nan_to_num(h.detach()) - torch.nan_to_num(calls[index])).abs()
+        by_dim = moved.rows.setdefault((site, index), {})
+        for dim, size in enumerate(change.shape):
+            if size % batch == 0:
+                rows = measure_rows(change, dim).cpu().double()
+                by_dim.setdefault(dim, []).append(rows.where(rows > _NOISE * rows.max(), 0.0))
+
+    return watch
 
 
-def _choose_windows(first: Iterable[int], count: int, seed: int) -> list[int]:
-    """Return the windows to disturb one by one: the given ones first, then others at random."""
-    return list(dict.fromkeys([*first, *_random_order(count, seed).tolist()]))[:_ALONE]
-
-
-def _random_order(count: int, seed: int) -> Tensor:
-    """Return a random order of the windows, `[count]`."""
-    return torch.randperm(count, generator=torch.Generator().manual_seed(seed))
+def _find_misfits(base: Pass, batch: int) -> list[Unresolved]:
+    """Return the sites whose stated layout does not fit their activation."""
+    return [
+        site.unresolved(h.shape, f"does not hold {batch} windows as stated ({site.stated})")
+        for site, _, h in base.indexed
+        if site.adaptive and site.stated is not None and h.numel()
+        if not site.stated.fits(h.shape, batch)
+    ]
 
 
 def _describe(layout: SiteLayout, batch: int) -> str:
-    """Say what was found of a layout that does not hold."""
+    """Say that a layout does not hold."""
     return (
         f"does not follow its layout ({layout}) in training: in this batch of {batch} windows "
         "rows depend on other windows, as when forward sorts, shuffles, mixes or routes them"

@@ -1,4 +1,4 @@
-"""The stand-in for the forward of a recurrent network: layer by layer, with dropout between them.
+"""Run a recurrent network layer by layer, with dropout between the layers.
 
 `nn.LSTM(num_layers=2, dropout=0.2)` drops inside one fused kernel. Here the same kernel is called
 once for each layer, with the weights of that layer, and what is between two layers drops at the
@@ -14,8 +14,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from sacm.inject.functional.owner import OwnerForward
-
 _KERNELS: dict[str, Callable[..., Any]] = {
     "LSTM": torch.lstm,
     "GRU": torch.gru,
@@ -25,19 +23,10 @@ _KERNELS: dict[str, Callable[..., Any]] = {
 Drop = Callable[[Tensor], Tensor]
 
 
-class UnrolledForward(OwnerForward):
-    """Runs the layers of an `nn.LSTM`, `nn.GRU` or `nn.RNN` one by one in training."""
-
-    def __call__(self, input: Any, hx: Any = None) -> Any:
-        """Return what the module returns: the output, and the last state of all layers."""
-        site = self.own_site
-        if not self.module.training or site is None or not site.adaptive:
-            return super().__call__(input, hx)
-        self.claim_site(site)
-        assert isinstance(self.module, nn.RNNBase)
-        if isinstance(input, PackedSequence):
-            return _run_packed(self.module, input, hx, lambda h: self.drop(site, h))
-        return _run_padded(self.module, input, hx, lambda h: self.drop(site, h))
+def run_layers(module: nn.RNNBase, input: Any, hx: Any, drop: Drop) -> Any:
+    """Return what the module returns: the output, and the last state of all layers."""
+    run = _run_packed if isinstance(input, PackedSequence) else _run_padded
+    return run(module, input, hx, drop)
 
 
 def _run_padded(module: nn.RNNBase, input: Tensor, hx: Any, drop: Drop) -> Any:
@@ -111,8 +100,8 @@ def _starting_states(module: nn.RNNBase, hx: Any, batch: int, like: Tensor) -> l
 def _of_layer(module: nn.RNNBase, states: list[Tensor], layer: int) -> Any:
     """Return the starting states of one layer, as its kernel takes them."""
     rows = 2 if module.bidirectional else 1
-    own = [state[layer * rows : (layer + 1) * rows].contiguous() for state in states]
-    return own if module.mode == "LSTM" else own[0]
+    of_layer = [state[layer * rows : (layer + 1) * rows].contiguous() for state in states]
+    return of_layer if module.mode == "LSTM" else of_layer[0]
 
 
 def _weights(module: nn.RNNBase, layer: int) -> list[Tensor]:

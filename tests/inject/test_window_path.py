@@ -7,13 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-import sacm
 from sacm.errors import ArgumentError
-from sacm.integrations.attached import WindowedNetwork, protect_network
-from sacm.integrations.window_path import WindowPath
-from sacm.quality.windows.fit import fit_window_guard
+from sacm.inject.window import WindowPath
 
 Pair = namedtuple("Pair", ["window", "rest"])
 
@@ -66,27 +63,3 @@ def test_arguments_given_by_name_stay_named() -> None:
 def test_a_wrong_way_is_named() -> None:
     with pytest.raises(ArgumentError, match=r"no window at 0 → y .* dict has no 'y'"):
         WindowPath((0, "y"))(({"x": WINDOW},), {})
-
-
-class Reads(nn.Module):
-    """A network whose window is one of the parts of its argument."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.head = nn.Linear(2, 1)
-
-    def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        return self.head(batch["x"])
-
-
-def test_windows_inside_a_batch_are_repaired_and_the_model_is_given_back() -> None:
-    rows = torch.randn(400, 2, generator=torch.Generator().manual_seed(0)).numpy()
-    guard = fit_window_guard(rows, length=24)
-    model = Reads()
-    protect_network(WindowedNetwork(model, 2, WindowPath((0, "x"))), guard)
-    broken = torch.zeros(1, 24, 2)
-    broken[0, 12] = torch.nan
-    assert torch.isfinite(model({"x": broken})).all()
-    assert not torch.isfinite(sacm.unprotect(model)({"x": broken})).all()
-    with pytest.raises(ArgumentError, match="3 channels, but the guard was fitted on 2"):
-        protect_network(WindowedNetwork(model, 3, WindowPath((0, "x"))), guard)

@@ -1,4 +1,7 @@
-"""Infer layouts from movements: which rows of an activation moved when windows were disturbed."""
+"""Infer layouts from movements: which rows of an activation moved when windows were disturbed.
+
+Windows are disturbed one by one, one in each pass.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def find_layout(changes: Sequence[Tensor], *, cross_talk: float = 0.0) -> SiteLa
     best: tuple[float, SiteLayout] | None = None
     for layout in list_candidates(changes[0].shape, windows):
         moved = torch.stack([measure_rows(change, layout.dim) for change in changes])
-        share = share_explained(moved, layout.owners(windows), cross_talk, alone=True)
+        share = share_explained(moved, layout.owners(windows), cross_talk)
         if share > 0 and (best is None or share > best[0]):
             best = share, layout
     return None if best is None else best[1]
@@ -61,47 +64,40 @@ def list_candidates(shape: Sequence[int], windows: int) -> Iterator[SiteLayout]:
                 yield SiteLayout(dim, fold, batch_major=False)
 
 
-def share_explained(
-    moved: Tensor, owners: Tensor, cross_talk: float, *, alone: bool = False
-) -> float:
+def share_explained(moved: Tensor, owners: Tensor, cross_talk: float) -> float:
     """Return the share of rows that their owner moved, or 0 if another moves one too far.
 
     Args:
         moved: Movement of each row in each pass, `[passes, rows]`.
         owners: The pass in which the owner of each row was disturbed, `[rows]`.
         cross_talk: Share of the owner's movement by which other passes may move a row.
-        alone: Every pass disturbed one window alone; see `find_foreign`.
     """
-    if bool(find_foreign(moved, owners, cross_talk, alone=alone).any()):
+    if bool(find_foreign(moved, owners, cross_talk).any()):
         return 0.0
     by_owner = moved.gather(0, owners.unsqueeze(0))
     return float((by_owner > 0).double().mean())
 
 
-def find_foreign(
-    moved: Tensor, owners: Tensor, cross_talk: float, *, alone: bool = False
-) -> Tensor:
+def find_foreign(moved: Tensor, owners: Tensor, cross_talk: float) -> Tensor:
     """Return the rows that a pass moves too far in which their owner was not disturbed, `[rows]`.
 
     A scale that is computed from the whole batch lets every window move all rows a little, and a
-    window without values of its own may depend on nothing else. Where windows were disturbed one by
-    one, such a trace is told from a window's own rows: it is small beside what the same window does
-    to these, and it is alike in most rows or comes from most windows. Where a batch is sorted,
-    shuffled or mixed, it is not.
+    window without values of its own may depend on nothing else. Such a trace is told from a
+    window's own rows: it is small beside what the same window does to these, and it is alike in
+    most rows or comes from most windows. Where a batch is sorted, shuffled or mixed, it is not.
 
     Args:
         moved: Movement of each row in each pass, `[passes, rows]`.
         owners: The pass in which the owner of each row was disturbed, `[rows]`.
         cross_talk: Share by which rows may move in the passes of others.
-        alone: Every pass disturbed one window alone.
     """
-    own = owners.unsqueeze(0) == torch.arange(len(moved)).unsqueeze(1)  # [passes, rows]
-    foreign = moved.where(~own, 0.0)
-    by_owner = moved.where(own, 0.0).amax(dim=0, keepdim=True)
-    if not alone or not cross_talk:
-        return (foreign > cross_talk * by_owner).any(dim=0)
-    reach = moved.where(own, 0.0).amax(dim=1, keepdim=True)  # of each pass in its own rows
-    middle = moved.where(~own, torch.nan).nanmedian(dim=1, keepdim=True).values
+    by_pass = owners.unsqueeze(0) == torch.arange(len(moved)).unsqueeze(1)  # [passes, rows]
+    foreign = moved.where(~by_pass, 0.0)
+    by_owner = moved.where(by_pass, 0.0).amax(dim=0, keepdim=True)
+    if not cross_talk:
+        return (foreign > 0).any(dim=0)
+    reach = moved.where(by_pass, 0.0).amax(dim=1, keepdim=True)  # of each pass in its own rows
+    middle = moved.where(~by_pass, torch.nan).nanmedian(dim=1, keepdim=True).values
     common = middle > _ALIKE * foreign.amax(dim=1, keepdim=True)
     share = torch.where(common | _moved_by_most(moved, foreign, owners), _COMMON, cross_talk)
     return (foreign > share * torch.maximum(by_owner, reach)).any(dim=0)
