@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sacm.cli.settings_options import read_config
+from sacm.cli.options import read_config
 from sacm.errors import ArgumentError
 from sacm.settings import ResolvedSettings
 from sacm.tasks import make_settings

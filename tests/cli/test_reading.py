@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sacm.cli.settings_options import check_reading
+from sacm.cli.options import check_reading
 from sacm.cli.wording import as_options
 from sacm.settings import READING, ReadingSettings, ResolvedSettings, option_name
 from sacm.tasks import make_settings
@@ -96,12 +96,6 @@ def test_only_the_target_counts_in_errors(run: Run) -> None:
     per_channel = run.metrics["report"]["scaled"]["channel_mae"]
     assert per_channel[0] is None
     assert per_channel[1] == pytest.approx(run.row["mae"])
-
-
-def test_replay_repeats_a_run_with_options(sacm: Command, run: Run) -> None:
-    outcome = sacm("replay", run.folder)
-    assert outcome.code == 0
-    assert "the same, to the last digit" in outcome.out
 
 
 def test_options_in_a_config_file(sacm: Command, run: Run, tmp_path: Path) -> None:
@@ -191,7 +185,7 @@ def test_an_option_that_the_task_has_no_use_for(
 
 def test_options_are_for_files_of_ones_own(sacm: Command) -> None:
     outcome = sacm("score", "Synth-12", "--time", "date")
-    assert "Synth-12 is a data set of the catalogue, which is read in one way only" in outcome.err
+    assert "Synth-12 is a data set with a name, which is read in one way only" in outcome.err
 
 
 def test_labels_are_named(sacm: Command) -> None:

@@ -25,21 +25,6 @@ def untested(sacm: Command, example: Example) -> str:
     return "latest"
 
 
-def test_nothing_is_judged_by_rows_that_the_network_knows(
-    sacm: Command, example: Example, untested: str
-) -> None:
-    bounds = sacm("predict", untested, "--coverage", "0.8")
-    assert bounds.code == 2
-    assert "nothing to calibrate on" in bounds.err
-    past = sacm("backtest", untested)
-    assert past.code == 2
-    assert "no test part" in past.err
-    new = pd.read_csv(example.series)
-    new["load"] += 0.5
-    new.to_csv("new.csv", index=False)
-    assert sacm("predict", untested, "--coverage", "0.8", "--data", "new.csv").code == 0
-
-
 def test_fewer_origins_than_asked_are_said(sacm: Command, example: Example) -> None:
     outcome = sacm("backtest", example.forecasting, "--origins", "1000")
     assert outcome.code == 0

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sacm.cli.options import AsJson, Runs
-from sacm.cli.settings_options import takes_reading
+from sacm.cli.options import AsJson, Runs, takes_reading
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:

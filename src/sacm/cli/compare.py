@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sacm.cli import options
-from sacm.cli.settings_options import takes_settings
+from sacm.cli.options import takes_settings
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sacm.cli.options import AsJson
-from sacm.cli.settings_options import takes_reading
+from sacm.cli.options import AsJson, takes_reading
 
 if TYPE_CHECKING:
     from sacm.tasks import Result

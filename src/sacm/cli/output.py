@@ -18,10 +18,8 @@ def note(text: str) -> None:
 
 def show_notes(notes: Iterable[str]) -> None:
     """What there is to know about the data."""
-    from sacm.cli.wording import as_options
-
     for text in notes:
-        note(f"Note: {as_options(text)}")
+        note(f"Note: {text}")
 
 
 def show_json(record: Any) -> None:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sacm.cli.options import AsJson
+from sacm.cli.options import AsJson, takes_reading
 from sacm.cli.output import DIGITS, note, show_notes
-from sacm.cli.settings_options import takes_reading
 from sacm.errors import ArgumentError
 
 _FORMULA = re.compile(r"[=@]|[+-](?![\d.])")  # numbers are only numbers

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from sacm.cli.options import AsJson
-from sacm.cli.settings_options import takes_reading
+from sacm.cli.options import AsJson, takes_reading
 from sacm.errors import ArgumentError
 from sacm.settings import READING, TABLE_READING
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from sacm.cli.options import AsJson
+from sacm.cli.options import AsJson, takes_reading
 from sacm.cli.output import DIGITS, note, show_json, show_table
-from sacm.cli.settings_options import takes_reading
 from sacm.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sacm.cli import options
-from sacm.cli.settings_options import takes_settings
+from sacm.cli.options import takes_settings
 
 _LARGE = 3_000_000  # values, which take about half a minute
 
@@ -50,7 +50,7 @@ def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_js
     data = resolve(settings.data, task=settings.task, reading=settings.reading())
     if is_main_process():
         show_reading(data, settings)
-    quality = look_at(data, settings) if is_main_process() else None
+    quality = inspect_quality(data) if is_main_process() else None
     run = training.train(settings, folder=runs, hardware=hardware, data=data)
     if not is_main_process():
         return
@@ -69,40 +69,23 @@ def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_js
     print_run(run.folder)
 
 
-def look_at(data: Any, settings: RunSettings) -> dict[str, Any] | None:
-    """Say in one line what is broken in the data; None where they are too large to look at now.
-
-    Of a file it is what `sacm quality` says: about all rows, by all rows.
-    """
+def inspect_quality(data: Any) -> dict[str, Any] | None:
+    """Say in one line what is broken in the data; None where they are too large to look at now."""
     from sacm.cli.output import note
     from sacm.errors import SACMError
-    from sacm.quality.inspect import inspect_subject
-    from sacm.quality.reading import read_subject
+    from sacm.quality.inspect import inspect
 
     arrays = (getattr(data, name, None) for name in ("values", "X_train", "train"))
     if sum(array.size for array in arrays if array is not None) > _LARGE:
         note("Quality: not looked at, the data are large; `sacm quality` does it on request.")
         return None
     try:
-        table = file_to_look_at(settings)
-        if table is None:
-            subject = read_subject(data)
-        else:
-            subject = read_subject(table, reading=settings.table_reading())
-        found = inspect_subject(subject, sensitivity=1.0)
+        quality = inspect(data)
     except SACMError as error:
         note(f"Quality: could not be judged: {error}")
         return None
-    note(f"Quality: {found.sentences()[0]}")
-    return found.overview()
-
-
-def file_to_look_at(settings: RunSettings) -> str | None:
-    """The table that a run was read from; None if it is none, or can be read only once."""
-    from sacm.data.load import names_file
-
-    table = settings.task != "classification" and settings.data != "-"
-    return settings.data if table and names_file(settings.data) else None
+    note(f"Quality: {quality.sentences()[0]}")
+    return quality.overview()
 
 
 def print_run(folder: Path) -> None:

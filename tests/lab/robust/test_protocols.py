@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sacm.data.corrupt import corrupt_training
 from sacm.errors import ArgumentError
 from sacm.experiments.jobs import load_data, record_job_failure
 from sacm.experiments.named.pairs import value_of

@@ -11,8 +11,7 @@ from sacm.cli.experiments.findings import find_groups, read_results, tabulate_wi
 from sacm.cli.experiments.options import ReportOptions, read_report_options
 from sacm.cli.experiments.output import deliver
 from sacm.cli.experiments.words import check_runs
-from sacm.cli.option_groups import takes
-from sacm.cli.options import Runs
+from sacm.cli.options import Runs, takes
 from sacm.errors import ArgumentError
 from sacm_lab.paper.commands.options import PaperPart, choose_paper_part
 

@@ -10,8 +10,7 @@ import typer
 from sacm.cli.experiments.findings import find_groups, tabulate_with_notes
 from sacm.cli.experiments.options import WorkOptions, read_work_options
 from sacm.cli.experiments.output import show_findings
-from sacm.cli.option_groups import takes
-from sacm.cli.options import AsJson, Runs
+from sacm.cli.options import AsJson, Runs, takes
 from sacm_lab.paper.commands.options import PaperPart, choose_paper_part
 
 

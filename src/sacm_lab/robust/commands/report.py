@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sacm.cli.experiments.options import ReportOptions, read_report_options
-from sacm.cli.option_groups import takes
-from sacm.cli.options import Runs
+from sacm.cli.options import Runs, takes
 from sacm.errors import DataError
 from sacm_lab.robust.commands.options import ProtocolPart, choose_protocol_part
 from sacm_lab.robust.commands.output import deliver_protocol

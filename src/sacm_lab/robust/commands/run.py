@@ -7,8 +7,7 @@ from pathlib import Path
 import typer
 
 from sacm.cli.experiments.options import WorkOptions, read_work_options
-from sacm.cli.option_groups import takes
-from sacm.cli.options import AsJson, Runs
+from sacm.cli.options import AsJson, Runs, takes
 from sacm_lab.robust.commands.options import ProtocolPart, choose_protocol_part
 
 

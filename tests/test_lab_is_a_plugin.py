@@ -1,0 +1,85 @@
+"""The library works without the laboratory, which it knows only as a plug-in."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sacm
+
+LIBRARY = Path(sacm.__file__).parent
+LAB_COMMANDS = ("paper", "robust", "data", "corrupt")
+# Runs before anything else in the process: no plug-ins are installed, and there is no laboratory.
+WITHOUT_LAB = """
+import importlib.metadata
+import sys
+
+find = importlib.metadata.entry_points
+
+def without_plugins(**wanted):
+    return () if wanted.get("group") == "sacm.plugins" else find(**wanted)
+
+class NoLab:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "sacm_lab":
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+importlib.metadata.entry_points = without_plugins
+sys.meta_path.insert(0, NoLab())
+"""
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line in a process without the laboratory."""
+    (folder / "sitecustomize.py").write_text(WITHOUT_LAB)
+    path = os.pathsep.join([str(folder), str(LIBRARY.parent)])
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
+    environment.pop("SACM_DATA", None)
+    command = [sys.executable, "-m", "sacm", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_no_file_of_the_library_names_the_laboratory() -> None:
+    naming = [
+        path.relative_to(LIBRARY).as_posix()
+        for path in LIBRARY.rglob("*.py")
+        if "sacm_lab" in path.read_text(encoding="utf-8")
+    ]
+    assert naming == []
+
+
+def test_its_commands_are_gone_without_it_and_the_others_are_not(tmp_path: Path) -> None:
+    listed = run(tmp_path, "--help").stdout
+    commands = {line.strip("│ ").split(" ")[0] for line in listed.splitlines()}
+    assert {"demo", "train", "predict", "compare"} <= commands
+    assert commands.isdisjoint(LAB_COMMANDS)
+    refused = run(tmp_path, "paper", "list")
+    assert refused.returncode == 2
+    assert "there is no command 'paper'" in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_table_is_trained_on_and_forecast_without_it(tmp_path: Path) -> None:
+    time = np.arange(400)
+    table = pd.DataFrame(
+        {
+            "date": pd.date_range("2024-01-01", periods=len(time), freq="h"),
+            "load": 50 + 10 * np.sin(2 * np.pi * time / 24),
+        }
+    )
+    table.to_csv(tmp_path / "my.csv", index=False)
+    settings = ("--backbone", "iTransformer", "--size", "small", "--epochs", "1")
+    trained = run(tmp_path, "train", "forecasting", "--data", "my.csv", *settings)
+    assert trained.returncode == 0, trained.stderr
+    assert "run: " in trained.stdout
+    named = run(tmp_path, "train", "forecasting", "--data", "ETTh1")
+    assert named.returncode == 2
+    assert "there is no file and no data set 'ETTh1'" in named.stderr
