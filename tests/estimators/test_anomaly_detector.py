@@ -10,7 +10,6 @@ import pytest
 from sacm import AnomalyDetector, DataError, SACMError, SACMWarning
 from sacm.data import anomaly_data
 from sacm.errors import ArgumentError
-from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.vus import vus_pr
 from sacm.tasks import get_task
 from sacm.tasks.anomaly import fit_threshold
@@ -47,14 +46,6 @@ def test_finds_what_is_obvious(fitted: AnomalyDetector) -> None:
     assert fitted.score(values, labels) > 0.8
 
 
-def test_evaluation_is_the_projects_own(fitted: AnomalyDetector) -> None:
-    values, labels = broken()
-    scores = fitted.anomaly_scores(values)
-    assert (
-        fitted.evaluate(values, labels) == evaluate_scores(scores, labels, fitted.threshold_).row()
-    )
-
-
 def test_threshold_comes_from_the_last_fifth(fitted: AnomalyDetector) -> None:
     values = waves(600)
     data = anomaly_data(values, values[:12])
@@ -80,14 +71,6 @@ def test_frames_keep_their_order(fitted: AnomalyDetector) -> None:
     np.testing.assert_allclose(found, straight[shuffled.index], rtol=1e-6)
     with pytest.raises(DataError, match="no column 'b'"):
         detector.predict(frame[["time", "a"]])
-
-
-def test_flat_series_has_one_channel() -> None:
-    values = waves(channels=1)
-    detector = small(epochs=1).fit(values[:, 0])
-    np.testing.assert_array_equal(
-        detector.anomaly_scores(values), detector.anomaly_scores(values[:, 0])
-    )
 
 
 def test_every_row_has_a_score_whatever_the_stride() -> None:

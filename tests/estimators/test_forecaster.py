@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 import torch
 
-from sacm import DataError, Forecaster, SACMWarning
-from sacm.data import forecasting_data, stamp_features, synth12
+from sacm import DataError, Forecaster
+from sacm.data import forecasting_data, stamp_features
 from sacm.errors import ArgumentError
 from tests.estimators.cases import waves
 
@@ -57,13 +57,6 @@ def test_given_history_is_what_counts(fitted: Forecaster) -> None:
     assert not fitted.predict(whole[:-1])["a"].equals(fitted.predict()["a"])
 
 
-def test_columns_are_found_by_name(fitted: Forecaster) -> None:
-    shuffled = frame()[["b", "date", "a"]].assign(remark="text")
-    assert fitted.predict(shuffled).equals(fitted.predict())
-    with pytest.raises(DataError, match="no column 'b'"):
-        fitted.predict(frame().drop(columns="b"))
-
-
 def test_chosen_columns_and_timestamp() -> None:
     table = frame().rename(columns={"date": "seen at"})
     forecast = small(time="seen at", columns=["b"]).fit(table).predict()
@@ -81,19 +74,6 @@ def test_weekdays_in_a_row_are_no_other_step() -> None:
     assert list(fitted.predict(week)["date"].dt.dayofweek) == [0, 1]
 
 
-def test_irregular_rows_are_refused_or_kept() -> None:
-    uneven = frame()
-    uneven.loc[50:, "date"] += pd.Timedelta("7min")
-    with pytest.raises(DataError, match=r"timestamps are irregular.*irregular='keep'"):
-        small().fit(uneven)
-    with pytest.warns(SACMWarning, match="taken as if they were evenly spaced"):
-        kept = small(irregular="keep").fit(uneven)
-    step = pd.Timedelta("1h")
-    assert list(kept.predict()["date"]) == [uneven["date"].iloc[-1] + n * step for n in range(1, 5)]
-    with pytest.warns(SACMWarning, match="evenly spaced"):
-        assert len(kept.predict(uneven)) == HORIZON
-
-
 def test_short_history_is_refused(fitted: Forecaster) -> None:
     with pytest.raises(DataError, match="has 11 rows but a forecast starts from the last 12"):
         fitted.predict(frame()[: LENGTH - 1])
@@ -104,25 +84,6 @@ def test_short_training_data_are_refused() -> None:
         small().fit(frame(40))
     with pytest.raises(ArgumentError, match=r"split.* = 'a'"):
         small(split="a").fit(frame())
-
-
-def test_gaps_are_filled_and_said_so(fitted: Forecaster) -> None:
-    table = frame()
-    table.loc[20:22, "a"] = np.nan
-    with pytest.warns(SACMWarning, match="3 missing values"):
-        forecaster = small().fit(table)
-    assert np.isfinite(forecaster.predict()[["a", "b"]].to_numpy()).all()
-    assert "3 missing values" in forecaster.notes_[0]
-    table.loc[199, "a"] = np.nan
-    with pytest.warns(SACMWarning, match="missing values"):
-        assert np.isfinite(fitted.predict(table)["a"]).all()
-
-
-def test_text_is_refused() -> None:
-    table = frame().astype({"a": object})
-    table.loc[4, "a"] = "many"
-    with pytest.raises(DataError, match="row 5 of column 'a' holds 'many'"):
-        small().fit(table)
 
 
 def test_evaluation_counts_every_window(fitted: Forecaster) -> None:
@@ -198,16 +159,6 @@ def test_files_and_containers(tmp_path: Path) -> None:
     np.testing.assert_allclose(from_file["a"], from_frame["a"], atol=1e-5)
     data = forecasting_data(frame(), ratios=(0.7, 0.1, 0.2))
     assert small().fit(data).predict()["a"].tolist() == from_frame["a"].tolist()
-
-
-def test_intervals_of_a_container_with_clean_targets(tmp_path: Path) -> None:
-    noisy = synth12(0.5)
-    forecaster = small(stride=400).fit(noisy)
-    interval = forecaster.predict_interval()
-    forecaster.save(tmp_path / "saved")
-    again = Forecaster.load(tmp_path / "saved").predict_interval()
-    assert interval.lower.equals(again.lower)
-    assert set(forecaster.evaluate(noisy)) == {"mae", "mse", "mae_raw", "mse_raw"}
 
 
 def test_denoising_strategy_acts_in_prediction() -> None:

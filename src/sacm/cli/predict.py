@@ -88,7 +88,7 @@ def predict(
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise ArgumentError(f"{out}: predictions are written to .csv or .parquet files.")
     check_figure(plot)
-    options = {
+    options: dict[str, Any] = {
         "intervals": shares(coverage, "--coverage"),
         "quantiles": shares(quantiles, "--quantiles"),
         "horizon": horizon,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.data.covariates import ROLES
 from sacm.data.datasets import ForecastingData, Segment
 from sacm.data.splits import Splits
 from sacm.data.tables.form import Form
@@ -179,51 +178,31 @@ class Forecaster(Estimator):
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         data, form, rows = self._history
-        arrays = {name: getattr(data, name) for name in _ARRAYS if getattr(data, name) is not None}
-        values = {
-            "name": data.name,
-            "columns": data.columns,
-            "target": data.target,
-            "frequency": data.frequency,
-            "segments": data.segments,
-            "time_type": None if data.timestamps is None else str(data.timestamps.dtype),
-            "form": form.to_dict(),
-            "rows": rows,
-            "zone": data.zone,
-            "scaling": data.scaling,
-            "roles": {role: getattr(data, role) for role in ROLES},
-            "ahead": list(data.ahead or ()),
-        }
+        held = {each.name: getattr(data, each.name) for each in fields(data)}
+        arrays = {name: value for name, value in held.items() if isinstance(value, np.ndarray)}
+        ahead = held.pop("ahead") or {}
+        arrays |= {f"ahead {name}": value for name, value in ahead.items()}
+        plain = {name: held[name] for name in held if name not in {*arrays, "splits"}}
+        times = None if data.timestamps is None else str(data.timestamps.dtype)
         tensors = {
             name: torch.from_numpy(array.view(np.int64) if name == "timestamps" else array)
             for name, array in arrays.items()
         }
-        for place, ahead in enumerate((data.ahead or {}).values()):
-            tensors[f"ahead {place}"] = torch.from_numpy(ahead)
-        return values, tensors
+        values = {"data": plain, "times": times, "ahead": list(ahead)}
+        return {**values, "form": form.to_dict(), "rows": rows}, tensors
 
     def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        arrays: dict[str, Any] = {
-            name: tensors[name].numpy() for name in _ARRAYS if name in tensors
+        held = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in values["data"].items()
         }
-        arrays |= {role: tuple(names) for role, names in values["roles"].items()}
-        ahead = {
-            name: tensors[f"ahead {place}"].numpy() for place, name in enumerate(values["ahead"])
-        }
-        if "timestamps" in arrays:
-            arrays["timestamps"] = arrays["timestamps"].view(values["time_type"])
-        data = ForecastingData(
-            name=values["name"],
-            columns=tuple(values["columns"]),
-            target=tuple(values["target"]),
-            splits=_one_split(len(arrays["values"])),
-            frequency=values["frequency"],
-            segments=tuple(Segment(*segment) for segment in values["segments"]),
-            ahead=ahead or None,
-            zone=values["zone"],
-            scaling=values["scaling"],
-            **arrays,
-        )
+        held |= {name: tensor.numpy() for name, tensor in tensors.items() if "ahead " not in name}
+        held["segments"] = tuple(Segment(*segment) for segment in held["segments"])
+        held["splits"] = _one_split(len(held["values"]))
+        ahead = {name: tensors[f"ahead {name}"].numpy() for name in values["ahead"]}
+        if values["times"] is not None:
+            held["timestamps"] = held["timestamps"].view(values["times"])
+        data = ForecastingData(**held, ahead=ahead or None)
         self._history = History(data, Form.from_dict(values["form"]), values["rows"])
         self.feature_names_in_ = np.array(data.columns, dtype=object)
 

@@ -64,7 +64,9 @@ def tabulate_alarms(predictor: Predictor, data: Any) -> Answer:
     """
     import pandas as pd
 
-    threshold, times, notes, understood = threshold_of(predictor), None, (), ()
+    threshold, times = threshold_of(predictor), None
+    notes: tuple[str, ...] = ()
+    understood: tuple[str, ...] = ()
     if isinstance(data, AnomalyData):
         _, scores = _score_test_rows(predictor, data)
     else:

@@ -320,7 +320,7 @@ def _leave_out_repaired(
     scaler = window.scaler
     if len(scaler.mean) == len(keep) and scaler.mean.ndim == 3:
         scaler = ChannelScaler(scaler.mean[keep], scaler.std[keep])
-    arrays = {
+    arrays: dict[str, Any] = {
         name: None if (value := getattr(window, name)) is None else value[keep]
         for name in ("scaled", "repaired", "times", "stamps", "covariates", "moves")
     }
