@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sacm.cli.options import AsJson, takes_reading
+from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
+    from sacm.inference import Predictor
     from sacm.tasks import Result
-    from sacm.training import Run
 
 
 @takes_reading(without=("target", "columns", "split", "scaling"))
@@ -38,67 +39,59 @@ def evaluate(
     """
     from sacm.cli.output import note, show_json, show_results
     from sacm.cli.predict import shares
-    from sacm.cli.runs import load_run
+    from sacm.cli.runs import as_user_error, load_run
+    from sacm.data import fingerprint
+    from sacm.files import read_json
+    from sacm.inference import Predictor
 
     nominal = shares(coverage, "--coverage")
-    opened = load_run(run).read_as(reading)
-    facts: dict[str, Any] = {"run": str(opened.folder)}
+    finished = load_run(run).read_as(reading)
+    facts: dict[str, Any] = {"run": str(finished.folder)}
+    with as_user_error():
+        predictor = Predictor.load(finished)
+        source: Any = finished.load_data() if data is None else data
+        metrics = as_metrics(predictor.evaluate(source))
+        if nominal:
+            metrics["uncertainty"] = judge_intervals(predictor, source, nominal)
     if data is None:
-        metrics, same_data = evaluate_again(opened)
-        changes = changed_results(opened.metrics.get("test", {}), metrics["test"])
-        facts |= {"same_data": same_data, "same_results": not changes}
-        if not same_data and not as_json:
-            note(f"Note: {opened.settings.data} has changed since the run was trained.")
+        trained_on = read_json(finished.folder / "environment.json").get("fingerprint")
+        changes = changed_results(finished.metrics.get("test", {}), metrics["test"])
+        facts |= {"same_data": trained_on == fingerprint(source), "same_results": not changes}
+        if not facts["same_data"] and not as_json:
+            note(f"Note: {finished.settings.data} has changed since the run was trained.")
         for name, (then, now) in changes.items() if not as_json else ():
             note(f"Note: {name} is {now}, but the run recorded {then}.")
     else:
-        metrics = evaluate_other(opened, data)
         facts["data"] = data
-    if nominal:
-        metrics["uncertainty"] = judge_intervals(opened, data, nominal)
     if as_json:
         show_json({**facts, **metrics})
         return
-    show_results(opened.settings.task, metrics)
+    show_results(finished.settings.task, metrics)
     if nominal:
         show_intervals(metrics["uncertainty"])
 
 
-def evaluate_other(run: Run, source: str) -> dict[str, Any]:
-    """Test results of a run on other data."""
-    from sacm.cli.runs import as_user_error
-    from sacm.inference import Predictor
-
-    with as_user_error():
-        return as_metrics(Predictor.load(run).evaluate(source))
-
-
-def judge_intervals(run: Run, source: str | None, nominal: Sequence[float]) -> dict[str, Any]:
+def judge_intervals(predictor: Predictor, source: Any, nominal: Sequence[float]) -> dict[str, Any]:
     """How conformal intervals do: half of the windows calibrates, the other half tests."""
-    from sacm.cli.runs import as_user_error
-    from sacm.errors import ArgumentError
-    from sacm.inference import Predictor
-    from sacm.inference.history import measured, read_history
-    from sacm.inference.intervals import evaluation_windows, measure_uncertainty
+    from sacm.inference.forecast import prepare_evaluation
+    from sacm.inference.intervals import measure_uncertainty
 
-    if run.settings.task != "forecasting":
+    if predictor.settings.task != "forecasting":
         raise ArgumentError("intervals are for forecasts.")
-    with as_user_error():
-        predictor = Predictor.load(run)
-        data: Any = run.load_data() if source is None else read_history(predictor, source).data
-        windows = evaluation_windows(predictor, measured(data))
-        return measure_uncertainty(predictor, windows, nominal)
+    _, windows = prepare_evaluation(predictor, source)
+    return measure_uncertainty(predictor, windows, nominal)
 
 
 def show_intervals(found: Mapping[str, Any]) -> None:
     """Coverage and width of fixed and adaptive intervals."""
     from sacm.cli.output import note, show_table
 
-    headings = ("interval", "nominal", "coverage", "width, z-scored")
+    headings = ("intervals", "should enclose", "enclosed", "width, z-scored")
+    names = {"fixed": "as predicted", "adaptive": "corrected by every new row"}
     rows = [
-        (kind, f"{each['nominal']:g}", each[kind]["coverage"], each[kind]["width"])
+        (name, f"{each['nominal']:.0%}", f"{each[kind]['coverage']:.1%}", each[kind]["width"])
         for each in found["intervals"]
-        for kind in ("fixed", "adaptive")
+        for kind, name in names.items()
     ]
     show_table(headings, rows)
     note(
@@ -119,21 +112,6 @@ def changed_results(
 
     both = {name: (then.get(name), now.get(name)) for name in {**then, **now}}
     return {name: pair for name, pair in both.items() if not same(*pair)}
-
-
-def evaluate_again(run: Run) -> tuple[dict[str, Any], bool]:
-    """Fresh test results of a run, and whether its data are still the same."""
-    from sacm.cli.runs import as_user_error
-    from sacm.data import fingerprint
-    from sacm.files import read_json
-    from sacm.inference import Predictor
-
-    with as_user_error():
-        data = run.load_data()
-        environment = read_json(run.folder / "environment.json")
-        predictor = Predictor.load(run)
-        result = predictor.evaluate(data)
-    return as_metrics(result), environment.get("fingerprint") == fingerprint(data)
 
 
 def as_metrics(result: Result) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from sacm.backbones.quantiles import at_level, take_median
+from sacm.data.batches import ForecastWindows
 from sacm.data.calendar import future_timestamps, stamp_features
 from sacm.data.covariates import check_roles, window_ahead
 from sacm.data.datasets import ForecastingData, Segment
@@ -168,12 +169,7 @@ def forecast_values(
 
 def evaluate_forecasts(predictor: Predictor, source: Any) -> Result:
     """Test the forecasts of a data set's test windows, or of every window of other data."""
-    data = source
-    if not isinstance(data, ForecastingData):
-        data = read_history(predictor, source).data
-    data = choose_columns(data, predictor.shape.columns)
-    data = measured(predictor.strategy.apply(data))
-    windows = evaluation_windows(predictor, data)
+    data, windows = prepare_evaluation(predictor, source)
     return get_task("forecasting").evaluate(
         predictor.network,
         SplitWindows(windows, windows, windows),
@@ -181,6 +177,18 @@ def evaluate_forecasts(predictor: Predictor, source: Any) -> Result:
         predictor.settings,
         predictor.strategy,
     )
+
+
+def prepare_evaluation(
+    predictor: Predictor, source: Any
+) -> tuple[ForecastingData, ForecastWindows]:
+    """Data to test on, without gaps in the inputs, and their windows."""
+    data = source
+    if not isinstance(data, ForecastingData):
+        data = read_history(predictor, source).data
+    data = choose_columns(data, predictor.shape.columns)
+    data = measured(predictor.strategy.apply(data))
+    return data, evaluation_windows(predictor, data)
 
 
 class Window(NamedTuple):
