@@ -20,7 +20,7 @@ from sacm.errors import ArgumentError, DataError, SACMWarning
 from sacm.experiments import engines
 from sacm.experiments.named.experiment import Experiment
 from sacm.metrics import catalogue as metrics
-from sacm.metrics.registered import (
+from sacm.metrics.catalogue import (
     RegisteredClassMetrics,
     RegisteredForecastMetrics,
     compute_anomaly_metrics,

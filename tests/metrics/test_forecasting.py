@@ -1,3 +1,5 @@
+"""Errors of forecasts, relative ones, and seasons."""
+
 from __future__ import annotations
 
 import json
@@ -10,7 +12,13 @@ from hypothesis import strategies as st
 from sklearn.metrics import mean_absolute_error, mean_squared_error
 
 from sacm.errors import ArgumentError, DataError, SACMError
-from sacm.metrics.forecasting import ForecastAccumulator
+from sacm.metrics.forecasting import (
+    ForecastAccumulator,
+    RelativeErrors,
+    calendar_season,
+    naive_training_error,
+    season_length,
+)
 
 
 def batches(windows=23, horizon=4, channels=3, seed=0):
@@ -114,3 +122,72 @@ def test_bad_input_is_refused():
         fresh.update(torch.zeros(2, 5, 4), torch.zeros(2, 5, 4))
     with pytest.raises(ArgumentError, match="positive"):
         ForecastAccumulator(scale=[1.0, 0.0])
+
+
+def test_the_three_measures_are_their_formulas() -> None:
+    generator = np.random.default_rng(0)
+    mean, std = np.array([3.0, -2.0]), np.array([2.0, 0.5])
+    truth, forecast = generator.normal(size=(2, 6, 4, 2))
+    seen = generator.random((6, 4, 2)) > 0.3
+    naive = np.array([0.7, 0.2])
+    errors = RelativeErrors(mean=mean, std=std, naive_error=naive)
+    for part in (slice(0, 2), slice(2, 6)):  # whatever the batches
+        errors.update(
+            torch.from_numpy(forecast[part]),
+            torch.from_numpy(truth[part]),
+            observed=torch.from_numpy(seen[part]),
+        )
+    found = errors.compute()
+    mase, smape, wape = [], [], []
+    for channel in range(2):
+        keep = seen[:, :, channel]
+        y = (truth[:, :, channel] * std[channel] + mean[channel])[keep]
+        f = (forecast[:, :, channel] * std[channel] + mean[channel])[keep]
+        mase.append(np.abs(y - f).mean() / naive[channel])
+        smape.append((2 * np.abs(y - f) / (np.abs(y) + np.abs(f))).mean())
+        wape.append(np.abs(y - f).sum() / np.abs(y).sum())
+    assert found["mase"] == pytest.approx(np.mean(mase))
+    assert found["smape"] == pytest.approx(np.mean(smape))
+    assert found["wape"] == pytest.approx(np.mean(wape))
+
+
+def test_a_channel_that_never_changes_has_no_mase_and_zeros_no_wape() -> None:
+    zeros = torch.zeros(2, 3, 1)
+    errors = RelativeErrors(mean=np.zeros(1), std=np.ones(1), naive_error=np.zeros(1))
+    errors.update(zeros, zeros)
+    assert errors.compute() == {"mase": None, "smape": 0.0, "wape": None}
+
+
+def test_the_naive_training_error_stays_inside_each_series() -> None:
+    pieces = [np.array([[0.0], [1.0], [4.0]]), np.array([[100.0], [101.0]]), np.array([[7.0]])]
+    assert naive_training_error(pieces, 1) == pytest.approx([(1 + 3 + 1) / 3])
+    assert naive_training_error(pieces, 2) == pytest.approx([4.0])
+
+
+@pytest.mark.parametrize(
+    ("frequency", "season"),
+    [("h", 24), ("15min", 96), ("D", 7), ("B", 5), ("W-SUN", 52), ("MS", 12), ("QE-DEC", 4)],
+)
+def test_a_time_step_has_its_season(frequency: str, season: int) -> None:
+    assert calendar_season(frequency) == season
+    assert season_length(np.zeros((500, 1)), frequency) == season
+
+
+@pytest.mark.parametrize("frequency", [None, "7h", "3MS", "strange!"])
+def test_other_steps_have_none_of_the_calendar(frequency: str | None) -> None:
+    assert calendar_season(frequency) is None
+
+
+@pytest.mark.parametrize("period", [5, 12, 37])
+def test_a_period_is_found_under_noise_and_trend(period: int) -> None:
+    time = np.arange(600)
+    noise = np.random.default_rng(0).normal(size=(600, 2))
+    wave = np.sin(2 * np.pi * time / period)[:, None] + 0.3 * noise + 0.02 * time[:, None]
+    assert season_length(wave, None) == period
+
+
+def test_noise_constants_and_short_rows_have_no_season() -> None:
+    noise = np.random.default_rng(0).normal(size=(400, 1))
+    assert season_length(noise, None) == 1
+    assert season_length(np.ones((400, 2)), None) == 1
+    assert season_length(np.ones((5, 2)), "h") == 1

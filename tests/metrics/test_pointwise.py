@@ -1,19 +1,27 @@
+"""Point-wise and point-adjusted measures."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from scipy.integrate import trapezoid
 from sklearn.metrics import f1_score, precision_recall_curve, precision_recall_fscore_support
 
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.pointwise import (
+    adjusted_precision_recall,
+    adjustment_curve,
     auc_pr,
     auc_roc,
+    best_adjusted_f1,
     best_f1,
+    point_adjust,
     precision_recall,
     quantile_threshold,
 )
 
-from .cases import random_series
+from .cases import labelled, random_series, runs
 
 
 def test_hand_worked_counts():
@@ -65,3 +73,97 @@ def test_quantile_threshold():
         quantile_threshold([1.0, 2.0], quantile=1.0)
     with pytest.raises(DataError, match="validation scores must be finite"):
         quantile_threshold([1.0, np.inf])
+
+
+def adjust_by_loop(predictions, labels, segments, percent=0):
+    """PA%K as published: fill an interval when more than K percent of it is predicted."""
+    adjusted = np.array(predictions, dtype=int)
+    for start, stop in runs(labels, segments):
+        if 100 * int(predictions[start:stop].sum()) > percent * (stop - start):
+            adjusted[start:stop] = 1
+    return adjusted
+
+
+def test_hand_worked_adjustment():
+    labels = [0, 1, 1, 1, 0, 0, 1, 1, 0]
+    alarms = [1, 0, 1, 0, 0, 0, 0, 0, 0]
+    assert point_adjust(alarms, labels).astype(int).tolist() == [1, 1, 1, 1, 0, 0, 0, 0, 0]
+    result = adjusted_precision_recall(alarms, labels)
+    assert (result.precision, result.recall) == (3 / 4, 3 / 5)
+    assert result.f1 == pytest.approx(2 / 3)
+
+
+def test_an_interval_does_not_cross_a_border():
+    labels, alarms = [0, 1, 1, 1, 1, 0], [0, 1, 0, 0, 0, 0]
+    assert adjusted_precision_recall(alarms, labels).recall == 1.0
+    assert adjusted_precision_recall(alarms, labels, segments=[0, 0, 0, 1, 1, 1]).recall == 0.5
+
+
+@settings(max_examples=80, deadline=None)
+@given(labelled())
+def test_adjustment_equals_the_loop(case):
+    predictions, labels, segments = case
+    expected = adjust_by_loop(predictions, labels, segments)
+    assert point_adjust(predictions, labels, segments=segments).astype(int).tolist() == (
+        expected.tolist()
+    )
+    result = adjusted_precision_recall(predictions, labels, segments=segments)
+    if predictions.any():
+        assert (result.precision, result.recall, result.f1) == pytest.approx(
+            precision_recall_fscore_support(labels, expected, average="binary", zero_division=0)[:3]
+        )
+    else:
+        assert (result.precision, result.recall, result.f1) == (None, 0.0, 0.0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(labelled(max_length=40))
+def test_curve_equals_the_loop_at_every_k(case):
+    predictions, labels, segments = case
+    curve = adjustment_curve(predictions, labels, segments=segments)
+    adjusted = [adjust_by_loop(predictions, labels, segments, percent) for percent in range(101)]
+    expected = [2 * (a & labels).sum() / (a.sum() + labels.sum()) for a in adjusted]
+    assert curve.f1 == pytest.approx(expected)
+    assert curve.area == pytest.approx(trapezoid(expected, dx=0.01))
+
+
+def test_curve_runs_from_adjusted_to_plain_and_never_rises():
+    scores, labels = random_series(3, length=400)
+    alarms = scores >= 1
+    curve = adjustment_curve(alarms, labels)
+    assert curve.at(0) == pytest.approx(adjusted_precision_recall(alarms, labels).f1)
+    assert curve.at(100) == pytest.approx(f1_score(labels, alarms))
+    assert (np.diff(curve.f1) <= 0).all()
+
+
+def test_exactly_k_percent_is_not_enough():
+    labels, alarms = [1, 1, 1, 1, 0], [1, 0, 0, 0, 0]
+    curve = adjustment_curve(alarms, labels)
+    assert (curve.at(24), curve.at(25)) == (1.0, pytest.approx(2 / 5))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_best_adjusted_f1_is_the_maximum_over_all_thresholds(seed):
+    scores, labels = random_series(seed, length=150)
+    segments = np.arange(150) // 50
+    best = best_adjusted_f1(scores, labels, segments=segments)
+    tried = {
+        t: f1_score(labels, adjust_by_loop(scores >= t, labels, segments))
+        for t in np.unique(scores)
+    }
+    assert best.f1 == pytest.approx(max(tried.values()))
+    assert tried[best.threshold] == pytest.approx(best.f1)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_adjusted_measures_of_degenerate_labels_are_undefined_with_a_reason(label):
+    labels = [label] * 4
+    for result in (
+        adjusted_precision_recall([0, 1, 0, 0], labels),
+        best_adjusted_f1([0.1, 0.2, 0.3, 0.4], labels),
+    ):
+        assert result.f1 is None
+        assert "labelled anomalous" in str(result.reason)
+    curve = adjustment_curve([0, 1, 0, 0], labels)
+    assert (curve.f1, curve.area, curve.at(3)) == (None, None, None)
+    assert curve.reason is not None

@@ -15,7 +15,7 @@ from sacm.errors import ArgumentError, DataError, SACMError
 from sacm.experiments.statistics import PairedComparison, Summary, compare_pairs, mean_and_deviation
 from sacm.files import read_json
 from sacm.metrics.catalogue import metric, order_metrics
-from sacm.metrics.result import Record
+from sacm.metrics.intervals import Record
 from sacm.settings import RunSettings
 from sacm.strategies.registry import canonical
 from sacm.tasks import make_settings

@@ -19,7 +19,7 @@ from scipy import stats
 
 from sacm.errors import ArgumentError
 from sacm.experiments.statistics import holm, improvements, wilcoxon_signed_rank
-from sacm.metrics.result import Record
+from sacm.metrics.intervals import Record
 
 Method = Literal["wilcoxon-holm", "nemenyi"]
 Floats = NDArray[np.float64]

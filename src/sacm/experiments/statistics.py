@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from sacm.errors import ArgumentError
-from sacm.metrics.result import Record
+from sacm.metrics.intervals import Record
 
 TIE_TOLERANCE = 1e-9
 EXACT_UP_TO = 50

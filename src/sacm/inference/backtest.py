@@ -20,7 +20,7 @@ from sacm.data.splits import Splits
 from sacm.errors import ArgumentError
 from sacm.inference.forecast import forecast_values
 from sacm.inference.predictor import Array, Predictor
-from sacm.metrics.season import season_length
+from sacm.metrics.forecasting import season_length
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,13 +24,13 @@ from sacm.metrics.intervals import (
     Floats,
     Intervals,
     Ints,
+    PrecisionRecall,
     as_flags,
     check_lengths,
     degenerate,
     find_intervals,
     segment_borders,
 )
-from sacm.metrics.result import PrecisionRecall
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from sacm.errors import ArgumentError, SACMError
-from sacm.metrics.result import Record
+from sacm.metrics.intervals import Record
 
 
 @dataclass(frozen=True)

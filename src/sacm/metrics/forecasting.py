@@ -1,13 +1,9 @@
-"""Exact forecasting errors over all windows, whatever the batch size.
-
-Sums of absolute and squared errors are kept in float64 for every horizon step and channel; all
-means are taken once, at the end. Z-scoring is linear, so the error in raw units is the scaled error
-times the scaler's standard deviation and needs no second pass.
-"""
+"""Errors of forecasts, also relative to naive ones, accumulated over batches."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,7 +12,159 @@ import torch
 from torch import Tensor
 
 from sacm.errors import ArgumentError, DataError, SACMError
-from sacm.metrics.result import Record
+from sacm.metrics.intervals import Floats, Record
+
+_DAY = {"s": 86_400.0, "min": 1440.0, "h": 24.0}
+_CALENDAR = {"D": 7, "B": 5, "W": 52, "M": 12, "Q": 4, "Y": 1, "A": 1}
+_LOOKED_AT = 20_000  # rows; a season shows in fewer
+_CLEAR = 0.3  # autocorrelation from which a peak is a season
+
+
+def season_length(values: np.ndarray, frequency: str | None) -> int:
+    """Find the length of a season in steps.
+
+    Args:
+        values: Training rows `[T, C]`.
+        frequency: The time step as a pandas alias such as "h", "15min" or "MS", if it is known.
+
+    Returns:
+        The steps of a day for a step below a day, of a week for days, of a year for weeks, months
+        and quarters. Where the time step is unknown or the rows hold fewer than three such
+        seasons, the strongest peak of the autocorrelation; 1 where there is none.
+
+    Example:
+        >>> season_length(np.zeros((1000, 1)), "15min")
+        96
+    """
+    known = calendar_season(frequency)
+    if known is not None and len(values) >= 3 * known:
+        return known
+    return strongest_period(values)
+
+
+def calendar_season(frequency: str | None) -> int | None:
+    """The season of a time step; None where the alias is unknown or does not divide a day."""
+    found = re.fullmatch(r"(\d*)([A-Za-z]+)(-\w+)?", frequency or "")
+    if found is None:
+        return None
+    count, unit = int(found[1] or 1), found[2]
+    if unit in _DAY:
+        steps = _DAY[unit] / count
+        return int(steps) if steps == int(steps) else None
+    return _CALENDAR.get(unit[0]) if count == 1 else None
+
+
+def strongest_period(values: np.ndarray) -> int:
+    """The lag of the highest clear peak of the mean autocorrelation `[T, C]`; 1 without one."""
+    rows = np.asarray(values[-_LOOKED_AT:], dtype=np.float64)
+    longest = len(rows) // 3
+    if longest < 3:
+        return 1
+    correlation = autocorrelation(rows)[: longest + 1]
+    inner = correlation[1:-1]
+    peaks = np.flatnonzero((inner > correlation[:-2]) & (inner >= correlation[2:])) + 1
+    peaks = peaks[(peaks > 1) & (correlation[peaks] > _CLEAR)]
+    if not len(peaks):
+        return 1
+    # Multiples of a season peak nearly as high: the first of the highest is the season.
+    near = peaks[correlation[peaks] >= 0.9 * correlation[peaks].max()]
+    return int(near[0])
+
+
+def autocorrelation(rows: Floats) -> Floats:
+    """Autocorrelation `[T]` of rows `[T, C]` without their straight trend, mean over channels."""
+    time = np.linspace(-1, 1, len(rows))[:, None]
+    centred = rows - rows.mean(axis=0)
+    centred = centred - time * (time * centred).sum(axis=0) / (time**2).sum()
+    size = 1 << (2 * len(rows) - 1).bit_length()
+    power = np.abs(np.fft.rfft(centred, size, axis=0)) ** 2
+    raw = np.fft.irfft(power, size, axis=0)[: len(rows)]
+    varied = raw[0] > 0
+    if not varied.any():
+        return np.zeros(len(rows))
+    found: Floats = (raw[:, varied] / raw[0, varied]).mean(axis=1)
+    return found
+
+
+Row = dict[str, float | None]
+
+
+class RelativeErrors:
+    """Collects scaled forecasts batch by batch and measures them in raw units.
+
+    MASE is the mean absolute error over that of the seasonal naive forecast on the training rows
+    (Hyndman & Koehler, "Another look at measures of forecast accuracy", 2006). sMAPE is the mean of
+    2 |y - f| / (|y| + |f|), from 0 to 2, and 0 where both are 0. WAPE is the sum of the errors over
+    the sum of the values. All are made for each channel, or each channel of each series if these
+    have scales of their own, then averaged over those that have one.
+    """
+
+    def __init__(self, *, mean: np.ndarray, std: np.ndarray, naive_error: np.ndarray) -> None:
+        """Take mean and deviation of the scaler and the naive training error in raw units.
+
+        They are `[C]`, or `[S, C]` if every series has its own.
+        """
+        self._mean, self._std = (torch.from_numpy(np.asarray(a, np.float64)) for a in (mean, std))
+        self._naive = naive_error
+        self._totals = torch.zeros(4, *naive_error.shape, dtype=torch.float64)
+
+    def update(
+        self,
+        prediction: Tensor,
+        target: Tensor,
+        *,
+        observed: Tensor | None = None,
+        series: Tensor | None = None,
+    ) -> None:
+        """Add scaled forecasts and targets, both `[B, H, C]`; None observed everything.
+
+        `series` `[B]` says which series each window is of, if there are several scales.
+        """
+        mean, std = self._mean, self._std
+        if series is not None:
+            mean, std = (each[series.cpu()][:, None] for each in (mean, std))  # [B, 1, C]
+        forecast = prediction.detach().cpu().double() * std + mean
+        truth = target.detach().cpu().double() * std + mean
+        seen = torch.ones_like(truth) if observed is None else observed.cpu().double()
+        error = (forecast - truth).abs()
+        level = forecast.abs() + truth.abs()
+        symmetric = torch.where(level > 0, 2 * error / level.clamp_min(1e-300), 0.0)
+        parts = (seen, error * seen, symmetric * seen, truth.abs() * seen)
+        if series is None:
+            self._totals += torch.stack([part.sum(dim=(0, 1)) for part in parts])
+        else:
+            sums = torch.stack([part.sum(dim=1) for part in parts], dim=1)  # [B, 4, C]
+            self._totals += sum_by_series(sums, series, len(self._mean)).transpose(0, 1)
+
+    def compute(self) -> Row:
+        """Give `mase`, `smape` and `wape`; None where no channel has one."""
+        count, error, symmetric, level = self._totals.numpy()
+        return {
+            "mase": mean_ratio(error, count * self._naive),
+            "smape": mean_ratio(symmetric, count),
+            "wape": mean_ratio(error, level),
+        }
+
+
+def mean_ratio(above: np.ndarray, below: np.ndarray) -> float | None:
+    """Mean of the quotients `[C]` whose divisor is not 0; None if there is none."""
+    usable = below > 0
+    return float((above[usable] / below[usable]).mean()) if usable.any() else None
+
+
+def naive_training_error(pieces: Sequence[np.ndarray], season: int) -> np.ndarray:
+    """Mean absolute change over one season `[C]` in training rows, pieces of `[T, C]` each.
+
+    A channel that never changes has 0; pieces shorter than a season do not count.
+    """
+    channels = pieces[0].shape[1]
+    total, count = np.zeros(channels), 0
+    for piece in pieces:
+        if len(piece) > season:
+            change = np.abs(np.subtract(piece[season:], piece[:-season], dtype=np.float64))
+            total += change.sum(axis=0)
+            count += len(change)
+    return total / count if count else total
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,59 @@
-"""Labels as intervals: maximal runs of anomalous points, cut at every segment border."""
+"""Labelled intervals: reading labels, precision and recall, and those of ranges."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sacm.errors import ArgumentError, DataError
+
+
+@dataclass(frozen=True)
+class Record:
+    """Base of all reports; holds plain Python values only."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as nested dictionaries, lists and numbers that `json.dumps` accepts."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Measure(Record):
+    """One number, or None and the reason why there is none."""
+
+    value: float | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class PrecisionRecall(Record):
+    """Precision, recall and F1 of one definition; a None among them is explained by `reason`."""
+
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    reason: str | None = None
+
+    @classmethod
+    def undefined(cls, reason: str) -> PrecisionRecall:
+        """Nothing can be said about these labels."""
+        return cls(None, None, None, reason)
+
+    @classmethod
+    def silent(cls, reason: str = "no point is predicted anomalous") -> PrecisionRecall:
+        """Nothing was found, and there is no alarm whose precision could be asked for."""
+        return cls(None, 0.0, 0.0, f"{reason}, so precision is undefined")
+
+    @classmethod
+    def of(cls, precision: float, recall: float) -> PrecisionRecall:
+        """F1 is the harmonic mean, 0 when both are 0."""
+        total = precision + recall
+        f1 = 2 * precision * recall / total if total > 0 else 0.0
+        return cls(float(precision), float(recall), float(f1))
+
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -116,3 +162,43 @@ def degenerate(labels: Bools) -> str | None:
     if labels.all():
         return "every point is labelled anomalous"
     return None
+
+
+def range_precision_recall(
+    predictions: ArrayLike,
+    labels: ArrayLike,
+    *,
+    segments: ArrayLike | None = None,
+    existence_weight: float = 0.5,
+) -> PrecisionRecall:
+    """Range-based precision, recall and F1 of 0/1 predictions [T] (Tatbul et al., NeurIPS 2018).
+
+    Every interval, true or predicted, counts once whatever its length. A true interval earns
+    `w * [hit at all] + (1 - w) * share found / number of alarms it was found in`; a predicted one
+    earns `share right / number of anomalies it covers`. Flat positional bias; w = 0.5 as in aeon.
+    """
+    alarms, truth = as_flags(predictions, name="predictions"), as_flags(labels, name="labels")
+    check_lengths(predictions=alarms, labels=truth)
+    if not 0 <= existence_weight <= 1:
+        raise ArgumentError(f"existence_weight must lie in [0, 1], got {existence_weight}")
+    if reason := degenerate(truth):
+        return PrecisionRecall.undefined(reason)
+    if not alarms.any():
+        return PrecisionRecall.silent()
+    borders = segment_borders(segments, length=len(truth))
+    predicted = find_intervals(alarms, borders=borders)
+    actual = find_intervals(truth, borders=borders)
+    both = alarms & truth
+    precision = _overlap_reward(predicted, actual, both).mean()
+    found = actual.count(both) > 0
+    overlap = _overlap_reward(actual, predicted, both)
+    recall = (existence_weight * found + (1 - existence_weight) * overlap).mean()
+    return PrecisionRecall.of(precision, recall)
+
+
+def _overlap_reward(own: Intervals, other: Intervals, both: Bools) -> Floats:
+    """Covered share of each run, divided by the number of runs that cover it, [M]."""
+    first, last = own.overlapping(other)
+    pieces = np.maximum(last - first, 1)
+    reward: Floats = own.count(both) / own.lengths / pieces
+    return reward

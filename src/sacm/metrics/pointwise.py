@@ -1,4 +1,9 @@
-"""Point-wise measures, with no notion of time: precision, recall, F1 and the two areas."""
+"""Scores against labels point by point: plain, point-adjusted, and PA%K.
+
+Point adjustment marks a whole anomaly interval as found when one of its points is (Xu et al.,
+WWW 2018). PA%K asks for more than K percent of the interval first (Kim et al., AAAI 2022): K = 0
+is point adjustment, K = 100 is the plain F1.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +16,20 @@ from sacm.errors import ArgumentError
 from sacm.metrics.intervals import (
     Bools,
     Floats,
+    Intervals,
     Ints,
+    Measure,
+    PrecisionRecall,
+    Record,
     as_flags,
     as_scores,
     check_lengths,
     degenerate,
+    find_intervals,
+    segment_borders,
 )
-from sacm.metrics.result import Measure, PrecisionRecall, Record
+
+PERCENTS = np.arange(101)
 
 
 @dataclass(frozen=True)
@@ -100,3 +112,92 @@ def auc_roc(scores: ArrayLike, labels: ArrayLike) -> Measure:
     from sklearn.metrics import roc_auc_score
 
     return Measure(float(roc_auc_score(truth, values)))
+
+
+@dataclass(frozen=True)
+class AdjustmentCurve(Record):
+    """F1 under PA%K for K = 0, 1, …, 100, and its area over K in [0, 1] by the trapezoid rule."""
+
+    f1: tuple[float, ...] | None
+    area: float | None
+    reason: str | None = None
+
+    def at(self, percent: int) -> float | None:
+        """F1 when more than `percent` of an interval must be hit."""
+        return None if self.f1 is None else self.f1[percent]
+
+
+def point_adjust(
+    predictions: ArrayLike, labels: ArrayLike, *, segments: ArrayLike | None = None
+) -> Bools:
+    """Predictions [T] with every hit anomaly interval filled in."""
+    alarms, truth, anomalies = _prepare(predictions, labels, segments)
+    hit = anomalies.count(alarms) > 0
+    adjusted = alarms.copy()
+    adjusted[truth] |= np.repeat(hit, anomalies.lengths)
+    return adjusted
+
+
+def adjusted_precision_recall(
+    predictions: ArrayLike, labels: ArrayLike, *, segments: ArrayLike | None = None
+) -> PrecisionRecall:
+    """Point-adjusted precision, recall and F1."""
+    alarms, truth, anomalies = _prepare(predictions, labels, segments)
+    if reason := degenerate(truth):
+        return PrecisionRecall.undefined(reason)
+    hits, raised = adjusted_counts(alarms, anomalies)
+    return from_counts(hits=hits, alarms=raised, anomalies=int(truth.sum()))
+
+
+def adjustment_curve(
+    predictions: ArrayLike, labels: ArrayLike, *, segments: ArrayLike | None = None
+) -> AdjustmentCurve:
+    """F1 under PA%K as a function of K."""
+    alarms, truth, anomalies = _prepare(predictions, labels, segments)
+    if reason := degenerate(truth):
+        return AdjustmentCurve(None, None, reason)
+    hits, lengths = anomalies.count(alarms), anomalies.lengths  # [M]
+    enough = 100 * hits > PERCENTS[:, None] * lengths  # [101, M], in integers: no rounding at K
+    found = np.where(enough, lengths, hits).sum(axis=1)
+    false_alarms = alarms.sum() - hits.sum()
+    f1 = 2 * found / (found + false_alarms + truth.sum())
+    return AdjustmentCurve(tuple(f1.tolist()), float((f1[1:] + f1[:-1]).mean() / 2))
+
+
+def best_adjusted_f1(
+    scores: ArrayLike, labels: ArrayLike, *, segments: ArrayLike | None = None
+) -> BestThreshold:
+    """Largest point-adjusted F1 over all thresholds `score >= t`."""
+    values = as_scores(scores)
+    truth = as_flags(labels, name="labels")
+    check_lengths(scores=values, labels=truth)
+    if reason := degenerate(truth):
+        return BestThreshold(None, None, reason)
+    anomalies = find_intervals(truth, borders=segment_borders(segments, length=len(truth)))
+    return BestThreshold(*best_cut(lift(values, truth, anomalies), truth))
+
+
+def adjusted_counts(alarms: Bools, anomalies: Intervals) -> tuple[int, int]:
+    """(right alarms, all alarms) after adjustment."""
+    hits = anomalies.count(alarms)
+    found = int(anomalies.lengths[hits > 0].sum())
+    return found, int(alarms.sum() - hits.sum()) + found
+
+
+def lift(values: Floats, truth: Bools, anomalies: Intervals) -> Floats:
+    """Scores with each anomaly interval raised to its maximum: thresholding them is PA."""
+    pairs = np.stack([anomalies.starts, anomalies.stops], axis=1).ravel()
+    # `reduceat` takes no index equal to the length, which the last stop may be.
+    peaks = np.maximum.reduceat(np.append(values, -np.inf), pairs)[::2]
+    lifted = values.copy()
+    lifted[truth] = np.repeat(peaks, anomalies.lengths)
+    return lifted
+
+
+def _prepare(
+    predictions: ArrayLike, labels: ArrayLike, segments: ArrayLike | None
+) -> tuple[Bools, Bools, Intervals]:
+    alarms, truth = as_flags(predictions, name="predictions"), as_flags(labels, name="labels")
+    check_lengths(predictions=alarms, labels=truth)
+    borders = segment_borders(segments, length=len(truth))
+    return alarms, truth, find_intervals(truth, borders=borders)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sacm.errors import ArgumentError
-from sacm.metrics.intervals import Floats
-from sacm.metrics.result import Record
+from sacm.metrics.intervals import Floats, Record
 
 
 @dataclass(frozen=True)

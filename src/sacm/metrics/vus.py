@@ -18,6 +18,7 @@ from sacm.metrics.intervals import (
     Floats,
     Intervals,
     Ints,
+    Measure,
     as_flags,
     as_scores,
     check_lengths,
@@ -25,7 +26,6 @@ from sacm.metrics.intervals import (
     find_intervals,
     segment_borders,
 )
-from sacm.metrics.result import Measure
 
 THRESHOLDS = 250
 

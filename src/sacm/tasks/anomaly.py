@@ -19,8 +19,8 @@ from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, anomaly_windows
 from sacm.errors import SACMError
 from sacm.metrics.anomaly import evaluate_scores
+from sacm.metrics.catalogue import compute_anomaly_metrics
 from sacm.metrics.pointwise import quantile_threshold
-from sacm.metrics.registered import compute_anomaly_metrics
 from sacm.settings import COVARIATES, ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (

@@ -16,8 +16,8 @@ from sacm.data.loader import WindowBatches
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, classification_windows
 from sacm.errors import ArgumentError, DataError
+from sacm.metrics.catalogue import RegisteredClassMetrics
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
-from sacm.metrics.registered import RegisteredClassMetrics
 from sacm.settings import COVARIATES, ResolvedSettings, RunSettings
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.tasks.base import (

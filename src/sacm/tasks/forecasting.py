@@ -27,9 +27,8 @@ from sacm.data.loader import WindowBatches
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, forecasting_windows
 from sacm.errors import ArgumentError
-from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
-from sacm.metrics.registered import RegisteredForecastMetrics
-from sacm.metrics.relative import RelativeErrors
+from sacm.metrics.catalogue import RegisteredForecastMetrics
+from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport, RelativeErrors
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import REPLACES_LOSS, Concluded, Strategy, StrategyRun
 from sacm.strategies.registry import Combined, parse

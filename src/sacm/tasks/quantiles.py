@@ -14,7 +14,7 @@ from sacm.backbones.quantiles import find_levels
 from sacm.data.batches import beside_windows
 from sacm.data.loader import WindowBatches
 from sacm.errors import ArgumentError
-from sacm.metrics.result import Record
+from sacm.metrics.intervals import Record
 from sacm.strategies.base import Strategy
 from sacm.tasks.base import evaluating, to_device
 from sacm.tasks.yardsticks import units_of

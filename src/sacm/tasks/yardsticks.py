@@ -18,9 +18,13 @@ from sacm.data.loader import WindowBatches
 from sacm.data.scaling import ChannelScaler, find_segments
 from sacm.metrics.anomaly import AnomalyReport
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
-from sacm.metrics.forecasting import ForecastAccumulator
-from sacm.metrics.relative import RelativeErrors, Row, naive_training_error
-from sacm.metrics.season import season_length
+from sacm.metrics.forecasting import (
+    ForecastAccumulator,
+    RelativeErrors,
+    Row,
+    naive_training_error,
+    season_length,
+)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from sacm.errors import DataError
 from sacm.experiments.named.findings import Findings
 from sacm.files import read_json
-from sacm.metrics.result import Record
+from sacm.metrics.intervals import Record
 from sacm_lab.robust.recovered import Recovered
 
 

@@ -12,7 +12,7 @@ from sacm.experiments.named.findings import Findings, Group
 from sacm.experiments.named.pairs import value_of
 from sacm.experiments.statistics import compare_pairs, holm
 from sacm.metrics.catalogue import metric as known_metric
-from sacm.metrics.result import Record
+from sacm.metrics.intervals import Record
 from sacm_lab.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN
 
 _DRAWS = 2000

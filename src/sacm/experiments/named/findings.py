@@ -8,7 +8,7 @@ from typing import Literal
 from sacm.experiments.critical_difference import CriticalDifference
 from sacm.experiments.grid_points import Key
 from sacm.experiments.statistics import ConfidenceInterval, PairedComparison, Summary
-from sacm.metrics.result import Record
+from sacm.metrics.intervals import Record
 
 State = Literal["done", "failed", "missing"]
 

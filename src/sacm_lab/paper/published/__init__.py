@@ -11,7 +11,7 @@ from typing import Any
 
 from sacm.data.load import find
 from sacm.errors import ArgumentError
-from sacm.metrics.result import Record
+from sacm.metrics.intervals import Record
 
 PAPER_SEEDS = (2022, 2023, 2024, 2025, 2026)
 

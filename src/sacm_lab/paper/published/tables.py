@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from sacm.metrics.result import Record
+from sacm.metrics.intervals import Record
 from sacm.strategies.registry import canonical
 
 Line = dict[str, str]
