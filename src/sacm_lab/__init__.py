@@ -5,6 +5,9 @@ It is a plug-in of `sacm` like anybody's package: the entry point `lab` of the g
 by reference, so that importing this module costs next to nothing.
 """
 
+from __future__ import annotations
+
+from sacm.experiments import CHECKS
 from sacm.registry import COMMANDS
 from sacm_lab import datasets
 from sacm_lab.robust import faults
@@ -20,3 +23,11 @@ for _name, _place, _help in (
     ("robust", "sacm_lab.robust.commands:app", "Robustness protocols: run, report, summary."),
 ):
     COMMANDS.register(_name, group=_RESEARCH, help=_help)(_place)
+
+for _name, _function in {
+    "faults": "check_faults",
+    "protect": "check_protected",
+    "last": "check_last_epoch",
+    "random": "check_random_scores",
+}.items():
+    CHECKS.register(_name)(f"sacm_lab.robust.checks:{_function}")

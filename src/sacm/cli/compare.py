@@ -47,8 +47,8 @@ def compare(
     from sacm.tasks import make_settings
 
     settings = make_settings(**asked)
-    own = "sacm" if settings.strategy == "raw" else settings.strategy
-    names = split_strategies(strategies or f"raw,{own}")
+    second = "sacm" if settings.strategy == "raw" else settings.strategy
+    names = split_strategies(strategies or f"raw,{second}")
     numbers = options.whole_numbers(seeds, "--seeds")
     hardware = options.make_hardware(
         accelerator=accelerator, devices=devices, loggers=logger, quiet=as_json
@@ -97,7 +97,7 @@ def run_comparison(
     data = resolve(settings.data, task=settings.task, reading=settings.reading())
     if is_main_process():
         show_reading(data, settings)
-    found = compare(
+    comparison = compare(
         settings,
         strategies,
         seeds,
@@ -108,13 +108,13 @@ def run_comparison(
     )
     if not is_main_process():
         return
-    # What was found is shown first: a report that cannot be written must not keep it back.
-    show_comparison(found, out, as_json=as_json)
+    # Results are printed first: a report that cannot be written must not keep them back.
+    show_comparison(comparison, out, as_json=as_json)
     if out is not None:
-        from sacm.reports.compare_report import write_compare_report
+        from sacm.experiments.compare_page import write_compare_page
 
         with as_user_error():
-            write_compare_report(found, out, data=data, command=command)
+            write_compare_page(comparison, out, data=data, command=command)
         if not as_json:
             typer.echo(f"report: {out}")
 
@@ -126,33 +126,30 @@ def announce(settings: RunSettings, number: int, total: int) -> None:
     note(f"[{number}/{total}] {settings.backbone}, {settings.strategy}, seed {settings.seed}")
 
 
-def show_comparison(found: Comparison, out: Path | None, *, as_json: bool) -> None:
+def show_comparison(comparison: Comparison, out: Path | None, *, as_json: bool) -> None:
     """The tables and what they say; or everything, as JSON."""
     from rich.console import Console
 
     from sacm.cli.output import note, show_json
-    from sacm.display.terminal_table import print_table
-    from sacm.reports.compare_headline import compare_headline
-    from sacm.reports.compare_tables import (
+    from sacm.experiments.compare import (
         ANOMALY_LEGEND,
+        LEGEND,
         NARROW,
-        NARROW_COST,
-        NARROW_LEGEND,
         cost_table,
-        paired_table,
+        headline,
+        result_table,
     )
 
+    sentences = headline(comparison)
     if as_json:
-        record: dict[str, Any] = {**found.to_dict(), "headline": compare_headline(found)}
-        show_json({**record, "report": None if out is None else str(out)})
+        report = None if out is None else str(out)
+        show_json({**comparison.to_dict(), "headline": sentences, "report": report})
         return
     console = Console()
-    print_table(console, paired_table(found).only(NARROW))
-    print_table(console, cost_table(found).only(NARROW_COST))
-    for sentence in compare_headline(found):
+    result_table(comparison).only(NARROW).print(console)
+    cost_table(comparison).print(console)
+    for sentence in sentences:
         console.print(sentence, highlight=False, markup=False)
-    if found.paper is not None and found.paper_differences:
-        note(f"Not the paper's settings: {'; '.join(found.paper_differences)}.")
-    note(NARROW_LEGEND)
-    if found.task == "anomaly":
+    note(LEGEND)
+    if comparison.task == "anomaly":
         note(ANOMALY_LEGEND)

@@ -81,14 +81,11 @@ def show_table(
 
     None is left blank, and so are cells that a row has not.
     """
-    from rich.console import Console
-
-    from sacm.display.terminal_table import print_table
-    from sacm.display.text_table import TableRow, TextTable
+    from sacm.reports.table import Table
 
     lines = ([format_cell(value) for value in row] for row in rows)
-    whole = (TableRow((*cells, *[""] * (len(headings) - len(cells)))) for cells in lines)
-    print_table(Console(), TextTable(tuple(headings), tuple(whole), title, words))
+    whole = tuple((*cells, *[""] * (len(headings) - len(cells))) for cells in lines)
+    Table(tuple(headings), whole, title, words).print()
 
 
 def show_texts(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -154,7 +154,7 @@ def check_figure(path: Path | None) -> None:
 def draw_predictions(predictor: Predictor, answer: Answer, path: Path) -> None:
     """Predictions as an image."""
     from sacm.cli.runs import write_file
-    from sacm.reports.prediction_figures import alarm_figure
+    from sacm.reports.figures import alarm_figure
 
     if predictor.settings.task == "classification":
         raise ArgumentError("--plot draws forecasts and alarms; classes have no picture.")
@@ -171,7 +171,7 @@ def forecast_picture(frame: pd.DataFrame, forecast: Forecast, count: int) -> Any
     """A forecast after the last `count` rows: the channels, or the first series of a panel."""
     import pandas as pd
 
-    from sacm.reports.prediction_figures import forecast_figure
+    from sacm.reports.figures import forecast_figure
 
     data, form = forecast.history.data, forecast.history.form.as_table()
     name, rows = next(iter(data.last_rows(count).items()))

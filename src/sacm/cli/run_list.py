@@ -124,7 +124,7 @@ def report(
     Example: sacm runs report latest --out run.html
     """
     from sacm.cli.runs import load_run, write_file
-    from sacm.reports.run_page import run_page
+    from sacm.experiments.run_page import run_page
 
     text = run_page(load_run(run))
     write_file(out, lambda file: file.write_text(text, encoding="utf-8"))

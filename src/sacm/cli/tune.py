@@ -9,10 +9,8 @@ import typer
 
 from sacm.cli import options
 from sacm.cli.options import takes_settings
-from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from sacm.experiments.engines import Engine
     from sacm.experiments.tune import Tuned
 
 
@@ -24,19 +22,15 @@ def tune(
         str,
         typer.Option(help="To choose from, separated by commas. Default: the task's own."),
     ] = "",
-    sampler: Annotated[str, typer.Option(help="tpe, random or cmaes.")] = "tpe",
-    pruner: Annotated[str, typer.Option(help="median, hyperband or none.")] = "median",
-    workers: Annotated[int, typer.Option(help="Trials at once.", min=1)] = 1,
-    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
     runs: options.Runs = Path("runs"),
     accelerator: options.Accelerator = "auto",
     devices: options.Devices = 1,
     as_json: options.AsJson = False,
 ) -> None:
-    """Search learning rate, size, input length, batch and strategy; train and test the best.
+    """Search learning rate, size, input length, batch size and strategy; train and test the best.
 
-    Settings that are named as options are kept as they are. Test rows are not looked at before the
-    search is over. Killed, the same command continues.
+    Settings that are named as options are not searched. Trials see no test rows. If the search is
+    interrupted, the same command continues it.
 
     Example: sacm tune forecasting --data my.csv --trials 30
     """
@@ -44,8 +38,7 @@ def tune(
     from sacm.cli.reading import show_reading
     from sacm.cli.runs import check_writable
     from sacm.data import resolve
-    from sacm.experiments.study import Search
-    from sacm.experiments.tune import TUNED, tune
+    from sacm.experiments.tune import TUNED, Search, tune
     from sacm.strategies.registry import canonical
     from sacm.tasks import make_settings
 
@@ -61,33 +54,16 @@ def tune(
         trials=trials,
         strategies=tuple(canonical(each) for each in split_strategies(chosen)),
         fixed=tuple(name for name in TUNED if name in asked),
-        sampler=sampler,
-        pruner=pruner,
-        workers=workers,
     )
-    found = tune(
+    tuned = tune(
         settings,
         data,
         search,
         folder=runs,
         hardware=hardware,
-        engine=find_engine(engine, workers, settings.data, accelerator),
         on_trial=announce_trial,
     )
-    show_tuned(found, as_json=as_json)
-
-
-def find_engine(name: str, workers: int, data: str, accelerator: str) -> Engine | None:
-    """What runs the trials; None if this process does."""
-    from sacm.experiments.engines import make_engine
-
-    if name == "local" and workers == 1:
-        return None
-    if data == "-":
-        raise ArgumentError("--workers: other processes cannot read what is piped in: use a file.")
-    if accelerator != "cpu":
-        raise ArgumentError(f"--workers: trials side by side train on the CPU, not {accelerator}.")
-    return make_engine(name, workers=workers)
+    show_tuned(tuned, as_json=as_json)
 
 
 def announce_trial(number: int, chosen: dict[str, Any]) -> None:
@@ -98,30 +74,30 @@ def announce_trial(number: int, chosen: dict[str, Any]) -> None:
     note(f"[trial {number + 1}] {words}")
 
 
-def show_tuned(found: Tuned, *, as_json: bool) -> None:
+def show_tuned(tuned: Tuned, *, as_json: bool) -> None:
     """The best trials, what was chosen, and the test of the run that was made of it."""
     from sacm.cli.output import note, show_json, show_results, show_table
     from sacm.experiments.tune import best_first
 
-    settings = found.run.settings
+    settings = tuned.run.settings
     if as_json:
         show_json(
             {
-                "run": str(found.run.folder),
-                "chosen": found.chosen,
-                "value": found.value,
-                "trials": found.trials,
-                **found.run.metrics,
+                "run": str(tuned.run.folder),
+                "chosen": tuned.chosen,
+                "value": tuned.value,
+                "trials": tuned.trials,
+                **tuned.run.metrics,
             }
         )
         return
-    best = best_first(found.trials, maximise=settings.select == "accuracy")[:5]
-    names = list(found.chosen)
+    best = best_first(tuned.trials, maximise=settings.select == "accuracy")[:5]
+    names = list(tuned.chosen)
     rows = [(each["number"] + 1, each["value"], *(each.get(n) for n in names)) for each in best]
     headings = ("trial", f"validation {settings.select}", *names)
-    ends = [each["state"] for each in found.trials]
+    ends = [each["state"] for each in tuned.trials]
     title = f"{ends.count('complete')} trials, {ends.count('pruned')} stopped early"
     show_table(headings, rows, title=title)
-    show_results(settings.task, found.run.metrics)
-    note(f"Trials are recorded in {found.record}.")
-    typer.echo(f"run: {found.run.folder}")
+    show_results(settings.task, tuned.run.metrics)
+    note(f"Trials are recorded in {tuned.record}.")
+    typer.echo(f"run: {tuned.run.folder}")

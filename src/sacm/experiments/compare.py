@@ -2,94 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+import pandas as pd
 
+from sacm.data import resolve
 from sacm.data.datasets import AnyData
-from sacm.data.load import resolve
-from sacm.errors import ArgumentError, DataError, SACMError
-from sacm.experiments.statistics import PairedComparison, Summary, compare_pairs, mean_and_deviation
+from sacm.errors import ArgumentError, DataError
+from sacm.experiments.gains import pair_runs, summarise_gains
+from sacm.experiments.results import read_runs
+from sacm.experiments.statistics import wilcoxon_test
 from sacm.files import read_json
 from sacm.metrics.catalogue import metric, order_metrics
-from sacm.metrics.intervals import Record
+from sacm.reports.table import (
+    UNDEFINED,
+    Table,
+    interval,
+    is_undefined,
+    mean_and_deviation,
+    number,
+    percent,
+    probability,
+    signed,
+)
 from sacm.settings import RunSettings
 from sacm.strategies.registry import canonical
-from sacm.tasks import make_settings
+from sacm.tasks import get_task, make_settings
 from sacm.training.hardware import Hardware
 from sacm.training.run import DEFAULT_FOLDER, Run
 from sacm.training.trainer import train
-from sacm_lab.paper.published import PaperRow, differences, paper_row
 
 OnStart = Callable[[RunSettings, int, int], object]
+SIGNIFICANT = 0.05
+FEW = 5  # pairs, below which a t-test rests on hardly any spread
+LEGEND = (
+    "Mean ± sample deviation over seeds. Δ and gain against the first strategy, positive is "
+    "better; 95 %: t interval of the mean gain over seeds; W/T/L: pairs that got better, stayed "
+    "equal, got worse; p (t): paired t-test; p (W): Wilcoxon's signed-rank test, which cannot be "
+    "below 0.0625 with five pairs."
+)
+ANOMALY_LEGEND = (
+    "PA: point-adjusted, which random scores pass easily; the random row has what they reach. "
+    "Compare VUS-PR and affiliation F1."
+)
+NARROW = ("metric", "strategy", "mean", "gain", "95 %", "W/T/L", "p (t)", "n")
 
 
 @dataclass(frozen=True)
-class RunResult(Record):
-    """One strategy with one seed.
+class Comparison:
+    """What a comparison found; the first strategy is what the others are measured by.
 
-    `rate_mean` and `rate_spread` (population deviation) are over the windows of the last epoch;
-    None where windows have no rates of their own.
-    """
-
-    strategy: str
-    seed: int
-    folder: str
-    row: dict[str, float | None]
-    evaluated_windows: int
-    parameters: int
-    epochs: int
-    best_epoch: int
-    seconds: float
-    rate_mean: float | None
-    rate_spread: float | None
-
-
-@dataclass(frozen=True)
-class StrategySummary(Record):
-    """One strategy over n seeds; `metrics` holds what is defined for at least one of them."""
-
-    n: int
-    strategy: str
-    metrics: dict[str, Summary]
-    epochs: Summary
-    seconds: Summary
-    seconds_per_epoch: Summary
-    rate_mean: Summary | None
-    rate_spread: Summary | None
-
-
-@dataclass(frozen=True)
-class MetricPair(Record):
-    """A strategy against the first one in one metric, over the n seeds where both have it."""
-
-    n: int
-    strategy: str
-    metric: str
-    result: PairedComparison | None
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class Comparison(Record):
-    """Everything a comparison found; the first strategy is what the others are measured by.
-
-    `settings` are those of all runs, without strategy and seed. `paper` is the published row of the
-    same setting, `paper_differences` how these runs depart from it.
+    Attributes:
+        settings: Those of all runs, without strategy and seed.
+        strategies: In the order that was asked for.
+        seeds: Likewise.
+        frame: One row a run, as `read_runs` gives them.
+        folders: The run folders, by strategy and seed.
+        environment: Where the first of the runs was made.
     """
 
     settings: dict[str, Any]
     strategies: tuple[str, ...]
     seeds: tuple[int, ...]
-    fingerprint: str
-    runs: tuple[RunResult, ...]
-    summaries: tuple[StrategySummary, ...]
-    pairs: tuple[MetricPair, ...]
-    paper: PaperRow | None
-    paper_differences: tuple[str, ...]
+    frame: pd.DataFrame
+    folders: dict[tuple[str, int], Path]
     environment: dict[str, Any]
 
     @property
@@ -97,32 +77,43 @@ class Comparison(Record):
         """The task of all runs."""
         return str(self.settings["task"])
 
-    @property
+    @cached_property
     def metrics(self) -> list[str]:
-        """Names of the metrics, in the order they are shown in."""
-        return order_metrics({name for run in self.runs for name in run.row})
+        """Names of the test results, in the order they are shown in."""
+        row = Run(next(iter(self.folders.values()))).row
+        return [name for name in order_metrics(set(row)) if name in self.frame]
 
-    def summary(self, strategy: str) -> StrategySummary:
-        """One strategy over the seeds."""
-        return next(each for each in self.summaries if each.strategy == strategy)
+    @cached_property
+    def pairs(self) -> pd.DataFrame:
+        """One row a pair and metric."""
+        return pair_runs(self.frame, self.metrics, baseline=self.strategies[0])
 
-    def pair(self, strategy: str, name: str) -> MetricPair:
-        """One strategy against the first in one metric."""
-        return next(p for p in self.pairs if (p.strategy, p.metric) == (strategy, name))
+    @cached_property
+    def gains(self) -> pd.DataFrame:
+        """One row a metric and strategy."""
+        return summarise_gains(self.pairs)
 
-    def run(self, strategy: str, seed: int) -> RunResult:
-        """One run."""
-        return next(r for r in self.runs if (r.strategy, r.seed) == (strategy, seed))
+    def values(self, strategy: str, name: str) -> pd.Series:
+        """One column of a strategy's runs, as far as it is defined."""
+        own = self.frame[self.frame["strategy"] == strategy]
+        return own[name].dropna() if name in own else pd.Series(dtype=float)
 
-    @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Comparison:
-        """What `to_dict` wrote."""
-        try:
-            return TypeAdapter(cls).validate_python(record)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise DataError(f"not a comparison: {place}: {first['msg'].lower()}.") from None
+    def gain(self, strategy: str, name: str) -> Any | None:
+        """The row of `gains` of a strategy and metric; None where no pair has it."""
+        table = self.gains
+        found = table[(table["strategy"] == strategy) & (table["metric"] == name)]
+        return None if found.empty else found.iloc[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, as values that JSON takes."""
+        return {
+            "settings": self.settings,
+            "strategies": list(self.strategies),
+            "seeds": list(self.seeds),
+            "runs": Table.from_frame(self.frame).records(),
+            "gains": Table.from_frame(self.gains).records(),
+            "environment": self.environment,
+        }
 
 
 def compare(
@@ -137,8 +128,17 @@ def compare(
 ) -> Comparison:
     """Train every strategy with every seed (finished runs are reused) and compare in pairs.
 
-    Strategy and seed of `base` do not matter; `data` replaces what `base.data` names. `on_start`
-    gets the settings of a run, its number from 1 on, and the number of runs.
+    Args:
+        base: The settings; its strategy and seed do not matter.
+        strategies: Two or more; the first is the baseline.
+        seeds: One or more.
+        folder: Where runs are kept.
+        hardware: Where to train.
+        data: Replaces what `base.data` names.
+        on_start: Gets the settings of a run, its number from 1 on, and the number of runs.
+
+    Raises:
+        ArgumentError: Too few strategies or seeds, or one is named twice.
     """
     names = _distinct([canonical(name) for name in strategies], what="strategy")
     numbers = _distinct(list(seeds), what="seed")
@@ -154,38 +154,35 @@ def compare(
     if data is None:
         data = resolve(base.data, task=base.task, reading=base.reading())
     runs = []
-    for number, settings in enumerate(wanted, 1):
+    for position, settings in enumerate(wanted, 1):
         if on_start is not None:
-            on_start(settings, number, len(wanted))
+            on_start(settings, position, len(wanted))
         runs.append(train(settings, folder=folder, hardware=hardware, data=data))
     return compare_runs(runs)
 
 
 def compare_runs(runs: Sequence[Run]) -> Comparison:
-    """Compare finished runs that differ in strategy and seed only; the first run's comes first."""
+    """Compare finished runs that differ in strategy and seed only; the first run's comes first.
+
+    Raises:
+        ArgumentError: The runs are not pairs.
+        DataError: There was nothing to test on.
+    """
+    if not runs:
+        raise ArgumentError("there are no runs to compare.")
     strategies = tuple(dict.fromkeys(run.settings.strategy for run in runs))
     seeds = tuple(dict.fromkeys(run.settings.seed for run in runs))
-    environments = [read_json(run.folder / "environment.json") for run in runs]
-    settings = _shared_settings(runs, environments)
-    by_key = {(run.settings.strategy, run.settings.seed): _result(run) for run in runs}
-    for key in ((strategy, seed) for strategy in strategies for seed in seeds):
-        if key not in by_key:
-            raise ArgumentError(f"pairs are needed, but {key[0]} has no run with seed {key[1]}.")
-    results = [by_key[strategy, seed] for strategy in strategies for seed in seeds]
-    groups = [[r for r in results if r.strategy == strategy] for strategy in strategies]
-    names = order_metrics({name for result in results for name in result.row})
-    paper = _paper(settings, strategies)
+    folders = {(run.settings.strategy, run.settings.seed): run.folder for run in runs}
+    for strategy in strategies:
+        for seed in seeds:
+            if (strategy, seed) not in folders:
+                raise ArgumentError(f"pairs are needed, but {strategy} has no run of seed {seed}.")
+    if "test" not in runs[0].metrics:
+        raise DataError(f"{runs[0].settings.data} has no test windows to compare on.")
+    environment = read_json(runs[0].folder / "environment.json")
+    settings = _shared_settings(runs, environment)
     return Comparison(
-        settings=settings,
-        strategies=strategies,
-        seeds=seeds,
-        fingerprint=environments[0]["fingerprint"],
-        runs=tuple(results),
-        summaries=tuple(_summary(group) for group in groups),
-        pairs=tuple(_pair(groups[0], group, name) for group in groups[1:] for name in names),
-        paper=paper,
-        paper_differences=() if paper is None else differences(settings, seeds),
-        environment=environments[0],
+        settings, strategies, seeds, read_runs(folders.values()), folders, environment
     )
 
 
@@ -196,84 +193,169 @@ def _distinct(values: list[Any], *, what: str) -> list[Any]:
     return values
 
 
-def _shared_settings(runs: Sequence[Run], environments: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _shared_settings(runs: Sequence[Run], environment: dict[str, Any]) -> dict[str, Any]:
     """The settings all runs have in common; runs that differ elsewhere are not pairs."""
-    if not runs:
-        raise ArgumentError("there are no runs to compare.")
-    everything = [run.settings.model_dump(exclude={"strategy", "seed"}) for run in runs]
-    for run, one, environment in zip(runs, everything, environments, strict=True):
-        for name, value in one.items():
-            if value != everything[0][name]:
+    first = runs[0].settings.model_dump(exclude={"strategy", "seed"})
+    for run in runs:
+        for name, value in run.settings.model_dump(exclude={"strategy", "seed"}).items():
+            if value != first[name]:
                 raise ArgumentError(
                     f"{run.folder} has {name} = {value!r} where {runs[0].folder} has "
-                    f"{everything[0][name]!r}: these runs are not pairs."
+                    f"{first[name]!r}: these runs are not pairs."
                 )
-        if environment["fingerprint"] != environments[0]["fingerprint"]:
+        if read_json(run.folder / "environment.json")["fingerprint"] != environment["fingerprint"]:
             raise ArgumentError(f"{run.folder} saw other data than {runs[0].folder}.")
-    return everything[0]
+    return first
 
 
-def _result(run: Run) -> RunResult:
-    metrics = run.metrics
-    if "test" not in metrics:
-        raise DataError(f"{run.settings.data} has no test windows to compare on.")
-    if not run.history:
-        raise SACMError(f"{run.folder / 'history.csv'} is empty: delete the folder and run again.")
-    last = run.history[-1]
-    return RunResult(
-        strategy=run.settings.strategy,
-        seed=run.settings.seed,
-        folder=str(run.folder),
-        row=run.row,
-        evaluated_windows=metrics["evaluated_windows"],
-        parameters=metrics["parameters"],
-        epochs=metrics["epochs"],
-        best_epoch=metrics["best_epoch"],
-        seconds=metrics["train_seconds"],
-        rate_mean=float(last["rate_mean"]) if "rate_mean" in last else None,
-        rate_spread=float(last["rate_std"]) if "rate_std" in last else None,
+def result_table(comparison: Comparison) -> Table:
+    """Every metric and strategy, with its gain over the first."""
+    rows = []
+    for name in comparison.metrics:
+        for strategy in comparison.strategies:
+            rows.append((metric(name).label, strategy, *_result_cells(comparison, strategy, name)))
+            random = metric(name).random
+            if random is not None and len(chance := comparison.values(strategy, random)):
+                mean = mean_and_deviation(chance.mean(), chance.std())
+                rows.append(("", f"random ({strategy})", mean, *(None,) * 6, len(chance)))
+    headings = ("metric", "strategy", "mean", "Δ", "gain", "95 %", "W/T/L", "p (t)", "p (W)", "n")
+    seeds = ", ".join(map(str, comparison.seeds))
+    count = f"{len(comparison.seeds)} seed{'s' if len(comparison.seeds) > 1 else ''}"
+    return Table(headings, tuple(rows), f"Test results over {count}: {seeds}", words=2)
+
+
+def _result_cells(comparison: Comparison, strategy: str, name: str) -> tuple[Any, ...]:
+    values = comparison.values(strategy, name)
+    mean = mean_and_deviation(values.mean(), values.std()) if len(values) else None
+    found = comparison.gain(strategy, name)
+    if found is None:
+        return (mean, *(None,) * 6, len(values))
+    change = comparison.pairs
+    own = change[(change["strategy"] == strategy) & (change["metric"] == name)]["improvement"]
+    ranks = wilcoxon_test(own)
+    return (
+        mean,
+        _difference(name, own.mean(), found["before"]),
+        None if is_undefined(found["gain"]) else _gain(name, found["gain"]),
+        interval(found["low"], found["high"]),
+        f"{found['wins']}/{found['ties']}/{found['losses']}",
+        None if is_undefined(found["p"]) else probability(found["p"]),
+        None if ranks is None else probability(ranks),
+        found["n"],
     )
 
 
-def _summary(group: list[RunResult]) -> StrategySummary:
-    names = dict.fromkeys(name for result in group for name in result.row)
-    columns = {name: _defined(result.row.get(name) for result in group) for name in names}
-    rate_means = _defined(result.rate_mean for result in group)
-    rate_spreads = _defined(result.rate_spread for result in group)
-    return StrategySummary(
-        n=len(group),
-        strategy=group[0].strategy,
-        metrics={name: mean_and_deviation(values) for name, values in columns.items() if values},
-        epochs=mean_and_deviation([result.epochs for result in group]),
-        seconds=mean_and_deviation([result.seconds for result in group]),
-        seconds_per_epoch=mean_and_deviation([result.seconds / result.epochs for result in group]),
-        rate_mean=mean_and_deviation(rate_means) if rate_means else None,
-        rate_spread=mean_and_deviation(rate_spreads) if rate_spreads else None,
+def _difference(name: str, value: float, like: float) -> str:
+    """A signed absolute change, to the decimals of a value `like`; points for shares."""
+    if metric(name).share:
+        return f"{signed(100 * value)} pp"
+    text = number(float(like))
+    places = 3 if "e" in text else len(text.partition(".")[2])
+    kind = "e" if "e" in text else "f"
+    return f"{value:+.{places}{kind}}".replace("-", "−")
+
+
+def _gain(name: str, value: float) -> str:
+    return f"{signed(value)} pp" if metric(name).share else percent(value)
+
+
+def cost_table(comparison: Comparison) -> Table:
+    """Epochs, seconds, parameters and rates of every strategy."""
+
+    def mean(strategy: str, name: str) -> str | None:
+        values = comparison.values(strategy, name)
+        return mean_and_deviation(values.mean(), values.std(), digits=3) if len(values) else None
+
+    names = ("epochs", "seconds", "seconds_per_epoch", "rate_mean", "rate_std")
+    rows = [
+        (
+            strategy,
+            *(mean(strategy, name) for name in names),
+            f"{int(comparison.values(strategy, 'parameters').iloc[0]):,}",
+        )
+        for strategy in comparison.strategies
+    ]
+    headings = (
+        *("strategy", "epochs", "seconds", "s / epoch", "rate mean", "rate spread"),
+        "parameters",
     )
+    caption = "Cost of training, and dropout rates of the windows in the last epoch"
+    return Table(headings, tuple(rows), caption)
 
 
-def _defined(values: Iterable[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
+def headline(comparison: Comparison) -> list[str]:
+    """A few sentences for each strategy: what changed, by how much, and how sure that is.
+
+    A point-adjusted score comes with what random scores reach and with unadjusted measures.
+    """
+    leading = get_task(comparison.settings["task"]).leading_metrics
+    shown = [name for name in leading if name in comparison.metrics]
+    sentences = []
+    for strategy in comparison.strategies[1:]:
+        first, *others = shown
+        sentences.append(" ".join(_main_sentences(comparison, strategy, first)))
+        rest = [_short(comparison, strategy, name) for name in others]
+        if rest:
+            sentences.append(f"Other measures: {'; '.join(rest)}.")
+    return sentences
 
 
-def _pair(first: list[RunResult], other: list[RunResult], name: str) -> MetricPair:
-    values = [(a.row.get(name), b.row.get(name)) for a, b in zip(first, other, strict=True)]
-    both = [(a, b) for a, b in values if a is not None and b is not None]
-    strategy = other[0].strategy
-    if not both:
-        return MetricPair(0, strategy, name, None, "undefined for every pair of runs")
-    result = compare_pairs(
-        [a for a, _ in both],
-        [b for _, b in both],
-        higher_is_better=metric(name).higher_is_better,
-    )
-    missing = len(values) - len(both)
-    reason = f"undefined for {missing} of {len(values)} pairs" if missing else None
-    return MetricPair(len(both), strategy, name, result, reason)
+def _main_sentences(comparison: Comparison, strategy: str, name: str) -> list[str]:
+    known, base = metric(name), comparison.strategies[0]
+    place = f"{comparison.settings['backbone']} on {comparison.settings['data']}"
+    row = comparison.gain(strategy, name)
+    if row is None:
+        return [f"The {known.phrase} of {place} is undefined for every pair of runs."]
+    n, before, after = int(row["n"]), float(row["before"]), float(row["after"])
+    seeds = f"{n} seed{'' if n == 1 else 's'}"
+    ties = f", equal in {row['ties']}" if row["ties"] else ""
+    record = f"better in {row['wins']} of {n}{ties}"
+    if before == after:
+        change = f"leaves the {known.phrase} of {place} at {number(before)}, that of {base}"
+    else:
+        verb = "raises" if after > before else "lowers"
+        change = f"{verb} the {known.phrase} of {place} from {number(before)} ({base}) to "
+        change += f"{number(after)}{_gain_words(name, before, after)}"
+    found = [f"Over {seeds}, {strategy} {change} ({record}).", _chance(row, n)]
+    if known.random:
+        reached = [comparison.values(each, known.random).mean() for each in (base, strategy)]
+        found.append(
+            f"Random scores that raise as many alarms reach {number(float(reached[0]))} ({base}) "
+            f"and {number(float(reached[1]))} under the same adjustment."
+        )
+    return found
 
 
-def _paper(settings: dict[str, Any], strategies: tuple[str, ...]) -> PaperRow | None:
-    if settings["task"] != "forecasting" or not {"raw", "sacm"} <= set(strategies):
-        return None
-    row = paper_row(settings["data"], settings["backbone"], settings["horizon"])
-    return row if row is not None and row.input_len == settings["input_len"] else None
+def _gain_words(name: str, before: float, after: float) -> str:
+    """In percent of the baseline; in percentage points for shares."""
+    better = after - before if metric(name).higher_is_better else before - after
+    gain, unit = 100 * better / abs(before) if before else 0.0, "%"
+    if metric(name).share:
+        gain, unit = 100 * better, "percentage points"
+    if abs(gain) < 0.05:
+        return f", less than 0.1 {unit}"
+    return f", a {'gain' if gain > 0 else 'loss'} of {abs(gain):.1f} {unit}"
+
+
+def _chance(row: Any, n: int) -> str:
+    if n == 1:
+        return "One seed cannot tell a difference from chance."
+    if is_undefined(row["p"]):
+        return "There is no t-test: all differences are equal."
+    said = f"paired t-test, p = {probability(row['p'])}, n = {n}".replace("= <", "< ")
+    if row["p"] >= SIGNIFICANT:
+        return f"The difference is not significant ({said})."
+    better = row["gain"] > 0
+    verdict = "The difference is significant" if better else "It is significantly worse"
+    few = f", but {n} seeds are few to conclude from" if n < FEW else ""
+    return f"{verdict} ({said}){few}."
+
+
+def _short(comparison: Comparison, strategy: str, name: str) -> str:
+    row, phrase = comparison.gain(strategy, name), metric(name).phrase
+    if row is None:
+        return f"{phrase} undefined"
+    gain = UNDEFINED if is_undefined(row["gain"]) else _gain(name, row["gain"])
+    chance = "" if is_undefined(row["p"]) else f", p = {probability(row['p'])}"
+    numbers = f"{number(float(row['before']))} → {number(float(row['after']))}"
+    return f"{phrase} {numbers} ({gain}{chance.replace('= <', '< ')})"

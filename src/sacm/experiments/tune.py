@@ -1,30 +1,22 @@
 """Search for good settings with Optuna; what is found becomes a run like any other.
 
 Trials see training and validation rows only: the data they get have no test part. Every trial is
-recorded in one file, so that a search that was killed goes on where it stopped. Trials run in this
-process, or by an engine, as the runs of a grid do.
+recorded in one file, so that a search that was killed goes on where it stopped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sacm.data.datasets import AnomalyData, AnyData, ClassificationData
+from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, Segment, TelemetrySegment
 from sacm.data.fingerprint import fingerprint
-from sacm.errors import SACMError
-from sacm.experiments.engines import Engine, Outcome
-from sacm.experiments.study import (
-    Search,
-    adopt_killed,
-    count_done,
-    import_optuna,
-    open_study,
-    study_name,
-)
-from sacm.experiments.trial_job import PRUNED, TrialJob, report_to, without_test
+from sacm.data.splits import Splits
+from sacm.errors import ArgumentError, SACMError
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.tasks import get_task
 from sacm.training import Hardware, Run, train
@@ -33,9 +25,26 @@ if TYPE_CHECKING:
     import optuna
 
 TUNED = ("learning_rate", "size", "batch_size", "input_len", "strategy")
-TRIAL_FILE = "trials.log"
 _INPUTS = (24, 48, 96, 192, 336)
+_BATCHES = (16, 32, 64, 128)
+_LEARNING_RATES = (1e-5, 1e-2)
+_STARTUP_TRIALS = 5  # drawn at random before the sampler learns from them
 OnTrial = Callable[[int, dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is searched.
+
+    Attributes:
+        trials: How many settings are tried, those of earlier calls included.
+        strategies: The strategies among which is chosen.
+        fixed: Settings that are not searched because the user named them.
+    """
+
+    trials: int = 30
+    strategies: tuple[str, ...] = ("raw", "sacm")
+    fixed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,6 @@ def tune(
     *,
     folder: Path = Path("runs"),
     hardware: Hardware | None = None,
-    engine: Engine | None = None,
     on_trial: OnTrial | None = None,
 ) -> Tuned:
     """Search settings, then train the best on all training rows and test it.
@@ -67,104 +75,55 @@ def tune(
         search: What is searched.
         folder: Where runs are kept; trials go to `tuning` in it.
         hardware: Where to train.
-        engine: Runs trials elsewhere, `search.workers` at once; `settings.data` must then name
-            the data. Default: one after the other in this process.
         on_trial: Called with number and settings before each trial.
 
     Returns:
         The run of the best settings.
 
     Raises:
-        ArgumentError: Optuna is missing, or a name is unknown.
+        ArgumentError: Optuna is missing.
         SACMError: No trial succeeded.
     """
-    optuna = import_optuna()
+    optuna = _import_optuna()
     hardware = hardware or Hardware(show_progress=False)
     seen = without_test(data)
     base = get_task(settings.task).resolve(settings, data)
-    place = folder / "tuning" / study_name(base, search, fingerprint(data))
-    place.mkdir(parents=True, exist_ok=True)
-    record = place / TRIAL_FILE
-    study = open_study(base, search, record)
-    adopt_killed(study)
+    trials_folder = folder / "tuning" / _study_name(base, search, fingerprint(data))
+    trials_folder.mkdir(parents=True, exist_ok=True)
+    record = trials_folder / "trials.log"
+    study = _open_study(base, record)
 
-    searching = _Searching(study, base, search, seen, place, hardware, on_trial)
-    left = search.trials - count_done(study)
-    if left > 0 and engine is None:
-        study.optimize(searching.run_here, n_trials=left, catch=(SACMError,))
-    elif left > 0 and engine is not None:
-        searching.run_by(engine, left)
-    done = [t for t in study.trials if t.state == optuna.trial.TrialState.COMPLETE]
-    if not done:
-        raise SACMError("no trial succeeded: see what stops a single training with `sacm train`.")
-    best = study.best_trial
-    chosen = {name: best.params[name] for name in best.params}
-    run = train(base.model_copy(update=chosen), folder=folder, hardware=hardware, data=data)
-    return Tuned(run, chosen, float(study.best_value), summarise_trials(study), record)
+    def train_trial(trial: optuna.Trial) -> float:
+        chosen = suggest(trial, base, search, seen)
+        if on_trial is not None:
+            on_trial(trial.number, chosen)
 
+        def report(epoch: int, value: float) -> None:
+            trial.report(value, epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned
 
-@dataclass(frozen=True)
-class _Searching:
-    """A search under way."""
-
-    study: optuna.Study
-    base: ResolvedSettings
-    search: Search
-    data: AnyData
-    place: Path
-    hardware: Hardware
-    on_trial: OnTrial | None
-
-    def run_here(self, trial: Any) -> float:
-        """Train one trial in this process; its validation."""
         run = train(
-            self._choose(trial),
-            folder=self.place,
-            hardware=self.hardware,
-            data=self.data,
-            on_epoch=report_to(trial),
+            base.model_copy(update=chosen),
+            folder=trials_folder,
+            hardware=hardware,
+            data=seen,
+            on_epoch=report,
         )
-        return self._value(run)
+        return float(run.metrics[f"best_val_{base.select}"])
 
-    def run_by(self, engine: Engine, count: int) -> None:
-        """Let an engine train so many trials; each is drawn when a worker is free."""
-        for outcome in engine.run(self._jobs(count), self.place):
-            self._tell(outcome)
-
-    def _jobs(self, count: int) -> Iterator[TrialJob]:
-        mark = fingerprint(self.data)
-        for _ in range(count):
-            trial = self.study.ask()
-            settings = self._choose(trial)
-            yield TrialJob(
-                settings,
-                settings.run_id(mark),
-                base=self.base,
-                search=self.search,
-                record=(self.place / TRIAL_FILE).absolute(),
-                trial=trial._trial_id,
-                number=trial.number,
-            )
-
-    def _tell(self, outcome: Outcome) -> None:
-        states = import_optuna().trial.TrialState
-        job = outcome.job
-        assert isinstance(job, TrialJob)
-        if outcome.reason is None:
-            self.study.tell(job.number, self._value(Run(self.place / job.run_id)))
-        else:
-            pruned = outcome.reason.startswith(PRUNED)
-            self.study.tell(job.number, state=states.PRUNED if pruned else states.FAIL)
-
-    def _choose(self, trial: Any) -> ResolvedSettings:
-        """The settings of a trial, which is announced."""
-        chosen = suggest(trial, self.base, self.search, self.data)
-        if self.on_trial is not None:
-            self.on_trial(trial.number, chosen)
-        return self.base.model_copy(update=chosen)
-
-    def _value(self, run: Run) -> float:
-        return float(run.metrics[f"best_val_{self.base.select}"])
+    left = search.trials - _count_ended(study)
+    if left > 0:
+        study.optimize(train_trial, n_trials=left, catch=(SACMError,))
+    if not any(trial.state.name == "COMPLETE" for trial in study.trials):
+        raise SACMError("no trial succeeded: see what stops a single training with `sacm train`.")
+    chosen = dict(study.best_trial.params)
+    run = train(base.model_copy(update=chosen), folder=folder, hardware=hardware, data=data)
+    trials = [
+        {"number": t.number, "state": t.state.name.lower(), "value": t.value, **t.params}
+        for t in study.trials
+    ]
+    return Tuned(run, chosen, float(study.best_value), trials, record)
 
 
 def suggest(
@@ -173,18 +132,16 @@ def suggest(
     """Settings of one trial; what the user fixed is left out."""
     chosen: dict[str, Any] = {}
     if "learning_rate" not in search.fixed:
-        chosen["learning_rate"] = trial.suggest_float("learning_rate", 1e-5, 1e-2, log=True)
+        chosen["learning_rate"] = trial.suggest_float("learning_rate", *_LEARNING_RATES, log=True)
     if "size" not in search.fixed:
         chosen["size"] = trial.suggest_categorical("size", ["small", "paper"])
     if "batch_size" not in search.fixed:
-        chosen["batch_size"] = trial.suggest_categorical("batch_size", [16, 32, 64, 128])
+        chosen["batch_size"] = trial.suggest_categorical("batch_size", list(_BATCHES))
     lengths = input_lengths(base, data)
     if "input_len" not in search.fixed and len(lengths) > 1:
         chosen["input_len"] = trial.suggest_categorical("input_len", lengths)
-    if len(search.strategies) > 1:
+    if search.strategies:
         chosen["strategy"] = trial.suggest_categorical("strategy", list(search.strategies))
-    elif search.strategies:
-        chosen["strategy"] = search.strategies[0]
     return chosen
 
 
@@ -197,15 +154,103 @@ def input_lengths(base: ResolvedSettings, data: AnyData) -> list[int]:
     return sorted(fit | {base.input_len})
 
 
-def summarise_trials(study: optuna.Study) -> list[dict[str, Any]]:
-    """Number, state, value and settings of every trial."""
-    return [
-        {"number": t.number, "state": t.state.name.lower(), "value": t.value, **t.params}
-        for t in study.trials
-    ]
-
-
 def best_first(trials: Sequence[dict[str, Any]], *, maximise: bool) -> list[dict[str, Any]]:
     """Complete trials, the best first."""
     done = [each for each in trials if each["state"] == "complete"]
     return sorted(done, key=lambda each: each["value"], reverse=maximise)
+
+
+def without_test(data: AnyData) -> AnyData:
+    """The same data as if their test part did not exist."""
+    if isinstance(data, ClassificationData):
+        subjects = None if data.subjects_test is None else data.subjects_test[:0]
+        return replace(
+            data,
+            X_test=data.X_test[:0],
+            y_test=data.y_test[:0],
+            lengths_test=data.lengths_test[:0],
+            subjects_test=subjects,
+        )
+    if isinstance(data, AnomalyData):
+        segments = tuple(TelemetrySegment(s.name, s.train, range(0)) for s in data.segments)
+        return replace(data, test=data.test[:0], labels=data.labels[:0], segments=segments)
+    if not len(data.splits.test):
+        return data
+    stop = data.splits.test.start
+    series = [Segment(s.name, s.start, min(s.stop, stop)) for s in data.segments if s.start < stop]
+    arrays: dict[str, Any] = {
+        name: None if getattr(data, name) is None else getattr(data, name)[:stop]
+        for name in ("values", "timestamps", "targets", "observed")
+    }
+    splits = Splits(data.splits.train, data.splits.val, range(stop, stop))
+    return replace(data, splits=splits, segments=tuple(series), **arrays)
+
+
+def _import_optuna() -> Any:
+    """Optuna, silent, or a sentence on how to get it."""
+    try:
+        import optuna
+    except ImportError:
+        raise ArgumentError("tuning needs Optuna: pip install 'sacm[tune]'.") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
+
+
+def _study_name(base: ResolvedSettings, search: Search, mark: str) -> str:
+    """One name for one search: the same settings, data and choices continue it."""
+    choices = [sorted(search.strategies), sorted(search.fixed)]
+    text = json.dumps([base.identity(), choices, mark], sort_keys=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:10]
+    return f"{base.run_id(mark).rpartition('_')[0]}_{digest}"
+
+
+def _open_study(base: ResolvedSettings, record: Path) -> optuna.Study:
+    """The study in a file, new or as it was left; trials that were killed are run again."""
+    optuna = _import_optuna()
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+    from optuna.trial import TrialState
+
+    storage = JournalStorage(JournalFileBackend(str(record), lock_obj=_RecordLock(record)))
+    study = optuna.create_study(
+        study_name="sacm",
+        storage=storage,
+        load_if_exists=True,
+        direction="maximize" if base.select == "accuracy" else "minimize",
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS - 1, n_warmup_steps=1),
+    )
+    # A continued search must not draw again what it has drawn.
+    study.sampler = optuna.samplers.TPESampler(
+        seed=base.seed + len(study.trials), n_startup_trials=_STARTUP_TRIALS
+    )
+    for trial in study.trials:
+        if trial.state == TrialState.RUNNING:
+            study.tell(trial.number, state=TrialState.FAIL)
+            if trial.params:
+                study.enqueue_trial(trial.params, user_attrs={"continues": trial.number})
+    return study
+
+
+def _count_ended(study: optuna.Study) -> int:
+    """Trials that came to an end of their own, good or bad; a killed one is run again."""
+    continued = {t.user_attrs["continues"] for t in study.trials if "continues" in t.user_attrs}
+    ended = [t for t in study.trials if t.state.is_finished() and t.params]
+    return sum(trial.number not in continued for trial in ended)
+
+
+class _RecordLock:
+    """A lock that the system releases when its process is killed; Optuna's own stays behind."""
+
+    def __init__(self, record: Path) -> None:
+        from filelock import FileLock
+
+        self._lock = FileLock(record.with_suffix(".lock"))
+
+    def acquire(self) -> bool:
+        """Wait for the lock."""
+        self._lock.acquire()
+        return True
+
+    def release(self) -> None:
+        """Give it back."""
+        self._lock.release()

@@ -9,10 +9,19 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 
-from sacm.display.figure_style import canvas, house_style, key, plain
-from sacm.display.palette import ALARM, INK, KEPT, MUTED, SERIES
 from sacm.quality.kinds import KINDS
 from sacm.quality.record import QualityEvent, QualityRecord
+from sacm.reports.style import (
+    ALARM,
+    INK,
+    KEPT,
+    MUTED,
+    SERIES,
+    canvas,
+    house_style,
+    key,
+    plain,
+)
 
 COLOURS = dict(
     zip(

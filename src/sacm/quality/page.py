@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sacm.display.html_page import Section, code_block, embed_figure, figures, page, paragraph
 from sacm.quality.figures import draw_event, draw_overview
 from sacm.quality.record import QualityEvent, QualityRecord
 from sacm.quality.words import (
@@ -12,6 +11,7 @@ from sacm.quality.words import (
     share_table,
     worst_events,
 )
+from sacm.reports.page import Section, code_block, embed_figure, figures, page, paragraph
 
 _ENLARGED = 8
 _LISTED = 40

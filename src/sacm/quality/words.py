@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from sacm.display.text_table import TableRow, TextTable
 from sacm.quality.record import QualityEvent, QualityRecord
+from sacm.reports.table import Table
 
 PHRASES = {
     "missing": "missing",
@@ -66,7 +66,7 @@ def _unjudged(quality: QualityRecord) -> list[str]:
     return sentences
 
 
-def share_table(quality: QualityRecord) -> TextTable:
+def share_table(quality: QualityRecord) -> Table:
     """Shares by channel and kind; clean channels have one row together."""
     shares = quality.shares()
     kinds = list(next(iter(shares.values()), {}))
@@ -75,12 +75,12 @@ def share_table(quality: QualityRecord) -> TextTable:
         total = sum(own.values())
         if total:
             cells = (column, format_share(total), *(format_share(own[kind]) for kind in kinds))
-            lines.append(TableRow(cells))
+            lines.append(cells)
     clean = sum(not sum(own.values()) for own in shares.values())
     if clean:
         name = f"{clean} channel{'s' if clean > 1 else ''} without a finding"
-        lines.append(TableRow((name, *("" for _ in ("all", *kinds))), quiet=True))
-    return TextTable(("channel", "flagged", *kinds), tuple(lines))
+        lines.append((name, *("" for _ in ("all", *kinds))))
+    return Table(("channel", "flagged", *kinds), tuple(lines))
 
 
 def worst_events(quality: QualityRecord, count: int = _WORST) -> list[QualityEvent]:
@@ -93,7 +93,7 @@ def worst_events(quality: QualityRecord, count: int = _WORST) -> list[QualityEve
     return sorted(quality.events, key=weight, reverse=True)[:count]
 
 
-def event_table(quality: QualityRecord, count: int = _WORST) -> TextTable:
+def event_table(quality: QualityRecord, count: int = _WORST) -> Table:
     """The worst events, one row each."""
     lines = []
     for event in worst_events(quality, count):
@@ -102,9 +102,9 @@ def event_table(quality: QualityRecord, count: int = _WORST) -> TextTable:
         if event.first_time is not None:
             first, last = _short(event.first_time), _short(event.last_time)
         cells = (event.channel, event.kind, first, last, f"{event.rows:,}", severity)
-        lines.append(TableRow(cells))
+        lines.append(cells)
     headings = ("channel", "kind", "first", "last", "rows", "severity")
-    return TextTable(headings, tuple(lines), text_columns=4)
+    return Table(headings, tuple(lines), words=4)
 
 
 def summary_text(quality: QualityRecord) -> str:

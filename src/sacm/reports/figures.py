@@ -3,64 +3,109 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_rgba
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from sacm.display.figure_style import (
+from sacm.core.scorer import SpectralScorer
+from sacm.reports.style import (
+    ALARM,
+    INK,
+    KEPT,
+    LEFT,
+    MUTED,
     WIDTH,
     canvas,
+    colours,
     epoch_axis,
     house_style,
     key,
     plain,
     thin_out,
 )
-from sacm.display.palette import ALARM, INK, KEPT, LEFT, MUTED, colours
-from sacm.experiments.compare import Comparison
-from sacm.metrics.catalogue import metric
-from sacm.reports.figure_data import (
-    AnomalyStrip,
-    ForecastExample,
-    RateSample,
-    SpectralView,
-    spectral_views,
-)
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Histories = Mapping[str, Sequence[Sequence[Mapping[str, str]]]]  # strategy -> runs -> history rows
 _CELLS = 12  # classes up to which a confusion matrix has its counts written in
+_PANELS = 6  # channels or series of a prediction that are drawn
+_WIDE = 7.5  # inches
 
 
-def paired_dots(comparison: Comparison, name: str) -> Figure:
-    """One line a seed, one column a strategy: every pair, not only their mean."""
-    known, chosen = metric(name), colours(comparison.strategies)
+@dataclass(frozen=True)
+class SpectralView:
+    """One channel of a window, and what the scorer's mask keeps of it."""
+
+    channel: str
+    values: np.ndarray  # [L]
+    kept: np.ndarray  # [L]
+
+
+@dataclass(frozen=True)
+class ForecastExample:
+    """One channel of one test window, in raw units."""
+
+    label: str
+    channel: str
+    history: np.ndarray  # [L]
+    truth: np.ndarray  # [H]
+    forecasts: dict[str, np.ndarray]  # strategy -> [H]
+    errors: dict[str, float]  # strategy -> mean absolute error, scaled
+
+
+@dataclass(frozen=True)
+class AnomalyStrip:
+    """Scores of consecutive test rows [T] for each strategy, with the labels [T]."""
+
+    segment: str
+    first_row: int
+    labels: np.ndarray
+    scores: dict[str, np.ndarray]
+    thresholds: dict[str, float]
+
+
+def paired_dots(
+    values: Mapping[str, Sequence[float]],
+    title: str,
+    *,
+    random: Mapping[str, float] | None = None,
+) -> Figure:
+    """One line a seed, one column a strategy: every pair, not only their mean.
+
+    Args:
+        values: Results by strategy, all in the same order of seeds; NaN is left out.
+        title: What they are.
+        random: What random scores reach, by strategy.
+    """
+    names, chosen = list(values), colours(list(values))
+    table = np.array([list(row) for row in values.values()], dtype=float)  # [strategies, seeds]
     with house_style():
         figure, (axes,) = canvas()
-        for seed in comparison.seeds:
-            values = [comparison.run(s, seed).row.get(name) for s in comparison.strategies]
-            heights = [np.nan if value is None else value for value in values]
+        for heights in table.T:
             axes.plot(heights, color=MUTED, linewidth=0.8, zorder=1)
             axes.scatter(range(len(heights)), heights, c=list(chosen.values()), s=26, zorder=3)
-        for place, summary in enumerate(comparison.summaries):
-            if name in summary.metrics:
-                mean = summary.metrics[name].mean
+        for place, (name, row) in enumerate(zip(names, table, strict=True)):
+            if np.isfinite(row).any():
+                mean = float(np.nanmean(row))
                 axes.hlines(mean, place - 0.16, place + 0.16, colors=INK, linewidth=2, zorder=4)
-            if known.random is not None and known.random in summary.metrics:
-                level = summary.metrics[known.random].mean
+            if random and name in random:
+                level = random[name]
                 axes.hlines(level, place - 0.3, place + 0.3, colors=ALARM, linestyles="--")
                 axes.annotate("random", (place + 0.32, level), color=ALARM, va="center")
-        names = ["\n".join(wrap(name, 14)) for name in comparison.strategies]
-        axes.set_xticks(range(len(names)), names)
-        axes.set_xlim(-0.5, len(comparison.strategies) - (0.5 if known.random is None else 0.3))
-        better = "higher" if known.higher_is_better else "lower"
-        axes.set_title(f"{known.label} ({better} is better)")
+        axes.set_xticks(range(len(names)), ["\n".join(wrap(name, 14)) for name in names])
+        axes.set_xlim(-0.5, len(names) - (0.3 if random else 0.5))
+        axes.set_title(title)
         axes.grid(axis="x", visible=False)
     return figure
 
@@ -125,12 +170,12 @@ def rates_by_epoch(histories: Histories) -> Figure:
     return figure
 
 
-def rates_against_scores(sample: RateSample, colour: str) -> Figure:
+def rates_against_scores(scores: np.ndarray, rates: np.ndarray, colour: str) -> Figure:
     """Each training window's rate over its unreliability score."""
     with house_style():
         figure, (axes,) = canvas()
-        axes.scatter(sample.scores, sample.rates, s=7, color=colour, alpha=0.45, linewidths=0)
-        axes.set_title(f"{len(sample.scores):,} training windows")
+        axes.scatter(scores, rates, s=7, color=colour, alpha=0.45, linewidths=0)
+        axes.set_title(f"{len(scores):,} training windows")
         axes.set_xlabel("unreliability score")
         axes.set_ylabel("dropout rate")
         axes.set_ylim(bottom=0)
@@ -218,39 +263,6 @@ def _shade(axes: Axes, strip: AnomalyStrip) -> None:
         )
 
 
-def spectrum(view: SpectralView, title: str) -> Figure:
-    """A window in time and in frequency: what the mask keeps, and what it leaves."""
-    with house_style():
-        figure, (time, frequency) = canvas(2, height=3.5)
-        _kept_and_left(time, view)
-        time.set_title(f"{title}: score {view.score:.3g} ({plain(view.channel)})")
-        time.set_xlabel("step")
-        bins = np.arange(len(view.amplitude))
-        kept = view.amplitude * view.mask
-        frequency.bar(bins, view.amplitude, color=LEFT, width=0.8)
-        frequency.bar(bins, kept, color=KEPT, width=0.8)
-        frequency.set_xlabel("cycles in the window")
-        frequency.set_title("amplitude")
-        frequency.grid(axis="x", visible=False)
-        figure.legend(*_spectral_key(), loc="outside upper left", ncols=3)
-    return figure
-
-
-def _kept_and_left(axes: Axes, view: SpectralView) -> None:
-    steps: Any = np.arange(len(view.values))
-    axes.plot(steps, view.values, color=MUTED, linewidth=0.9)
-    axes.plot(steps, view.kept, color=KEPT, linewidth=1.4)
-    axes.fill_between(
-        steps, view.kept, view.values, color=LEFT, alpha=0.35, linewidth=0, interpolate=True
-    )
-
-
-def _spectral_key() -> tuple[list[Any], list[str]]:
-    window = Line2D([], [], color=MUTED)
-    kept, left = Line2D([], [], color=KEPT), Rectangle((0, 0), 1, 1, color=LEFT, alpha=0.6)
-    return [window, kept, left], ["window", "kept", "left"]
-
-
 def score_figure(
     values: np.ndarray,
     scores: np.ndarray,
@@ -295,6 +307,21 @@ def score_figure(
     return figure
 
 
+def _kept_and_left(axes: Axes, view: SpectralView) -> None:
+    steps: Any = np.arange(len(view.values))
+    axes.plot(steps, view.values, color=MUTED, linewidth=0.9)
+    axes.plot(steps, view.kept, color=KEPT, linewidth=1.4)
+    axes.fill_between(
+        steps, view.kept, view.values, color=LEFT, alpha=0.35, linewidth=0, interpolate=True
+    )
+
+
+def _spectral_key() -> tuple[list[Any], list[str]]:
+    window = Line2D([], [], color=MUTED)
+    kept, left = Line2D([], [], color=KEPT), Rectangle((0, 0), 1, 1, color=LEFT, alpha=0.6)
+    return [window, kept, left], ["window", "kept", "left"]
+
+
 def apart(order: np.ndarray, count: int, window: int, stride: int) -> list[int]:
     """The first `count` windows of an order that do not overlap."""
     chosen: list[int] = []
@@ -304,3 +331,123 @@ def apart(order: np.ndarray, count: int, window: int, stride: int) -> list[int]:
         if len(chosen) == count:
             break
     return chosen
+
+
+def spectral_views(windows: np.ndarray, columns: tuple[str, ...]) -> list[SpectralView]:
+    """Each of the windows [N, L, C], by a fresh scorer, in its own least reliable channel."""
+    scorer = SpectralScorer(windows.shape[2])
+    views = []
+    with torch.no_grad():
+        for window in torch.from_numpy(np.ascontiguousarray(windows)):
+            scored = scorer(window[None])
+            channel = int(scored.channel_scores[0].argmax())
+            kept = scored.reconstruction[0, :, channel].numpy()
+            views.append(SpectralView(columns[channel], window[:, channel].numpy(), kept))
+    return views
+
+
+def forecast_figure(
+    history: pd.DataFrame, forecast: pd.DataFrame, columns: list[str], time: str | None
+) -> Figure:
+    """Draw forecasts after the end of their history, one panel a channel.
+
+    Args:
+        history: The last rows before the forecast.
+        forecast: The forecast, with bounds in columns such as `load_lower_80` if there are any.
+        columns: The channels to draw, at most six of which are.
+        time: The column of times in both; None where rows have none.
+
+    Returns:
+        The figure; bands are the intervals, the widest the palest.
+    """
+    shown = columns[:_PANELS]
+    with house_style():
+        figure, panels = canvas(len(shown), height=0.8 + 1.5 * len(shown), width=_WIDE)
+        past, ahead = _axis(history, time, 0), _axis(forecast, time, len(history))
+        for axes, column in zip(panels, shown, strict=True):
+            axes.plot(past, history[column], color=INK, linewidth=1)
+            for lower, upper in _bands(forecast, column):
+                axes.fill_between(ahead, lower, upper, color=KEPT, alpha=0.18, linewidth=0)
+            axes.plot(ahead, forecast[column], color=KEPT, linewidth=1.4)
+            axes.set_title(column, parse_math=False)
+            _date_axis(axes, past)
+    return figure
+
+
+def alarm_figure(frame: pd.DataFrame, time: str | None) -> Figure:
+    """Draw the scores of rows, the threshold, and a mark at every alarm."""
+    with house_style():
+        figure, (axes,) = canvas(height=2.6, width=_WIDE)
+        scores = frame["score"].to_numpy()
+        where = _axis(frame, time, 0)
+        edges, highest = thin_out(scores, 1500)
+        axes.plot(where[edges], highest, color=INK, linewidth=0.9)
+        axes.axhline(float(frame["threshold"].iloc[0]), color=MUTED, linestyle="--", linewidth=0.9)
+        alarms = frame["alarm"].to_numpy() > 0
+        axes.scatter(where[alarms], scores[alarms], s=9, color=ALARM, zorder=3)
+        axes.set_title(f"{int(alarms.sum()):,} alarms in {len(frame):,} rows")
+        axes.set_ylabel("anomaly score")
+        _date_axis(axes, where)
+    return figure
+
+
+def _axis(frame: pd.DataFrame, time: str | None, first: int) -> np.ndarray[Any, Any]:
+    """Times, where they are dates, or numbers of rows."""
+    import pandas as pd
+
+    if time is not None and time in frame:
+        stamps = pd.to_datetime(frame[time].astype(str), errors="coerce", utc=True, format="mixed")
+        if stamps.notna().all():
+            return stamps.dt.tz_localize(None).to_numpy()
+    return np.arange(first + 1, first + len(frame) + 1)
+
+
+def _date_axis(axes: Axes, where: np.ndarray[Any, Any]) -> None:
+    if np.issubdtype(where.dtype, np.datetime64):
+        locator = AutoDateLocator(maxticks=12)  # with fewer it finds no step for five days
+        axes.xaxis.set_major_locator(locator)
+        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    else:
+        axes.set_xlabel("row")
+
+
+def _bands(forecast: pd.DataFrame, column: str) -> list[tuple[Any, Any]]:
+    """Pairs of bounds of a channel, in the order of the columns."""
+    start = f"{column}_lower_"
+    ends = [name.removeprefix(start) for name in forecast.columns if str(name).startswith(start)]
+    return [(forecast[f"{start}{end}"], forecast[f"{column}_upper_{end}"]) for end in ends]
+
+
+def gain_figure(
+    gains: Mapping[str, Mapping[str, Sequence[float]]], *, unit: str = "%", title: str = ""
+) -> Figure:
+    """Gain over the baseline by cell, strategies side by side: a dot a seed, a bar their mean.
+
+    Args:
+        gains: Cell, then strategy, then the gains of its seeds.
+        unit: Of the gains.
+        title: What was measured.
+    """
+    cells = list(gains)
+    strategies = list(dict.fromkeys(name for row in gains.values() for name in row))
+    chosen, step = colours(strategies), 0.8 / max(len(strategies), 1)
+    with house_style():
+        height = 1.4 + 0.13 * len(cells) * (len(strategies) + 1)
+        figure, (axes,) = canvas(height=height, width=_WIDE)
+        for row, cell in enumerate(cells):
+            for place, strategy in enumerate(strategies):
+                values = np.asarray(gains[cell].get(strategy, ()), dtype=float)
+                if not len(values):
+                    continue
+                y = row - 0.4 + step * (place + 0.5)
+                look: Any = {"color": chosen[strategy]}
+                axes.barh(y, values.mean(), height=0.9 * step, alpha=0.45, **look)
+                axes.plot(values, np.full(len(values), y), ".", markersize=4, **look)
+        axes.axvline(0, color=INK, linewidth=0.8)
+        axes.set_yticks(range(len(cells)), cells)
+        axes.set_ylim(len(cells) - 0.5, -0.5)
+        axes.set_xlabel(f"gain over the baseline, {unit}")
+        axes.set_title(title)
+        axes.grid(axis="y", visible=False)
+        key(figure, chosen)
+    return figure

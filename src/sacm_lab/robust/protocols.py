@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sacm.experiments.named.experiment import Experiment
 from sacm.registry import Registry
+from sacm_lab.experiment import Experiment
 from sacm_lab.robust.faults import TESTED
 
 ON_CLEAN = "raw on clean"
@@ -69,9 +69,9 @@ _FAULT_METRICS = (
 PROTOCOLS: Registry[Experiment] = Registry("protocol", listing="Protocols")
 _ALL = (
     Experiment(
-        name="T",
+        name="training",
         title="Trained on broken rows, tested on clean ones",
-        where="protocol T",
+        where="broken training rows",
         task="forecasting",
         datasets=("ETTh1", "ETTm1", "Exchange Rate", "ILI"),
         backbones=("iTransformer", "PatchTST"),
@@ -97,9 +97,9 @@ _ALL = (
         ),
     ),
     Experiment(
-        name="F",
+        name="test",
         title="Faults in test inputs (SensorFault-Bench)",
-        where="protocol F",
+        where="faults at test, SensorFault-Bench (arXiv:2605.10822)",
         task="forecasting",
         datasets=("ETTh1", "Weather", "Exchange Rate"),
         backbones=("PatchTST", "iTransformer", "TimeMixer"),
@@ -130,9 +130,9 @@ _ALL = (
         ),
     ),
     Experiment(
-        name="TF",
+        name="both",
         title="Trained on broken rows, tested with faults in the inputs",
-        where="protocols T and F at once",
+        where="broken training rows and faults at test",
         task="forecasting",
         datasets=("ETTh1", "Exchange Rate"),
         backbones=("iTransformer",),
@@ -150,12 +150,16 @@ _ALL = (
         },
         checks=("faults",),
         own_checks={PROTECTED: ("protect",)},
-        notes=("Training and validation rows are broken as in T.", _SEVERITIES, _BY_SEED),
+        notes=(
+            "Training and validation rows are broken as in the protocol `training`.",
+            _SEVERITIES,
+            _BY_SEED,
+        ),
     ),
     Experiment(
-        name="N",
+        name="labels",
         title="Wrong labels in classification",
-        where="protocol N",
+        where="wrong labels",
         task="classification",
         datasets=(
             "BasicMotions",
@@ -180,9 +184,9 @@ _ALL = (
         ),
     ),
     Experiment(
-        name="C",
+        name="anomalies",
         title="Anomalies hidden in the training rows of detectors",
-        where="protocol C",
+        where="hidden anomalies",
         task="anomaly",
         datasets=("MSL", "SMD@machine-1-1", "SMD@machine-2-1"),
         backbones=("TranAD", "iTransformer"),
@@ -204,14 +208,5 @@ _ALL = (
         ),
     ),
 )
-for _one in _ALL:
-    PROTOCOLS.register(_one.name)(_one)
-
-
-def register(experiment: Experiment) -> Experiment:
-    """Add a protocol under its own name, for `sacm robust list`, `run` and `report`.
-
-    Raises:
-        ArgumentError: If the name is taken.
-    """
-    return PROTOCOLS.register(experiment.name)(experiment)
+for _protocol in _ALL:
+    PROTOCOLS.register(_protocol.name)(_protocol)

@@ -120,8 +120,13 @@ def draw(name: str, *, runs: Path | None = None) -> Figure:
 
 
 def save(name: str, path: Path, *, runs: Path | None = None) -> None:
-    """A figure as PNG; the file is whole or not there."""
+    """Draw a figure to a file."""
+    write(draw(name, runs=runs), path)
+
+
+def write(figure: Figure, path: Path) -> None:
+    """A drawing as PNG or SVG, by the name of the file; the file is whole or not there."""
     from sacm.files import write_atomically
 
-    figure = draw(name, runs=runs)
-    write_atomically(path, lambda file: figure.savefig(file, format="png", dpi=DOTS_PER_INCH))
+    kind = path.suffix.lower().removeprefix(".") or "png"
+    write_atomically(path, lambda file: figure.savefig(file, format=kind, dpi=DOTS_PER_INCH))

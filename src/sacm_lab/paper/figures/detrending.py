@@ -32,8 +32,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from sacm.core.config import Detrend
-from sacm.display.figure_style import house_style
-from sacm.display.palette import ALARM, GRID, INK, KEPT, MUTED
+from sacm.reports.style import ALARM, GRID, INK, KEPT, MUTED, house_style
 from sacm_lab.paper.figures.modes import Modes, dominant
 from sacm_lab.paper.figures.panels import footnote, sheet
 

@@ -14,8 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sacm.display.figure_style import house_style
-from sacm.display.palette import colours
+from sacm.reports.style import colours, house_style
 from sacm.training.run import Run
 from sacm_lab.paper.figures.panels import DASHES, MARKERS, footnote, sheet
 from sacm_lab.paper.figures.run_folders import (

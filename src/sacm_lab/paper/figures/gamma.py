@@ -10,8 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sacm.display.figure_style import house_style
-from sacm.display.palette import SERIES
+from sacm.reports.style import SERIES, house_style
 from sacm.strategies.adaptive import SACM
 from sacm.strategies.registry import canonical
 from sacm.training.run import Run

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from matplotlib.figure import Figure
 
-from sacm.display.palette import MUTED
+from sacm.reports.style import MUTED
 
 WIDTH = 8.5  # inches
 DASHES: dict[str, Literal["--", "-"]] = {"raw": "--", "sacm": "-"}

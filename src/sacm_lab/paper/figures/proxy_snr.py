@@ -18,9 +18,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy.stats import pearsonr
 
-from sacm.display.figure_style import house_style
-from sacm.display.palette import INK, KEPT, MUTED, SERIES
 from sacm.errors import DataError
+from sacm.reports.style import INK, KEPT, MUTED, SERIES, house_style
 from sacm_lab.paper.figures.panels import MARKERS, footnote, sheet
 from sacm_lab.paper.figures.real_series import real_series
 

@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sacm.display.figure_style import house_style
-from sacm.display.palette import INK, MUTED, colours
-from sacm.reports.figure_data import ForecastExample, forecast_examples
+from sacm.experiments.examples import forecast_examples
+from sacm.reports.figures import ForecastExample
+from sacm.reports.style import INK, MUTED, colours, house_style
 from sacm.training.run import Run
 from sacm_lab.paper.figures.panels import DASHES, footnote, sheet
 from sacm_lab.paper.figures.run_folders import alike, finished_runs, noise_level, title, unsuitable

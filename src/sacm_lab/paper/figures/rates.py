@@ -9,9 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sacm.core.config import SACMConfig
-from sacm.display.figure_style import house_style
-from sacm.display.palette import INK, KEPT
-from sacm.reports.figure_data import rate_sample
+from sacm.experiments.examples import rate_sample
+from sacm.reports.style import INK, KEPT, house_style
 from sacm.training.run import Run
 from sacm_lab.paper.figures.panels import footnote, sheet
 from sacm_lab.paper.figures.run_folders import alike, finished_runs, titles, unsuitable

@@ -6,8 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sacm.data.corrupt import corrupt
-from sacm.display.figure_style import house_style
-from sacm.display.palette import KEPT, LEFT
+from sacm.reports.style import KEPT, LEFT, house_style
 from sacm_lab.paper.figures.panels import WIDTH
 from sacm_lab.paper.figures.signal_families import Signal, signal
 

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from sacm.core.config import Detrend
-from sacm.display.figure_style import house_style
-from sacm.display.palette import INK, KEPT, LEFT, MUTED
+from sacm.reports.style import INK, KEPT, LEFT, MUTED, house_style
 from sacm_lab.paper.figures.modes import Modes, correlation, dominant
 from sacm_lab.paper.figures.panels import footnote, sheet
 from sacm_lab.paper.figures.signal_families import Signal

@@ -9,8 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sacm.core.config import SACMConfig
-from sacm.display.figure_style import house_style
-from sacm.display.palette import INK, KEPT, LEFT, MUTED, SERIES
+from sacm.reports.style import INK, KEPT, LEFT, MUTED, SERIES, house_style
 from sacm.theory import excess_risk, oracle_strength, regularization_strength, surrogate_risk
 from sacm_lab.paper.figures.panels import MARKERS, footnote, sheet
 

@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter
 
-from sacm.display.figure_style import house_style, thin_out
-from sacm.display.palette import INK, KEPT, LEFT, MUTED
+from sacm.reports.style import INK, KEPT, LEFT, MUTED, house_style, thin_out
 from sacm_lab.paper.figures.modes import Modes, correlation, dominant
 from sacm_lab.paper.figures.panels import footnote, sheet
 from sacm_lab.paper.figures.real_series import real_series

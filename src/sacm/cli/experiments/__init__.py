@@ -1,1 +1,0 @@
-"""What the commands of named experiments share: plans, work, findings, output."""

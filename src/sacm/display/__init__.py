@@ -1,1 +1,0 @@
-"""How things look: tables, figures and pages, whatever they show."""

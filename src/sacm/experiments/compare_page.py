@@ -1,0 +1,281 @@
+"""A comparison as one HTML page, with the command that makes it again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sacm.experiments.compare import (
+    ANOMALY_LEGEND,
+    LEGEND,
+    Comparison,
+    cost_table,
+    headline,
+    result_table,
+)
+from sacm.experiments.examples import anomaly_strip, forecast_examples, rate_sample
+from sacm.files import write_atomically
+from sacm.metrics.catalogue import metric
+from sacm.quality.figures import draw_event, draw_overview
+from sacm.quality.inspect import inspect
+from sacm.quality.words import describe_quality, worst_events
+from sacm.reports import figures
+from sacm.reports.page import Section, code_block, embed_figure, page, paragraph
+from sacm.reports.page import figures as grid
+from sacm.reports.style import colours
+from sacm.reports.table import Table
+from sacm.settings import RunSettings, option_name
+from sacm.tasks import get_task
+from sacm.training.run import Run
+
+Runs = dict[str, list[Run]]
+_WRITTEN_FIRST = ("task", "data", "backbone", "size", "strategy", "seed", "overrides")
+
+
+def write_compare_page(
+    comparison: Comparison, path: str | Path, *, data: Any = None, command: str | None = None
+) -> None:
+    """Write the page; `data` and `command` as in `compare_page`."""
+    text = compare_page(comparison, data=data, command=command)
+    write_atomically(Path(path), lambda file: file.write_text(text, encoding="utf-8"))
+
+
+def compare_page(comparison: Comparison, *, data: Any = None, command: str | None = None) -> str:
+    """The page as HTML; needs the run folders of the comparison.
+
+    Args:
+        comparison: What was found.
+        data: Replaces what the settings name.
+        command: What was typed to get here, if that was not `sacm compare`.
+    """
+    runs = {
+        strategy: [Run(comparison.folders[strategy, seed]) for seed in comparison.seeds]
+        for strategy in comparison.strategies
+    }
+    data = runs[comparison.strategies[0]][0].load_data() if data is None else data
+    sections = [
+        *_quality(comparison, data),
+        _results(comparison),
+        _pairs(comparison),
+        _training(comparison, runs),
+        _rates(comparison, runs, data),
+        _EXAMPLES[comparison.task](comparison, runs, data),
+        _settings(comparison, data),
+        _repeat(comparison, command),
+    ]
+    settings = comparison.settings
+    title = f"{' against '.join(comparison.strategies)}: {settings['backbone']} on {data.name}"
+    return page(title, headline(comparison), sections, style=".overview svg{max-width:none}")
+
+
+def repeat_command(comparison: Comparison) -> str:
+    """`sacm compare …` with every setting that is not a default."""
+    settings = comparison.settings
+    words = ["sacm", "compare", settings["task"], "--data", settings["data"]]
+    words += ["--backbone", settings["backbone"], "--size", settings["size"]]
+    words += ["--strategies", ",".join(comparison.strategies)]
+    words += ["--seeds", ",".join(map(str, comparison.seeds))]
+    for name, field in RunSettings.model_fields.items():
+        value = settings[name] if name not in _WRITTEN_FIRST else None
+        if value in (None, field.default) or (name, value) == ("horizon", 0):
+            continue
+        words += [option_name(name)] if value is True else [option_name(name), _spell(value)]
+    for name, value in settings["overrides"].items():
+        words += [option_name("overrides"), f"{name}={_spell(value)}"]
+    return shlex.join(words)
+
+
+def _spell(value: Any) -> str:
+    """A value as the command line takes it."""
+    if isinstance(value, list | tuple):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(value)
+        return line.getvalue()
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _quality(comparison: Comparison, data: Any) -> list[Section]:
+    """What is broken in the data, where a strategy repairs it."""
+    if not any("guard" in strategy for strategy in comparison.strategies):
+        return []
+    quality = inspect(data)
+    overview = embed_figure(draw_overview(quality), "All channels over time", name="quality")
+    events = [
+        embed_figure(
+            draw_event(quality, event), f"{event.channel}: {event.kind}", name=f"event-{number}"
+        )
+        for number, event in enumerate(worst_events(quality, 2))
+    ]
+    parts = (
+        paragraph(describe_quality(quality)[0]),
+        f'<div class="overview">{overview}</div>',
+        grid(*events),
+    )
+    return [Section("What was found and repaired", parts)]
+
+
+def _results(comparison: Comparison) -> Section:
+    parts = [result_table(comparison).html(), paragraph(LEGEND, note=True)]
+    if comparison.task == "anomaly":
+        parts.append(paragraph(ANOMALY_LEGEND, note=True))
+    return Section("Results", (*parts, cost_table(comparison).html()))
+
+
+def _pairs(comparison: Comparison) -> Section:
+    leading = get_task(comparison.settings["task"]).leading_metrics
+    frame = comparison.frame.set_index(["strategy", "seed"])
+    drawn = []
+    for name in (each for each in leading if each in comparison.metrics):
+        known = metric(name)
+        values = {
+            strategy: [frame.get(name, {}).get((strategy, s), np.nan) for s in comparison.seeds]
+            for strategy in comparison.strategies
+        }
+        random = known.random and {
+            strategy: float(comparison.values(strategy, known.random).mean())
+            for strategy in comparison.strategies
+        }
+        better = "higher" if known.higher_is_better else "lower"
+        title = f"{known.label} ({better} is better)"
+        figure = figures.paired_dots(values, title, random=random or None)
+        caption = "One line a seed; the bar is the mean."
+        drawn.append(embed_figure(figure, caption, name=f"pairs-{name}"))
+    return Section("Every pair", (grid(*drawn),))
+
+
+def _training(comparison: Comparison, runs: Runs) -> Section:
+    histories = _histories(runs)
+    validation = f"val_{comparison.settings['select']}"
+    captions = {
+        "train_loss": "One line a run. Measured with each strategy's own dropout at work, so the "
+        "strategies' levels are not comparable.",
+        validation: "One line a run. The ring is the epoch whose weights were tested.",
+    }
+    drawn = [
+        embed_figure(
+            figures.training_curves(histories, column), caption, name=column.replace("_", "-")
+        )
+        for column, caption in captions.items()
+    ]
+    return Section("Training", (grid(*drawn),))
+
+
+def _histories(runs: Runs) -> figures.Histories:
+    return {strategy: [run.history for run in group] for strategy, group in runs.items()}
+
+
+def _rates(comparison: Comparison, runs: Runs, data: Any) -> Section:
+    histories = _histories(runs)
+    modulated = [name for name, group in histories.items() if "rate_mean" in group[0][0]]
+    if not modulated:
+        said = "No strategy of this comparison gives windows dropout rates of their own."
+        return Section("Dropout rates", (paragraph(said),))
+    by_epoch = embed_figure(
+        figures.rates_by_epoch(histories),
+        "Lines: mean of every run. Bands: one deviation, and the whole range, of the first seed.",
+        name="rates",
+    )
+    drawn = [by_epoch]
+    sample = rate_sample(runs[modulated[-1]][0], data)
+    if sample.learned:
+        colour = colours(comparison.strategies)[modulated[-1]]
+        scatter = figures.rates_against_scores(sample.scores, sample.rates, colour)
+        caption = (
+            "Rates follow the scores within a batch, so equal scores in different batches may get "
+            "different rates. Scorer and mapper of the first seed's chosen epoch."
+        )
+        drawn.append(embed_figure(scatter, caption, name="scores"))
+    return Section("Dropout rates", (grid(*drawn),))
+
+
+def _forecasts(comparison: Comparison, runs: Runs, data: Any) -> Section:
+    first = {strategy: group[0] for strategy, group in runs.items()}
+    examples, looked_at = forecast_examples(first, data)
+    drawn = []
+    for position, example in enumerate(examples):
+        errors = ", ".join(f"{name} {error:.3f}" for name, error in example.errors.items())
+        caption = f"Mean absolute error, z-scored: {errors}."
+        figure = figures.forecast_example(example)
+        drawn.append(embed_figure(figure, caption, name=f"example-{position}"))
+    note = (
+        f"Raw units; models of seed {comparison.seeds[0]}. Best and worst: where the mean absolute "
+        f"error of {comparison.strategies[-1]} is furthest below and above that of "
+        f"{comparison.strategies[0]}, among {looked_at:,} test windows and their channels."
+    )
+    return Section("Forecasts", (grid(*drawn), paragraph(note, note=True)))
+
+
+def _confusions(comparison: Comparison, runs: Runs, data: Any) -> Section:
+    drawn = []
+    for position, (strategy, group) in enumerate(runs.items()):
+        counts = np.sum([run.metrics["report"]["confusion"] for run in group], axis=0)
+        figure = figures.confusion_matrix(np.asarray(counts), data.classes, strategy)
+        caption = f"{strategy}: test cases, summed over the seeds."
+        drawn.append(embed_figure(figure, caption, name=f"confusion-{position}"))
+    return Section("Confusion matrices", (grid(*drawn),))
+
+
+def _strips(comparison: Comparison, runs: Runs, data: Any) -> Section:
+    strip = anomaly_strip({name: group[0] for name, group in runs.items()}, data)
+    drawn = [
+        embed_figure(
+            figures.anomaly_scores(strip, strategy),
+            f"{strategy}: model of seed {comparison.seeds[0]}. Dashed: the threshold. Shaded: "
+            "labelled anomalies. Each point is the largest score of several rows.",
+            name=f"strip-{position}",
+        )
+        for position, strategy in enumerate(runs)
+    ]
+    return Section("Anomaly scores", (grid(*drawn),))
+
+
+_EXAMPLES = {"forecasting": _forecasts, "classification": _confusions, "anomaly": _strips}
+
+
+def _settings(comparison: Comparison, data: Any) -> Section:
+    windows = int(comparison.frame["windows"].iloc[0])
+    record = {
+        **{name: value for name, value in comparison.settings.items() if value not in (None, {})},
+        "strategies": ", ".join(comparison.strategies),
+        "seeds": ", ".join(map(str, comparison.seeds)),
+        "test windows": f"{windows:,}",
+    }
+    tables = [record_table("setting", record), record_table("environment", comparison.environment)]
+    return Section(
+        "Settings and environment",
+        (
+            grid(*(table.html(kind="settings") for table in tables)),
+            *(paragraph(note, note=True) for note in data.notes),
+        ),
+    )
+
+
+def record_table(title: str, record: dict[str, Any]) -> Table:
+    """Names and values; records inside of it are spread out, what is None is left out."""
+    inner = {
+        name: value
+        for name, values in record.items()
+        if isinstance(values, dict)
+        for name, value in values.items()
+    }
+    flat = {name: value for name, value in record.items() if not isinstance(value, dict)}
+    rows = [
+        (name.replace("_", " "), f"{value:g}" if isinstance(value, float) else str(value))
+        for name, value in {**flat, **inner}.items()
+        if value is not None
+    ]
+    return Table((title, "value"), tuple(rows), words=2)
+
+
+def _repeat(comparison: Comparison, command: str | None) -> Section:
+    again = repeat_command(comparison)
+    parts = [code_block(again)]
+    if command is not None and command != again:
+        parts = [code_block(command), paragraph("which is the same as"), *parts]
+    return Section("How to repeat it", tuple(parts))

@@ -1,0 +1,252 @@
+"""From a frame of runs to gains over a baseline: in pairs, by cell, and over cells.
+
+A *cell* is everything that two runs of a pair share but the seed: data, backbone, size, horizon and
+whatever else an experiment varies. Sizes are never mixed in one mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+
+from sacm.errors import ArgumentError
+from sacm.experiments.statistics import (
+    Interval,
+    bootstrap_interval,
+    holm,
+    improvements,
+    paired_t_test,
+    relative_gain,
+    t_interval,
+    wilcoxon_test,
+)
+from sacm.metrics.catalogue import metric as find_metric
+
+CELL = ("task", "data", "backbone", "size", "horizon")
+# The name of a derived row, and the runs that it is chosen from.
+BEST_FIXED = "best_fixed"
+
+
+def pair_runs(
+    frame: pd.DataFrame,
+    metrics: Sequence[str],
+    *,
+    baseline: str = "raw",
+    cell: Sequence[str] = CELL,
+) -> pd.DataFrame:
+    """Pair every finished run with that of the baseline of the same cell and seed.
+
+    Args:
+        frame: Runs, as `collect_runs` gives them.
+        metrics: The results to compare.
+        baseline: The strategy that the others are measured by.
+        cell: Columns that the runs of a pair share, besides the seed.
+
+    Returns:
+        One row a pair and metric: the columns of `cell`, `seed`, `strategy`, `metric`, `before`,
+        `after`, `improvement` (positive is better) and `gain`: in percent of `before`, or in
+        percentage points for metrics that are shares.
+
+    Raises:
+        ArgumentError: Two runs have the same cell, strategy and seed.
+    """
+    done = frame[frame["state"] == "done"]
+    keys = [name for name in cell if name in done]
+    check_unique(done, [*keys, "strategy", "seed"])
+    before = done[done["strategy"] == baseline]
+    others = done[done["strategy"] != baseline]
+    rows: list[dict[str, Any]] = []
+    together = others.merge(before, on=[*keys, "seed"], suffixes=("", "|before"))
+    for row in together.to_dict("records"):
+        for name in metrics:
+            first, second = row.get(f"{name}|before"), row.get(name)
+            if pd.notna(first) and pd.notna(second):
+                shared = {key: row[key] for key in (*keys, "seed", "strategy")}
+                rows.append({**shared, **_compare(name, float(first), float(second))})
+    columns = [*keys, "seed", "strategy", "metric", "before", "after", "improvement", "gain"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def check_unique(frame: pd.DataFrame, keys: Sequence[str]) -> None:
+    """Refuse two runs in one place, and say by which setting to choose between them."""
+    twice = frame[frame.duplicated(list(keys), keep=False)]
+    if twice.empty:
+        return
+    first, second = (row for _, row in twice.sort_values(list(keys)).head(2).iterrows())
+    place = ", ".join(f"{key} {first[key]}" for key in keys if key != "task")
+    ignored = {"run", "reason", "commit", "threads"}
+    differing = [
+        name
+        for name in frame
+        if name not in ignored and not isinstance(first[name], float)
+        if pd.notna(first[name]) and first[name] != second[name]
+    ]
+    by = f"--where {differing[0]}={first[differing[0]]}" if differing else "--where run=NAME"
+    raise ArgumentError(
+        f"{place}: there are two runs, {first['run']} and {second['run']}; choose with {by}."
+    )
+
+
+def _compare(name: str, before: float, after: float) -> dict[str, Any]:
+    known = find_metric(name.partition("@")[0])
+    better = known.higher_is_better
+    (improvement,) = improvements([before], [after], higher_is_better=better)
+    if known.share:
+        gain: float | None = 100 * float(improvement)
+    else:
+        gain = relative_gain(before, after, higher_is_better=better) if improvement else 0.0
+    values = {"before": before, "after": after, "improvement": float(improvement), "gain": gain}
+    return {"metric": name, **values}
+
+
+def summarise_gains(pairs: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
+    """One row for every metric, group of cells, size and strategy.
+
+    Args:
+        pairs: What `pair_runs` returned.
+        by: Columns that make a group; all other columns of the cell are averaged over. The size is
+            always among them.
+
+    Returns:
+        `n` pairs in `cells` cells; mean `before` and `after`; `gain`, the mean over cells of the
+        cells' mean gains; `low` and `high`, its 95 % t interval over seeds (one value a seed: the
+        mean, over cells with several seeds, of its distance from the cell's mean); `cells_low` and
+        `cells_high`, its 95 % bootstrap interval over cells, of five or more; `in_deviations`, the
+        mean improvement of a cell in units of the seed deviation of the baseline; `wins`, `ties`
+        and `losses` over pairs; `p` of a two-sided test (paired t over the seeds of one cell,
+        Wilcoxon's signed ranks over the pairs of several) and `p_holm`, corrected over the rows of
+        one metric and size.
+    """
+    cell = list(pairs.columns[: list(pairs.columns).index("seed")])
+    groups = [name for name in cell if name in by or name == "size"]
+    rows = []
+    keys = ["metric", *groups, "strategy"]
+    for values, part in pairs.groupby(keys, sort=False, dropna=False):
+        rows.append({**dict(zip(keys, values, strict=True)), **_summary(part, cell)})
+    found = pd.DataFrame(rows, columns=[*keys, *_SUMMARY])
+    families = [name for name in ("metric", "size") if name in found]
+    for _, part in found.groupby(families, sort=False):
+        adjusted = holm([None if pd.isna(p) else float(p) for p in part["p"]])
+        found.loc[part.index, "p_holm"] = pd.Series(adjusted, index=part.index, dtype=float)
+    return found
+
+
+_SUMMARY = (
+    *("n", "cells", "seeds", "before", "after", "gain", "low", "high", "cells_low", "cells_high"),
+    *("in_deviations", "wins", "ties", "losses", "p", "p_holm"),
+)
+
+
+def _summary(part: pd.DataFrame, cell: list[str]) -> dict[str, Any]:
+    by_cell = part.groupby(cell, sort=False, dropna=False)
+    cells = by_cell["gain"].mean()
+    alone = len(cells) == 1
+    known = cells.notna().all()
+    seeds = _over_seeds(part, cell) if known else Interval(None, None)
+    over = bootstrap_interval(cells) if known else Interval(None, None)
+    tested = part["improvement"] if alone or not known else part["gain"]
+    signs = part["improvement"]
+    deviations = by_cell["improvement"].mean() / by_cell["before"].std()
+    return {
+        "n": len(part),
+        "cells": len(cells),
+        "seeds": part["seed"].nunique(),
+        "before": by_cell["before"].mean().mean(),
+        "after": by_cell["after"].mean().mean(),
+        "gain": cells.mean(),
+        "low": seeds.low,
+        "high": seeds.high,
+        "cells_low": over.low,
+        "cells_high": over.high,
+        "in_deviations": deviations[deviations.abs() < float("inf")].mean(),
+        "wins": int((signs > 0).sum()),
+        "ties": int((signs == 0).sum()),
+        "losses": int((signs < 0).sum()),
+        "p": paired_t_test(tested) if alone else wilcoxon_test(tested),
+        "p_holm": None,
+    }
+
+
+def _over_seeds(part: pd.DataFrame, cell: list[str]) -> Interval:
+    """The interval of the mean gain if other seeds had been drawn for the same cells."""
+    gains = part.groupby(cell, sort=False, dropna=False)["gain"]
+    several = gains.transform("size") > 1
+    distance = (part["gain"] - gains.transform("mean"))[several]
+    if distance.empty:
+        return Interval(None, None)
+    half = t_interval(distance.groupby(part["seed"]).mean())
+    if half.low is None or half.high is None:
+        return half
+    mean, width = float(gains.mean().mean()), (half.high - half.low) / 2
+    return Interval(mean - width, mean + width)
+
+
+def add_best_fixed(frame: pd.DataFrame, *, cell: Sequence[str] = CELL) -> pd.DataFrame:
+    """Add a row `best_fixed` where every fixed rate of the frame was run: what validation chooses.
+
+    Ties go to the smaller rate. The column `chosen` names the rate.
+    """
+    done = frame[frame["state"] == "done"]
+    fixed = done[done["strategy"].str.startswith("fixed(")]
+    rates = fixed["strategy"].nunique()
+    rows = []
+    for _, part in _cells(fixed, cell):
+        if len(part) == rates > 1 and part["validation"].notna().all():
+            ordered = part.sort_values("strategy", kind="stable")
+            best = ordered.loc[_best(ordered, "validation")]
+            name = f"{best['run']}#{BEST_FIXED}"
+            rows.append({**best, "run": name, "strategy": BEST_FIXED, "chosen": best["strategy"]})
+    return _with_rows(frame, rows)
+
+
+def add_race(
+    frame: pd.DataFrame,
+    arms: tuple[str, str] = ("raw", "sacm"),
+    *,
+    epochs: int = 4,
+    cell: Sequence[str] = CELL,
+) -> pd.DataFrame:
+    """Add a row `race(a,b)` for every pair of arms: the one that a race would have gone on with.
+
+    The arm with the better mean validation of epochs 2 to 4 wins. `chosen` names it; `seconds` are
+    its own and those of the first `epochs` epochs of the other; `cost` is their ratio to its own.
+    """
+    done = frame[(frame["state"] == "done") & frame["strategy"].isin(arms)]
+    rows = []
+    for _, part in _cells(done, cell):
+        if set(part["strategy"]) == set(arms) and part["early_validation"].notna().all():
+            ordered = part.sort_values("strategy", key=lambda names: names.map(arms.index))
+            winner = ordered.loc[_best(ordered, "early_validation")]
+            loser = ordered[ordered["strategy"] != winner["strategy"]].iloc[0]
+            seconds = winner["seconds"] + epochs * loser["seconds_per_epoch"]
+            rows.append(
+                {
+                    **winner,
+                    "run": f"{winner['run']}#race",
+                    "strategy": f"race({','.join(arms)})",
+                    "chosen": winner["strategy"],
+                    "seconds": seconds,
+                    "cost": seconds / winner["seconds"],
+                }
+            )
+    return _with_rows(frame, rows)
+
+
+def _cells(frame: pd.DataFrame, cell: Sequence[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
+    keys = [*(name for name in cell if name in frame), "seed"]
+    check_unique(frame, [*keys, "strategy"])
+    return iter(frame.groupby(keys, sort=False, dropna=False))
+
+
+def _best(part: pd.DataFrame, column: str) -> Any:
+    """The index of the best validation; higher is better for accuracy."""
+    highest = "select" in part and (part["select"] == "accuracy").all()
+    return part[column].idxmax() if highest else part[column].idxmin()
+
+
+def _with_rows(frame: pd.DataFrame, rows: list[dict[str, Any]]) -> pd.DataFrame:
+    if not rows:
+        return frame
+    return pd.concat([frame, pd.DataFrame(rows)], ignore_index=True)

@@ -1,1 +1,0 @@
-"""Named experiments: what they are, what their runs say, how that is tabulated."""

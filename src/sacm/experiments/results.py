@@ -1,0 +1,265 @@
+"""Results of runs as one pandas frame in long form, one row a run.
+
+A row holds what was run (`run`, `task`, `data`, `backbone`, `size`, `horizon`, `strategy`, `seed`,
+and every setting that some run changed), how it ended (`state`, `reason`) and what came out: test
+results by their names, `epochs`, `best_epoch`, `seconds`, `rate_mean`, `validation` (the best one)
+and `early_validation` (its mean over epochs 2 to 4, by which a race decides). A test of the same
+run on other data, or a check, has columns `metric@name`. Committed result files are CSV of exactly
+this frame.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sacm.errors import DataError, SACMError
+from sacm.files import read_json, write_atomically
+from sacm.settings import RunSettings
+
+KEYS = ("task", "data", "backbone", "size", "horizon", "strategy", "seed")
+OUTCOMES = (
+    *("epochs", "best_epoch", "seconds", "seconds_per_epoch", "parameters", "windows"),
+    *("rate_mean", "rate_std", "validation", "early_validation"),
+)
+EARLY = slice(1, 4)  # epochs 2 to 4
+_LAST_EPOCHS = 10
+_NEEDED = ("epochs", "train_seconds")
+_FIRST = ("run", "state", "reason", *KEYS)
+# Settings that are called as an outcome is: `epochs` counts those that were run.
+_COLUMNS = {"epochs": "epoch_limit", "precision": "float_precision"}
+
+
+def collect_runs(folder: Path) -> pd.DataFrame:
+    """Read every run of a folder.
+
+    Args:
+        folder: Holds run folders; runs of several machines are merged by copying them together.
+
+    Returns:
+        One row a run, sorted by its name. `state` is done, begun, failed or damaged. Settings that
+        no run changed have no column, and settings that this version does not know are left out.
+
+    Raises:
+        DataError: There is no such folder.
+
+    Example:
+        >>> import tempfile
+        >>> collect_runs(Path(tempfile.mkdtemp())).empty
+        True
+    """
+    if not folder.is_dir():
+        raise DataError(f"{folder}: there is no such folder of runs.")
+    return read_runs(path.parent for path in sorted(folder.glob("*/config.json")))
+
+
+def read_runs(folders: Iterable[Path]) -> pd.DataFrame:
+    """Read run folders, one row each, in the given order."""
+    return tidy([_read(folder) for folder in folders])
+
+
+def tidy(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
+    """Make the frame of rows: settings at their default left out, columns in their usual order."""
+    frame = pd.DataFrame(list(rows))
+    if frame.empty:
+        return pd.DataFrame(columns=list(_FIRST))
+    defaults = setting_defaults()
+    for name in [column for column in frame if column in defaults]:
+        if (frame[name].isna() | (frame[name] == defaults[name])).all():
+            frame = frame.drop(columns=name)
+    for name in _FIRST:
+        if name not in frame:
+            frame[name] = None
+    settings = [name for name in setting_defaults(every=True) if name in frame]
+    start = [*_FIRST, *settings]
+    outcomes = [name for name in OUTCOMES if name in frame]
+    tested = [name for name in frame if name not in (*start, *outcomes, "commit", "threads")]
+    end = [name for name in ("commit", "threads") if name in frame]
+    return frame[[*start, *tested, *outcomes, *end]].reset_index(drop=True)
+
+
+def setting_defaults(*, every: bool = False) -> dict[str, Any]:
+    """Columns of settings beyond the keys, with the value that a missing column stands for.
+
+    Args:
+        every: Also settings whose default depends on task and data, as None.
+    """
+    fields = RunSettings.model_fields
+    found = {_column(name): each.default for name, each in fields.items() if name not in KEYS}
+    found["overrides"] = "{}"
+    return {
+        name: value for name, value in found.items() if every or name not in ("input_len", "select")
+    }
+
+
+def read_results(paths: Iterable[Path]) -> pd.DataFrame:
+    """Read result files, and all of the folders among them, as one frame; a run counts once.
+
+    Raises:
+        DataError: A file is missing or holds no results, or two rows of one run differ.
+    """
+    frames = []
+    for path in paths:
+        files = sorted(path.glob("*.csv")) if path.is_dir() else [path]
+        frames += [frame for frame in map(_read_file, files) if frame is not None]
+        if not path.is_dir() and (not files or not path.exists()):
+            raise DataError(f"there is no {path}.")
+    if not frames:
+        raise DataError("no file holds results of runs: make one with `--format csv`.")
+    return join_results(*frames)
+
+
+def join_results(*frames: pd.DataFrame) -> pd.DataFrame:
+    """Several frames as one; of the same run, a finished row stands for one that is not.
+
+    Raises:
+        DataError: Two finished rows of one run differ in their results.
+    """
+    whole = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+    finished = whole[whole["state"] == "done"]
+    for name, rows in finished[finished["run"].duplicated(keep=False)].groupby("run"):
+        for metric in tested_columns(rows):
+            if rows[metric].nunique() > 1:
+                values = rows[metric].unique()
+                raise DataError(f"two rows of {name} differ: {metric} {values[0]} and {values[1]}.")
+    order = whole["state"].ne("done").sort_values(kind="stable").index
+    kept = whole.loc[order].drop_duplicates("run").sort_index()
+    return tidy(kept.to_dict("records"))
+
+
+def write_results(frame: pd.DataFrame, path: Path) -> None:
+    """Write a frame as CSV; the file is whole or not there."""
+    text = results_csv(frame)
+    write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
+
+
+def results_csv(frame: pd.DataFrame) -> str:
+    """A frame as CSV; whole numbers stay whole beside missing ones."""
+    return str(frame.convert_dtypes(convert_string=False).to_csv(index=False, lineterminator="\n"))
+
+
+def tested_columns(frame: pd.DataFrame) -> list[str]:
+    """Columns of test results."""
+    known = {*_FIRST, *setting_defaults(every=True), *OUTCOMES, "commit", "threads", "chosen"}
+    numeric = frame.select_dtypes("number").columns
+    return [name for name in numeric if name not in known]
+
+
+def _column(setting: str) -> str:
+    """The column of a setting."""
+    return _COLUMNS.get(setting, setting)
+
+
+def _read_file(path: Path) -> pd.DataFrame | None:
+    """The frame of a file; None of a table of something else."""
+    try:
+        frame = pd.read_csv(path, float_precision="round_trip", keep_default_na=True)
+    except FileNotFoundError:
+        raise DataError(f"there is no {path}.") from None
+    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise DataError(f"{path} cannot be read: {error}.") from None
+    return frame if {"run", "state", *KEYS} <= set(frame.columns) else None
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    """One row, of a run in any state."""
+    try:
+        row: dict[str, Any] = {"run": folder.name, "state": "begun", **_settings(folder)}
+        if (folder / "metrics.json").exists():
+            return {**row, **_outcome(folder), "state": "done"}
+        if (folder / "failure.json").exists():
+            reason = read_json(folder / "failure.json")["reason"]
+            return {**row, "state": "failed", "reason": reason}
+        return row
+    except (SACMError, OSError, LookupError, TypeError, ValueError) as error:
+        # One folder that was cut or edited must not take the table with it.
+        reason = str(error) if isinstance(error, SACMError) else f"{type(error).__name__}: {error}"
+        return {"run": folder.name, "state": "damaged", "reason": " ".join(reason.split())}
+
+
+def _settings(folder: Path) -> dict[str, Any]:
+    record = read_json(folder / "config.json")
+    known = {name: record[name] for name in RunSettings.model_fields if name in record}
+    values = {_column(name): _as_cell(value) for name, value in known.items()}
+    if values.get("scaling") == "shared":  # what data sets without series of their own resolve to
+        values["scaling"] = None
+    return values
+
+
+def _as_cell(value: Any) -> Any:
+    """A setting as a cell of a table."""
+    if isinstance(value, dict):
+        return json.dumps(value, sort_keys=True)
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else value
+
+
+def _outcome(folder: Path) -> dict[str, Any]:
+    metrics = read_json(folder / "metrics.json")
+    for name in _NEEDED:
+        if name not in metrics:
+            raise SACMError(f"{folder / 'metrics.json'} is damaged: it holds no {name}.")
+    with (folder / "history.csv").open(encoding="utf-8") as file:
+        history = list(csv.DictReader(file))
+    best = next((value for name, value in metrics.items() if name.startswith("best_val_")), None)
+    values = {
+        **metrics.get("test", {}),
+        **_tested_each_epoch(history),
+        **_other_tests(folder),
+        "epochs": metrics["epochs"],
+        "best_epoch": metrics.get("best_epoch"),
+        "seconds": metrics["train_seconds"],
+        "seconds_per_epoch": round(metrics["train_seconds"] / max(metrics["epochs"], 1), 4),
+        "parameters": metrics.get("parameters"),
+        "windows": metrics.get("evaluated_windows"),
+        **_rates(history),
+        "validation": best,
+        "early_validation": _early_validation(history),
+        **_made_with(folder),
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _rates(history: list[dict[str, str]]) -> dict[str, float]:
+    """Mean and deviation of the windows' rates in the last epoch, where they have any."""
+    last = history[-1] if history else {}
+    return {name: float(last[name]) for name in ("rate_mean", "rate_std") if last.get(name)}
+
+
+def _early_validation(history: list[dict[str, str]]) -> float | None:
+    """Mean validation of epochs 2 to 4; None of a shorter run."""
+    name = next((name for name in (history[0] if history else ()) if name.startswith("val_")), None)
+    values = [float(row[name]) for row in history[EARLY]] if name else []
+    return sum(values) / len(values) if len(values) == EARLY.stop - EARLY.start else None
+
+
+def _tested_each_epoch(history: list[dict[str, str]]) -> dict[str, float]:
+    """Means of the test results after each of the last ten epochs, where they were tested."""
+    last = history[-_LAST_EPOCHS:]
+    names = [name for name in (last[-1] if last else ()) if name.startswith("test_")]
+    return {
+        f"{name.removeprefix('test_')}_last_ten": sum(float(row[name]) for row in last) / len(last)
+        for name in names
+        if last[-1][name]
+    }
+
+
+def _other_tests(folder: Path) -> dict[str, float]:
+    """Results on other data (`on_NAME.json`) and of checks (`check_NAME.json`)."""
+    found = {}
+    for path in sorted((*folder.glob("on_*.json"), *folder.glob("check_*.json"))):
+        name = path.stem.partition("_")[2]
+        found.update({f"{key}@{name}": value for key, value in read_json(path)["test"].items()})
+    return found
+
+
+def _made_with(folder: Path) -> dict[str, Any]:
+    """Commit and threads: what the halves of a pair should share."""
+    path = folder / "environment.json"
+    record = read_json(path) if path.exists() else {}
+    commit = (record.get("git") or "")[:7] + ("*" if record.get("git_changed") else "")
+    return {"commit": commit or None, "threads": record.get("threads")}

@@ -1,1 +1,0 @@
-"""What an experiment of the paper found: text, LaTeX, CSV, terminal tables, a page to explore."""

@@ -1,0 +1,127 @@
+"""A page that needs nothing but itself: nothing is loaded from elsewhere."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from sacm.reports.style import apply_theme, variables
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLE = """
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);
+ font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+main{max-width:64rem;margin:0 auto;padding:1.5rem 1rem 4rem}
+h1{font-size:1.5rem;line-height:1.25;margin:.5rem 0 1rem}
+h2{font-size:1.15rem;margin:2.5rem 0 .5rem;padding-top:.6rem;border-top:1px solid var(--grid)}
+p{max-width:46rem;margin:.5rem 0}
+h1,p,figcaption{overflow-wrap:anywhere}
+.lead{font-size:1.1rem}
+.note,figcaption{color:var(--muted);font-size:.88rem}
+.wide{overflow-x:auto;margin:.75rem 0}
+table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
+th,td{padding:.25rem .7rem;text-align:right;white-space:nowrap}
+th{font-weight:600;border-bottom:1.5px solid var(--muted)}
+th:first-child,td:first-child{text-align:left;padding-left:0;position:sticky;left:0;
+ background:var(--paper)}
+th.text,td.text{text-align:left}
+tr.group td{border-top:1px solid var(--grid)}
+tr.quiet td{color:var(--muted)}
+.settings td{white-space:normal;overflow-wrap:anywhere}
+.figures{display:grid;gap:1.25rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr))}
+figure{margin:0;min-width:0}
+figure svg{display:block;width:100%;height:auto;max-width:34rem}
+svg text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;padding:.75rem 1rem;font-size:.85rem;
+ border:1px solid var(--grid);border-radius:.4rem}
+@media (max-width:40rem){table{font-size:.8rem}th,td{padding:.2rem .4rem}}
+"""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One heading with what stands under it, as HTML."""
+
+    title: str
+    parts: tuple[str, ...]
+
+
+def page(
+    title: str,
+    lead: Sequence[str],
+    sections: Sequence[Section],
+    *,
+    style: str = "",
+    scripts: Sequence[str] = (),
+) -> str:
+    """A whole HTML document: a title, sentences that say what was found, then the evidence.
+
+    `style` is CSS beyond that of all pages, `scripts` are whole elements at the page's end.
+    """
+    body = [f"<h1>{escape(title)}</h1>"]
+    body += [f'<p class="lead">{escape(sentence)}</p>' for sentence in lead]
+    for section in sections:
+        body += [f"<section><h2>{escape(section.title)}</h2>", *section.parts, "</section>"]
+    whole = (
+        f":root{{color-scheme:light dark;{variables(dark=False)}}}"
+        f"@media (prefers-color-scheme:dark){{:root{{{variables(dark=True)}}}}}{_STYLE}{style}"
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'  # otherwise a browser asks for one
+        f"<title>{escape(title)}</title>\n<style>{whole}</style>\n</head>\n<body>\n<main>\n"
+        + "\n".join(body)
+        + "\n</main>\n"
+        + "".join(f"{script}\n" for script in scripts)
+        + "</body>\n</html>\n"
+    )
+
+
+def paragraph(text: str, *, note: bool = False) -> str:
+    """A sentence or more."""
+    return f'<p class="note">{escape(text)}</p>' if note else f"<p>{escape(text)}</p>"
+
+
+def code_block(text: str) -> str:
+    """Lines to copy."""
+    return f"<pre>{escape(text)}</pre>"
+
+
+def figures(*items: str) -> str:
+    """Figures side by side where there is room, below each other where there is not."""
+    return f'<div class="figures">{"".join(items)}</div>'
+
+
+def embed_figure(drawing: Figure, caption: str, *, name: str) -> str:
+    """A drawing as inline SVG; `name`, unique on the page, keeps its inner references its own."""
+    return (
+        f'<figure role="img" aria-label="{escape(caption)}">{inline_svg(drawing, name)}'
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
+    )
+
+
+def inline_svg(drawing: Figure, name: str) -> str:
+    """SVG without prologue, metadata or namespaces, in the colours of the page."""
+    import matplotlib
+
+    buffer = io.StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    # Fixed salt: the same figure is the same text. Letters stay letters, in the page's font.
+    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none"}):
+        drawing.savefig(buffer, format="svg", transparent=True, metadata=nothing)
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg)
+    svg = re.sub(r"(\bid=\"|\bhref=\"#|url\(#)", rf"\g<1>{name}-", svg)
+    svg = re.sub(
+        r'<svg [^>]*viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" aria-hidden="true">', svg
+    )
+    return apply_theme(svg.strip())

@@ -1,0 +1,321 @@
+"""What the commands of `sacm paper` and `sacm robust` share: options, running, reporting."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from sacm.errors import ArgumentError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sacm.reports.report import Report
+    from sacm_lab.experiment import Experiment, Part
+
+_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+
+
+class Asked(NamedTuple):
+    """The part of a grid that is asked for."""
+
+    part: Part
+    strategies: tuple[str, ...]
+
+
+def read_part(
+    datasets: Annotated[
+        str, typer.Option("--datasets", "--data", help="Data sets, by commas. Default: all.")
+    ] = "",
+    backbones: Annotated[
+        str, typer.Option("--backbones", "--backbone", help="Networks, by commas. Default: all.")
+    ] = "",
+    strategies: Annotated[
+        str, typer.Option(help="Strategies, by commas; the first of all is always there.")
+    ] = "",
+    horizons: Annotated[str, typer.Option(help="Horizons, by commas. Default: all.")] = "",
+    seeds: Annotated[str, typer.Option(help="Seeds, by commas. Default: as declared.")] = "",
+    size: Annotated[str, typer.Option(help="paper or small; a report shows both, apart.")] = "",
+    epochs: Annotated[int | None, typer.Option(help="At most so many epochs.", min=1)] = None,
+    stride: Annotated[
+        int | None, typer.Option(help="Rows between two training windows.", min=1)
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(help="Another setting of all runs, such as patience=3. Repeatable."),
+    ] = None,
+) -> Asked:
+    """The part of a grid that the options describe."""
+    from sacm.cli.compare import split_strategies
+    from sacm.cli.options import whole_numbers
+    from sacm_lab.experiment import Part
+
+    if size not in ("", "paper", "small"):
+        raise ArgumentError(f"--size {size!r}: use paper or small.")
+    settings = {"epochs": epochs, "stride": stride, **dict(map(_setting, where or ()))}
+    part = Part(
+        datasets=split_names(datasets),
+        backbones=split_names(backbones),
+        horizons=whole_numbers(horizons, "--horizons"),
+        seeds=whole_numbers(seeds, "--seeds"),
+        size=size,
+        settings={name: value for name, value in settings.items() if value is not None},
+    )
+    return Asked(part, tuple(split_strategies(strategies)))
+
+
+class Work(NamedTuple):
+    """How runs are made."""
+
+    budget: float | None
+    workers: int
+    engine: str
+    plan: bool
+    retry_failed: bool
+
+
+def read_work(
+    budget: Annotated[str, typer.Option(help="Begin no run after this time: 2h, 90m …")] = "",
+    workers: Annotated[int, typer.Option(help="Runs at once.", min=1)] = 1,
+    engine: Annotated[str, typer.Option(help="local, or the engine of a plug-in.")] = "local",
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only list what would be run, and time a few steps.")
+    ] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Also run again what failed.")
+    ] = False,
+) -> Work:
+    """How to run, checked before anything is run."""
+    from sacm.experiments.engines import make_engine
+
+    make_engine(engine, workers=workers)
+    return Work(parse_duration(budget) if budget else None, workers, engine, plan, retry_failed)
+
+
+class Output(NamedTuple):
+    """In which form a report is wanted, and where."""
+
+    style: str
+    out: Path | None
+
+
+def read_output(
+    style: Annotated[
+        str, typer.Option("--format", help="table, md, latex, csv (every run), json or html.")
+    ] = "table",
+    out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+) -> Output:
+    """How to report, checked before anything is read."""
+    from sacm.reports.report import FORMATS
+
+    if style not in FORMATS:
+        raise ArgumentError(f"--format {style!r}: use {', '.join(FORMATS)}.")
+    return Output(style, out)
+
+
+Results = Annotated[
+    list[Path] | None,
+    typer.Option(help="CSV files of results, or a folder of them: these runs are done."),
+]
+
+
+def split_names(text: str) -> tuple[str, ...]:
+    """`a,b` as names."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def parse_duration(text: str) -> float:
+    """`2h`, `90m` or `1h30m` in seconds."""
+    if re.fullmatch(r"(?:\d+(?:\.\d+)?[dhms])+", text.strip()) is None:
+        raise ArgumentError(f"--budget {text!r}: expected a time such as 2h, 90m or 1h30m.")
+    parts = re.findall(r"(\d+(?:\.\d+)?)([dhms])", text)
+    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+
+
+def format_duration(seconds: float) -> str:
+    """A time for a person: `45 s`, `12 min`, `3.5 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _setting(pair: str) -> tuple[str, Any]:
+    """`name=value` with a value that JSON or plain text gives."""
+    from sacm.settings import RunSettings
+
+    name, separator, text = pair.partition("=")
+    if not separator or name not in (*RunSettings.model_fields, "epoch_limit"):
+        raise ArgumentError(f"--where {pair!r}: expected a setting, such as patience=3.")
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        value = text
+    return ("epochs" if name == "epoch_limit" else name), value
+
+
+def collect_rows(
+    experiment: Experiment, part: Part, runs: Path | None, results: list[Path] | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rows of an experiment, from run folders and result files, and the runs behind them.
+
+    Raises:
+        ArgumentError: A folder has no runs, or holds them one level further down.
+    """
+    from sacm.experiments.results import collect_runs, join_results, read_results
+    from sacm_lab.experiment import select_rows
+
+    parts, frames = [], []
+    if runs is not None:
+        check_runs(runs)
+        frames.append(collect_runs(runs))
+        parts.append(select_rows(experiment, frames[-1], part))
+    if results:
+        frames.append(read_results(results))
+        parts.append(select_rows(experiment, frames[-1], part, settings=False))
+    whole = parts[0] if len(parts) == 1 else join_results(*parts)
+    names = set(whole["run"].astype(str).str.partition("#")[0])
+    every = frames[0] if len(frames) == 1 else join_results(*frames)
+    from sacm.experiments.results import tidy
+
+    return whole, tidy(every[every["run"].isin(names)].to_dict("records"))
+
+
+def check_runs(runs: Path) -> None:
+    """Refuse a folder that is not there, or that holds its runs one level further down."""
+    if not runs.is_dir():
+        raise ArgumentError(f"--runs {runs}: there is no such folder.")
+    nested = sorted({path.parent.parent for path in runs.glob("*/*/config.json")})
+    if nested and not any(runs.glob("*/config.json")):
+        raise ArgumentError(
+            f"--runs {runs}: the runs are further down, in {nested[0]}: copy the run folders of "
+            "all machines into one folder."
+        )
+
+
+def carry_out(
+    experiment: Experiment,
+    part: Part,
+    work: Work,
+    runs: Path,
+    *,
+    results: list[Path] | None,
+    as_json: bool,
+) -> int | None:
+    """Run what is not yet there; how many runs failed, or None if only the plan was shown."""
+    from tqdm import tqdm
+
+    from sacm.cli.output import note
+    from sacm.cli.runs import check_writable
+    from sacm.experiments.engines import Outcome, make_engine
+    from sacm.experiments.grid import run_jobs, status
+    from sacm.experiments.results import read_results
+    from sacm_lab.experiment import make_jobs
+
+    check_writable(runs)
+    jobs, absent = make_jobs(experiment, part)
+    for name in absent:
+        note(f"Note: {name} is not on this machine, so its runs are left out: see `sacm data get`.")
+    written: set[str] = set()
+    if results:
+        frame = read_results(results)
+        written = set(frame[frame["state"] == "done"]["run"])
+    states = {
+        job.run_id: "done" if job.run_id in written else status(job, runs).state for job in jobs
+    }
+    wanted = {"missing", "interrupted"} | ({"failed"} if work.retry_failed else set())
+    left = [job for job in jobs if states[job.run_id] in wanted]
+    if work.plan:
+        show_plan(jobs, states, left, work, as_json=as_json)
+        return None
+    engine = make_engine(work.engine, workers=work.workers)
+    with tqdm(total=len(left), desc="runs", unit="run", disable=as_json) as bar:
+
+        def on_outcome(outcome: Outcome) -> None:
+            bar.update()
+            if outcome.reason is not None:
+                bar.write(f"failed: {outcome.job.run_id}: {outcome.reason}")
+
+        tally = run_jobs(left, engine, runs, budget=work.budget, on_outcome=on_outcome)
+    if tally.left:
+        note(f"{tally.left} runs are left; the same command continues.")
+    return len(tally.failed)
+
+
+def show_plan(jobs: Any, states: dict[str, str], left: Any, work: Work, *, as_json: bool) -> None:
+    """Runs done, failed and left by data and network, and seconds an epoch of what is left."""
+    from sacm.cli.output import note, show_json
+    from sacm.experiments.grid import time_epoch
+    from sacm.reports.table import Table
+
+    todo = {job.run_id for job in left}
+    rows: dict[tuple[str, ...], dict[str, Any]] = {}
+    for job in jobs:
+        settings = job.settings
+        key = (settings.data, settings.backbone, settings.size, str(settings.horizon or ""))
+        row = rows.setdefault(key, {"done": 0, "failed": 0, "to run": 0, "s / epoch": None})
+        row["done"] += states[job.run_id] == "done"
+        row["failed"] += states[job.run_id] == "failed"
+        if job.run_id in todo:
+            row["to run"] += 1
+            if row["s / epoch"] is None:
+                row["s / epoch"] = round(time_epoch(job), 3)
+    headings = ("data", "backbone", "size", "horizon", "done", "failed", "to run", "s / epoch")
+    table = Table(headings, tuple((*key, *row.values()) for key, row in rows.items()), words=4)
+    most = sum(
+        (row["s / epoch"] or 0) * row["to run"] * max(job.settings.epochs for job in jobs)
+        for row in rows.values()
+    )
+    if as_json:
+        show_json({"groups": table.records(), "runs": len(left), "most_seconds": most})
+        return
+    table.print()
+    longest = format_duration(most / work.workers)
+    note(f"{len(left)} runs to do; at most {longest} if none stops early, {work.workers} at once.")
+
+
+def deliver(report: Report, output: Output) -> None:
+    """Print a report, or write it to a file."""
+    from sacm.cli.runs import as_user_error, check_writable
+
+    if output.out is not None:
+        check_writable(output.out.parent)
+        with as_user_error():
+            report.write(output.out, output.style)
+        typer.echo(f"written to {output.out}")
+    elif output.style == "table":
+        report.print()
+    else:
+        typer.echo(report.render(output.style), nl=False)
+
+
+def narrow_strategies(experiment: Experiment, strategies: tuple[str, ...]) -> Experiment:
+    """An experiment with the strategies that are asked for, after its first."""
+    from sacm.strategies.registry import canonical
+
+    if not strategies:
+        return experiment
+    named = tuple(dict.fromkeys((experiment.baseline, *map(canonical, strategies))))
+    return replace(experiment, strategies=named, shown=())
+
+
+def write_between(path: Path, name: str, text: str) -> None:
+    """Replace what stands between `<!-- name:begin -->` and `<!-- name:end -->` of a file.
+
+    Raises:
+        ArgumentError: The file has no such marks.
+    """
+    from sacm.files import write_atomically
+
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    whole = path.read_text(encoding="utf-8")
+    before, first, rest = whole.partition(begin)
+    _, last, after = rest.partition(end)
+    if not first or not last:
+        raise ArgumentError(f"{path} has no lines {begin} and {end} to write between.")
+    new = f"{before}{begin}\n{text}\n{end}{after}"
+    write_atomically(path, lambda file: file.write_text(new, encoding="utf-8"))
