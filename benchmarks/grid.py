@@ -1,4 +1,4 @@
-"""What a second worker brings to a grid, and what Ray costs against processes of this machine."""
+"""What a second worker brings to a grid of runs."""
 
 from __future__ import annotations
 
@@ -8,50 +8,42 @@ import time
 from pathlib import Path
 
 from sacm.experiments.engines import make_engine
-from sacm.experiments.grid import Grid
-from sacm.experiments.grid_points import Selection
-from sacm.experiments.named.experiment import points
-from sacm.experiments.plan import make_plan
-from sacm.experiments.run_plan import run_plan
-from sacm_lab.paper.experiments.catalogue import find
+from sacm.experiments.grid import run_jobs
+from sacm_lab.experiment import Part, make_jobs
+from sacm_lab.paper.catalogue import EXPERIMENTS
 
 SEEDS = tuple(range(8))
-WAYS = (("local", 1), ("local", 2), ("ray", 2))
 
 
-def seconds_of(engine: str, workers: int) -> float:
+def seconds_of(workers: int) -> float:
     """The same small grid from nothing, the start of the workers included."""
-    experiment = find("synth12")
-    selection = Selection(
+    part = Part(
         datasets=("Synth-12@0.5",),
         backbones=("iTransformer",),
         horizons=(96,),
         seeds=SEEDS,
-        sizes=("small",),
+        size="small",
         settings={"epochs": 12, "stride": 4},
     )
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        plan = make_plan(Grid(selection, folder).groups(points(experiment, selection)), folder)
+    jobs, _ = make_jobs(EXPERIMENTS.get("synth12"), part)
+    with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        tally = run_plan(plan, make_engine(engine, workers=workers), folder, workers=workers)
+        tally = run_jobs(jobs, make_engine("local", workers=workers), Path(folder))
         assert tally.done == 2 * len(SEEDS), tally
         return time.perf_counter() - started
 
 
 def main(rounds: int = 1) -> None:
     print(f"a grid of {2 * len(SEEDS)} runs (iTransformer small, Synth-12, 12 epochs), seconds")
-    seconds: dict[tuple[str, int], list[float]] = {way: [] for way in WAYS}
+    seconds: dict[int, list[float]] = {1: [], 2: []}
     for _ in range(rounds):
-        for engine, workers in WAYS:
-            seconds[engine, workers].append(seconds_of(engine, workers))
-            taken = seconds[engine, workers][-1]
-            print(f"  {engine:5} {workers} at once  {taken:6.1f}", file=sys.stderr, flush=True)
-    best = {way: min(values) for way, values in seconds.items()}
-    for (engine, workers), value in best.items():
-        print(f"  {engine:5} {workers} at once  {value:6.1f}")
-    print(f"  two workers do {best['local', 1] / best['local', 2]:.2f} times the work of one")
-    print(f"  Ray takes {best['ray', 2] / best['local', 2]:.2f} of the time of local processes")
+        for workers, values in seconds.items():
+            values.append(seconds_of(workers))
+            print(f"  {workers} at once  {values[-1]:6.1f}", file=sys.stderr, flush=True)
+    best = {workers: min(values) for workers, values in seconds.items()}
+    for workers, value in best.items():
+        print(f"  {workers} at once  {value:6.1f}")
+    print(f"  two workers do {best[1] / best[2]:.2f} times the work of one")
 
 
 if __name__ == "__main__":

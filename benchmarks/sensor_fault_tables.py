@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from sacm.display.text_table import TableRow, TextTable
-from sacm.reports.named.summary import replace_between
+from sacm.reports.table import Table
+from sacm_lab.commands import write_between
 from sacm_lab.robust.faults import TESTED
 
-BEGIN, END = "<!-- sensor_faults:begin -->", "<!-- sensor_faults:end -->"
 FIRST = "data, network, seed"
 COSTS = ("no evidence", "as they come", "all stuck", "all faulty")
 
@@ -27,9 +26,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     records = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-    readme = folder / "README.md"
-    text = replace_between(readme.read_text(), BEGIN, END, make_tables(records))
-    readme.write_text(text)
+    write_between(folder / "README.md", "sensor_faults", make_tables(records))
 
 
 def make_tables(records: list[dict[str, Any]]) -> str:
@@ -84,7 +81,7 @@ def describe_mean(record: dict[str, Any]) -> list[str]:
     ]
 
 
-def error_table(records: list[dict[str, Any]]) -> TextTable:
+def error_table(records: list[dict[str, Any]]) -> Table:
     """Clean and mean fault error and D_w with their intervals, one line a network."""
     lines = []
     for record in records:
@@ -106,7 +103,7 @@ def error_table(records: list[dict[str, Any]]) -> TextTable:
     return as_table((FIRST, *figures), lines)
 
 
-def degradation_table(records: list[dict[str, Any]]) -> TextTable:
+def degradation_table(records: list[dict[str, Any]]) -> Table:
     lines = [
         (
             f"{network(record)}, {seed}",
@@ -119,7 +116,7 @@ def degradation_table(records: list[dict[str, Any]]) -> TextTable:
     return as_table((FIRST, *names), lines)
 
 
-def cost_table(records: list[dict[str, Any]]) -> TextTable:
+def cost_table(records: list[dict[str, Any]]) -> Table:
     lines = [
         (
             f"{network(record)}, {seed}",
@@ -132,8 +129,8 @@ def cost_table(records: list[dict[str, Any]]) -> TextTable:
     return as_table((FIRST, "windows without evidence", *COSTS), lines)
 
 
-def as_table(headings: tuple[str, ...], lines: Sequence[tuple[str, ...]]) -> TextTable:
-    return TextTable(headings, tuple(map(TableRow, lines)))
+def as_table(headings: tuple[str, ...], lines: Sequence[tuple[str, ...]]) -> Table:
+    return Table(headings, tuple(lines))
 
 
 def network(record: dict[str, Any]) -> str:

@@ -60,7 +60,7 @@ def print_comparison(values: np.ndarray, folder: Path, quick: bool) -> None:
         stride=16 if quick else 1,
         learning_rate=1e-3,
     )
-    found = compare(
+    comparison = compare(
         settings,
         strategies=["raw", "sacm"],
         seeds=[1] if quick else [1, 2, 3],
@@ -69,13 +69,12 @@ def print_comparison(values: np.ndarray, folder: Path, quick: bool) -> None:
         hardware=Hardware(show_progress=False),
     )
     print("seed   raw MSE   sacm MSE")
-    for seed in found.seeds:
-        raw, adaptive = (found.run(name, seed).row["mse"] for name in found.strategies)
-        print(f"{seed:4d} {raw:9.4f} {adaptive:10.4f}")
-    result = found.pair("sacm", "mse").result
-    if result is not None and result.mean_gain is not None:
-        count = result.win_tie_loss
-        print(f"mean gain {result.mean_gain:+.1f} %: {count.wins} won, {count.losses} lost")
+    errors = comparison.frame.pivot(index="seed", columns="strategy", values="mse")
+    for seed, row in errors.iterrows():
+        print(f"{seed:4d} {row['raw']:9.4f} {row['sacm']:10.4f}")
+    gain = comparison.gain("sacm", "mse")
+    if gain is not None:
+        print(f"mean gain {gain['gain']:+.1f} %: {gain['wins']} won, {gain['losses']} lost")
 
 
 def draw(values: np.ndarray, scores: np.ndarray, path: Path) -> None:

@@ -18,7 +18,6 @@ from sacm.data.corrupt import register as register_corruption
 from sacm.data.load import find, resolve
 from sacm.errors import ArgumentError, DataError, SACMWarning
 from sacm.experiments import engines
-from sacm.experiments.named.experiment import Experiment
 from sacm.metrics import catalogue as metrics
 from sacm.metrics.catalogue import (
     RegisteredClassMetrics,
@@ -28,7 +27,8 @@ from sacm.metrics.catalogue import (
 from sacm.registry import Registry, temporary_entries
 from sacm.tasks.forecasting import is_benchmark
 from sacm_lab.paper import figures
-from sacm_lab.paper.experiments import catalogue as experiments
+from sacm_lab.experiment import Experiment
+from sacm_lab.paper.catalogue import EXPERIMENTS
 
 
 @pytest.fixture(autouse=True)
@@ -217,15 +217,15 @@ def test_names_that_data_sets_cannot_have(name: str, message: str) -> None:
 
 
 def test_a_new_data_set_changes_no_experiment_and_no_preset() -> None:
-    before = [one.datasets for one in experiments.EXPERIMENTS.values()]
-    assert [len(experiments.find(name).datasets) for name in ("real_forecasting", "anomaly")] == [
+    before = [one.datasets for one in EXPERIMENTS.values()]
+    assert [len(EXPERIMENTS.get(name).datasets) for name in ("real_forecasting", "anomaly")] == [
         9,
         4,
     ]
-    assert len(experiments.find("classification").datasets) == 32
+    assert len(EXPERIMENTS.get("classification").datasets) == 32
     for task in ("forecasting", "classification", "anomaly"):
         sacm.data.register(f"New {task}", task=task)(waves)  # type: ignore[arg-type]
-    assert [one.datasets for one in experiments.EXPERIMENTS.values()] == before
+    assert [one.datasets for one in EXPERIMENTS.values()] == before
     assert not is_benchmark("New forecasting")
     assert is_benchmark("ETTh1")
     assert is_benchmark("Synth-12@0.3")
@@ -302,7 +302,7 @@ def test_a_registered_corruption_is_applied_and_its_level_checked() -> None:
 
 
 def test_a_registered_engine_figure_and_experiment_are_found() -> None:
-    @engines.register("nowhere")
+    @engines.ENGINES.register("nowhere")
     class Nowhere:
         def __init__(self, workers: int) -> None:
             self.workers = workers
@@ -330,6 +330,6 @@ def test_a_registered_engine_figure_and_experiment_are_found() -> None:
         horizons=(12,),
         metrics=("mse",),
     )
-    experiments.register(mine)
-    assert experiments.find("MINE") is mine
+    EXPERIMENTS.register(mine.name)(mine)
+    assert EXPERIMENTS.get("MINE") is mine
     assert mine.horizons_of("Other Waves") == (12,)

@@ -158,15 +158,43 @@ def _setting(pair: str) -> tuple[str, Any]:
     return ("epochs" if name == "epoch_limit" else name), value
 
 
+def find_files(results: list[Path] | None, name: str, names: list[str]) -> list[Path]:
+    """The result files of an experiment: those that are named, and its own of a folder.
+
+    Args:
+        results: Files, and folders whose files are called `NAME.csv` or `NAME_anything.csv`.
+        name: The name of the experiment.
+        names: Those of all experiments; a file belongs to the longest that it begins with.
+
+    Raises:
+        ArgumentError: A folder has no file of the experiment.
+    """
+    found: list[Path] = []
+    for path in results or ():
+        files = [path]
+        if path.is_dir():
+            files = [each for each in sorted(path.glob("*.csv")) if owner_of(each, names) == name]
+            if not files:
+                raise ArgumentError(f"--results {path}: there is no {name}.csv in it.")
+        found += files
+    return found
+
+
+def owner_of(path: Path, names: list[str]) -> str | None:
+    """The experiment that a result file belongs to, by its name."""
+    own = [name for name in names if path.stem == name or path.stem.startswith(f"{name}_")]
+    return max(own, key=len) if own else None
+
+
 def collect_rows(
-    experiment: Experiment, part: Part, runs: Path | None, results: list[Path] | None
+    experiment: Experiment, part: Part, runs: Path | None, results: list[Path]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rows of an experiment, from run folders and result files, and the runs behind them.
 
     Raises:
         ArgumentError: A folder has no runs, or holds them one level further down.
     """
-    from sacm.experiments.results import collect_runs, join_results, read_results
+    from sacm.experiments.results import collect_runs, join_results, read_results, tidy
     from sacm_lab.experiment import select_rows
 
     parts, frames = [], []
@@ -180,8 +208,6 @@ def collect_rows(
     whole = parts[0] if len(parts) == 1 else join_results(*parts)
     names = set(whole["run"].astype(str).str.partition("#")[0])
     every = frames[0] if len(frames) == 1 else join_results(*frames)
-    from sacm.experiments.results import tidy
-
     return whole, tidy(every[every["run"].isin(names)].to_dict("records"))
 
 
@@ -203,7 +229,7 @@ def carry_out(
     work: Work,
     runs: Path,
     *,
-    results: list[Path] | None,
+    results: list[Path],
     as_json: bool,
 ) -> int | None:
     """Run what is not yet there; how many runs failed, or None if only the plan was shown."""

@@ -234,13 +234,18 @@ def coverage(experiment: Experiment, frame: pd.DataFrame) -> str:
 
 
 def gain_sentences(experiment: Experiment, pairs: pd.DataFrame) -> list[str]:
-    """The gain of every shown strategy in the first metric, one sentence a size."""
+    """The largest gains in the first metric, one sentence a size.
+
+    Only of strategies that were run in most cells: means over fewer are not comparable.
+    """
     metric = experiment.metrics[0]
     summary = summarise_gains(pairs[pairs["metric"] == metric])
     found = []
     for size, rows in summary.groupby("size", sort=False):
-        named = rows[rows["strategy"].isin(experiment.shown_strategies)]
-        best = named.sort_values("gain", ascending=False).head(3)
+        shown = set(experiment.shown_strategies) - set(experiment.references)
+        named = rows[rows["strategy"].isin(shown)]
+        most = named[named["cells"] == named["cells"].max()]
+        best = most.sort_values("gain", ascending=False).head(3)
         parts = [
             f"{row['strategy']} {format_gain(row['gain'], metric)} (better in {row['wins']} of "
             f"{row['n']} pairs)"
@@ -249,7 +254,7 @@ def gain_sentences(experiment: Experiment, pairs: pd.DataFrame) -> list[str]:
         if parts:
             found.append(
                 f"Gain over {experiment.baseline} in {find_metric(metric).phrase}, {size} size, "
-                f"the largest first: {'; '.join(parts)}."
+                f"{int(best['cells'].max())} cells, the largest first: {'; '.join(parts)}."
             )
     return found
 

@@ -45,12 +45,12 @@ def test_a_comparison_is_shown_even_if_its_report_cannot_be_written(
     sacm: Command, example: Example, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sacm.errors import SACMError
-    from sacm.reports import compare_report
+    from sacm.experiments import compare_page
 
     def refuse(*_: object, **__: object) -> None:
         raise SACMError("report.html cannot be written (no space left on device).")
 
-    monkeypatch.setattr(compare_report, "write_compare_report", refuse)
+    monkeypatch.setattr(compare_page, "write_compare_page", refuse)
     options = ("--size", "small", "--backbone", "iTransformer", "--epochs", "1", *SIZES)
     data = ("--data", example.series, "--strategies", "raw,fixed(0.1)", "--seeds", "1")
     outcome = sacm("compare", "forecasting", *data, *options, "--out", "report.html")

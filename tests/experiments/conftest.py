@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sacm.experiments.jobs import load_data
+from sacm.experiments.grid import forget_data
 from tests.experiments import stand_in as made_up
 
 
@@ -23,6 +23,6 @@ def stand_in(stand_in_folder: Path, tmp_path_factory: pytest.TempPathFactory) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SACM_DATA", str(stand_in_folder))
         patch.setenv("SACM_CACHE", str(tmp_path_factory.mktemp("no_cache")))
-        load_data.cache_clear()
+        forget_data()
         yield stand_in_folder
-    load_data.cache_clear()
+    forget_data()

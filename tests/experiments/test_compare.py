@@ -1,150 +1,88 @@
+"""Comparisons: pairs, tables, sentences and the page."""
+
 from __future__ import annotations
 
 import json
-import math
+import re
 
-import numpy as np
 import pytest
 
-from sacm.data.datasets import ForecastingData
-from sacm.data.splits import split_by_ratio
 from sacm.errors import ArgumentError, DataError
-from sacm.experiments.compare import Comparison, compare, compare_runs
-from sacm.experiments.statistics import compare_pairs
+from sacm.experiments.compare import compare, compare_runs, cost_table, headline, result_table
+from sacm.experiments.compare_page import compare_page, repeat_command, write_compare_page
+from sacm.experiments.run_page import run_page
 from sacm.tasks import make_settings
 from sacm.training import Hardware
+from sacm.training.run import Run
 from tests.experiments.cases import write_pairs, write_run
+from tests.experiments.trained import DATA, Case, series, trained
+from tests.reports.reading import Page
 
 QUIET = Hardware(show_progress=False)
 
 
-def test_an_error_metric_worked_by_hand(tmp_path):
-    found = compare_runs(write_pairs(tmp_path, "mse", [2.0, 4.0, 3.0], [1.0, 3.0, 3.5]))
-    pair = found.pair("sacm", "mse")
-    result = pair.result
-    assert pair.n == result.n == 3
-    assert (found.strategies, found.seeds) == (("raw", "sacm"), (1, 2, 3))
-    assert (result.raw.mean, result.raw.std) == (3.0, 1.0)
-    assert result.treated.mean == 2.5
-    assert result.treated.std == pytest.approx(math.sqrt(1.75))
-    # The paper's relative gain of an error, of the means; then the mean of 50, 25 and -50/3.
-    assert result.gain_of_means == pytest.approx(100 * (3.0 - 2.5) / 3.0)
-    assert result.mean_gain == pytest.approx((50 + 25 - 50 / 3) / 3)
-    # Improvements 1, 1, -0.5: mean 0.5, deviation sqrt(0.75), so t = 1 with two degrees.
-    assert result.t_test.statistic == pytest.approx(1.0)
-    assert result.t_test.p_value == pytest.approx(1 - 1 / math.sqrt(3))
-    # Ranks 2.5, 2.5, 1: two of the eight sign patterns have a rank sum of at most 1.
-    assert (result.wilcoxon.statistic, result.wilcoxon.p_value) == (1.0, 0.5)
-    counts = result.win_tie_loss
-    assert (counts.wins, counts.ties, counts.losses) == (2, 0, 1)
-    assert result.gain_interval.n == 3
-    assert "too few" in result.gain_interval.reason
-
-
-def test_a_score_metric_goes_the_other_way(tmp_path):
-    runs = write_pairs(
-        tmp_path,
-        "accuracy",
-        [0.5, 0.8],
-        [0.6, 0.8],
-        task="classification",
-        backbone="InceptionTime",
-    )
-    result = compare_runs(runs).pair("sacm", "accuracy").result
-    assert result.higher_is_better
-    assert result.gain_of_means == pytest.approx(100 * (0.7 - 0.65) / 0.65)
-    assert (result.win_tie_loss.wins, result.win_tie_loss.ties) == (1, 1)
-
-
-def test_one_seed_has_no_spread_and_no_test(tmp_path):
-    found = compare_runs(write_pairs(tmp_path, "mse", [2.0], [1.0]))
-    result = found.pair("sacm", "mse").result
-    assert found.summary("raw").metrics["mse"].std is None
-    assert result.t_test.p_value is None
-    assert result.gain_interval.low is None
-    assert result.gain_of_means == 50.0
-
-
-def test_undefined_results_leave_their_pair_out(tmp_path):
-    options = {"task": "anomaly", "backbone": "TranAD"}
-    runs = write_pairs(tmp_path, "vus_pr", [0.5, None, 0.4], [0.6, 0.9, 0.5], **options)
-    found = compare_runs(runs)
-    pair = found.pair("sacm", "vus_pr")
-    assert (pair.n, pair.reason) == (2, "undefined for 1 of 3 pairs")
-    assert pair.result.raw.mean == pytest.approx(0.45)
-    assert found.summary("sacm").metrics["vus_pr"].n == 3
-
-
-def test_a_metric_that_no_pair_has(tmp_path):
-    options = {"task": "anomaly", "backbone": "TranAD"}
-    found = compare_runs(write_pairs(tmp_path, "auc_pr", [None, 0.3], [0.3, None], **options))
-    pair = found.pair("sacm", "auc_pr")
-    assert (pair.n, pair.result) == (0, None)
-    assert pair.reason == "undefined for every pair of runs"
+def test_a_table_by_hand(tmp_path):
+    found = compare_runs(write_pairs(tmp_path, "mse", [2.0, 4.0, 6.0], [1.0, 4.0, 3.0]))
+    table = result_table(found)
+    assert table.caption == "Test results over 3 seeds: 1, 2, 3"
+    raw, sacm = (dict(zip(table.headings, row, strict=True)) for row in table.rows)
+    assert (raw["mean"], raw["gain"], raw["n"]) == ("4.000 ± 2.000", None, 3)
+    assert (sacm["mean"], sacm["Δ"], sacm["gain"]) == ("2.667 ± 1.528", "+1.333", "+33.3 %")
+    assert (sacm["W/T/L"], sacm["n"]) == ("2/1/0", 3)
 
 
 def test_costs_and_rates(tmp_path):
     runs = [
-        write_run(tmp_path, strategy="raw", seed=1, row={"mse": 1.0}, epochs=4, seconds=2.0),
-        write_run(tmp_path, strategy="raw", seed=2, row={"mse": 1.0}, epochs=6, seconds=6.0),
-        write_run(tmp_path, strategy="sacm", seed=1, row={"mse": 1.0}, rates=(0.2, 0.05)),
-        write_run(tmp_path, strategy="sacm", seed=2, row={"mse": 1.0}, rates=(0.4, 0.15)),
+        write_run(tmp_path, strategy="raw", seed=s, row={"mse": 1.0}, epochs=4, seconds=6.0)
+        for s in (1, 2)
     ]
-    found = compare_runs(runs)
-    raw, sacm = found.summaries
-    assert (raw.epochs.mean, raw.seconds.mean, raw.seconds_per_epoch.mean) == (5.0, 4.0, 0.75)
-    assert raw.rate_mean is raw.rate_spread is None
-    assert sacm.rate_mean.mean == pytest.approx(0.3)
-    assert sacm.rate_mean.std == pytest.approx(math.sqrt(0.02))
-    assert sacm.rate_spread.mean == pytest.approx(0.1)
-
-
-def test_three_strategies_are_each_measured_by_the_first(tmp_path):
-    values = {"raw": 4.0, "fixed(p=0.3)": 2.0, "sacm": 5.0}
-    runs = [
-        write_run(tmp_path, strategy=strategy, seed=seed, row={"mse": value + seed})
-        for seed in (1, 2)
-        for strategy, value in values.items()
+    runs += [
+        write_run(tmp_path, strategy="sacm", seed=s, row={"mse": 1.0}, rates=(0.2 * s, 0.1))
+        for s in (1, 2)
     ]
-    found = compare_runs(runs)
-    assert found.strategies == tuple(values)
-    assert found.pair("fixed(p=0.3)", "mse").result == compare_pairs([5.0, 6.0], [3.0, 4.0])
-    assert found.pair("sacm", "mse").result == compare_pairs([5.0, 6.0], [6.0, 7.0])
-    assert found.run("sacm", 2).row == {"mse": 7.0}
+    table = cost_table(compare_runs(runs))
+    raw, sacm = (dict(zip(table.headings, row, strict=True)) for row in table.rows)
+    assert (raw["seconds"], raw["s / epoch"], raw["rate mean"]) == (
+        *("6.00 ± 0.00", "1.50 ± 0.00"),
+        None,
+    )
+    assert sacm["rate mean"] == "0.300 ± 0.141"
 
 
-def test_random_references_are_not_compared(tmp_path):
-    row = {"f1_pa": 0.9, "f1_pa_random": 0.8, "f1_pa_random_std": 0.01, "f1": 0.2}
+@pytest.mark.parametrize(
+    ("raw", "sacm", "sentence"),
+    [
+        (
+            [4.0],
+            [3.0],
+            "lowers the MSE of PatchTST on waves from 4.000 (raw) to 3.000, a gain of "
+            "25.0 % (better in 1 of 1). One seed cannot tell a difference from chance.",
+        ),
+        (
+            [4.0, 4.1],
+            [4.0, 4.1],
+            "leaves the MSE of PatchTST on waves at 4.050, that of raw "
+            "(better in 0 of 2, equal in 2). There is no t-test: all differences are equal.",
+        ),
+        (
+            [4.0, 4.1, 4.2],
+            [4.5, 4.7, 4.6],
+            "a loss of 12.2 % (better in 0 of 3). It is "
+            "significantly worse (paired t-test, p = 0.013, n = 3), but 3 seeds are few",
+        ),
+    ],
+)
+def test_sentences_claim_no_more_than_the_numbers(tmp_path, raw, sacm, sentence):
+    assert sentence in headline(compare_runs(write_pairs(tmp_path, "mse", raw, sacm)))[0]
+
+
+def test_an_undefined_metric_is_said(tmp_path):
+    row = {"f1_pa": None, "f1": 0.5}
     runs = [
         write_run(tmp_path, strategy=s, seed=1, row=row, task="anomaly", backbone="TranAD")
         for s in ("raw", "sacm")
     ]
-    found = compare_runs(runs)
-    assert found.metrics == ["f1_pa", "f1"]
-    assert found.summary("raw").metrics["f1_pa_random"].mean == 0.8
-
-
-def test_json_round_trip(tmp_path):
-    ili = {"data": "ILI", "backbone": "PatchTST"}
-    found = compare_runs(write_pairs(tmp_path, "mse", [2.0, 4.0], [1.0, 4.0], **ili))
-    assert found.paper is not None
-    again = Comparison.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
-    assert again == found
-    with pytest.raises(DataError, match="not a comparison: strategies"):
-        Comparison.from_dict({"settings": {}})
-
-
-def test_the_papers_row_is_laid_beside_a_matching_setting(tmp_path):
-    ili = {"data": "ili", "backbone": "PatchTST"}
-    found = compare_runs(write_pairs(tmp_path, "mse", [2.0], [1.0], **ili))
-    assert (found.paper.raw_mean, found.paper.gain, found.paper.n) == (3.3997, 16.5, 5)
-    assert found.paper_differences == ("seeds 1 instead of 2022 to 2026",)
-    (tmp_path / "other").mkdir()
-    other = write_pairs(tmp_path / "other", "mse", [2.0], [1.0], **ili, horizon=36)
-    assert compare_runs(other).paper is None
-    (tmp_path / "longer").mkdir()
-    longer = write_pairs(tmp_path / "longer", "mse", [2.0], [1.0], **ili, input_len=96)
-    assert compare_runs(longer).paper is None
+    assert headline(compare_runs(runs))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +90,7 @@ def test_the_papers_row_is_laid_beside_a_matching_setting(tmp_path):
     [
         ({"horizon": 48}, "has horizon = 48 where .* has 24: these runs are not pairs"),
         ({"fingerprint": "f" * 16}, "saw other data than"),
-        ({"seed": 2}, "raw has no run with seed 2"),
+        ({"seed": 2}, "raw has no run of seed 2"),
     ],
 )
 def test_runs_that_are_no_pairs(tmp_path, change, message):
@@ -182,16 +120,7 @@ def test_runs_without_a_test(tmp_path):
 def test_comparisons_that_cannot_be_made(tmp_path, strategies, seeds, message):
     base = make_settings(task="forecasting", data="Synth-12")
     with pytest.raises(ArgumentError, match=message):
-        compare(base, strategies, seeds, folder=tmp_path, data=waves())
-
-
-def waves() -> ForecastingData:
-    time = np.arange(160.0)
-    noise = np.random.default_rng(0).normal(size=(160, 2))
-    values = np.sin(time[:, None] / [3, 5]) + 0.2 * noise
-    return ForecastingData(
-        "waves", values.astype(np.float32), ("a", "b"), split_by_ratio(160, (0.6, 0.2, 0.2))
-    )
+        compare(base, strategies, seeds, folder=tmp_path, data=series())
 
 
 def test_training_every_strategy_with_every_seed_once(tmp_path):
@@ -209,17 +138,83 @@ def test_training_every_strategy_with_every_seed_once(tmp_path):
     def on_start(settings, number, total):
         started.append((settings.strategy, settings.seed, number, total))
 
-    options = {"folder": tmp_path, "hardware": QUIET, "data": waves(), "on_start": on_start}
+    options = {"folder": tmp_path, "hardware": QUIET, "data": series(), "on_start": on_start}
     found = compare(base, ["raw", "sacm"], [7, 8], **options)
     assert started == [("raw", 7, 1, 4), ("sacm", 7, 2, 4), ("raw", 8, 3, 4), ("sacm", 8, 4, 4)]
     assert found.metrics == ["mse", "mae", "mse_raw", "mae_raw"]
     assert found.settings["horizon"] == 4
-    assert found.settings["batch_size"] == 32
     assert not {"strategy", "seed"} & found.settings.keys()
-    assert found.run("sacm", 7).rate_mean is not None
-    values = [found.run("raw", seed).row["mse"] for seed in (7, 8)]
-    assert found.summary("raw").metrics["mse"].mean == pytest.approx(np.mean(values))
     written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
-    assert compare(base, ["raw", "sacm"], [7, 8], **options) == found
+    again = compare(base, ["raw", "sacm"], [7, 8], **options)
+    assert json.dumps(again.to_dict()) == json.dumps(found.to_dict())
     assert written == {path: path.stat().st_mtime_ns for path in written}
-    assert len(written) == len([path for path in tmp_path.rglob("*") if path.is_file()])
+
+
+EXAMPLES = {
+    "forecasting": ("Forecasts", 3),
+    "classification": ("Confusion matrices", 2),
+    "anomaly": ("Anomaly scores", 2),
+}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
+    folder = tmp_path_factory.mktemp("compared")
+    return {task: trained(task, ["raw", "sacm"], folder / task) for task in DATA}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", DATA)
+def test_a_page_has_every_section_and_needs_nothing_but_itself(cases, task):
+    case = cases[task]
+    text = compare_page(case.comparison, data=case.data)
+    page = Page(text)
+    heading, examples = EXAMPLES[task]
+    assert page.headings == [
+        *("Results", "Every pair", "Training", "Dropout rates", heading),
+        *("Settings and environment", "How to repeat it"),
+    ]
+    pairs = {"forecasting": 2, "classification": 2, "anomaly": 4}[task]
+    assert page.tags.count("svg") == page.tags.count("figure") == pairs + 2 + 2 + examples
+    assert all(reference.startswith(("#", "data:")) for reference in page.references)
+    assert "http" not in text
+    assert not {"script", "iframe", "object", "embed", "img", "image"} & set(page.tags)
+    assert len(page.ids) == len(set(page.ids))
+    inner = set(re.findall(r"url\(#([\w-]+)\)", text))
+    assert inner <= set(page.ids)
+    said = "".join(page.text)
+    assert all(sentence in said for sentence in headline(case.comparison))
+    assert repeat_command(case.comparison) in said
+    if task == "anomaly":
+        assert "random (sacm)" in said
+    assert "down & out" not in text  # a class of the data, escaped
+
+
+@pytest.mark.slow
+def test_a_page_of_strategies_without_rates_and_of_another_command(tmp_path):
+    case = trained("forecasting", ["raw", "fixed(p=0.3)"], tmp_path)
+    path = tmp_path / "deep" / "report.html"
+    write_compare_page(case.comparison, path, data=case.data, command="sacm demo")
+    said = "".join(Page(path.read_text(encoding="utf-8")).text)
+    assert "No strategy of this comparison gives windows dropout rates of their own." in said
+    assert "sacm demo" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", DATA)
+def test_the_page_of_a_run(cases, task):
+    run = Run(next(iter(cases[task].comparison.folders.values())))
+    page = Page(run_page(run))
+    assert page.headings == [
+        *("Results", "Model card", "Training", "Settings and environment", "How to use it"),
+    ]
+
+
+def test_the_command_that_repeats_a_comparison(tmp_path):
+    settings = {"overrides": {"width": 16}, "learning_rate": 1e-3, "target": ("a", "b c")}
+    pairs = write_pairs(tmp_path, "mse", [1.0], [1.0], data="my data.csv", **settings)
+    assert repeat_command(compare_runs(pairs)) == (
+        "sacm compare forecasting --data 'my data.csv' --backbone PatchTST --size paper "
+        "--strategies raw,sacm --seeds 1 --target 'a,b c' --input-len 24 --horizon 24 "
+        "--batch-size 32 --lr 0.001 --select mse --set width=16"
+    )

@@ -35,6 +35,7 @@ from sacm.tasks import get_task
 from sacm.training.run import Run
 
 Runs = dict[str, list[Run]]
+_RESOLVED = (("horizon", 0), ("scaling", "shared"))  # what tasks without make of None
 _WRITTEN_FIRST = ("task", "data", "backbone", "size", "strategy", "seed", "overrides")
 
 
@@ -83,7 +84,7 @@ def repeat_command(comparison: Comparison) -> str:
     words += ["--seeds", ",".join(map(str, comparison.seeds))]
     for name, field in RunSettings.model_fields.items():
         value = settings[name] if name not in _WRITTEN_FIRST else None
-        if value in (None, field.default) or (name, value) == ("horizon", 0):
+        if value in (None, field.default) or (name, value) in _RESOLVED:
             continue
         words += [option_name(name)] if value is True else [option_name(name), _spell(value)]
     for name, value in settings["overrides"].items():

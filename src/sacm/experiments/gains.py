@@ -193,7 +193,7 @@ def add_best_fixed(frame: pd.DataFrame, *, cell: Sequence[str] = CELL) -> pd.Dat
     rates = fixed["strategy"].nunique()
     rows = []
     for _, part in _cells(fixed, cell):
-        if len(part) == rates > 1 and part["validation"].notna().all():
+        if len(part) == rates > 1 and _known(part, "validation"):
             ordered = part.sort_values("strategy", kind="stable")
             best = ordered.loc[_best(ordered, "validation")]
             name = f"{best['run']}#{BEST_FIXED}"
@@ -216,7 +216,7 @@ def add_race(
     done = frame[(frame["state"] == "done") & frame["strategy"].isin(arms)]
     rows = []
     for _, part in _cells(done, cell):
-        if set(part["strategy"]) == set(arms) and part["early_validation"].notna().all():
+        if set(part["strategy"]) == set(arms) and _known(part, "early_validation"):
             ordered = part.sort_values("strategy", key=lambda names: names.map(arms.index))
             winner = ordered.loc[_best(ordered, "early_validation")]
             loser = ordered[ordered["strategy"] != winner["strategy"]].iloc[0]
@@ -238,6 +238,10 @@ def _cells(frame: pd.DataFrame, cell: Sequence[str]) -> Iterator[tuple[Any, pd.D
     keys = [*(name for name in cell if name in frame), "seed"]
     check_unique(frame, [*keys, "strategy"])
     return iter(frame.groupby(keys, sort=False, dropna=False))
+
+
+def _known(part: pd.DataFrame, column: str) -> bool:
+    return column in part and bool(part[column].notna().all())
 
 
 def _best(part: pd.DataFrame, column: str) -> Any:

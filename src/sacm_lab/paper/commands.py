@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sacm.cli.option_groups import takes
-from sacm.cli.options import AsJson, Runs
+from sacm.cli.options import AsJson, Runs, takes
 from sacm.errors import ArgumentError, SACMError, SACMWarning
 from sacm_lab.commands import (
     Asked,
@@ -19,7 +18,9 @@ from sacm_lab.commands import (
     carry_out,
     collect_rows,
     deliver,
+    find_files,
     narrow_strategies,
+    owner_of,
     read_output,
     read_part,
     read_work,
@@ -83,10 +84,11 @@ def run(
     from sacm_lab.paper.catalogue import EXPERIMENTS
 
     experiment = narrow_strategies(EXPERIMENTS.get(name), asked.strategies)
-    failed = carry_out(experiment, asked.part, work, runs, results=results, as_json=as_json)
+    files = find_files(results, experiment.name, EXPERIMENTS.names())
+    failed = carry_out(experiment, asked.part, work, runs, results=files, as_json=as_json)
     if failed is None:
         return
-    found = make_report(experiment, *collect_rows(experiment, asked.part, runs, results))
+    found = make_report(experiment, *collect_rows(experiment, asked.part, runs, files))
     deliver(found, Output("json" if as_json else "table", None))
     if failed:
         raise typer.Exit(1)
@@ -115,8 +117,9 @@ def report(
 
     experiment = narrow_strategies(EXPERIMENTS.get(name), asked.strategies)
     folder = runs if runs is not None or results else Path("runs")
+    files = find_files(results, experiment.name, EXPERIMENTS.names())
     with as_user_error():
-        found = make_report(experiment, *collect_rows(experiment, asked.part, folder, results))
+        found = make_report(experiment, *collect_rows(experiment, asked.part, folder, files))
     deliver(found, output)
 
 
@@ -190,17 +193,20 @@ def summary_table(results: Path) -> Any:
     from sacm.metrics.catalogue import metric as find_metric
     from sacm.reports.table import Table
     from sacm_lab.experiment import Part
+    from sacm_lab.paper.catalogue import EXPERIMENTS
     from sacm_lab.report import gain_cells, pair_experiment
 
     lines = []
     for path in sorted(results.glob("*.csv")):
-        experiment = find_experiment(path.stem)
-        if experiment is None:
+        name = owner_of(path, EXPERIMENTS.names())
+        if name is None:
             continue
+        experiment = EXPERIMENTS.get(name)
         frame, rows = collect_rows(experiment, Part(), None, [path])
         metric = experiment.metrics[0]
         pairs = pair_experiment(experiment, frame)
-        gains = summarise_gains(pairs[pairs["metric"] == metric]).to_dict("records")
+        table = summarise_gains(pairs[pairs["metric"] == metric])
+        gains = table.sort_values("size", kind="stable").to_dict("records")
         for gain in (each for each in gains if each["strategy"] in experiment.shown_strategies):
             done = int((rows["state"] == "done").sum())
             start = (path.stem, find_metric(metric).label, gain["size"], gain["strategy"])
@@ -210,14 +216,6 @@ def summary_table(results: Path) -> Any:
     headings = ("file", "metric", "size", "strategy", "runs", "of cells")
     names = ("gain", "seeds", "cells", "SD", "wins", "p")
     return Table((*headings, *names), tuple(lines), words=4)
-
-
-def find_experiment(stem: str) -> Any | None:
-    """The experiment whose name a file's begins with, the longest of several."""
-    from sacm_lab.paper.catalogue import EXPERIMENTS
-
-    names = [name for name in EXPERIMENTS.names() if stem == name or stem.startswith(f"{name}_")]
-    return EXPERIMENTS.get(max(names, key=len)) if names else None
 
 
 @app.command()

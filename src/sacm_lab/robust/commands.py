@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sacm.cli.option_groups import takes
-from sacm.cli.options import AsJson, Runs
+from sacm.cli.options import AsJson, Runs, takes
 from sacm.errors import ArgumentError
 from sacm_lab.commands import (
     Asked,
@@ -19,6 +18,8 @@ from sacm_lab.commands import (
     carry_out,
     collect_rows,
     deliver,
+    find_files,
+    owner_of,
     read_output,
     read_part,
     read_work,
@@ -84,13 +85,15 @@ def run(
 
     Example: sacm robust run training --data ETTh1 --kind stuck,mix --ratio 0.1,0.3 --plan
     """
+    from sacm_lab.robust.protocols import PROTOCOLS
     from sacm_lab.robust.report import protocol_report
 
     experiment, part = choose_protocol(name, asked, kind, ratio, references)
-    failed = carry_out(experiment, part, work, runs, results=results, as_json=as_json)
+    files = find_files(results, experiment.name, PROTOCOLS.names())
+    failed = carry_out(experiment, part, work, runs, results=files, as_json=as_json)
     if failed is None:
         return
-    found = protocol_report(experiment, *collect_rows(experiment, part, runs, results))
+    found = protocol_report(experiment, *collect_rows(experiment, part, runs, files))
     deliver(found, Output("json" if as_json else "table", None))
     if failed:
         raise typer.Exit(1)
@@ -116,13 +119,15 @@ def report(
     Example: sacm robust report training --results results/robust --format html --out t.html
     """
     from sacm.cli.runs import as_user_error
+    from sacm_lab.robust.protocols import PROTOCOLS
     from sacm_lab.robust.report import protocol_report
 
     experiment, part = choose_protocol(name, asked, kind, ratio, references)
+    files = find_files(results, experiment.name, PROTOCOLS.names())
     folder = runs if runs is not None or results else Path("runs")
     with as_user_error():
-        experiment = _widen(experiment, asked, results)
-        found = protocol_report(experiment, *collect_rows(experiment, part, folder, results))
+        experiment = widen(experiment, asked, files)
+        found = protocol_report(experiment, *collect_rows(experiment, part, folder, files))
     deliver(found, output)
 
 
@@ -139,19 +144,22 @@ def summary(
 
     Example: sacm robust summary --results results/robust --into docs/robustness.md
     """
-    from sacm_lab.commands import collect_rows
+    from sacm_lab.experiment import Part
     from sacm_lab.robust.protocols import PROTOCOLS
     from sacm_lab.robust.report import summary_table
 
     tables = []
+    names = PROTOCOLS.names()
     for experiment in PROTOCOLS.values():
-        files = [path for path in sorted(results.glob("*.csv")) if _is_of(path, experiment)]
+        files = [
+            path
+            for path in sorted(results.glob("*.csv"))
+            if owner_of(path, names) == experiment.name
+        ]
         if files:
-            asked = Asked(_no_part(), ())
-            whole = _widen(experiment, asked, files)
-            frame, _ = collect_rows(whole, _no_part(), None, files)
+            whole = widen(experiment, Asked(Part(), ()), files)
+            frame, _ = collect_rows(whole, Part(), None, files)
             tables.append(summary_table(whole, frame))
-    tables = [table for table in tables if table.rows]
     if not tables:
         raise ArgumentError(f"{results} holds no results: make some with sacm robust report.")
     if into is not None:
@@ -160,16 +168,6 @@ def summary(
         return
     for table in tables:
         table.print()
-
-
-def _no_part() -> Part:
-    from sacm_lab.experiment import Part
-
-    return Part()
-
-
-def _is_of(path: Path, experiment: Experiment) -> bool:
-    return path.stem == experiment.name or path.stem.startswith(f"{experiment.name}_")
 
 
 def choose_protocol(
@@ -257,7 +255,7 @@ def _numbers(text: str) -> tuple[float, ...]:
         raise ArgumentError(f"--ratio {text!r}: expected numbers such as 0.1,0.3.") from None
 
 
-def _widen(experiment: Experiment, asked: Asked, results: list[Path] | None) -> Experiment:
+def widen(experiment: Experiment, asked: Asked, results: list[Path]) -> Experiment:
     """A protocol with all data, networks, faults and strategies of result files."""
     from sacm.experiments.results import read_results
 

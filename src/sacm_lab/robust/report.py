@@ -108,7 +108,8 @@ def summary_table(experiment: Experiment, frame: pd.DataFrame) -> Table:
         size, strategy = row["size"], row["strategy"]
         line = {"protocol": experiment.name, "metric": find_metric(metric).label, "size": size}
         line |= {"strategy": strategy, "n": row["n"], "of cells": row["cells"]}
-        line |= gain_cells(row, metric) | recovered_text(shares, size, strategy)
+        line |= gain_cells(row, metric)
+        line |= recovered_text(shares, size, strategy) if len(shares) else {}
         lines.append({**line, "cost": cost_ratio(frame, experiment, size, strategy)})
     return Table.from_frame(pd.DataFrame(lines), words=4)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sacm.errors import SACMError
-from sacm.reports.figure_data import rate_sample
+from sacm.experiments.examples import rate_sample
 from sacm_lab.paper.figures import rates
 from sacm_lab.paper.figures.run_folders import finished_runs
 from tests.experiments.cases import write_run

@@ -1,1 +1,0 @@
-from tests.cli.conftest import sacm as sacm

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import re
+
+from sacm.reports.page import Section, code_block, embed_figure, inline_svg, page, paragraph
+from sacm.reports.style import INK, SERIES, canvas, colours, house_style, variables
+from tests.reports.reading import Page
+
+
+def drawing():
+    with house_style():
+        found, (axes,) = canvas()
+        axes.plot([0, 1], [0, 1], color=SERIES[0])
+        axes.scatter([0, 1], [1, 0], color=INK)
+        axes.set_title("a < b")
+    return found
+
+
+def test_drawings_follow_the_colours_of_the_page():
+    svg = inline_svg(drawing(), "one")
+    assert "var(--series-0)" in svg
+    assert "var(--ink)" in svg
+    assert not re.findall(r"#(?:1c2126|b5541c|d8dce0)", svg)
+    assert svg.startswith('<svg viewBox="')
+    assert "http" not in svg
+    assert "a &lt; b" in svg
+
+
+def test_two_drawings_share_no_ids():
+    text = page("t", [], [Section("s", tuple(embed_figure(drawing(), "c", name=n) for n in "ab"))])
+    found = Page(text)
+    assert len(found.ids) == len(set(found.ids)) > 0
+
+
+def test_a_drawing_is_the_same_text_twice():
+    assert inline_svg(drawing(), "one") == inline_svg(drawing(), "one")
+
+
+def test_text_is_escaped():
+    text = page("<title>", ["a & b"], [Section("x > y", (paragraph("<p>"), code_block("<c>")))])
+    assert "<h1>&lt;title&gt;</h1>" in text
+    assert "a &amp; b" in text
+    assert "<h2>x &gt; y</h2>" in text
+    assert "<p>&lt;p&gt;</p><pre>" in text.replace("\n", "")
+
+
+def test_light_and_dark_know_the_same_colours():
+    light, dark = variables(dark=False), variables(dark=True)
+    assert re.findall(r"--[\w-]+", light) == re.findall(r"--[\w-]+", dark)
+    assert light != dark
+    assert "prefers-color-scheme:dark" in page("t", [], [])
+
+
+def test_more_strategies_than_colours():
+    chosen = colours([str(number) for number in range(len(SERIES) + 1)])
+    assert chosen["0"] == chosen[str(len(SERIES))]

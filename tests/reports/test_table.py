@@ -1,0 +1,208 @@
+"""One table in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from sacm.errors import ArgumentError
+from sacm.reports.report import FORMATS, Report
+from sacm.reports.table import (
+    Table,
+    escape_latex,
+    interval,
+    mean_and_deviation,
+    number,
+    percent,
+    probability,
+)
+from tests.reports.reading import Page
+
+TABLE = Table(
+    ("data", "network|x", "strategy", "n", "error"),
+    (
+        ("ETTh1", "PatchTST", "raw", 5, 0.41234567),
+        ("ETTh1", "PatchTST", "guard[x]", 5, None),
+        ("<Weather>", "PatchTST", "raw", 3, math.nan),
+    ),
+    "Errors & more",
+    words=3,
+)
+
+
+def printed(table: Table, width: int) -> str:
+    buffer = io.StringIO()
+    table.print(Console(file=buffer, width=width))
+    return buffer.getvalue()
+
+
+def test_markdown_is_a_pipe_table() -> None:
+    assert TABLE.markdown().splitlines() == [
+        "| data | network\\|x | strategy | n | error |",
+        "| --- | --- | --- | ---: | ---: |",
+        "| ETTh1 | PatchTST | raw | 5 | 0.4123 |",
+        "| ETTh1 | PatchTST | guard[x] | 5 | – |",
+        "| <Weather> | PatchTST | raw | 3 | – |",
+    ]
+    assert Table(("a",), (("x\r\ny",),)).markdown().splitlines()[-1] == "| x y |"
+
+
+def test_latex_is_a_table_environment() -> None:
+    assert TABLE.latex().splitlines() == [
+        r"\begin{table}[tbp]",
+        r"\centering",
+        r"\caption{Errors \& more}",
+        r"\small",
+        r"\begin{tabular}{@{}lllrr@{}}",
+        r"\toprule",
+        r"data & network\textbar{}x & strategy & n & error \\",
+        r"\midrule",
+        r"ETTh1 & PatchTST & raw & 5 & 0.4123 \\",
+        r"ETTh1 & PatchTST & guard{[}x{]} & 5 & -- \\",
+        r"\textless{}Weather\textgreater{} & PatchTST & raw & 3 & -- \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a_b & 5 %", r"a\_b \& 5 \%"),
+        (r"\x{1}", r"\textbackslash{}x\{1\}"),
+        ("−1 ± 2 … 3", r"$-$1 $\pm$ 2 \ldots{} 3"),
+        ("two\nlines\x07", "two lines"),
+    ],
+)
+def test_what_is_special_to_latex_is_printed(text: str, code: str) -> None:
+    assert escape_latex(text) == code
+
+
+def test_html_escapes_and_scrolls() -> None:
+    html = TABLE.html(kind="settings")
+    page = Page(html)
+    assert page.tags.count("tr") == 4
+    assert "&lt;Weather&gt;" in html
+    assert '<table class="settings" aria-label="Errors &amp; more">' in html
+    assert '<td class="text">raw</td><td>5</td><td>0.4123</td>' in html
+
+
+def test_csv_and_json_keep_every_digit() -> None:
+    lines = list(csv.DictReader(io.StringIO(TABLE.csv())))
+    assert [line["error"] for line in lines] == ["0.41234567", "", ""]
+    records = json.loads(TABLE.json())
+    assert [record["error"] for record in records] == [0.41234567, None, None]
+    assert records[0]["n"] == 5
+
+
+def test_a_frame_becomes_a_table() -> None:
+    frame = pd.DataFrame({"who": ["a", "b"], "n": np.array([1, 2]), "x": [0.5, np.nan]})
+    table = Table.from_frame(frame, formats={"x": lambda value: f"{value:.0%}"})
+    assert table.cells == [("a", "1", "50%"), ("b", "2", "–")]
+    assert table.records() == [{"who": "a", "n": 1, "x": 0.5}, {"who": "b", "n": 2, "x": None}]
+
+
+def test_plain_text_lines_up() -> None:
+    assert Table(("a", "n"), (("x", 1), ("longer", 22))).plain().splitlines() == [
+        "a        n",
+        "x        1",
+        "longer  22",
+    ]
+
+
+def test_where_there_is_room_every_row_has_all_its_words() -> None:
+    lines = [line.split()[:3] for line in printed(TABLE, 80).splitlines() if "PatchTST" in line]
+    assert lines == [
+        ["ETTh1", "PatchTST", "raw"],
+        ["ETTh1", "PatchTST", "guard[x]"],
+        ["<Weather>", "PatchTST", "raw"],
+    ]
+
+
+def test_words_that_rows_share_become_a_line_above_them() -> None:
+    assert printed(TABLE, 30).splitlines() == [
+        "Errors & more",
+        "  strategy  n   error",
+        "─────────────────────",
+        "ETTh1, PatchTST",
+        "  raw       5  0.4123",
+        "  guard[x]  5       –",
+        "<Weather>, PatchTST",
+        "  raw       3       –",
+        "",
+    ]
+
+
+@given(
+    words=st.integers(1, 4),
+    numbers=st.integers(1, 8),
+    rows=st.integers(1, 6),
+    width=st.integers(10, 120),
+    cell=st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=8),
+)
+def test_no_cell_is_ever_cut(words: int, numbers: int, rows: int, width: int, cell: str) -> None:
+    headings = tuple(f"h{at}" for at in range(words + numbers))
+    body = tuple(tuple(f"{cell}{row}x{at}" for at in range(words + numbers)) for row in range(rows))
+    shown = {text.strip(",") for text in printed(Table(headings, body, words=words), width).split()}
+    assert {each for row in body for each in row} <= shown
+
+
+def test_some_columns() -> None:
+    part = TABLE.only(["error", "data", "nothing"])
+    assert (part.headings, part.words) == (("error", "data"), 1)
+    with pytest.raises(ArgumentError, match="row 1 has 2 cells for 1 headings"):
+        Table(("a",), (("1", "2"),))
+
+
+def test_numbers_as_text() -> None:
+    values = (1.0, -0.00123456, 123456.7, 1e9, math.inf, 7, "raw")
+    assert [number(value) for value in values] == [
+        *("1.000", "−0.001235", "123457", "1.000e+09", "inf", "7", "raw"),
+    ]
+    assert (percent(3.44), percent(-0.04), percent(-2)) == ("+3.4 %", "+0.0 %", "−2.0 %")
+    assert (probability(0.0004), probability(0.05)) == ("<0.001", "0.050")
+    assert (interval(-1.25, 3), interval(None, 2)) == ("−1.2 … +3.0", "–")
+    assert mean_and_deviation(2.5, 0.123456) == "2.500 ± 0.123"
+    assert mean_and_deviation(2.5, None) == "2.500"
+
+
+REPORT = Report("A title", ("One <sentence>.",), (TABLE,), "run,mse\na,1\n", notes=("A note.",))
+
+
+@pytest.mark.parametrize("style", FORMATS)
+def test_a_report_in_every_format(style: str) -> None:
+    text = REPORT.render(style)
+    if style == "csv":
+        assert text == "run,mse\na,1\n"
+    elif style == "json":
+        record = json.loads(text)
+        assert record["sentences"] == ["One <sentence>."]
+        assert record["tables"][0]["rows"] == TABLE.records()
+    elif style == "html":
+        page = Page(text)
+        assert page.headings == ["Errors & more", "Notes"]
+        assert "One <sentence>." in "".join(page.text)
+    else:
+        body = {"md": TABLE.markdown(), "latex": TABLE.latex(), "table": TABLE.plain()}[style]
+        assert body in text
+        assert "A title" in text
+
+
+def test_a_report_is_printed_and_written(tmp_path) -> None:
+    buffer = io.StringIO()
+    REPORT.print(Console(file=buffer, width=80))
+    assert "One <sentence>.\nNote: A note.\n" in buffer.getvalue()
+    REPORT.write(tmp_path / "report.md", "md")
+    assert (tmp_path / "report.md").read_text(encoding="utf-8") == REPORT.render("md")
+    with pytest.raises(ArgumentError, match="--format 'pdf': use table, md, latex"):
+        REPORT.render("pdf")
