@@ -26,26 +26,20 @@ faults: errors registry
 data: errors faults registry types
 files: errors
 metrics: errors registry types
-display: errors
-quality: backbones data display errors files inject
+reports: core errors files
+quality: backbones data reports errors files inject
 strategies: backbones core data errors faults files inject quality registry types
-published: data errors metrics strategies
 settings: errors types
 tasks: backbones data errors metrics settings strategies types
 training: backbones data errors files inject settings strategies tasks
-experiments: data errors faults files inject metrics published quality registry settings strategies
+experiments: core data errors files inject metrics quality registry reports settings strategies
     tasks training types
 inference: backbones data errors files metrics quality settings strategies tasks training
-reports: core data display errors experiments files inject metrics published quality settings
-    strategies tasks training
-cli: __init__ backbones data display errors experiments faults files inference quality reports
+cli: __init__ backbones data errors experiments faults files inference quality reports
     settings strategies tasks training types
 estimators: backbones data errors files inference metrics settings tasks training types
 integrations: core errors files inject quality
 theory: errors
-paper: cli core data display errors experiments files registry reports strategies theory training
-robust: backbones cli data display errors experiments faults files metrics published quality
-    registry reports strategies tasks training
 testing: backbones core data errors inject strategies tasks types
 """
 ALLOWED: dict[str, set[str]] = {

@@ -17,7 +17,7 @@ from sacm.data.corrupt import names as corruption_names
 from sacm.data.corrupt import register as register_corruption
 from sacm.data.load import find, resolve
 from sacm.errors import ArgumentError, DataError, SACMWarning
-from sacm.experiments import engines
+from sacm.experiments import engines, grid
 from sacm.metrics import catalogue as metrics
 from sacm.metrics.catalogue import (
     RegisteredClassMetrics,
@@ -307,7 +307,7 @@ def test_a_registered_engine_figure_and_experiment_are_found() -> None:
         def __init__(self, workers: int) -> None:
             self.workers = workers
 
-        def run(self, jobs: object, folder: Path) -> Iterator[engines.Outcome]:
+        def run(self, jobs: object, folder: Path) -> Iterator[grid.Outcome]:
             yield from ()
 
     assert engines.make_engine("Nowhere", workers=2).workers == 2  # type: ignore[attr-defined]

@@ -237,8 +237,8 @@ def carry_out(
 
     from sacm.cli.output import note
     from sacm.cli.runs import check_writable
-    from sacm.experiments.engines import Outcome, make_engine
-    from sacm.experiments.grid import run_jobs, status
+    from sacm.experiments.engines import make_engine
+    from sacm.experiments.grid import Outcome, run_jobs, status
     from sacm.experiments.results import read_results
     from sacm_lab.experiment import make_jobs
 

@@ -12,33 +12,16 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from sacm.errors import ArgumentError, SACMError
-from sacm.experiments.grid import Job
+from sacm.experiments.grid import Engine, Job, Outcome
 from sacm.registry import Registry
 
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would copy torch's threads half alive
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a job ended; `reason` says why there is no result, `killed` that it was not its fault."""
-
-    job: Job
-    reason: str | None = None
-    killed: bool = False
-
-
-class Engine(Protocol):
-    """Runs jobs and reports each as it ends; takes the next one only when a worker is free."""
-
-    def run(self, jobs: Iterable[Job], folder: Path) -> Iterator[Outcome]:
-        """Results are in `folder` when the outcome is reported."""
 
 
 EngineFactory = Callable[[int], Engine]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from filelock import FileLock
@@ -21,9 +21,6 @@ from sacm.settings import ResolvedSettings
 from sacm.tasks import get_task, make_settings
 from sacm.training.run import Run
 from sacm.types import TaskName
-
-if TYPE_CHECKING:
-    from sacm.experiments.engines import Engine, Outcome
 
 State = Literal["done", "failed", "interrupted", "missing"]
 _TIMED_STEPS = 3  # after one that is not timed: it includes what is made once
@@ -167,6 +164,22 @@ def _load_with_fingerprint(
 
 
 forget_data = _load_with_fingerprint.cache_clear
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended; `reason` says why there is no result, `killed` that it was not its fault."""
+
+    job: Job
+    reason: str | None = None
+    killed: bool = False
+
+
+class Engine(Protocol):
+    """Runs jobs and reports each as it ends; takes the next one only when a worker is free."""
+
+    def run(self, jobs: Iterable[Job], folder: Path) -> Iterator[Outcome]:
+        """Results are in `folder` when the outcome is reported."""
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,7 @@ class LabelQuality:
         Raises:
             SACMError: The file cannot be written.
         """
-        from sacm.display.html_page import Section, page, paragraph
+        from sacm.reports.page import Section, page, paragraph
         from sacm.files import write_atomically
 
         text = self.summary().split("\n")

@@ -234,7 +234,7 @@ def _contaminations(
     experiment: Experiment, kinds: tuple[str, ...], ratios: tuple[float, ...]
 ) -> dict[str, tuple[object, ...]]:
     """Every kind with every ratio, where one of them is named."""
-    from sacm.data.contaminate import Contamination
+    from sacm.data.corrupt import Contamination
 
     if not kinds and not ratios:
         return dict(experiment.vary)
