@@ -17,11 +17,11 @@ FEW_FEATURES = LabelSettings(features=1_000, many_features=504)
 
 
 def waves(cases: int = 90, *, noise: float = 0.3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Cases `[N, 2, 40]` of three frequencies with random phases, and their labels."""
+    """Cases `[N, 2, 40]` of three frequencies with phases of their own, and their labels."""
     random = np.random.default_rng(seed)
     codes = np.arange(cases) % 3
     grid = np.linspace(0, 2 * np.pi, 40)
-    phase = random.uniform(0, 6, (cases, 2, 1))
+    phase = random.uniform(0, 1.5, (cases, 2, 1))
     X = np.sin((1 + 2 * codes[:, None, None]) * grid + phase)
     return X + noise * random.normal(size=X.shape), CLASSES[codes]
 

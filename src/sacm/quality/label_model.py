@@ -51,11 +51,15 @@ class LabelSettings:
         least_cases: Least cases a class, on average.
         least_skill: Least agreement of cross-fitted answers with given labels, beyond chance.
         least_stability: Least agreement of final and cross-fitted suggestions, beyond chance.
-        least_coherence: Least agreement of suggestions with those of similar cases, beyond chance:
-            where it is lower, classes overlap and disagreement does not mean wrong labels.
+        least_coherence: Least agreement of suggestions with those of similar cases, beyond chance,
+            with a standard error added: where it is lower, classes overlap, and disagreement does
+            not mean wrong labels.
         confidence_weights: Logistic regression that turns (margin of the cross-fitted ridge,
-            cross-fitted log-odds, coherence, 1) into the probability that a suggestion is right.
+            cross-fitted log-odds, 1) into the probability that a suggestion is right.
         least_confidence: Cases below it are not flagged.
+        least_margin: Where few labels are wrong, cases below it are not flagged: such cases are
+            rather at the border of two classes. It is asked for in full up to a noise rate of
+            `low_rate` among the most confident cases, and not at all from `high_rate` on.
     """
 
     features: int = 10_000
@@ -81,9 +85,12 @@ class LabelSettings:
     least_cases: float = 3.0
     least_skill: float = 0.15
     least_stability: float = 0.75
-    least_coherence: float = 0.94
-    confidence_weights: tuple[float, ...] = (2.46, 0.26, 7.39, -7.13)
+    least_coherence: float = 0.96
+    confidence_weights: tuple[float, ...] = (3.33, 0.13, -0.08)
     least_confidence: float = 0.5
+    least_margin: float = 0.7
+    low_rate: float = 0.1
+    high_rate: float = 0.25
 
 
 class CaseKernel:
@@ -430,6 +437,7 @@ class Judgement(NamedTuple):
     skill: float
     stability: float
     coherence: float
+    coherence_error: float  # standard error of the coherence
 
 
 def judge_labels(
@@ -456,6 +464,7 @@ def judge_labels(
 
     cases = np.arange(len(codes))
     suggested = final.posterior.argmax(axis=1)
+    coherent = float((final.answers.argmax(axis=1) == suggested).mean())
     core_rate, core_cases = _core_disagreement(scores, codes, settings.core_share)
     return Judgement(
         suggested=suggested,
@@ -469,7 +478,8 @@ def judge_labels(
         core_cases=core_cases,
         skill=_beyond_chance((log_probabilities.argmax(axis=1) == codes).mean(), classes),
         stability=_beyond_chance((suggested == honest.argmax(axis=1)).mean(), classes),
-        coherence=_beyond_chance((final.answers.argmax(axis=1) == suggested).mean(), classes),
+        coherence=_beyond_chance(coherent, classes),
+        coherence_error=float(np.sqrt(coherent * (1 - coherent) / len(codes)) / (1 - 1 / classes)),
     )
 
 

@@ -321,9 +321,8 @@ def _confidence(found: Judgement, codes: np.ndarray, settings: LabelSettings) ->
     """Probability `[N]` that the suggestion is right."""
     inner = np.clip(found.cross_fitted, 1e-3, 1 - 1e-3)
     log_odds = np.log(inner / (1 - inner))
-    margin, odds, coherence, constant = settings.confidence_weights
-    total = margin * found.margins + odds * log_odds + coherence * found.coherence + constant
-    calibrated = 1 / (1 + np.exp(-total))
+    margin, odds, constant = settings.confidence_weights
+    calibrated = 1 / (1 + np.exp(-(margin * found.margins + odds * log_odds + constant)))
     confidence: np.ndarray = np.where(found.suggested == codes, found.probability, calibrated)
     return confidence
 
@@ -332,7 +331,11 @@ def _flag(
     found: Judgement, codes: np.ndarray, confidence: np.ndarray, settings: LabelSettings
 ) -> np.ndarray:
     """Cases to relabel: the surest, as many as the most confident cases let expect."""
-    sure = confidence >= settings.least_confidence
+    distance = (settings.high_rate - found.core_rate) / (settings.high_rate - settings.low_rate)
+    least_margin = (
+        settings.least_margin * float(np.clip(distance, 0, 1)) if distance > 0 else -np.inf
+    )
+    sure = (confidence >= settings.least_confidence) & (found.margins >= least_margin)
     rows = np.flatnonzero((found.suggested != codes) & sure)
     deviation = np.sqrt(found.core_rate * (1 - found.core_rate) / max(found.core_cases, 1))
     most = round(len(codes) * (found.core_rate + deviation))
@@ -346,7 +349,12 @@ def _reason(found: Judgement, settings: LabelSettings) -> str:
     for name, value, least, meaning in (
         ("skill", found.skill, settings.least_skill, "answers hardly agree with the labels"),
         ("stability", found.stability, settings.least_stability, "suggestions are not stable"),
-        ("coherence", found.coherence, settings.least_coherence, "classes overlap"),
+        (
+            "coherence",
+            found.coherence + found.coherence_error,
+            settings.least_coherence,
+            "classes overlap",
+        ),
     ):
         if value < least:
             return (
