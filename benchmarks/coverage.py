@@ -54,8 +54,8 @@ def measure(source: str, folder: Path, epochs: int = 3) -> dict[str, Any]:
     learnt, _ = judge(source, folder, epochs, train_quantiles=LEARNT)
     for each, own in zip(found["intervals"], learnt["intervals"], strict=True):
         each["learnt"] = own["fixed"]
-    yardsticks = run.metrics["yardsticks"]
-    return {**found, "crps_learnt": learnt["crps"], "yardsticks": yardsticks}
+    baselines = run.metrics["baselines"]
+    return {**found, "crps_learnt": learnt["crps"], "baselines": baselines}
 
 
 def judge(source: str, folder: Path, epochs: int, **more: Any) -> tuple[dict[str, Any], Run]:

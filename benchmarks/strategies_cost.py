@@ -32,7 +32,6 @@ from sacm.data import anomaly_data, classification_data, forecasting_data
 from sacm.data.datasets import AnyData
 from sacm.strategies.registry import STRATEGIES, names
 from sacm.tasks import get_task, make_settings
-from sacm.training import Run
 from sacm.training.trainer import Training
 
 LENGTH, CHANNELS, BATCH = 96, 7, 32
@@ -75,7 +74,7 @@ def make_training(strategy: str, task: str, folder: Path) -> Training:
     )
     fabric = Fabric(accelerator="cpu", devices=1)
     resolved = chosen.resolve(settings, data)
-    training = Training(Run(folder), resolved, chosen, data, fabric, show=False)
+    training = Training(folder, resolved, data, fabric)
     training.strategy_run.begin_epoch(1)
     training.model.train()
     return training

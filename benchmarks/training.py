@@ -13,11 +13,9 @@ from lightning.fabric import Fabric
 from benchmarks.timing import interleave, ratio
 from sacm.data import synth12
 from sacm.tasks import get_task, make_settings
-from sacm.training import Run
-from sacm.training.optimizer import make_optimizer
+from sacm.training.hardware import seed_epoch
 from sacm.training.progress import TrainingProgress
-from sacm.training.seeds import seed_epoch
-from sacm.training.trainer import Training
+from sacm.training.trainer import Training, make_optimizer
 
 STEPS = 60
 
@@ -35,7 +33,7 @@ def _training(backbone: str, folder: Path) -> Training:
     )
     settings = task.resolve(settings, data)
     fabric = Fabric(accelerator="cpu", devices=1)
-    return Training(Run(folder), settings, task, data, fabric, show=False)
+    return Training(folder, settings, data, fabric)
 
 
 def _bare_epoch(training: Training, optimizer: torch.optim.Optimizer) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from sacm.experiments import CHECKS
 from sacm.registry import COMMANDS
-from sacm_lab import datasets
+from sacm_lab import datasets, rivals
 from sacm_lab.robust import faults
 
 datasets.register()
+rivals.register()
 faults.register()
 
 _RESEARCH = "For research"

@@ -75,7 +75,7 @@ def test_results_that_differ_from_the_recorded_ones_are_noted(
     assert not json.loads(sacm("evaluate", run, "--json").out)["same_results"]
 
 
-def test_every_task_stands_beside_its_yardsticks(sacm: Command, example: Example) -> None:
+def test_every_task_stands_beside_its_baselines(sacm: Command, example: Example) -> None:
     rows = {
         "forecasting": ["naive", "seasonal naive"],
         "classification": ["majority class"],
@@ -85,7 +85,7 @@ def test_every_task_stands_beside_its_yardsticks(sacm: Command, example: Example
         outcome = sacm("evaluate", getattr(example, task))
         assert outcome.code == 0, outcome.err
         assert all(f"\n {name}  " in outcome.out for name in ["model", *names])
-        record = Run.load(getattr(example, task)).metrics["yardsticks"]
+        record = Run.load(getattr(example, task)).metrics["baselines"]
         assert list(record["rows"]) == ["model", *names]
         for sentence in record["sentences"]:
             assert sentence in outcome.err

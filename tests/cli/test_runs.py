@@ -57,7 +57,7 @@ def test_the_list_names_every_run_and_its_state(
     }
     own = next(each for each in records if each["state"] == "finished")
     assert own["measure"] == "mae"
-    assert own["beats_yardsticks"] in (True, False)
+    assert own["beats_baselines"] in (True, False)
     assert "finished" in sacm("runs", "list").out
     assert sacm("runs", "list", "--runs", "nowhere").code == 2
 

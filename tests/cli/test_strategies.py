@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from sacm.cli.strategies import strategies as command
 from sacm.strategies import names
-from sacm.strategies.describe import describe_all
+from sacm.strategies.registry import describe_all
 
 
 def run(*arguments: str) -> str:

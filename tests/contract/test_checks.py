@@ -23,8 +23,7 @@ OTHERS = [
     "hard_denoise(keep=0.2,kind=lowpass)",
     "selective(masks=uncertainty)",
     "selective+sacm",
-    "sacm(scale=free,calibration=quantiles,per_channel=true)",
-    "sacm(score=quality)",
+    "sacm(scale=free,per_channel=true)",
     "ema+sacm",
 ]
 

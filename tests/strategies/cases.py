@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from sacm.strategies import TrainingContext
+from sacm.strategies import TrainingContext, parse
+from sacm.tasks import get_task
+from sacm.tasks.base import TaskStep
 
 
 class Batch(NamedTuple):
     x: Tensor
     y: Tensor
     positions: Tensor
+    stamps: Tensor | None = None
+    observed: Tensor | None = None
 
 
 class Net(nn.Module):
@@ -41,6 +45,13 @@ def batches(count: int = 6) -> list[Batch]:
         )
         for number in range(count)
     ]
+
+
+def step(model: nn.Module, batch: Any, strategy: str, task: str = "forecasting") -> TaskStep:
+    """One training step of a strategy that needs no data to prepare."""
+    chosen = parse(strategy)
+    run = chosen.begin(model, context(task))
+    return TaskStep(get_task(task), model, batch, chosen, run)
 
 
 def context(task: str = "forecasting") -> TrainingContext:

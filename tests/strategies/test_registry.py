@@ -1,11 +1,12 @@
-"""Strategies by name."""
+"""Strategies by name, and what is said about them."""
 
 from __future__ import annotations
 
 import pytest
 
 from sacm.errors import ArgumentError
-from sacm.strategies import canonical, parse
+from sacm.strategies import canonical, describe, names, parse
+from sacm.strategies.registry import describe_all, without
 
 
 @pytest.mark.parametrize(
@@ -21,6 +22,13 @@ from sacm.strategies import canonical, parse
         ("SACM(gamma=5)", "sacm(gamma=5.0)"),
         ("guard+raw", "guard"),
         ("raw+guard+sacm", "guard+sacm"),
+        ("auto", "race(raw,sacm)"),
+        (
+            "race(guard+raw, guard + sacm(p_max=0.4,gamma=2))",
+            "race(guard,guard+sacm(p_max=0.4,gamma=2.0))",
+        ),
+        ("AUTO(epochs=4)", "race(raw,sacm)"),
+        ("race(sacm,raw,epochs=2)", "race(sacm,raw,epochs=2)"),
     ],
 )
 def test_one_spelling_for_one_meaning(text: str, spelling: str) -> None:
@@ -43,8 +51,49 @@ def test_one_spelling_for_one_meaning(text: str, spelling: str) -> None:
         ("selective(masks=all)", "masks"),
         ("hard_denoise(keep=0)", "keep"),
         ("", "unknown strategy"),
+        ("sacm(p_max=0.4", "parentheses do not match"),
+        ("race(raw)", "two or more different"),
+        ("race(raw,raw)", "two or more different"),
+        ("race(raw,sacmm)", "Did you mean 'sacm'"),
+        ("race(raw,auto)", "cannot be a member"),
+        ("race(raw,sacm,epochs=0)", "1 or more"),
+        ("race(raw,sacm)+guard", "join its members instead"),
     ],
 )
 def test_a_wrong_strategy_is_one_sentence(text: str, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         parse(text)
+
+
+def test_every_strategy_and_option_is_explained() -> None:
+    found = describe_all()
+    assert [each.name for each in found] == names()
+    for strategy in found:
+        assert strategy.summary.endswith(".")
+        for option in strategy.options:
+            assert option.help.endswith("."), (strategy.name, option.name)
+
+
+def test_options_have_kinds_defaults_and_choices() -> None:
+    (p,) = describe("FIXED").options
+    assert (p.name, p.kind, p.default, p.required) == ("p", "number", None, True)
+    masks, share, threshold, *_ = describe("selective").options
+    assert threshold.default == "pooled"  # the paper's experiments are spelt without it
+    assert masks.kind == "both, uncertainty, anomaly"
+    assert masks.help.endswith("(anomaly), or both.")
+    assert (share.default, share.required) == (0.1, False)
+    options = {option.name: option for option in describe("sacm").options}
+    assert options["log_norm"].kind == "true or false"
+    assert (options["scorer"].default, options["mapper"].default) == ("spectral", "tanh")
+
+
+@pytest.mark.parametrize("name", ["raw", "learned_global"])
+def test_a_strategy_without_options_has_none(name: str) -> None:
+    assert describe(name).options == ()
+
+
+def test_a_part_can_be_left_out() -> None:
+    assert without(parse("guard+sacm"), "guard") == parse("sacm")
+    left = without(parse("guard"), "guard")
+    assert left.check_task("forecasting") is None
+    assert left.parts == ()  # type: ignore[attr-defined]  # a combination of nothing

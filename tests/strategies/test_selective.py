@@ -7,8 +7,7 @@ import torch
 
 from sacm.errors import ArgumentError
 from sacm.strategies import parse
-from sacm.strategies.linear_estimator import LinearEstimator
-from sacm.strategies.selective import ResidualSpread, SelectiveRun, quantile
+from sacm.strategies.selective import LinearEstimator, ResidualSpread, SelectiveRun, quantile
 
 from .cases import Net, batches, context
 
@@ -45,7 +44,7 @@ def test_the_anomaly_mask_leaves_out_where_the_model_wins_by_most() -> None:
     run = SelectiveRun(0.1, spread=None, estimator=estimator)
     batch = batches(1)[0]
     prediction = torch.randn(8, 10, 2)
-    kept = run.keep(batch, prediction)
+    kept = run.weights(batch, prediction)
     advantage = (batch.y - prediction).abs() - (batch.y - estimator(batch.x)).abs()
     assert kept is not None
     assert torch.equal((~kept).sum(dim=1), torch.ones(8, 2, dtype=torch.int64))
@@ -53,8 +52,8 @@ def test_the_anomaly_mask_leaves_out_where_the_model_wins_by_most() -> None:
 
 
 def test_selective_refuses_other_tasks() -> None:
-    with pytest.raises(ArgumentError, match="selective works on forecasts"):
-        parse("selective").begin(Net(), context("anomaly"))
+    with pytest.raises(ArgumentError, match="selective is for forecasting"):
+        parse("selective").check_task("anomaly")
 
 
 def test_a_threshold_for_each_channel_leaves_out_the_same_share_of_each() -> None:

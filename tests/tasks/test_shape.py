@@ -13,7 +13,7 @@ import pytest
 from sacm.data import classification_data, forecasting_data
 from sacm.errors import DataError
 from sacm.tasks import get_task, make_settings
-from sacm.tasks.shape import NetworkShape
+from sacm.tasks.base import NetworkShape
 from tests.training.cases import TASKS, make_data, small_run, waves
 
 

@@ -20,7 +20,7 @@ class Clip(Strategy):
 
     limit: float = 3.0
 
-    def inputs(self, x: Tensor) -> Tensor:
+    def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         return x.clamp(-self.limit, self.limit)
 
 
@@ -28,7 +28,7 @@ class Clip(Strategy):
 class InPlace(Strategy):
     """Changes the windows themselves."""
 
-    def inputs(self, x: Tensor) -> Tensor:
+    def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         return x.clamp_(-1, 1)
 
 
@@ -36,7 +36,7 @@ class InPlace(Strategy):
 class Shortened(Strategy):
     """Takes a step away."""
 
-    def inputs(self, x: Tensor) -> Tensor:
+    def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         return x[:, 1:]
 
 
@@ -51,7 +51,7 @@ class ForgetfulRun(StrategyRun):
     def __init__(self) -> None:
         self.steps = 0
 
-    def keep(self, batch: object, prediction: Tensor) -> Tensor:
+    def weights(self, batch: object, prediction: Tensor) -> Tensor:
         self.steps += 1
         kept = torch.ones_like(prediction, dtype=torch.bool)
         kept[:, : min(self.steps, 9)] = False
@@ -70,10 +70,7 @@ class HiddenRun(StrategyRun):
     """Has a parameter that the model does not know."""
 
     def __init__(self) -> None:
-        self.scalar = nn.Parameter(torch.zeros(()))
-
-    def scalars(self) -> list[nn.Parameter]:
-        return [self.scalar]
+        self.scalars = [nn.Parameter(torch.zeros(()))]
 
 
 @dataclass(frozen=True)

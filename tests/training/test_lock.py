@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from sacm.errors import SACMWarning
-from sacm.training.lock import LOCK, alone_in
+from sacm.training.run import LOCK, alone_in
 from tests.training.cases import QUIET, make_data, make_settings
 
 _HOLD = """
 import sys, time
 from pathlib import Path
-from sacm.training.lock import alone_in
+from sacm.training.run import alone_in
 with alone_in(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

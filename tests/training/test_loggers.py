@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sacm.errors import ArgumentError
-from sacm.training.loggers import make_logger
+from sacm.training.hardware import make_logger
 
 # Neither the import system nor the package metadata know of what is absent.
 WITHOUT_THEM = """
@@ -32,7 +32,7 @@ sys.meta_path = [Without if finder is PathFinder else finder for finder in sys.m
 
 from pathlib import Path
 from sacm.errors import ArgumentError
-from sacm.training.loggers import LOGGERS, make_logger
+from sacm.training.hardware import LOGGERS, make_logger
 
 for kind in LOGGERS:
     try:

@@ -12,7 +12,6 @@ from lightning.fabric import Fabric
 from torch import Tensor, nn
 
 from sacm.tasks import get_task
-from sacm.training import Run
 from sacm.training.trainer import Training
 from tests.training.cases import make_data, make_settings
 from tests.training.processes import in_processes
@@ -27,7 +26,7 @@ def _train(rank: int, folder: Path) -> None:
     settings = make_settings("forecasting", backbone="WPMixer", strategy="fixed(p=0.5)")
     fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp")
     fabric.launch()
-    training = Training(Run(folder), task.resolve(settings, data), task, data, fabric, show=False)
+    training = Training(folder, task.resolve(settings, data), data, fabric)
     start = [float(p.detach().double().sum()) for p in training.model.parameters()]
     dropped: list[list[bool]] = []
 

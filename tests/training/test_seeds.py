@@ -5,7 +5,7 @@ import random
 import numpy as np
 import torch
 
-from sacm.training.seeds import seed_epoch
+from sacm.training.hardware import seed_epoch
 
 
 def _draws(*place: int) -> tuple[float, float, float]:

@@ -39,7 +39,7 @@ def _training(task: str, folder: Path, **changes: object) -> Training:
     data = make_data(task)
     settings = get_task(task).resolve(make_settings(task, **changes), data)
     fabric = Fabric(accelerator="cpu", devices=1)
-    return Training(Run(folder), settings, get_task(task), data, fabric, show=False)
+    return Training(folder, settings, data, fabric)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -235,16 +235,6 @@ def test_the_batch_whose_loss_is_not_a_number_is_kept(tmp_path: Path) -> None:
     assert batch["x"].isnan().flatten(1).all(dim=1).sum() == 1
 
 
-def test_of_an_ensemble_every_networks_batch_is_kept(tmp_path: Path) -> None:
-    training = _training("classification", tmp_path, strategy="ensemble(k=2)", batch_size=4)
-    training.windows.train.X[training.windows.train.cases[5]] = math.nan
-    with pytest.raises(SACMError, match=r"keeps as failed_batch\.pt"):
-        training.run()
-    kept = torch.load(tmp_path / "failed_batch.pt", weights_only=True)
-    assert list(kept) == ["network 1", "network 2"]
-    assert any(batch["x"].isnan().any() for batch in kept.values())
-
-
 @pytest.fixture(scope="module")
 def stopped_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run whose validation error soon stops improving."""
@@ -271,7 +261,7 @@ def test_the_scale_of_half_precision_losses_is_resumed(tmp_path: Path) -> None:
             devices=1,
             plugins=MixedPrecision(precision="16-mixed", device="cpu", scaler=scaler),
         )
-        return Training(Run(tmp_path), settings, task, data, fabric, show=False)
+        return Training(tmp_path, settings, data, fabric)
 
     first = half_precision()
     first._epoch(1, TrainingProgress("", epochs=1, steps=1, show=False))
@@ -339,7 +329,7 @@ def test_gradients_are_clipped_on_request(tmp_path: Path) -> None:
     for limit in (0.0, 1e-3):
         settings = task.resolve(make_settings("forecasting", gradient_clip=limit), data)
         fabric = Fabric(accelerator="cpu", devices=1)
-        training = Training(Run(tmp_path), settings, task, data, fabric, show=False)
+        training = Training(tmp_path, settings, data, fabric)
         training.step(next(iter(training.train_batches)))
         gradients = [p.grad for p in training.model.parameters() if p.grad is not None]
         norms.append(float(torch.linalg.vector_norm(torch.stack([g.norm() for g in gradients]))))

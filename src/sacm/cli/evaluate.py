@@ -121,5 +121,5 @@ def as_metrics(result: Result) -> dict[str, Any]:
         "report": result.report,
         "evaluated_windows": result.evaluated,
         "test_windows": result.evaluated,
-        "yardsticks": result.yardsticks,
+        "baselines": result.baselines,
     }

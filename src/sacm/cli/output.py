@@ -42,23 +42,23 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
         return
     title = f"test results over {metrics['evaluated_windows']:,} windows"
     show_table(*get_task(task).tabulate(metrics), title=title)
-    show_yardsticks(metrics.get("yardsticks") or {})
+    show_baselines(metrics.get("baselines") or {})
 
 
-def show_yardsticks(yardsticks: Mapping[str, Any]) -> None:
+def show_baselines(baselines: Mapping[str, Any]) -> None:
     """The model beside what needs no network, and a sentence where that is better."""
-    rows = yardsticks.get("rows", {})
+    rows = baselines.get("rows", {})
     if len(rows) > 1:
         names = list(rows["model"])
         show_table(
-            ("beside yardsticks", *(_YARDSTICK_LABELS.get(name, name) for name in names)),
+            ("beside baselines", *(_BASELINE_LABELS.get(name, name) for name in names)),
             [(name, *(row.get(each) for each in names)) for name, row in rows.items()],
         )
-    for sentence in yardsticks.get("sentences", ()):
+    for sentence in baselines.get("sentences", ()):
         note(f"Note: {sentence}")
 
 
-_YARDSTICK_LABELS = {
+_BASELINE_LABELS = {
     "mae": "MAE",
     "mse": "MSE",
     "mase": "MASE",

@@ -84,6 +84,7 @@ def predict(
     from sacm.cli.reading import show_understood
     from sacm.cli.runs import as_user_error, load_run
     from sacm.inference import Predictor
+    from sacm.strategies.registry import without
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise ArgumentError(f"{out}: predictions are written to .csv or .parquet files.")
@@ -99,7 +100,7 @@ def predict(
     with as_user_error():
         predictor = Predictor.load(finished)
         if not repair:
-            predictor = replace(predictor, strategy=predictor.strategy.without_repair())
+            predictor = replace(predictor, strategy=without(predictor.strategy, "guard"))
         settings = predictor.settings.model_copy(update=reading)
         predictor = replace(predictor, settings=settings)
         source = data or settings.data

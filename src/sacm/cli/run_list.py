@@ -39,7 +39,7 @@ def list_runs(runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
     if not found:
         note(f"There is no run in {runs}.")
         return
-    headings = ("run", "state", "epochs", "measure", "value", "beats yardsticks")
+    headings = ("run", "state", "epochs", "measure", "value", "beats baselines")
     rows = [
         (
             each["run"],
@@ -47,7 +47,7 @@ def list_runs(runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
             str(each["epochs"] or ""),
             each["measure"] or "",
             each["value"],
-            {True: "yes", False: "no", None: ""}[each["beats_yardsticks"]],
+            {True: "yes", False: "no", None: ""}[each["beats_baselines"]],
         )
         for each in found
     ]
@@ -171,7 +171,7 @@ def summarise_run(folder: Path) -> dict[str, Any]:
 
     run = Run(folder)
     record: dict[str, Any] = {"run": folder.name, "state": "unfinished", "epochs": None}
-    record |= {"measure": None, "value": None, "beats_yardsticks": None}
+    record |= {"measure": None, "value": None, "beats_baselines": None}
     try:
         if (folder / "failure.json").exists():
             record["state"] = "failed"
@@ -184,10 +184,10 @@ def summarise_run(folder: Path) -> dict[str, Any]:
 
 def _measure(run: Run) -> dict[str, Any]:
     name = {"forecasting": "mae", "classification": "accuracy", "anomaly": "f1"}[run.settings.task]
-    beside: Mapping[str, Any] = run.metrics.get("yardsticks", {})
+    beside: Mapping[str, Any] = run.metrics.get("baselines", {})
     beats = not beside["sentences"] if len(beside.get("rows", {})) > 1 else None
     value = run.metrics.get("test", {}).get(name)
-    return {"measure": name, "value": value, "beats_yardsticks": beats}
+    return {"measure": name, "value": value, "beats_baselines": beats}
 
 
 def _side_by_side(records: list[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -11,7 +11,7 @@ from sacm.cli.options import AsJson
 from sacm.cli.output import show_json
 
 if TYPE_CHECKING:
-    from sacm.strategies.describe import StrategyDescription
+    from sacm.strategies.registry import StrategyDescription
 
 
 def strategies(as_json: AsJson = False) -> None:
@@ -20,7 +20,7 @@ def strategies(as_json: AsJson = False) -> None:
     Example: sacm strategies
     """
     from sacm.strategies import mappers, scorers
-    from sacm.strategies.describe import describe_all
+    from sacm.strategies.registry import describe_all
 
     found = describe_all()
     if as_json:

@@ -225,8 +225,16 @@ def scale_training_rows(
 
 
 def fit_rows(data: ForecastingData, pieces: Sequence[range]) -> ChannelScaler:
-    """One scaler for all these rows."""
-    return ChannelScaler.fit(data.values[rows.start : rows.stop] for rows in pieces)
+    """One scaler for all these rows; what was not measured does not count."""
+    parts = [data.values[rows.start : rows.stop] for rows in pieces]
+    if data.observed is not None:
+        measured = [data.observed[rows.start : rows.stop] > 0 for rows in pieces]
+        unknown = ~np.any([each.any(axis=0) for each in measured], axis=0)  # [C] nothing measured
+        parts = [
+            np.where(each | unknown, part, np.float32(np.nan))
+            for part, each in zip(parts, measured, strict=True)
+        ]
+    return ChannelScaler.fit(parts)
 
 
 def find_segments(data: ForecastingData, rows: np.ndarray) -> np.ndarray:

@@ -17,9 +17,9 @@ from sacm.files import read_weights
 from sacm.inject.sites import MODULATOR
 from sacm.reports.figures import AnomalyStrip, ForecastExample
 from sacm.strategies import mappers, scorers
-from sacm.strategies.adaptive import SACM
 from sacm.strategies.base import Strategy
-from sacm.strategies.registry import Combined
+from sacm.strategies.registry import parts_of
+from sacm.strategies.sacm import SACM
 from sacm.tasks.anomaly import step_scores
 from sacm.tasks.base import evaluating, to_device
 from sacm.tasks.forecasting import forecast
@@ -60,8 +60,7 @@ def _modulation(
     run: Run, strategy: Strategy, channels: int
 ) -> tuple[SpectralScorer, RateMapper, bool]:
     """Scorer and mapper as trained; fresh ones where the run has none, or registered ones."""
-    parts = strategy.parts if isinstance(strategy, Combined) else (strategy,)
-    method = next((part for part in parts if isinstance(part, SACM)), SACM())
+    method = next((part for part in parts_of(strategy) if isinstance(part, SACM)), SACM())
     scorer, mapper = SpectralScorer(channels, method.config()), RateMapper(method.config())
     weights = read_weights(run.folder / "best.safetensors")
     learned = False

@@ -247,8 +247,8 @@ def time_epoch(job: Job) -> float:
     data = load_data(settings.data, settings.task, settings.split)
     run = Run(Path())  # nothing is written before the first epoch ends
     raw = settings.model_copy(update={"strategy": "raw"})
-    fabric = make_fabric(Hardware(), raw, run)
-    training = Training(run, raw, get_task(settings.task), data, fabric, show=False)
+    fabric = make_fabric(Hardware(), raw, run.folder)
+    training = Training(run.folder, raw, data, fabric)
     batches = training.train_batches
     batch = batches.windows.batch(np.arange(batches.batch_size))
     training.model.train()

@@ -29,7 +29,7 @@ def run_page(run: Run) -> str:
         classes=len(shape.classes),
     )
     lead = [f"{settings.backbone} with {settings.strategy} {what}; it learnt from {settings.data}."]
-    lead += [_upper(sentence) for sentence in metrics.get("yardsticks", {}).get("sentences", ())]
+    lead += [_upper(sentence) for sentence in metrics.get("baselines", {}).get("sentences", ())]
     sections = [_results(run), _card(run), _training(run), _settings(run), _use(run)]
     return page(run.folder.name, lead, sections)
 
@@ -40,7 +40,7 @@ def _results(run: Run) -> Section:
         return Section("Results", (paragraph("There were no test cases."),))
     headings, rows = get_task(run.settings.task).tabulate(metrics)
     parts = [_table(headings, rows).html()]
-    beside = metrics.get("yardsticks", {}).get("rows", {})
+    beside = metrics.get("baselines", {}).get("rows", {})
     if len(beside) > 1:
         names = list(beside["model"])
         cells = [(name, *(row.get(each) for each in names)) for name, row in beside.items()]

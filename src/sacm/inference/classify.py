@@ -111,7 +111,7 @@ def case_windows(predictor: Predictor, X: Any, codes: Array | None = None) -> La
     fill_cases(padded, lengths, "data")
     nothing = padded[:0], codes[:0]
     new = ClassificationData("data", padded, codes, *nothing, lengths, lengths[:0], classes=())
-    repaired = predictor.strategy.apply(new).X_train
+    repaired = predictor.strategy.prepare(new, window=padded.shape[2]).data.X_train
     return LabelledWindows(
         repaired, lengths, codes, cases=np.arange(len(cases)), scaler=predictor.scaler
     )

@@ -18,7 +18,7 @@ from sacm.data.scaling import ChannelScaler, new_series
 from sacm.data.splits import Splits
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError, DataError
-from sacm.inference.history import History, choose_columns, measured, read_history
+from sacm.inference.history import History, choose_columns, read_history
 from sacm.inference.intervals import bound_levels, evaluation_windows
 from sacm.inference.predictor import Array, Predictor, refusal
 from sacm.tasks import Result, get_task
@@ -187,7 +187,7 @@ def prepare_evaluation(
     if not isinstance(data, ForecastingData):
         data = read_history(predictor, source).data
     data = choose_columns(data, predictor.shape.columns)
-    data = measured(predictor.strategy.apply(data))
+    data = predictor.strategy.prepare(data, window=predictor.shape.input_len).data
     return data, evaluation_windows(predictor, data)
 
 

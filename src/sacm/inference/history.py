@@ -13,7 +13,6 @@ from torch import Tensor
 from sacm.data.calendar import future_timestamps
 from sacm.data.covariates import ROLES, CovariatePlan
 from sacm.data.datasets import ForecastingData
-from sacm.data.gaps import fill_gaps
 from sacm.data.own.read import rename
 from sacm.data.own.separate import separate
 from sacm.data.own.series import ALL_ROWS, Layout, choose_target, read_series, series_data
@@ -24,7 +23,7 @@ from sacm.data.tables.panel import Panel
 from sacm.data.tables.source import Source, keep_present, load_source
 from sacm.data.tables.table import Table, as_list
 from sacm.errors import ArgumentError, DataError
-from sacm.tasks.shape import check_trained_columns
+from sacm.tasks.base import check_trained_columns
 
 if TYPE_CHECKING:
     from sacm.inference.predictor import Predictor
@@ -159,16 +158,6 @@ def _read_array(predictor: Predictor, rows: Any) -> History:
     everything = Splits(range(len(values)), range(0), range(0))
     data = ForecastingData("data", values, columns, everything)
     return History(data, Form(kind, flat=rows.ndim == 1), len(values))
-
-
-def measured(data: ForecastingData) -> ForecastingData:
-    """The same data with gaps interpolated in `values` and marked in `observed`."""
-    missing = np.isnan(data.values)
-    if not missing.any():
-        return data
-    pieces = [range(each.start, each.stop) for each in data.segments]
-    observed = ~missing if data.observed is None else data.observed * ~missing
-    return replace(data, values=fill_gaps(data.values, pieces), observed=observed)
 
 
 def choose_columns(data: ForecastingData, columns: Sequence[str] | None) -> ForecastingData:

@@ -26,9 +26,8 @@ from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
 from sacm.tasks import Result
 from sacm.tasks.anomaly import alarm_calibration
-from sacm.tasks.base import EVALUATION_BATCH, device_of
+from sacm.tasks.base import EVALUATION_BATCH, NetworkShape, device_of
 from sacm.tasks.calibration import MAX_REPAIRED, ErrorQuantiles
-from sacm.tasks.shape import NetworkShape
 from sacm.training.run import CALIBRATION_FILE, Run
 
 Array = NDArray[Any]
@@ -353,13 +352,13 @@ class Predictor:
 
     def _fill(self, x: Tensor) -> Tensor:
         """Interpolate what is missing, unless the strategy repairs it."""
-        if not x.isnan().any() or self.strategy.count_repairs(x[:1]) is not None:
+        if not x.isnan().any() or self.strategy.flags(x[:1]) is not None:
             return x
         return torch.stack([torch.from_numpy(fill_gaps(each.numpy())) for each in x.cpu()])
 
     def repaired(self, x: Tensor) -> Tensor:
         """Where values of scaled windows `[B, L, C]` are missing or get repaired, bool."""
-        flags = self.strategy.count_repairs(x)
+        flags = self.strategy.flags(x)
         missing = x.isnan()
         return missing if flags is None else missing | (flags.to(x.device) > 0)
 

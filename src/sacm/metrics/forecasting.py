@@ -155,16 +155,16 @@ def mean_ratio(above: np.ndarray, below: np.ndarray) -> float | None:
 def naive_training_error(pieces: Sequence[np.ndarray], season: int) -> np.ndarray:
     """Mean absolute change over one season `[C]` in training rows, pieces of `[T, C]` each.
 
-    A channel that never changes has 0; pieces shorter than a season do not count.
+    A channel that never changes has 0; pieces shorter than a season and NaN do not count.
     """
     channels = pieces[0].shape[1]
-    total, count = np.zeros(channels), 0
+    total, count = np.zeros(channels), np.zeros(channels, dtype=np.int64)
     for piece in pieces:
         if len(piece) > season:
             change = np.abs(np.subtract(piece[season:], piece[:-season], dtype=np.float64))
-            total += change.sum(axis=0)
-            count += len(change)
-    return total / count if count else total
+            total += np.nansum(change, axis=0)
+            count += np.isfinite(change).sum(axis=0)
+    return total / np.maximum(count, 1)
 
 
 @dataclass(frozen=True)

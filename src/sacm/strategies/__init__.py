@@ -1,39 +1,25 @@
-"""What is compared: the method, its ablations, and the controlled alternatives."""
+"""What a training run does for robustness: the method, its controls, and the alternatives."""
 
 from __future__ import annotations
 
 from sacm.strategies import (  # noqa: F401  (importing a file registers what is in it)
-    adaptive,
-    augment,
-    bottleneck,
-    co_teaching,
-    ema,
-    ensemble,
-    expose,
     fixed,
-    gce,
     guard,
     hard_denoise,
-    learned_dropout,
-    loe,
+    learned_global,
     mappers,
-    oracle,
-    pgd,
+    race,
     raw,
-    reld,
-    robust_losses,
-    robust_tsf,
+    sacm,
     scorers,
     selective,
-    smoothing,
-    trim,
-    weight,
 )
-from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
-from sacm.strategies.describe import describe
-from sacm.strategies.registry import canonical, names, parse, register
+from sacm.strategies.base import Prepared, Step, Strategy, StrategyRun, TrainingContext
+from sacm.strategies.registry import canonical, describe, names, parse, register
 
 __all__ = [
+    "Prepared",
+    "Step",
     "Strategy",
     "StrategyRun",
     "TrainingContext",

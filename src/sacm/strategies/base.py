@@ -1,41 +1,48 @@
-"""What a strategy is: one way of regularising one training run."""
+"""What a strategy is: one way of making one training run robust.
+
+A strategy has eight hooks, and a harmless default for each of them. Four belong to the `Strategy`,
+a frozen dataclass of its options:
+
+    prepare(data, window)        change a data set before windows are cut, and learn from it
+    inputs(x, training)          change the windows that the network sees
+    build(make)                  make the network
+    begin(model, context)        change the network, and return the `StrategyRun` of this training
+
+and four to the `StrategyRun`:
+
+    begin_epoch(epoch)           get ready for an epoch
+    weights(batch, prediction)   say how much each target counts in the loss
+    loss(step)                   compute the loss of a step in place of the task
+    after_step()                 act after a step of the optimizer
+
+What a strategy learnt is kept by `save` and `load`, what a run knows by `state_dict` and
+`load_state_dict`. `scalars` and `rates` are plain attributes of a run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
+import numpy as np
 from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
+from sacm.data.datasets import ForecastingData
+from sacm.data.gaps import fill_gaps
+from sacm.data.splits import segment_ranges
 from sacm.errors import ArgumentError
 from sacm.types import TaskName
 
 ALL_TASKS: tuple[TaskName, ...] = ("forecasting", "classification", "anomaly")
-# What two strategies of one run must not do both; the ends of the sentence that says so.
+# Roles: what only one strategy of a run may do. They are the ends of the sentence that says so.
 CHANGES_NETWORK = "change the network"
 REPLACES_LOSS = "replace the loss"
 SETS_RATES = "set the dropout rates"
-CHOOSES_WINDOWS = "choose the windows that a detector learns from"
-
-
-class ForecastBatchLike(Protocol):
-    """What a strategy may read of a forecasting batch."""
-
-    @property
-    def x(self) -> Tensor:
-        """Inputs `[B, L, C]`."""
-
-    @property
-    def y(self) -> Tensor:
-        """Targets `[B, H, C]`."""
-
-    @property
-    def positions(self) -> Tensor:
-        """Row of the first input step of each window, `[B]`."""
 
 
 class Loader(Protocol):
@@ -44,45 +51,76 @@ class Loader(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-class TrainingStep(Protocol):
-    """One training step, for strategies that must ask a network themselves."""
+class Step(Protocol):
+    """One training step, for strategies that compute its loss themselves."""
 
     @property
     def batch(self) -> Any:
         """The batch as it was cut, on the device of the network."""
 
-    def answer(self, x: Tensor, network: Any = None) -> Tensor:
-        """Forecasts `[B, H, C]` or logits `[B, K]` for windows, of `network` or the trained one."""
+    @property
+    def inputs(self) -> Tensor:
+        """Its windows `[B, L, C]` as the network sees them."""
 
-    def loss(self, x: Tensor) -> Tensor:
-        """The task's own loss for windows: a scalar, without any weights."""
+    @property
+    def model(self) -> Any:
+        """The network that is trained."""
 
-    def network_in_evaluation(self) -> AbstractContextManager[None]:
-        """Evaluation mode of the trained network, for a while."""
+    def answer(self, x: Tensor | None = None) -> Tensor:
+        """Forecasts `[B, H, C]` or logits `[B, K]` for `inputs`, or for other windows."""
+
+    def loss(self, x: Tensor | None = None) -> Tensor:
+        """The task's own loss, a scalar, for `inputs`, or for other windows."""
+
+    def losses(self, answer: Tensor) -> Tensor:
+        """The task's own loss of each target, `[B, H, C]`, or of each case, `[B]`."""
+
+    def mean(self, losses: Tensor, answer: Tensor, *, keep: Tensor | None = None) -> Tensor:
+        """The mean of losses of the targets' shape, each by the weight of its target.
+
+        `keep` holds further weights of the same shape.
+        """
+
+    def other(self, *, model: Any = None, batch: Any = None) -> Self:
+        """The same step with another network or another batch."""
+
+    def evaluating(self) -> AbstractContextManager[None]:
+        """Evaluation mode of the network for a while; gradients stay on."""
 
 
 @dataclass(frozen=True)
 class TrainingContext:
-    """What is known when a run begins."""
+    """What is known when a run begins.
+
+    Attributes:
+        task: The task's name.
+        channels: Number of channels C.
+        rows: Length of the series that batch positions point into; 0 where there is none.
+        train: Training batches for a strategy's own use.
+        val: Validation batches.
+        seed: The seed of the run.
+        batches: Gives the training batches of an epoch in an order of their own, by a number from
+            1 on and the epoch: for strategies that train further networks.
+        processes: How many processes train together.
+    """
 
     task: str
     channels: int
-    rows: int  # length of the series that batch positions point into; 0 where there is none
+    rows: int
     train: Loader
     val: Loader
     seed: int
+    batches: Callable[[int, int], Iterator[Any]] | None = None
+    processes: int = 1
 
 
 class Strategy:
-    """Base of all strategies: every hook has a harmless default.
-
-    Subclasses are frozen dataclasses of their options; what a run makes of them lives in the
-    `StrategyRun` that `begin` returns.
-    """
+    """Base of all strategies; see the module for its hooks."""
 
     name: ClassVar[str]
     tasks: ClassVar[tuple[TaskName, ...]] = ALL_TASKS
-    roles: ClassVar[tuple[str, ...]] = ()  # what no other strategy of the same run may do
+    roles: ClassVar[tuple[str, ...]] = ()
+    combines: ClassVar[bool] = True  # whether it can be joined with others by `+`
 
     def check_task(self, task: str) -> None:
         """Refuse a task that the strategy has no meaning for.
@@ -93,8 +131,29 @@ class Strategy:
         if task not in self.tasks:
             raise ArgumentError(f"{self.name} is for {' and '.join(self.tasks)}, not for {task}.")
 
+    def prepare(self, data: Any, *, window: int) -> Prepared:
+        """Change a data set before windows are cut from it, and learn from its training part.
+
+        The default fills gaps, so that every value is finite afterwards. A strategy that `prepare`
+        returned or `load` read does not learn again: its own `prepare` changes data to evaluate on
+        or to predict from by what it knows.
+
+        Args:
+            data: One of the three data sets; NaN where a value was not measured.
+            window: Steps of an input window.
+
+        Returns:
+            The data to train on, the strategy with what it learnt, and notes for the user.
+        """
+        filled, notes = fill_missing(data)
+        return Prepared(filled, self, notes)
+
+    def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
+        """What the network sees instead of windows `[B, L, C]`."""
+        return x
+
     def build(self, make: Callable[[], Backbone]) -> Backbone:
-        """The network to train, save and predict with, made of fresh networks of the task.
+        """The network to train, save and predict with.
 
         Args:
             make: Makes one network, initialised from torch's current seed.
@@ -102,52 +161,12 @@ class Strategy:
         return make()
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
-        """Change the model, before its optimizer exists, and return what acts during the run."""
+        """Change the network, before its optimizer exists, and return what acts during the run."""
         return StrategyRun()
 
-    def prepare(self, data: Any, *, window: int) -> Prepared:
-        """Change a data set before windows are cut from it, and learn from its training part.
-
-        Args:
-            data: One of the three data sets.
-            window: Steps of an input window.
-
-        Returns:
-            The data to train on, and the strategy with what it learnt.
-        """
-        return Prepared(data, self)
-
-    def apply(self, data: Any) -> Any:
-        """Change a data set to evaluate on or predict from, by what `prepare` has learnt."""
-        return data
-
-    def inputs(self, x: Tensor) -> Tensor:
-        """What the model sees instead of windows `[B, L, C]`, in evaluation and prediction."""
-        return x
-
-    def conclude(self, errors: Callable[[Strategy], Tensor]) -> Concluded:
-        """Take back what does harm, once training is over.
-
-        Args:
-            errors: Gives the error in each channel `[C]` of the trained network on validation
-                windows as they came, if a strategy changes its inputs.
-
-        Returns:
-            The strategy to save and to predict with, and notes for the user.
-        """
-        return Concluded(self)
-
-    def count_repairs(self, x: Tensor) -> Tensor | None:
-        """Flags `[B, L, C]` of what `inputs` repairs in windows; None if it repairs nothing."""
+    def flags(self, x: Tensor) -> Tensor | None:
+        """Kinds `[B, L, C]` of the faults that `inputs` repairs; None if it repairs nothing."""
         return None
-
-    def without_repair(self) -> Strategy:
-        """The same strategy for a user who wants predictions from the data as they are."""
-        return self
-
-    def training_inputs(self, x: Tensor) -> Tensor:
-        """What the model sees instead of windows `[B, L, C]` in training; default `inputs`."""
-        return self.inputs(x)
 
     def save(self, folder: Path) -> None:
         """Write what `prepare` learnt into the folder of a run."""
@@ -158,59 +177,42 @@ class Strategy:
 
 
 class Prepared(NamedTuple):
-    """Data to train on, the strategy with what it learnt, and notes for the user."""
+    """Data to train on, the strategy with what it learnt, notes for the user, and the cost."""
 
     data: Any
     strategy: Strategy
     notes: tuple[str, ...] = ()
-
-
-class Concluded(NamedTuple):
-    """The strategy as it is after training, and notes for the user."""
-
-    strategy: Strategy
-    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
 
 
 class StrategyRun:
-    """A strategy at work in one run; part of what a resumed run must find again."""
+    """A strategy at work in one run.
+
+    Attributes:
+        scalars: Parameters of the strategy's own, trained without weight decay.
+        rates: Dropout rates `[B]` of the last training step, where windows have rates of their
+            own; None elsewhere.
+    """
+
+    scalars: list[nn.Parameter] = []  # noqa: RUF012  (read-only default; a run sets its own)
+    rates: Tensor | None = None
 
     def begin_epoch(self, epoch: int) -> None:
         """Get ready for an epoch; called before epoch 1, 2, … ."""
 
-    def keep(self, batch: ForecastBatchLike, prediction: Tensor) -> Tensor | None:
-        """What each target `[B, H, C]` counts in the training loss: True or a weight in [0, 1].
+    def weights(self, batch: Any, prediction: Tensor) -> Tensor | None:
+        """How much each target `[B, H, C]` counts in the loss: True or a weight in [0, 1].
 
         One value a case, `[B]`, in classification. None if all of them count in full.
         """
         return None
 
-    def change_inputs(self, x: Tensor, step: TrainingStep) -> Tensor:
-        """What the model sees instead of windows `[B, L, C]`, for changes that ask the network."""
-        return x
-
-    def losses(self, answer: Tensor, target: Tensor) -> Tensor | None:
-        """The loss of each target, `[B, H, C]`, or of each case, `[B]`; None for the task's own."""
-        return None
-
-    def detector_loss(self, model: Any, x: Tensor) -> Tensor | None:
-        """The loss of a detector on windows `[B, L, C]`; None for its own."""
-        return None
-
-    def extra_loss(self, step: TrainingStep, answer: Tensor | None) -> Tensor | None:
-        """A scalar to add to the loss; `answer` is None for detectors."""
+    def loss(self, step: Step) -> Tensor | None:
+        """The loss of a step, a scalar; None for the task's own."""
         return None
 
     def after_step(self) -> None:
         """Act after a step of the optimizer."""
-
-    def scalars(self) -> list[nn.Parameter]:
-        """Parameters of the strategy's own, trained without weight decay."""
-        return []
-
-    def rates(self) -> Tensor | None:
-        """Dropout rates `[B]` of the last training step, where windows have rates of their own."""
-        return None
 
     def state_dict(self) -> dict[str, Any]:
         """What is not in the model and must survive a restart."""
@@ -220,54 +222,45 @@ class StrategyRun:
         """Put back what `state_dict` gave."""
 
 
-class CombinedRun(StrategyRun):
-    """Several strategies in one run; they do not know of each other."""
+def fill_missing(data: Any) -> tuple[Any, tuple[str, ...]]:
+    """Interpolate the gaps of a forecasting data set and mark them as not observed.
 
-    def __init__(self, parts: Iterable[StrategyRun]) -> None:
-        self.parts = list(parts)
+    Returns:
+        The data with finite values, and a note with the number and the share of gaps; other data
+        sets, and series without gaps, as they are.
+    """
+    if not isinstance(data, ForecastingData):
+        return data, ()
+    missing = np.isnan(data.values)
+    if data.targets is not None:
+        missing = missing | np.isnan(data.targets)
+    if not missing.any():
+        return data, ()
+    observed = ~missing if data.observed is None else np.where(missing, 0, data.observed)
+    changes = {"values": _fill(data, data.values), "observed": observed}
+    if data.targets is not None:
+        changes["targets"] = _fill(data, data.targets)
+    note = (
+        f"{int(missing.sum()):,} of {missing.size:,} values ({missing.mean():.1%}) were not "
+        "measured: inputs are interpolated there, and targets do not count."
+    )
+    return replace(data, **changes), (note,)
 
-    def begin_epoch(self, epoch: int) -> None:
-        for part in self.parts:
-            part.begin_epoch(epoch)
 
-    def keep(self, batch: ForecastBatchLike, prediction: Tensor) -> Tensor | None:
-        kept: Tensor | None = None
-        for part in self.parts:
-            mask = part.keep(batch, prediction)
-            if mask is not None:
-                kept = mask if kept is None else kept * mask
-        return kept
-
-    def change_inputs(self, x: Tensor, step: TrainingStep) -> Tensor:
-        for part in self.parts:
-            x = part.change_inputs(x, step)
-        return x
-
-    def losses(self, answer: Tensor, target: Tensor) -> Tensor | None:
-        found = (part.losses(answer, target) for part in self.parts)
-        return next((losses for losses in found if losses is not None), None)
-
-    def detector_loss(self, model: Any, x: Tensor) -> Tensor | None:
-        found = (part.detector_loss(model, x) for part in self.parts)
-        return next((loss for loss in found if loss is not None), None)
-
-    def extra_loss(self, step: TrainingStep, answer: Tensor | None) -> Tensor | None:
-        terms = [term for p in self.parts if (term := p.extra_loss(step, answer)) is not None]
-        return sum(terms[1:], terms[0]) if terms else None
-
-    def after_step(self) -> None:
-        for part in self.parts:
-            part.after_step()
-
-    def scalars(self) -> list[nn.Parameter]:
-        return [scalar for part in self.parts for scalar in part.scalars()]
-
-    def rates(self) -> Tensor | None:
-        return next((r for part in self.parts if (r := part.rates()) is not None), None)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {str(i): part.state_dict() for i, part in enumerate(self.parts)}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        for i, part in enumerate(self.parts):
-            part.load_state_dict(state[str(i)])
+def _fill(data: ForecastingData, values: np.ndarray) -> np.ndarray:
+    """Values `[T, C]` without gaps; no gap is filled from another series or a later split."""
+    series: dict[str, list[range]] = {}
+    for name, start, stop in data.segments:
+        rows = [
+            each for split in data.splits for each in segment_ranges([range(start, stop)], split)
+        ]
+        series.setdefault(name, []).extend(rows)
+    filled = np.array(values)
+    for pieces in series.values():
+        ends = np.cumsum([0, *map(len, pieces)]).tolist()
+        relative = [range(start, stop) for start, stop in itertools.pairwise(ends)]
+        rows = np.concatenate([np.arange(piece.start, piece.stop) for piece in pieces] or [[]])
+        rows = rows.astype(np.int64)
+        filled[rows] = fill_gaps(filled[rows], relative)
+    # Rows of no split, in data that are not trained on.
+    return fill_gaps(filled, [range(start, stop) for _, start, stop in data.segments])

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 from sacm.errors import ArgumentError, SACMWarning
-from sacm.strategies.base import Concluded, Prepared, Strategy
+from sacm.strategies.base import Prepared, Strategy
 from sacm.strategies.registry import register
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ _FEW_ROWS = (
     "There are too few training rows to learn what windows look like: before a forecast only "
     "missing, repeated and wild values are repaired."
 )
-LARGEST_COST = 0.005
-"""Share by which repairing may raise the error of a channel where it is not needed."""
 _GUARD, _WINDOWS = "guard.safetensors", "window_guard.safetensors"
 
 
@@ -36,13 +33,10 @@ class GuardStrategy(Strategy):
 
     sensitivity: 1 keeps false flags on healthy series below 1 %; larger values flag more.
     targets: What a repaired target counts in the loss: its reliability (weigh), 0 (drop), 1 (keep).
-    check: Whether forecasts leave channels alone in which repaired validation windows are forecast
-        worse than the windows as they came.
     """
 
     sensitivity: float = 1.0
     targets: str = "weigh"
-    check: bool = True
 
     def __post_init__(self) -> None:
         if not self.sensitivity > 0:
@@ -66,8 +60,9 @@ class GuardStrategy(Strategy):
             notes.append(f"{share} of the training values look broken and were repaired.")
         if module is not None and module.spikes is None:
             notes.append(_FEW_ROWS)
-        fitted = FittedGuard(self.sensitivity, self.targets, self.check, guard, module)
-        return Prepared(repaired.data, fitted, tuple(notes))
+        fitted = FittedGuard(self.sensitivity, self.targets, guard, module)
+        filled = super().prepare(repaired.data, window=window)
+        return Prepared(filled.data, fitted, (*notes, *filled.notes))
 
     def load(self, folder: Path) -> Strategy:
         """The strategy as a run has fitted it."""
@@ -84,7 +79,7 @@ class GuardStrategy(Strategy):
                 module = WindowGuard.load(json.loads(text["config"]), tensors).eval()
             except (KeyError, TypeError, ValueError, ArgumentError):
                 raise other_version_error(path) from None
-        return FittedGuard(self.sensitivity, self.targets, self.check, guard, module)
+        return FittedGuard(self.sensitivity, self.targets, guard, module)
 
 
 @dataclass(frozen=True)
@@ -99,52 +94,25 @@ class FittedGuard(GuardStrategy):
     guard: Guard | None = None
     module: WindowGuard | None = None
 
-    def apply(self, data: Any) -> Any:
-        """Cases repaired one by one; series are repaired window by window, telemetry never."""
+    def prepare(self, data: Any, *, window: int) -> Prepared:
+        """Repair cases one by one; series are repaired window by window, telemetry never."""
         from sacm.data.datasets import ClassificationData
         from sacm.quality.prepare import repair_for_training
 
-        if self.guard is None or not isinstance(data, ClassificationData):
-            return data
-        return repair_for_training(data, self.guard).data
+        if self.guard is not None and isinstance(data, ClassificationData):
+            data = repair_for_training(data, self.guard).data
+        return super(GuardStrategy, self).prepare(data, window=window)
 
-    def inputs(self, x: Tensor) -> Tensor:
-        """Windows `[B, L, C]` with what is broken in them repaired."""
-        if self.module is None:
+    def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
+        """Windows `[B, L, C]` with what is broken in them repaired; training rows are already."""
+        if self.module is None or training:
             return x
         repaired: Tensor = self.module.to(x.device)(x)
         return repaired
 
-    def conclude(self, errors: Callable[[Strategy], Tensor]) -> Concluded:
-        """Leave channels alone in which repairing validation windows does harm."""
-        if self.module is None or self.guard is None or not self.check:
-            return Concluded(self)
-        as_they_came, repaired = errors(self.without_repair()), errors(self)
-        worse = repaired > (1 + LARGEST_COST) * as_they_came
-        if not bool(worse.any()):
-            return Concluded(self)
-        cost = repaired / as_they_came - 1
-        named = ", ".join(
-            f"{self.guard.columns_[channel]} (+{cost[channel]:.1%})"
-            for channel in worse.nonzero().flatten().tolist()
-        )
-        note = (
-            f"Repairing validation windows raised the error of {named}: forecasts take what is not "
-            "missing there as it comes; guard(check=false) repairs it all the same."
-        )
-        return Concluded(replace(self, module=self.module.leave_alone(worse)), (note,))
-
-    def count_repairs(self, x: Tensor) -> Tensor | None:
-        """Flags `[B, L, C]` (uint8) of what `inputs` repairs in windows `[B, L, C]`."""
+    def flags(self, x: Tensor) -> Tensor | None:
+        """Kinds `[B, L, C]` (uint8) of what `inputs` repairs in windows `[B, L, C]`."""
         return None if self.module is None else self.module.inspect(x).flags
-
-    def without_repair(self) -> Strategy:
-        """Windows and cases stay as they are."""
-        return Strategy()
-
-    def training_inputs(self, x: Tensor) -> Tensor:
-        """Training windows are cut from repaired rows: they stay as they are."""
-        return x
 
     def save(self, folder: Path) -> None:
         """Write what was learnt into the folder of the run."""

@@ -33,7 +33,7 @@ class HardDenoise(Strategy):
                 f"hard_denoise(kind=…) must be largest or lowpass, got {self.kind!r}."
             )
 
-    def inputs(self, x: Tensor) -> Tensor:
+    def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """The filtered windows `[B, L, C]`."""
         with torch.autocast(x.device.type, enabled=False):
             spectrum = torch.fft.rfft(x.float() if x.itemsize < 4 else x, dim=1)  # [B, K, C]

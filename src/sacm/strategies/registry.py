@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
-from collections.abc import Callable, Sequence
-from functools import partial
-from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
-
-from torch import Tensor, nn
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from sacm import registry
-from sacm.backbones.base import Backbone
 from sacm.errors import ArgumentError
 from sacm.registry import Registry
-from sacm.strategies.base import (
-    CHANGES_NETWORK,
-    CombinedRun,
-    Concluded,
-    Prepared,
-    Strategy,
-    StrategyRun,
-    TrainingContext,
-)
-from sacm.strategies.committee import Committee, MemberRuns
+from sacm.strategies.base import Strategy
+from sacm.strategies.combined import Combined
 
 STRATEGIES: Registry[type[Strategy]] = registry.STRATEGIES
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 StrategyType = TypeVar("StrategyType", bound=type[Strategy])
 
 
-def register(name: str) -> Callable[[StrategyType], StrategyType]:
+def register(name: str, *, aliases: tuple[str, ...] = ()) -> Callable[[StrategyType], StrategyType]:
     """Give a class decorator that makes a strategy available by name.
 
     Args:
@@ -39,6 +28,7 @@ def register(name: str) -> Callable[[StrategyType], StrategyType]:
             `fixed(p=0.2)`, are the fields of the class, which is a frozen dataclass of numbers,
             texts and booleans; the first paragraph of its docstring is what
             `sacm strategies` shows.
+        aliases: Other names it is found by.
 
     Raises:
         ArgumentError: If the name is taken or has other characters in it.
@@ -52,7 +42,7 @@ def register(name: str) -> Callable[[StrategyType], StrategyType]:
         ...     @dataclass(frozen=True)
         ...     class Clip(Strategy):
         ...         limit: float = 3.0
-        ...         def inputs(self, x):
+        ...         def inputs(self, x, *, training=False):
         ...             return x.clamp(-self.limit, self.limit)
         ...     canonical("clip(2)+sacm")
         'clip(limit=2.0)+sacm'
@@ -63,9 +53,8 @@ def register(name: str) -> Callable[[StrategyType], StrategyType]:
         )
 
     def add(kind: StrategyType) -> StrategyType:
-        STRATEGIES.register(name)(kind)
         kind.name = name
-        return kind
+        return STRATEGIES.register(name, aliases=aliases)(kind)
 
     return add
 
@@ -75,105 +64,75 @@ def names() -> list[str]:
     return STRATEGIES.names()
 
 
-class Combined(Strategy):
-    """Several strategies at once, in the order given."""
-
-    def __init__(self, parts: Sequence[Strategy]) -> None:
-        self.parts = tuple(parts)
-
-    def check_task(self, task: str) -> None:
-        """Check each."""
-        for part in self.parts:
-            part.check_task(task)
-
-    def build(self, make: Callable[[], Backbone]) -> Backbone:
-        """Build with each in turn; at most one of them changes the network."""
-        for part in self.parts:
-            make = partial(part.build, make)
-        return make()
-
-    def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
-        """Begin each: on every member of a committee, but for the strategy that made it."""
-        runs: list[StrategyRun] = []
-        for part in self.parts:
-            if isinstance(model, Committee) and CHANGES_NETWORK not in part.roles:
-                members = [part.begin(member, context) for member in model.trained]
-                runs.append(MemberRuns(model, members))
-            else:
-                runs.append(part.begin(model, context))
-        return CombinedRun(runs)
-
-    def prepare(self, data: Any, *, window: int) -> Prepared:
-        """Prepare with each in turn."""
-        parts: list[Strategy] = []
-        notes: list[str] = []
-        for part in self.parts:
-            data, fitted, said = part.prepare(data, window=window)
-            parts.append(fitted)
-            notes += said
-        return Prepared(data, Combined(parts), tuple(notes))
-
-    def apply(self, data: Any) -> Any:
-        """Apply each in turn."""
-        for part in self.parts:
-            data = part.apply(data)
-        return data
-
-    def inputs(self, x: Tensor) -> Tensor:
-        """Apply each in turn."""
-        for part in self.parts:
-            x = part.inputs(x)
-        return x
-
-    def conclude(self, errors: Callable[[Strategy], Tensor]) -> Concluded:
-        """Conclude each in turn, in the company of the others."""
-        parts, notes = list(self.parts), list[str]()
-        for place, part in enumerate(self.parts):
-
-            def errors_with(one: Strategy, place: int = place) -> Tensor:
-                return errors(Combined([*parts[:place], one, *parts[place + 1 :]]))
-
-            parts[place], said = part.conclude(errors_with)
-            notes += said
-        return Concluded(Combined(parts), tuple(notes))
-
-    def count_repairs(self, x: Tensor) -> Tensor | None:
-        """What the first part that repairs changes."""
-        found = (part.count_repairs(x) for part in self.parts)
-        return next((flags for flags in found if flags is not None), None)
-
-    def without_repair(self) -> Strategy:
-        """Each without repair."""
-        return Combined([part.without_repair() for part in self.parts])
-
-    def training_inputs(self, x: Tensor) -> Tensor:
-        """Apply each in turn."""
-        for part in self.parts:
-            x = part.training_inputs(x)
-        return x
-
-    def save(self, folder: Path) -> None:
-        """Write what each learnt."""
-        for part in self.parts:
-            part.save(folder)
-
-    def load(self, folder: Path) -> Strategy:
-        """Read what each learnt."""
-        return Combined([part.load(folder) for part in self.parts])
-
-
 def parse(text: str) -> Strategy:
-    """A strategy from its name with options, or several joined by `+`.
+    """Make a strategy from its name with options, or several joined by `+`.
 
     `raw` does nothing, so beside others it is left out.
+
+    Raises:
+        ArgumentError: A name or an option is not known, or two strategies exclude each other.
+
+    Example:
+        >>> parse("selective+sacm(p_max=0.4)").parts[1].p_max
+        0.4
     """
-    parts = [_parse_one(part.strip()) for part in re.split(r"\+(?![^()]*\))", text)]
+    parts = [_parse_one(part) for part in split(text, "+")]
     repeated = {part.name for part in parts if [p.name for p in parts].count(part.name) > 1}
     if repeated:
         raise ArgumentError(f"strategy {text!r} names {repeated.pop()} twice.")
+    alone = next((part.name for part in parts if not part.combines), None)
+    if alone is not None and len(parts) > 1:
+        raise ArgumentError(
+            f"strategy {text!r}: {alone} cannot be joined with others; join its members instead."
+        )
     _check_roles(parts)
     parts = [part for part in parts if part.name != "raw"] or parts
     return parts[0] if len(parts) == 1 else Combined(parts)
+
+
+def canonical(text: str) -> str:
+    """Spell a strategy in the one way that its meaning has: defaults out, options in order."""
+    return "+".join(map(_spell, parts_of(parse(text))))
+
+
+def parts_of(strategy: Strategy) -> tuple[Strategy, ...]:
+    """The strategies that act in one; a single one is its only part."""
+    return strategy.parts if isinstance(strategy, Combined) else (strategy,)
+
+
+def without(strategy: Strategy, name: str) -> Strategy:
+    """The strategy without the part of this name; nothing is left of that part alone."""
+    kept = [part for part in parts_of(strategy) if part.name != name]
+    return kept[0] if len(kept) == 1 else Combined(kept)
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Split at the separators outside of parentheses, and strip the parts.
+
+    Raises:
+        ArgumentError: The parentheses do not match.
+
+    Example:
+        >>> split("raw,race(raw,sacm)", ",")
+        ['raw', 'race(raw,sacm)']
+    """
+    parts, depth = [""], 0
+    for letter in text:
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth < 0:
+            break
+        if letter == separator and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    if depth:
+        raise ArgumentError(f"strategy {text!r}: the parentheses do not match.")
+    return [part.strip() for part in parts]
+
+
+def spell_value(value: Any) -> str:
+    """Spell an option's value as strategies are written."""
+    return str(value).lower() if isinstance(value, bool) else f"{value}"
 
 
 def _check_roles(parts: Sequence[Strategy]) -> None:
@@ -186,25 +145,21 @@ def _check_roles(parts: Sequence[Strategy]) -> None:
             owners[role] = part.name
 
 
-def canonical(text: str) -> str:
-    """One spelling for one meaning: defaults left out, options in definition order."""
-    chosen = parse(text)
-    parts = chosen.parts if isinstance(chosen, Combined) else (chosen,)
-    return "+".join(_spell(part) for part in parts)
+def _fields(kind: Any) -> tuple[dataclasses.Field[Any], ...]:
+    """The options of a strategy or its class; all of them are dataclasses."""
+    return dataclasses.fields(kind)
 
 
 def _spell(part: Strategy) -> str:
-    changed = [
-        f"{field.name}={spell_value(getattr(part, field.name))}"
-        for field in dataclasses.fields(part)  # type: ignore[arg-type]  # all strategies are dataclasses
-        if getattr(part, field.name) != field.default
-    ]
-    return part.name + (f"({','.join(changed)})" if changed else "")
-
-
-def spell_value(value: Any) -> str:
-    """Spell an option's value as strategies are written."""
-    return str(value).lower() if isinstance(value, bool) else f"{value}"
+    """The name with the options that are not at their defaults; several names are always told."""
+    options = []
+    for field in _fields(part):
+        value = getattr(part, field.name)
+        if isinstance(value, tuple):
+            options += value
+        elif value != field.default:
+            options.append(f"{field.name}={spell_value(value)}")
+    return part.name + (f"({','.join(options)})" if options else "")
 
 
 def _parse_one(text: str) -> Strategy:
@@ -216,25 +171,32 @@ def _parse_one(text: str) -> Strategy:
 
 
 def _options(kind: type[Strategy], inner: str, text: str) -> dict[str, Any]:
-    fields = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]  # as above
+    """Options by name; a field of several names takes all values that have none of their own."""
+    fields = [field.name for field in _fields(kind)]
     hints = get_type_hints(kind) if inner else {}  # slow, and plans parse hundreds of names
-    required = [
-        field.name
-        for field in dataclasses.fields(kind)  # type: ignore[arg-type]  # as above
-        if field.default is dataclasses.MISSING
-    ]
     options: dict[str, Any] = {}
-    for item in filter(None, (part.strip() for part in inner.split(","))):
-        key, _, value = item.rpartition("=")
-        key = key.strip() or fields[len(options)] if fields else ""
+    for item in filter(None, split(inner, ",")):
+        key, value = _name_and_value(item)
+        if not key and fields and hints[fields[0]] == tuple[str, ...]:
+            options[fields[0]] = (*options.get(fields[0], ()), value)
+            continue
+        key = key or fields[len(options)] if fields else ""
         if key not in fields:
             known = ", ".join(fields) or "none"
             raise ArgumentError(f"strategy {text!r}: no option {key or item!r}; options: {known}.")
-        options[key] = _value(value.strip(), hints[key], text)
-    for key in required:
-        if key not in options:
-            raise ArgumentError(f"strategy {text!r} needs {key}: write {kind.name}({key}=…).")
+        options[key] = _value(value, hints[key], text)
+    for field in _fields(kind):
+        if field.default is dataclasses.MISSING and field.name not in options:
+            raise ArgumentError(
+                f"strategy {text!r} needs {field.name}: write {kind.name}({field.name}=…)."
+            )
     return options
+
+
+def _name_and_value(item: str) -> tuple[str, str]:
+    """`p=0.2` as `p` and `0.2`; the name is empty in `0.2` and in `fixed(p=0.2)`."""
+    match = re.fullmatch(rf"({_NAME})\s*=\s*(.*)", item)
+    return ("", item) if match is None else (match[1], match[2])
 
 
 def _value(text: str, hint: Any, whole: str) -> Any:
@@ -248,3 +210,73 @@ def _value(text: str, hint: Any, whole: str) -> Any:
         except ValueError:
             raise ArgumentError(f"strategy {whole!r}: expected a number, got {text!r}.") from None
     return text
+
+
+@dataclass(frozen=True)
+class StrategyOption:
+    """One option of a strategy; `default` is None where a value must be given."""
+
+    name: str
+    kind: str
+    default: Any
+    required: bool
+    help: str
+
+
+@dataclass(frozen=True)
+class StrategyDescription:
+    """A strategy by name: one sentence, and its options in the order they may be given in."""
+
+    name: str
+    summary: str
+    options: tuple[StrategyOption, ...]
+
+
+def describe(name: str) -> StrategyDescription:
+    """Describe a strategy: what it does, and its options with kinds, defaults and one line each.
+
+    Args:
+        name: A name that `sacm.strategies.names()` lists.
+
+    Raises:
+        ArgumentError: If there is no such strategy.
+
+    Example:
+        >>> [(option.name, option.default) for option in describe("hard_denoise").options]
+        [('keep', 0.1), ('kind', 'largest')]
+    """
+    kind = STRATEGIES.get(name)
+    text = inspect.getdoc(kind) or ""
+    helps, hints = dict(_option_lines(text)), get_type_hints(kind)
+    options = [
+        StrategyOption(
+            name=field.name,
+            kind=_kind(hints[field.name]),
+            default=None if field.default is dataclasses.MISSING else field.default,
+            required=field.default is dataclasses.MISSING,
+            help=helps.get(field.name, ""),
+        )
+        for field in _fields(kind)
+    ]
+    summary = " ".join(text.partition("\n\n")[0].split())
+    return StrategyDescription(kind.name, summary, tuple(options))
+
+
+def describe_all() -> list[StrategyDescription]:
+    """Describe every registered strategy, plug-ins included."""
+    return [describe(name) for name in names()]
+
+
+def _option_lines(text: str) -> Iterator[tuple[str, str]]:
+    """Read `name: sentence` lines of a docstring; longer sentences go on in indented lines."""
+    for name, words in re.findall(r"^ *(\w+): (.+(?:\n +(?!\w+: ).+)*)", text, flags=re.MULTILINE):
+        yield name, " ".join(words.split())
+
+
+def _kind(hint: Any) -> str:
+    """Name what an option takes, or the values it takes."""
+    if get_origin(hint) is Literal:
+        return ", ".join(map(str, get_args(hint)))
+    if hint == tuple[str, ...]:
+        return "strategies"
+    return {bool: "true or false", float: "number", int: "whole number"}.get(hint, "text")

@@ -7,16 +7,20 @@ beats a small pretrained linear estimator by most.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
+from sacm.backbones.blocks.decomposition import MovingAverage
 from sacm.errors import ArgumentError
-from sacm.strategies.base import ForecastBatchLike, Strategy, StrategyRun, TrainingContext
-from sacm.strategies.linear_estimator import LinearEstimator, pretrain
+from sacm.strategies.base import Loader, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import register
+from sacm.types import TaskName
+
+_EPOCHS, _PATIENCE, _LEARNING_RATE = 100, 10, 2e-4  # of the linear estimator
 
 
 @register("selective")
@@ -34,6 +38,8 @@ class Selective(Strategy):
     uncertain: The share of the uncertainty mask, in (0, 1); 0 takes `share`.
     anomalous: The share of the anomaly mask, in (0, 1); 0 takes `share`.
     """
+
+    tasks: ClassVar[tuple[TaskName, ...]] = ("forecasting",)
 
     masks: Literal["both", "uncertainty", "anomaly"] = "both"
     share: float = 0.1
@@ -60,8 +66,6 @@ class Selective(Strategy):
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Pretrain the estimator where the anomaly mask is asked for."""
-        if context.task != "forecasting":
-            raise ArgumentError(f"selective works on forecasts, not on {context.task}.")
         device = next(model.parameters()).device
         estimator = None
         if self.masks != "uncertainty":
@@ -91,7 +95,7 @@ class SelectiveRun(StrategyRun):
             self.spread.begin_epoch()
 
     @torch.no_grad()
-    def keep(self, batch: ForecastBatchLike, prediction: Tensor) -> Tensor | None:
+    def weights(self, batch: Any, prediction: Tensor) -> Tensor | None:
         residual = (batch.y - prediction).abs()  # [B, H, C]
         kept: Tensor | None = None
         if self.spread is not None:
@@ -189,3 +193,53 @@ def quantile(values: Tensor, q: float) -> Tensor:
     below = int(rank)
     above = min(below + 1, len(values) - 1)
     return ordered[below].lerp(ordered[above], rank - below)
+
+
+class LinearEstimator(nn.Module):
+    """Trend and remainder of each channel, each with one Linear `L -> H` shared by channels."""
+
+    def __init__(self, input_len: int, horizon: int) -> None:
+        super().__init__()
+        self.average = MovingAverage(25)
+        self.trend = nn.Linear(input_len, horizon)
+        self.remainder = nn.Linear(input_len, horizon)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`[B, L, C]` to `[B, H, C]`."""
+        series = x.transpose(1, 2)  # [B, C, L]
+        trend = self.average(series)
+        return (self.trend(trend) + self.remainder(series - trend)).transpose(1, 2)
+
+
+def pretrain(train: Loader, val: Loader, *, seed: int, device: torch.device) -> LinearEstimator:
+    """Train on the run's own split: MAE, Adam, early stopping on validation MAE."""
+    first = next(iter(train))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        estimator = LinearEstimator(first.x.shape[1], first.y.shape[1]).to(device)
+    optimizer = torch.optim.Adam(estimator.parameters(), lr=_LEARNING_RATE)
+    best, best_state, waited = float("inf"), copy.deepcopy(estimator.state_dict()), 0
+    for _ in range(_EPOCHS):
+        for batch in train:
+            optimizer.zero_grad()
+            (estimator(batch.x.to(device)) - batch.y.to(device)).abs().mean().backward()
+            optimizer.step()
+        error = _mean_error(estimator, val, device)
+        if error < best:
+            best, best_state, waited = error, copy.deepcopy(estimator.state_dict()), 0
+        else:
+            waited += 1
+            if waited == _PATIENCE:
+                break
+    estimator.load_state_dict(best_state)
+    return estimator.eval().requires_grad_(False)
+
+
+@torch.no_grad()
+def _mean_error(estimator: LinearEstimator, val: Loader, device: torch.device) -> float:
+    total = count = 0.0
+    for batch in val:
+        error = (estimator(batch.x.to(device)) - batch.y.to(device)).abs()
+        total += float(error.sum())
+        count += error.numel()
+    return total / count

@@ -22,20 +22,20 @@ from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.catalogue import compute_anomaly_metrics
 from sacm.metrics.pointwise import quantile_threshold
 from sacm.settings import COVARIATES, ResolvedSettings, RunSettings
-from sacm.strategies.base import Strategy, StrategyRun
+from sacm.strategies.base import Strategy
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     Calibration,
-    NetworkStep,
+    NetworkShape,
     Result,
     Task,
-    add_extra,
+    TaskStep,
+    column_names,
     evaluating,
     registered_values,
     to_device,
 )
-from sacm.tasks.shape import NetworkShape, column_names
-from sacm.tasks.yardsticks import alarm_yardsticks
+from sacm.tasks.baselines import alarm_baselines
 
 _WINDOW, _BATCH, _QUANTILE = 100, 32, 0.95
 # Rows of the table of results: every F1 beside what random scores reach, then what needs no
@@ -113,12 +113,13 @@ class Anomaly(Task[AnomalyData]):
             **settings.overrides,
         )
 
-    def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        step = NetworkStep(model, batch, _detector_loss, _as_it_is)
-        x = run.change_inputs(strategy.training_inputs(batch.x), step)
-        own = run.detector_loss(model, x)
-        loss: Tensor = model.training_loss(x) if own is None else own
-        return add_extra(loss, run.extra_loss(step, None))
+    def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
+        scores: Tensor = model.anomaly_scores(x)
+        return scores
+
+    def loss(self, step: TaskStep, x: Tensor) -> Tensor:
+        loss: Tensor = step.model.training_loss(x)
+        return loss
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
@@ -172,16 +173,6 @@ class Anomaly(Task[AnomalyData]):
         return ("measure", "precision", "recall", "F1 or area"), rows
 
 
-def _detector_loss(model: Any, batch: Any, x: Tensor) -> Tensor:
-    """A detector answers with its loss, which is all that detectors have in common."""
-    loss: Tensor = model.training_loss(x)
-    return loss
-
-
-def _as_it_is(loss: Tensor, batch: Any) -> Tensor:
-    return loss
-
-
 def judge_scores(
     scores: np.ndarray,
     labels: np.ndarray,
@@ -193,7 +184,7 @@ def judge_scores(
     """Test scores `[T]` against labels `[T]`; `segments` `[T]` names the machine of each row."""
     report = evaluate_scores(scores, labels, threshold, segments=segments, seed=settings.seed)
     row = {**report.row(), **compute_anomaly_metrics(scores, labels, threshold)}
-    return Result(row, report.to_dict(), len(scores), alarm_yardsticks(report).to_dict())
+    return Result(row, report.to_dict(), len(scores), alarm_baselines(report).to_dict())
 
 
 def alarm_calibration(scores: np.ndarray, threshold: float | None = None) -> Calibration:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -16,16 +17,15 @@ from sacm.backbones.registry import entry
 from sacm.data.loader import WindowBatches
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, DataError
 from sacm.metrics.catalogue import registered_metrics
 from sacm.settings import ResolvedSettings, RunSettings, Selection
-from sacm.strategies.base import Concluded, Strategy, StrategyRun
-from sacm.strategies.committee import acting_in_evaluation
+from sacm.strategies.base import Strategy, StrategyRun
 from sacm.strategies.registry import canonical, parse
-from sacm.tasks.shape import NetworkShape
 from sacm.types import TaskName
 
 DataKind = TypeVar("DataKind")
+CalendarSizes = tuple[int, int, int, int]
 EVALUATION_BATCH = 256
 
 
@@ -33,13 +33,91 @@ EVALUATION_BATCH = 256
 class Result:
     """What a test set said: one flat row of numbers, the full report, and how much was seen.
 
-    `yardsticks` holds what needs no network, measured on the same data: see `tasks.yardsticks`.
+    `baselines` holds what needs no network, measured on the same data: see `tasks.baselines`.
     """
 
     row: dict[str, float | None]
     report: dict[str, Any]
     evaluated: int
-    yardsticks: dict[str, Any] = field(default_factory=dict)
+    baselines: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NetworkShape:
+    """What a network takes and gives; `model.json` of a run folder.
+
+    Attributes:
+        channels: Number of channels C.
+        input_len: Steps L of a window.
+        horizon: Steps H of a forecast; 0 for other tasks.
+        classes: The labels, in the order of the network's outputs; empty for other tasks.
+        calendar_sizes: Sizes of the calendar tables; None if the network has none.
+        columns: Names of the channels; None if the training data had none.
+        frequency: Time step of the training data as a pandas alias, if it is known.
+        stamped: Whether the training data had timestamps.
+        covariates: Means and deviations of the covariates in the training rows, `[K]` each; None if
+            the network takes none.
+    """
+
+    channels: int
+    input_len: int
+    horizon: int = 0
+    classes: tuple[Any, ...] = ()
+    calendar_sizes: CalendarSizes | None = None
+    columns: tuple[str, ...] | None = None
+    frequency: str | None = None
+    stamped: bool = False
+    covariates: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for a run's record."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """The shape that `to_dict` described.
+
+        Raises:
+            TypeError: The record lacks a size, or has an entry that is not known.
+        """
+        lists = ("classes", "calendar_sizes", "columns")
+        tuples = {
+            name: None if record[name] is None else tuple(record[name])
+            for name in lists
+            if name in record
+        }
+        scale = record.get("covariates")
+        if scale is not None:
+            mean, std = scale
+            tuples["covariates"] = (tuple(mean), tuple(std))
+        return cls(**{**record, **tuples})
+
+    def check_columns(self, name: str, found: Sequence[str]) -> None:
+        """Refuse data whose columns are not those that were trained on, in their order.
+
+        Args:
+            name: What the error calls the data.
+            found: The columns of the data.
+
+        Raises:
+            DataError: The columns are others. Never if the training data had no names.
+        """
+        check_trained_columns(name, found, self.columns)
+
+
+def check_trained_columns(name: str, found: Sequence[str], trained: Sequence[str] | None) -> None:
+    """Refuse columns other than those that were trained on, if these have names."""
+    if trained is not None and tuple(found) != tuple(trained):
+        raise DataError(
+            f"{name} has the columns {', '.join(found)} but {', '.join(trained)} were trained on."
+        )
+
+
+def column_names(columns: Sequence[str]) -> tuple[str, ...] | None:
+    """Names of columns; None if they are only the positions that columns of an array have."""
+    names = tuple(map(str, columns))
+    positions = tuple(str(place) for place in range(len(names)))
+    return None if names == positions else names
 
 
 class Calibration(NamedTuple):
@@ -50,32 +128,66 @@ class Calibration(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkStep:
-    """One training step: the network, the batch, and how the task asks and judges the network.
+class TaskStep:
+    """One training step of a task: what a strategy may use to compute its loss."""
 
-    Attributes:
-        model: The network that is trained.
-        batch: The batch, on its device.
-        ask: Gives the answer of a network for a batch and windows `[B, L, C]`.
-        judge: Gives the task's own loss, a scalar, of an answer for a batch.
-    """
-
+    task: Task[Any]
     model: Any
     batch: Any
-    ask: Callable[[Any, Any, Tensor], Tensor]
-    judge: Callable[[Tensor, Any], Tensor]
+    strategy: Strategy
+    run: StrategyRun
 
-    def answer(self, x: Tensor, network: Any = None) -> Tensor:
-        """The answer of a network, or of the trained one, for windows `[B, L, C]`."""
-        return self.ask(self.model if network is None else network, self.batch, x)
+    @cached_property
+    def inputs(self) -> Tensor:
+        """The windows `[B, L, C]` as the network sees them."""
+        return self.strategy.inputs(self.batch.x, training=True)
 
-    def loss(self, x: Tensor) -> Tensor:
-        """The task's own loss of the trained network for windows `[B, L, C]`."""
-        return self.judge(self.answer(x), self.batch)
+    def answer(self, x: Tensor | None = None) -> Tensor:
+        """Forecasts `[B, H, C]` or logits `[B, K]` for `inputs`, or for other windows."""
+        return self.task.answer(self.model, self.batch, self.inputs if x is None else x)
 
-    def network_in_evaluation(self) -> AbstractContextManager[None]:
-        """Evaluation mode of the trained network; gradients stay as they are."""
-        return acting_in_evaluation(self.model)
+    def loss(self, x: Tensor | None = None) -> Tensor:
+        """The task's own loss for `inputs`, or for other windows."""
+        return self.task.loss(self, self.inputs if x is None else x)
+
+    def weights(self, answer: Tensor) -> Tensor | None:
+        """How much each target counts: by the strategy, and by how well it was measured."""
+        weights = self.run.weights(self.batch, answer.detach())
+        observed: Tensor | None = getattr(self.batch, "observed", None)
+        if weights is None or observed is None:
+            return observed if weights is None else weights
+        return weights * observed
+
+    def losses(self, answer: Tensor) -> Tensor:
+        """The task's own loss of each target, `[B, H, C]`, or of each case, `[B]`."""
+        return self.task.losses(answer, self.batch)
+
+    def mean(self, losses: Tensor, answer: Tensor, *, keep: Tensor | None = None) -> Tensor:
+        """The mean of losses of the targets' shape, each by the weight of its target.
+
+        `keep` holds further weights of the same shape.
+        """
+        weights = self.weights(answer)
+        if weights is None and keep is None:
+            return losses.mean()
+        parts = [each for each in (keep, weights) if each is not None]
+        product = parts[0] if len(parts) == 1 else parts[0] * parts[1]
+        return (losses * product).sum() / product.sum().clamp_min(1)
+
+    def other(self, *, model: Any = None, batch: Any = None) -> TaskStep:
+        """The same step with another network or another batch."""
+        model = self.model if model is None else model
+        batch = self.batch if batch is None else to_device(batch, self.batch.x.device)
+        return TaskStep(self.task, model, batch, self.strategy, self.run)
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Evaluation mode of the network for a while; gradients stay on."""
+        self.model.eval()
+        try:
+            yield
+        finally:
+            self.model.train()
 
 
 class Task(ABC, Generic[DataKind]):
@@ -156,34 +268,29 @@ class Task(ABC, Generic[DataKind]):
     def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:
         """The network, freshly initialised from torch's current seed."""
 
-    @abstractmethod
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
         """The scalar that one training step minimises, before what the network itself adds."""
+        step = TaskStep(self, model, batch, strategy, run)
+        loss = run.loss(step)
+        return step.loss() if loss is None else loss
+
+    @abstractmethod
+    def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
+        """What a network says of windows `x` `[B, L, C]` of a batch."""
+
+    def losses(self, answer: Tensor, batch: Any) -> Tensor:
+        """The loss of each target, `[B, H, C]`, or of each case, `[B]`; detectors have none."""
+        raise NotImplementedError(f"{self.name} has no loss of single targets.")
+
+    @abstractmethod
+    def loss(self, step: TaskStep, x: Tensor) -> Tensor:
+        """The task's own loss of a step for windows `x` `[B, L, C]`."""
 
     @abstractmethod
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
     ) -> float:
         """The number that chooses the checkpoint; lower is better for all but accuracy."""
-
-    def conclude(
-        self,
-        model: Backbone,
-        windows: SplitWindows[Any],
-        came: Callable[[], SplitWindows[Any]],
-        strategy: Strategy,
-        select: str,
-    ) -> Concluded:
-        """Let a strategy take back, by validation windows, what does harm.
-
-        Args:
-            model: The trained network.
-            windows: What it was trained and chosen on.
-            came: Makes the same windows of the data as they came to the strategy.
-            strategy: As it was in training.
-            select: What chose the epoch.
-        """
-        return Concluded(strategy)
 
     def calibrate(
         self,
@@ -217,18 +324,6 @@ class Task(ABC, Generic[DataKind]):
         if best is None:
             return True
         return value > best if select == "accuracy" else value < best
-
-
-def mean_loss(losses: Tensor, weights: Tensor | None) -> Tensor:
-    """The mean of losses, weighted where there are weights of the same shape."""
-    if weights is None:
-        return losses.mean()
-    return (losses * weights).sum() / weights.sum().clamp_min(1)
-
-
-def add_extra(loss: Tensor, extra: Tensor | None) -> Tensor:
-    """A loss with what a strategy adds to it, if it does."""
-    return loss if extra is None else loss + extra
 
 
 def device_of(model: nn.Module) -> torch.device:

@@ -270,7 +270,7 @@ def forecast_residuals(
             if batch.observed is not None:
                 residuals[batch.observed.cpu().numpy() < 1] = np.nan
             values.append(residuals)
-            flags = strategy.count_repairs(batch.x)
+            flags = strategy.flags(batch.x)
             repaired = None if flags is None else flags > 0
             if repaired is not None:
                 shares.append(repaired.float().mean(dim=1).cpu().numpy())

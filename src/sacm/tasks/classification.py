@@ -19,19 +19,17 @@ from sacm.errors import ArgumentError, DataError
 from sacm.metrics.catalogue import RegisteredClassMetrics
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
 from sacm.settings import COVARIATES, ResolvedSettings, RunSettings
-from sacm.strategies.base import Strategy, StrategyRun
+from sacm.strategies.base import Strategy
 from sacm.tasks.base import (
     EVALUATION_BATCH,
-    NetworkStep,
+    NetworkShape,
     Result,
     Task,
-    add_extra,
+    TaskStep,
     evaluating,
-    mean_loss,
     to_device,
 )
-from sacm.tasks.shape import NetworkShape
-from sacm.tasks.yardsticks import class_yardsticks
+from sacm.tasks.baselines import class_baselines
 
 _BATCH = 64
 _WIDE_BATCH, _WIDE = 16, 200_000  # numbers in a case from which a smaller batch is taken
@@ -95,18 +93,18 @@ class Classification(Task[ClassificationData]):
             **settings.overrides,
         )
 
-    def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        step = NetworkStep(model, batch, _classify, _cross_entropy)
-        logits = step.answer(run.change_inputs(strategy.training_inputs(batch.x), step))
-        kept = run.keep(batch, logits.detach())
-        losses = run.losses(logits, batch.y)
-        if losses is None and kept is None:
-            loss = _cross_entropy(logits, batch)
-        else:
-            if losses is None:
-                losses = F.cross_entropy(logits, batch.y, reduction="none")
-            loss = mean_loss(losses, kept)
-        return add_extra(loss, run.extra_loss(step, logits))
+    def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
+        logits: Tensor = model(x)
+        return logits
+
+    def losses(self, answer: Tensor, batch: Any) -> Tensor:
+        return F.cross_entropy(answer, batch.y, reduction="none")
+
+    def loss(self, step: TaskStep, x: Tensor) -> Tensor:
+        logits = step.answer(x)
+        if step.weights(logits) is None:
+            return F.cross_entropy(logits, step.batch.y)
+        return step.mean(step.losses(logits), logits)
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
@@ -133,21 +131,12 @@ class Classification(Task[ClassificationData]):
             "nll": report.nll,
             **registered.compute(),
         }
-        beside = class_yardsticks(data, report).to_dict()
+        beside = class_baselines(data, report).to_dict()
         return Result(row, report.to_dict(), report.samples, beside)
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         rows = [(name.replace("_", " "), value) for name, value in metrics["test"].items()]
         return ("measure", "value"), list(rows)
-
-
-def _classify(model: Any, batch: Any, x: Tensor) -> Tensor:
-    logits: Tensor = model(x)
-    return logits
-
-
-def _cross_entropy(logits: Tensor, batch: Any) -> Tensor:
-    return F.cross_entropy(logits, batch.y)
 
 
 def _quality(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from sacm.backbones.quantiles import (
     take_median,
 )
 from sacm.backbones.registry import build, takes_calendar
+from sacm.data.batches import beside_windows
 from sacm.data.calendar import calendar_sizes
 from sacm.data.covariates import ROLES, CovariatePlan, check_roles, fit_covariates
 from sacm.data.datasets import ForecastingData
@@ -29,27 +31,25 @@ from sacm.data.windows import SplitWindows, forecasting_windows
 from sacm.errors import ArgumentError
 from sacm.metrics.catalogue import RegisteredForecastMetrics
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport, RelativeErrors
+from sacm.metrics.intervals import Record
 from sacm.settings import ResolvedSettings, RunSettings
-from sacm.strategies.base import REPLACES_LOSS, Concluded, Strategy, StrategyRun
-from sacm.strategies.registry import Combined, parse
+from sacm.strategies.base import REPLACES_LOSS, Strategy
+from sacm.strategies.registry import parse, parts_of
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     Calibration,
-    NetworkStep,
+    NetworkShape,
     Result,
     Task,
-    add_extra,
+    TaskStep,
+    column_names,
     evaluating,
-    mean_loss,
     registered_values,
     scaler_of,
     to_device,
 )
+from sacm.tasks.baselines import ForecastBaselines, units_of
 from sacm.tasks.calibration import calibrate_forecasts
-from sacm.tasks.channel_errors import channel_errors
-from sacm.tasks.quantiles import ask_network, measure_quantiles, tabulate_quantiles
-from sacm.tasks.shape import NetworkShape, column_names
-from sacm.tasks.yardsticks import ForecastYardsticks, units_of
 
 _SMALL_BATCH_DATA = ("Electricity", "ECG")
 _SMALL_BATCH_BACKBONES = ("MultiPatchFormer",)
@@ -75,8 +75,7 @@ class Forecasting(Task[ForecastingData]):
             return
         complete_levels(settings.train_quantiles)
         strategy = parse(settings.strategy or self.default_strategy)
-        parts = strategy.parts if isinstance(strategy, Combined) else (strategy,)
-        if any(REPLACES_LOSS in part.roles for part in parts):
+        if any(REPLACES_LOSS in part.roles for part in parts_of(strategy)):
             raise ArgumentError(
                 f"{settings.strategy} has a loss of its own, and so have train_quantiles: choose "
                 "one of them."
@@ -183,22 +182,19 @@ class Forecasting(Task[ForecastingData]):
             return network
         return QuantileAdapter(network, settings.train_quantiles)
 
-    def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
-        step = NetworkStep(model, batch, forecast, _absolute_error)
-        answer = ask_network(
-            model, batch, run.change_inputs(strategy.training_inputs(batch.x), step)
-        )
+    def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
+        return forecast(model, batch, x)
+
+    def losses(self, answer: Tensor, batch: Any) -> Tensor:
+        return (answer - batch.y).abs()
+
+    def loss(self, step: TaskStep, x: Tensor) -> Tensor:
+        answer, target = ask_network(step.model, step.batch, x), step.batch.y
         prediction = take_median(answer)
-        kept = run.keep(batch, prediction.detach())
-        if batch.observed is not None:  # False or a weight below 1 where a target is in doubt
-            kept = batch.observed if kept is None else kept * batch.observed
-        losses = run.losses(prediction, batch.y)
-        levels = find_levels(model) if answer.dim() == 4 else None
-        if levels is not None:
-            losses = pinball(answer, batch.y, levels)
-        elif losses is None:
-            losses = (prediction - batch.y).abs()
-        return add_extra(mean_loss(losses, kept), run.extra_loss(step, prediction))
+        levels = find_levels(step.model) if answer.dim() == 4 else None
+        if levels is None:
+            return step.mean(step.losses(prediction), prediction)
+        return step.mean(pinball(answer, target, levels), prediction)
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
@@ -207,23 +203,6 @@ class Forecasting(Task[ForecastingData]):
             return measure_quantiles(model, batches, strategy).crps
         report = _errors(model, batches, strategy, ForecastAccumulator())
         return report.scaled.mse if select == "mse" else report.scaled.mae
-
-    def conclude(
-        self,
-        model: Backbone,
-        windows: SplitWindows[Any],
-        came: Callable[[], SplitWindows[Any]],
-        strategy: Strategy,
-        select: str,
-    ) -> Concluded:
-        power = 2 if select == "mse" else 1
-        made: list[SplitWindows[Any]] = []  # cut once, and only if the strategy asks
-
-        def errors(changed: Strategy) -> Tensor:
-            made[:] = made or [came()]
-            return channel_errors(model, windows.val, made[0].val, changed, power)
-
-        return strategy.conclude(errors)
 
     def calibrate(
         self,
@@ -252,12 +231,12 @@ class Forecasting(Task[ForecastingData]):
         registered = RegisteredForecastMetrics()
         batches = WindowBatches(windows.test, batch_size)
         units = None if scaler.reference is None else torch.from_numpy(scaler.std / scaler.units)
-        yardsticks = ForecastYardsticks(data, scaler, units)
+        baselines = ForecastBaselines(data, scaler, units)
         report = _errors(
-            model, batches, strategy, accumulator, registered, yardsticks.model, units=units
+            model, batches, strategy, accumulator, registered, baselines.model, units=units
         )
         assert report.raw is not None
-        beside = yardsticks.compare(batches, {"mae": report.scaled.mae, "mse": report.scaled.mse})
+        beside = baselines.compare(batches, {"mae": report.scaled.mae, "mse": report.scaled.mse})
         row: dict[str, float | None] = {
             "mae": report.scaled.mae,
             "mse": report.scaled.mse,
@@ -322,10 +301,6 @@ def forecast(model: Any, batch: Any, x: Tensor) -> Tensor:
     return take_median(ask_network(model, batch, x))
 
 
-def _absolute_error(prediction: Tensor, batch: Any) -> Tensor:
-    return (prediction - batch.y).abs().mean()
-
-
 def _errors(
     model: Backbone,
     batches: WindowBatches[Any],
@@ -374,3 +349,93 @@ def _extremes(report: Mapping[str, Any]) -> list[Sequence[Any]]:
 
 def _uses_calendar(settings: ResolvedSettings, data: ForecastingData) -> bool:
     return data.timestamps is not None and takes_calendar(settings.backbone)
+
+
+@dataclass(frozen=True)
+class QuantileReport(Record):
+    """What the quantiles of a network did, in scaled units.
+
+    Attributes:
+        levels: The Q levels.
+        below: The share of targets at or below each quantile, `[Q]`; as large as its level if the
+            quantiles are right.
+        nominal: What pairs of quantiles should enclose, the narrowest first.
+        coverage: What they enclosed.
+        width: How wide they were in the mean.
+        crps: Twice the mean pinball loss over the levels.
+    """
+
+    levels: tuple[float, ...]
+    below: tuple[float, ...]
+    nominal: tuple[float, ...]
+    coverage: tuple[float, ...]
+    width: tuple[float, ...]
+    crps: float
+
+
+def ask_network(model: Any, batch: Any, x: Tensor) -> Tensor:
+    """The answer to windows `x` `[B, L, C]`: `[B, H, C]`, or `[B, H, C, Q]` with quantiles."""
+    answer: Tensor = model(x, *beside_windows(batch))
+    return answer
+
+
+def measure_quantiles(
+    model: Backbone, batches: WindowBatches[Any], strategy: Strategy, units: Tensor | None = None
+) -> QuantileReport:
+    """Test quantiles on all batches; `units` multiplies errors and widths.
+
+    Raises:
+        ArgumentError: The network gives none.
+    """
+    levels = find_levels(model)
+    if levels is None:
+        raise ArgumentError("the network gives no quantiles: train it with train_quantiles.")
+    level = torch.tensor(levels, dtype=torch.float64)
+    half = len(levels) // 2
+    count, below, loss = torch.zeros(()), torch.zeros(len(levels)), torch.zeros(())
+    inside, width = torch.zeros(half), torch.zeros(half)
+    with evaluating(model) as device:
+        for batch in batches:
+            batch = to_device(batch, device)
+            found = ask_network(model, batch, strategy.inputs(batch.x)).cpu().double()
+            truth = batch.y.cpu().double().unsqueeze(-1)  # [B, H, C, 1]
+            seen = torch.ones_like(truth)
+            if batch.observed is not None:
+                seen = batch.observed.cpu().double().unsqueeze(-1)
+            unit = 1.0 if units is None else units_of(units, batch).unsqueeze(-1).double()
+            error = truth - found
+            low, high = found[..., :half].flip(-1), found[..., half + 1 :]
+            count = count + seen.sum()
+            below = below + ((error <= 0) * seen).sum(dim=(0, 1, 2))
+            losses = torch.maximum(level * error, (level - 1) * error).mean(dim=-1, keepdim=True)
+            loss = loss + (2 * losses * unit * seen).sum()
+            inside = inside + ((truth >= low) & (truth <= high)).mul(seen).sum(dim=(0, 1, 2))
+            width = width + ((high - low) * unit * seen).sum(dim=(0, 1, 2))
+    return QuantileReport(
+        levels=levels,
+        below=as_shares(below / count),
+        nominal=tuple(round(1 - 2 * one, 10) for one in reversed(levels[:half])),
+        coverage=as_shares(inside / count),
+        width=as_shares(width / count),
+        crps=float(loss / count),
+    )
+
+
+def as_shares(values: Tensor) -> tuple[float, ...]:
+    """A tensor as plain numbers."""
+    return tuple(map(float, values))
+
+
+def tabulate_quantiles(report: Mapping[str, Any]) -> list[Sequence[Any]]:
+    """Rows for people on the quantiles of a run, if it has any."""
+    found = report.get("quantiles")
+    if found is None:
+        return []
+    pairs = zip(found["nominal"], found["coverage"], found["width"], strict=True)
+    rows: list[Sequence[Any]] = [("CRPS", found["crps"], None)]
+    for nominal, coverage, width in pairs:
+        rows += [
+            (f"share in the {100 * nominal:g} % interval", coverage, None),
+            (f"width of the {100 * nominal:g} % interval", width, None),
+        ]
+    return rows

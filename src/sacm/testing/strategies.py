@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
-from sacm.strategies.base import ALL_TASKS, CombinedRun, Strategy, StrategyRun, TrainingContext
-from sacm.strategies.committee import turns
-from sacm.strategies.registry import Combined, canonical, parse
+from sacm.strategies.base import ALL_TASKS, Strategy, StrategyRun, TrainingContext
+from sacm.strategies.combined import CombinedRun
+from sacm.strategies.registry import canonical, parse, parts_of
 from sacm.tasks import get_task
 from sacm.testing.strategy_cases import CHANNELS, LENGTH, ROWS, CaseBatch, batches, network, series
 from sacm.types import TaskName
@@ -72,10 +73,7 @@ def _check_spelling(text: str) -> None:
     """One spelling for one meaning; equal options make equal strategies."""
     chosen, spelling = parse(text), canonical(text)
     _require(canonical(spelling) == spelling, text, f"{spelling} is not its own spelling")
-    parts = chosen.parts if isinstance(chosen, Combined) else (chosen,)
-    again = parse(spelling)
-    again_parts = again.parts if isinstance(again, Combined) else (again,)
-    for part, same in zip(parts, again_parts, strict=True):
+    for part, same in zip(parts_of(chosen), parts_of(parse(spelling)), strict=True):
         frozen = dataclasses.is_dataclass(part) and part.__dataclass_params__.frozen
         _require(frozen, text, "the class must be a frozen dataclass")
         _require(part == same, text, f"{spelling} stands for other options")
@@ -106,6 +104,7 @@ def _check_training(text: str, strategy: Strategy, task: TaskName) -> None:
     _check_scalars(text, model, run)
 
     twin, resumed = _begin(text, strategy, task)
+    resumed.begin_epoch(1)
     _train_step(text, twin, strategy, resumed, data[0], task)  # what waits for a batch is there now
     twin.load_state_dict(model.state_dict())
     resumed.load_state_dict(copy.deepcopy(run.state_dict()))
@@ -139,7 +138,15 @@ def _begin(text: str, strategy: Strategy, task: TaskName) -> tuple[nn.Module, St
     torch.manual_seed(0)
     model = strategy.build(lambda: network(task))
     few = batches(task)[:3]  # some strategies train on them beforehand
-    context = TrainingContext(task, channels=CHANNELS, rows=ROWS, train=few, val=few[:1], seed=0)
+    context = TrainingContext(
+        task,
+        channels=CHANNELS,
+        rows=ROWS,
+        train=few,
+        val=few[:1],
+        seed=0,
+        batches=lambda number, epoch: itertools.cycle(batches(task)),
+    )
     run = strategy.begin(model, context)
     _require(isinstance(run, StrategyRun), text, "begin must return a StrategyRun")
     return model, _CheckedRun(text, run)
@@ -152,14 +159,14 @@ class _CheckedRun(CombinedRun):
         super().__init__([run])
         self.text = text
 
-    def keep(self, batch: Any, prediction: Tensor) -> Tensor | None:
-        kept = super().keep(batch, prediction)
-        if kept is not None:
-            fits = kept.shape == batch.y.shape
-            _require(fits, self.text, "keep must give the shape of the targets")
-            within = bool(((kept >= 0) & (kept <= 1)).all())
-            _require(within, self.text, "keep must give booleans, or weights in [0, 1]")
-        return kept
+    def weights(self, batch: Any, prediction: Tensor) -> Tensor | None:
+        weights = super().weights(batch, prediction)
+        if weights is not None:
+            fits = weights.shape == batch.y.shape
+            _require(fits, self.text, "weights must have the shape of the targets")
+            within = bool(((weights >= 0) & (weights <= 1)).all())
+            _require(within, self.text, "weights must be booleans, or lie in [0, 1]")
+        return weights
 
 
 def _train_step(
@@ -168,18 +175,15 @@ def _train_step(
     """Find the gradients of one batch as a training run does, and give the loss."""
     model.train()
     model.zero_grad()
-    total = 0.0
-    for _ in turns(model):
-        loss = get_task(task).training_loss(model, batch, strategy, run)
-        _require(bool(loss.isfinite()), text, "the training loss is not finite")
-        loss.backward()
-        total += float(loss.detach())
-        rates = run.rates()
-        if rates is not None:
-            shape = rates.shape == (len(batch.x),) and not rates.requires_grad
-            _require(shape, text, "rates must be one detached value a window, [B]")
-            _require(bool(((rates >= 0) & (rates < 1)).all()), text, "a rate is not in [0, 1)")
-    return total
+    loss = get_task(task).training_loss(model, batch, strategy, run)
+    _require(bool(loss.isfinite()), text, "the training loss is not finite")
+    loss.backward()
+    rates = run.rates
+    if rates is not None:
+        shape = rates.shape == (len(batch.x),) and not rates.requires_grad
+        _require(shape, text, "rates must be one detached value a window, [B]")
+        _require(bool(((rates >= 0) & (rates < 1)).all()), text, "a rate is not in [0, 1)")
+    return float(loss.detach())
 
 
 def _evaluate(model: Any, strategy: Strategy, batch: CaseBatch, task: TaskName) -> float:
@@ -197,7 +201,7 @@ def _evaluate(model: Any, strategy: Strategy, batch: CaseBatch, task: TaskName) 
 def _check_scalars(text: str, model: nn.Module, run: StrategyRun) -> None:
     """Parameters of the strategy are the model's too, or no optimizer would see them."""
     known = {id(parameter) for parameter in model.parameters()}
-    for scalar in run.scalars():
+    for scalar in run.scalars:
         _require(id(scalar) in known, text, "a scalar is not among the parameters of the model")
 
 

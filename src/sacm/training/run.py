@@ -11,36 +11,42 @@ calibration.safetensors  quantiles of forecast errors, or anomaly scores of vali
 last.pt           where to resume; gone when the run is finished
 metrics.json      test results; the run is finished when this and the weights are there
 failure.json      why a run stopped for good, if it did
-failed_batch.pt   the batch whose loss was not a number, if that was why; an ensemble has several
+failed_batch.pt   the batch whose loss was not a number, if that was why
+race.json         who won, if the strategy is a race
 """
 
 from __future__ import annotations
 
+import csv
+import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from filelock import FileLock, Timeout
+
 from sacm.backbones.base import Backbone
 from sacm.data.datasets import AnyData
 from sacm.data.load import resolve
 from sacm.data.scaling import ChannelScaler
-from sacm.errors import DataError, SACMError
+from sacm.errors import DataError, SACMError, SACMWarning
 from sacm.files import is_alive, read_json, read_metadata, read_weights, write_json
 from sacm.inject.attach import strip_state_dict
 from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
-from sacm.tasks.base import Calibration, Task
-from sacm.tasks.shape import NetworkShape
+from sacm.tasks.base import Calibration, NetworkShape, Task
 
 DEFAULT_FOLDER = Path("runs")
 CALIBRATION_FILE = "calibration.safetensors"
+LOCK = ".lock"
 Made = TypeVar("Made")
 
 
@@ -119,8 +125,6 @@ class Run:
     @cached_property
     def history(self) -> list[dict[str, str]]:
         """The rows of history.csv."""
-        import csv
-
         with (self.folder / "history.csv").open(encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
@@ -129,9 +133,9 @@ class Run:
         """The task of its settings."""
         return get_task(self.settings.task)
 
-    @property
+    @cached_property
     def strategy(self) -> Strategy:
-        """The strategy of its settings."""
+        """The strategy with what it learnt; of a race, the winner."""
         return parse(self.settings.strategy).load(self.folder)
 
     def read_as(self, reading: Mapping[str, Any]) -> Run:
@@ -153,7 +157,7 @@ class Run:
             SACMError: The weights are missing, damaged or of another network.
         """
         fresh = partial(self.task.build, self.settings, self.shape)
-        model = parse(self.settings.strategy).build(fresh)
+        model = self.strategy.build(fresh)
         weights = strip_state_dict(read_weights(self.folder / "best.safetensors"))
         try:
             model.load_state_dict(weights)
@@ -194,3 +198,43 @@ def record_failure(run: Run, error: Exception) -> None:
         return
     with suppress(SACMError):  # a full disk was the reason itself
         write_json(run.folder / "failure.json", {"reason": str(error)})
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold a run folder: one process trains a run, another that is asked for it waits.
+
+    The operating system lets go of the lock when its process ends, killed or not, so that none is
+    ever left behind. Where a file system has no locks, or the folder cannot be written to, there is
+    no waiting: what is written next says what is wrong.
+    """
+    # Of several processes that share a run the first speaks for all.
+    if os.environ.get("LOCAL_RANK", "0") != "0":
+        yield
+        return
+    lock = FileLock(folder / LOCK)
+    with suppress(OSError, NotImplementedError):
+        folder.mkdir(parents=True, exist_ok=True)
+        _acquire(lock, folder)
+    try:
+        yield
+    finally:
+        if lock.is_locked:
+            with suppress(OSError):  # some systems keep a file that is open
+                (folder / LOCK).unlink(missing_ok=True)
+            lock.release()
+        with suppress(OSError):  # only if nothing was written
+            folder.rmdir()
+
+
+def _acquire(lock: FileLock, folder: Path) -> None:
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        warnings.warn(
+            f"another process is training {folder}: this one waits for it and uses what it has "
+            "done; Ctrl-C stops the waiting only.",
+            SACMWarning,
+            stacklevel=4,
+        )
+        lock.acquire(poll_interval=0.5)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
+import shutil
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from lightning.fabric import Fabric
-from torch import Tensor
+from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.data.corrupt import corrupt_training
-from sacm.data.datasets import AnyData
+from sacm.data.datasets import AnyData, ForecastingData
 from sacm.data.fingerprint import fingerprint
 from sacm.data.load import resolve
 from sacm.data.loader import WindowBatches
+from sacm.data.scaling import cover_series, fit_scaler
 from sacm.data.windows import SplitWindows
 from sacm.errors import DataError, SACMError
 from sacm.files import (
@@ -31,26 +34,25 @@ from sacm.files import (
     write_weights,
 )
 from sacm.settings import ResolvedSettings, RunSettings
-from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
-from sacm.strategies.committee import check_processes, count_apart, turns
+from sacm.strategies.base import StrategyRun, TrainingContext
+from sacm.strategies.combined import prepare_once
+from sacm.strategies.race import RECORD, Race, RaceResult, decide
+from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
-from sacm.training.environment import environment
-from sacm.training.epoch_statistics import Observed
-from sacm.training.hardware import Hardware, make_fabric
-from sacm.training.lock import alone_in
-from sacm.training.optimizer import make_optimizer
-from sacm.training.prepared import prepare_once
-from sacm.training.prepared_windows import cut_prepared_windows
-from sacm.training.progress import TrainingProgress
+from sacm.training.hardware import Hardware, derive_seed, environment, make_fabric, seed_epoch
+from sacm.training.progress import EpochStatistics, TrainingProgress
 from sacm.training.run import (
     CALIBRATION_FILE,
     DEFAULT_FOLDER,
     Run,
+    alone_in,
     record_failure,
     remove_leftovers,
 )
-from sacm.training.seeds import derive_seed, seed_epoch
+
+_RESUME = "last.pt"
+_RACE_FOLDER = "race"
 
 
 def train(
@@ -63,10 +65,14 @@ def train(
 ) -> Run:
     """Train, or continue, or simply return the run that these settings and these data name.
 
-    `data` replaces what `settings.data` names, for data that are in memory. It is clean: what
-    `settings.contamination` asks for is done here, so that test errors are in clean units.
-    `on_epoch` is called with the number and the validation of every epoch, once it can be resumed
-    from; what it raises ends the training.
+    Args:
+        settings: What to train.
+        folder: Where run folders lie.
+        hardware: Where to train.
+        data: Replaces what `settings.data` names, for data that are in memory. It is clean: what
+            `settings.contamination` asks for is done here, so that test errors are in clean units.
+        on_epoch: Called with the number and the validation of every epoch, once it can be resumed
+            from; what it raises ends the training.
     """
     hardware = hardware or Hardware()
     task = get_task(settings.task)
@@ -92,21 +98,71 @@ def _train(
     on_epoch: Callable[[int, float], None] | None,
 ) -> None:
     """Train a run to its end; `mark` is the fingerprint of its data."""
-    fabric = make_fabric(hardware, settings, run)
+    fabric = make_fabric(hardware, settings, run.folder)
     fabric.launch()
     if fabric.is_global_zero:
         write_json(run.folder / "config.json", settings.model_dump())
         write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
-    task = get_task(settings.task)
     try:
-        training = Training(run, settings, task, data, fabric, show=hardware.show_progress)
-        training.on_epoch = on_epoch
+        strategy = parse(settings.strategy)
+        race = None
+        if isinstance(strategy, Race):
+            race = _race(run, strategy, settings, data, fabric, show=hardware.show_progress)
+            settings = settings.model_copy(update={"strategy": race.winner})
+        training = Training(run.folder, settings, data, fabric, show=hardware.show_progress)
+        training.race, training.on_epoch = race, on_epoch
         training.run()
     except (SACMError, RuntimeError, MemoryError) as error:
         if fabric.is_global_zero:
             record_failure(run, error)
         raise
     fabric.barrier()  # the run is finished for every process, or for none
+
+
+def _race(
+    run: Run,
+    strategy: Race,
+    settings: ResolvedSettings,
+    data: AnyData,
+    fabric: Fabric,
+    *,
+    show: bool,
+) -> RaceResult:
+    """Train every member for some epochs, each as a run of its own would begin.
+
+    Members have folders of their own until the race is decided, so that a killed race continues.
+    The winner's then become the run's, which goes on from there.
+    """
+    if (run.folder / RECORD).exists():
+        return RaceResult.load(run.folder)
+    members: dict[str, Training] = {}
+    for number, member in enumerate(strategy.members):
+        own = settings.model_copy(update={"strategy": member})
+        training = Training(run.folder / _RACE_FOLDER / str(number), own, data, fabric, show=show)
+        training.logs = False
+        training.train_until(min(strategy.epochs, settings.epochs))
+        members[member] = training
+    task = get_task(settings.task)
+    result = decide(
+        {name: training.progress.validation for name, training in members.items()},
+        {name: training.progress.seconds for name, training in members.items()},
+        select=settings.select,
+        better=lambda value, best: task.better(value, best, settings.select),
+    )
+    if fabric.is_global_zero:
+        for name in ("best.safetensors", "history.csv", _RESUME):
+            shutil.copyfile(members[result.winner].folder / name, run.folder / name)
+        result.save(run.folder)  # last: from here on the race is over
+    for row in members[result.winner].progress.history:
+        log(fabric, row)
+    fabric.barrier()
+    return result
+
+
+def log(fabric: Fabric, row: dict[str, Any]) -> None:
+    """Send the numbers of an epoch to the loggers."""
+    numbers = {name: value for name, value in row.items() if isinstance(value, int | float)}
+    fabric.log_dict(numbers, step=row["epoch"])
 
 
 @dataclass
@@ -119,188 +175,192 @@ class _Progress:
     waited: int = 0
     seconds: float = 0.0  # of training, with what the strategy does before it
     history: list[dict[str, Any]] = field(default_factory=list)
+    validation: list[float] = field(default_factory=list)
 
 
 class Training:
-    """The state of one run in memory."""
+    """The state of one run in memory.
+
+    Args:
+        folder: The folder of the run.
+        settings: Complete settings.
+        data: The clean data.
+        fabric: The devices.
+        show: Whether a bar shows the progress.
+    """
 
     def __init__(
         self,
-        run: Run,
+        folder: Path,
         settings: ResolvedSettings,
-        task: Task[Any],
         data: AnyData,
         fabric: Fabric,
         *,
-        show: bool,
+        show: bool = False,
     ) -> None:
-        self.folder, self.settings, self.task, self.data = run.folder, settings, task, data
-        self.fabric, self.show = fabric, show
-        self.given = corrupt_training(data, settings.contamination, seed=settings.seed)
-        prepared, self.preparing = prepare_once(
-            settings.strategy, self.given, window=settings.input_len
-        )
-        self.strategy: Strategy = prepared.strategy
-        self.notes = prepared.notes
-        self.windows: SplitWindows[Any] = cut_prepared_windows(task, settings, data, prepared.data)
-        self.shape = task.shape(settings, data)
-        self.train_batches = self._train_batches(settings.batch_size)
-        self.val_batches = WindowBatches(self.windows.val, EVALUATION_BATCH)
-        # A small data set is passed over several times in what counts as one epoch.
-        self.passes = math.ceil(task.minimum_steps / len(self.train_batches))
-        self.progress = _Progress()
+        self.folder, self.settings, self.data = folder, settings, data
+        self.task, self.fabric, self.show = get_task(settings.task), fabric, show
+        self.race: RaceResult | None = None
+        self.logs = True
         self.on_epoch: Callable[[int, float], None] | None = None
+        self.progress = _Progress()
+        self._prepare()
         self._build()
 
-    def _train_batches(self, batch_size: int, *, member: int = 0) -> WindowBatches[Any]:
-        """Batches in an order of the run's seed; that of each further member is its own."""
-        count = len(self.windows.train)
+    def _prepare(self) -> None:
+        """Let the strategy prepare the data, and cut windows."""
+        settings, given = self.settings, self.data
+        given = corrupt_training(given, settings.contamination, seed=settings.seed)
+        prepared = prepare_once(parse(settings.strategy), given, window=settings.input_len)
+        self.strategy, self.notes = prepared.strategy, prepared.notes
+        self.progress.seconds = prepared.seconds
+        own = leave_unmeasured_out(prepared.data, given)
+        self.windows = cut_windows(self.task, settings, self.data, own)
         if len(self.windows.val) == 0:
             raise DataError(
-                f"{self.settings.data}: there are no validation windows to choose by: use more "
-                "data or shorter windows."
+                f"{settings.data}: there are no validation windows to choose by: use more data or "
+                "shorter windows."
             )
+        self.shape = self.task.shape(settings, self.data)
+        self.train_batches = self._training_batches(settings.seed)
+        self.val_batches = WindowBatches(self.windows.val, EVALUATION_BATCH)
+        # A small data set is passed over several times in what counts as one epoch.
+        self.passes = math.ceil(self.task.minimum_steps / len(self.train_batches))
+
+    def _training_batches(self, seed: int) -> WindowBatches[Any]:
+        """Batches of this process, in an order of the seed."""
         # Dropping the last batch must not drop the only one.
-        size = min(batch_size, max(1, count // self.fabric.world_size))
+        largest = max(1, len(self.windows.train) // self.fabric.world_size)
         return WindowBatches(
             self.windows.train,
-            size,
+            min(self.settings.batch_size, largest),
             shuffle=True,
             drop_last=True,
-            seed=self.settings.seed if not member else derive_seed(self.settings.seed, member),
+            seed=seed,
             rank=self.fabric.global_rank,
             processes=self.fabric.world_size,
         )
 
     def _build(self) -> None:
         """Model, strategy and optimizer, in the order that pairing needs."""
-        seed_epoch(self.settings.seed)
-        fresh = partial(self.task.build, self.settings, self.shape)
-        model = self.strategy.build(fresh).to(self.fabric.device)
-        check_processes(model, self.fabric.world_size)
+        settings, fabric = self.settings, self.fabric
+        seed_epoch(settings.seed)
+        fresh = partial(self.task.build, settings, self.shape)
+        model = self.strategy.build(fresh).to(fabric.device)
         if model.prepares:
             everything = torch.arange(len(self.windows.train))
-            model.prepare(self.windows.train.batch(everything).x.to(self.fabric.device))
+            model.prepare(self.windows.train.batch(everything).x.to(fabric.device))
         context = TrainingContext(
             task=self.task.name,
             channels=self.data.channels,
             rows=len(getattr(self.data, "values", ())),
-            train=WindowBatches(self.windows.train, 64, shuffle=True, seed=self.settings.seed),
+            train=WindowBatches(self.windows.train, 64, shuffle=True, seed=settings.seed),
             val=self.val_batches,
-            seed=self.settings.seed,
+            seed=settings.seed,
+            batches=self._member_batches,
+            processes=fabric.world_size,
         )
         started = time.perf_counter()
         self.strategy_run: StrategyRun = self.strategy.begin(model, context)
         # What a strategy trains beforehand is part of its price; a resumed run has paid it already.
-        self.progress.seconds = self.preparing + time.perf_counter() - started
+        self.progress.seconds += time.perf_counter() - started
         self.model = model
-        self.member_batches = [
-            self.train_batches,
-            *(
-                self._train_batches(self.settings.batch_size, member=member)
-                for member in range(1, count_apart(model))
-            ),
-        ]
-        self.optimizer = make_optimizer(model, self.strategy_run, self.settings)
-        compiled: Any = torch.compile(model) if self.settings.compile else model
-        self.wrapped, self.wrapped_optimizer = self.fabric.setup(compiled, self.optimizer)
+        self.optimizer = make_optimizer(model, self.strategy_run, settings)
+        compiled: Any = torch.compile(model) if settings.compile else model
+        self.wrapped, self.wrapped_optimizer = fabric.setup(compiled, self.optimizer)
         if isinstance(model, DetectorNetwork):  # its loss is what runs the forward
             self.wrapped.mark_forward_method("training_loss")
         # One process in full precision needs none of what the wrapper does at every call.
-        plain = self.fabric.world_size == 1 and self.settings.precision == "32-true"
-        self.network = model if plain and not self.settings.compile else self.wrapped
+        plain = fabric.world_size == 1 and settings.precision == "32-true"
+        self.network = model if plain and not settings.compile else self.wrapped
+
+    def _member_batches(self, member: int, epoch: int) -> Iterator[Any]:
+        """The batches of an epoch for a further network, in an order of its own."""
+        batches = self._training_batches(derive_seed(self.settings.seed, member))
+        for number in range(self.passes):
+            batches.set_epoch((epoch - 1) * self.passes + number)
+            yield from batches
 
     def run(self) -> None:
         """Train to the end, test, and leave a finished run folder."""
-        self._resume()
         if self.fabric.is_global_zero:
             write_json(self.folder / "model.json", self.shape.to_dict())
+        self.train_until(self.settings.epochs)
+        self._finish()
+
+    def train_until(self, epochs: int) -> None:
+        """Train until so many epochs are done, or patience is at its end."""
+        self._resume()
         settings, progress = self.settings, self.progress
-        steps = self.passes * len(self.train_batches)
         bar = TrainingProgress(
             f"{settings.backbone} {settings.strategy} seed {settings.seed}",
-            epochs=settings.epochs,
-            steps=steps,
+            epochs=epochs,
+            steps=self.passes * len(self.train_batches),
             show=self.show and self.fabric.is_global_zero,
         )
         with bar:
             bar.start_at(progress.epoch)
-            while progress.epoch < settings.epochs and progress.waited < settings.patience:
+            while progress.epoch < epochs and progress.waited < settings.patience:
                 self._epoch(progress.epoch + 1, bar)
-        self._finish()
 
     def _epoch(self, epoch: int, bar: TrainingProgress) -> None:
         started = time.perf_counter()
         # Every rank its own, or they would all drop the same entries.
         seed_epoch(self.settings.seed, epoch, self.fabric.global_rank)
         self.strategy_run.begin_epoch(epoch)
-        observed = self.train_epoch(epoch, bar)
+        statistics = self.train_epoch(epoch, bar)
         trained = time.perf_counter()
         value = self.task.validate(
             self.model, self.val_batches, self.strategy, self.settings.select
         )
         # Batch statistics are each rank's own; all must decide alike, by the weights that are kept.
         value = self.fabric.broadcast(value)
-        self._record(epoch, value, observed, trained - started, time.perf_counter() - trained)
+        self._record(epoch, value, statistics, trained - started, time.perf_counter() - trained)
         assert self.progress.best is not None
         bar.epoch(epoch, select=self.settings.select, value=value, best=self.progress.best)
         if self.on_epoch is not None:
             self.on_epoch(epoch, value)
 
-    def train_epoch(self, epoch: int, bar: TrainingProgress) -> Observed:
+    def train_epoch(self, epoch: int, bar: TrainingProgress) -> EpochStatistics:
         """The optimizer steps of one epoch."""
         self.model.set_epoch(epoch)
         self.model.train()
-        observed = Observed(lambda step: self._save_batch(epoch, step))
+        statistics = EpochStatistics(epoch, lambda step: self._save_batch(epoch, step))
         for number in range(self.passes):
-            for batches in self.member_batches:
-                batches.set_epoch((epoch - 1) * self.passes + number)
-            for own in zip(*self.member_batches, strict=True):
-                observed.add(self.step(*own), self.strategy_run, where=f"epoch {epoch}")
+            self.train_batches.set_epoch((epoch - 1) * self.passes + number)
+            for batch in self.train_batches:
+                statistics.add(self.step(batch), self.strategy_run.rates)
                 bar.step()
-        observed.check(where=f"epoch {epoch}")
-        return observed
+        statistics.check()
+        return statistics
 
     def _save_batch(self, epoch: int, step: int) -> Path:
-        """Keep the batch of a step, cut again: losses may be looked at long after their steps.
-
-        Networks that learn apart have one each.
-        """
+        """Keep the batch of a step, cut again: losses may be looked at long after their steps."""
         number, place = divmod(step - 1, len(self.train_batches))
-        kept = {}
-        for member, batches in enumerate(self.member_batches):
-            batches.set_epoch((epoch - 1) * self.passes + number, batch=place)
-            kept[f"network {member + 1}"] = next(iter(batches))._asdict()
+        self.train_batches.set_epoch((epoch - 1) * self.passes + number, batch=place)
         path = self.folder / "failed_batch.pt"
-        write_state(path, kept["network 1"] if len(kept) == 1 else kept)
+        write_state(path, next(iter(self.train_batches))._asdict())
         return path
 
-    def step(self, *batches: Any) -> Tensor:
-        """One optimizer step; the loss, detached.
-
-        Args:
-            batches: One for all networks, or one for each that learns apart.
-        """
-        placed = [to_device(batch, self.fabric.device) for batch in batches]
+    def step(self, batch: Any) -> Tensor:
+        """One optimizer step; the loss, detached."""
         self.wrapped_optimizer.zero_grad()
-        losses = []
-        for turn, _ in enumerate(turns(self.model)):
-            batch = placed[turn if len(placed) > 1 else 0]
-            loss = self.task.training_loss(self.network, batch, self.strategy, self.strategy_run)
-            if type(self.model).auxiliary_loss is not Backbone.auxiliary_loss:
-                loss = loss + self.model.auxiliary_loss()
-            self.fabric.backward(loss)
-            losses.append(loss.detach())
+        loss = self.task.training_loss(
+            self.network, to_device(batch, self.fabric.device), self.strategy, self.strategy_run
+        )
+        if type(self.model).auxiliary_loss is not Backbone.auxiliary_loss:
+            loss = loss + self.model.auxiliary_loss()
+        self.fabric.backward(loss)
         if self.settings.gradient_clip:
             self.fabric.clip_gradients(
                 self.wrapped, self.wrapped_optimizer, max_norm=self.settings.gradient_clip
             )
         self.wrapped_optimizer.step()
         self.strategy_run.after_step()
-        return losses[0] if len(losses) == 1 else torch.stack(losses).mean()
+        return loss.detach()
 
     def _record(
-        self, epoch: int, value: float, observed: Observed, seconds: float, checking: float
+        self, epoch: int, value: float, statistics: EpochStatistics, seconds: float, checking: float
     ) -> None:
         """Remember an epoch: best weights first, then the place to resume at."""
         progress = self.progress
@@ -316,26 +376,26 @@ class Training:
             progress.waited += 1
         progress.epoch = epoch
         progress.seconds += seconds
+        progress.validation.append(value)
         row = {
             "epoch": epoch,
-            "train_loss": observed.mean_loss(),
+            "train_loss": statistics.mean_loss(),
             f"val_{self.settings.select}": value,
-            **observed.rates(),
+            **statistics.rates(),
             "train_seconds": round(seconds, 4),
             "validation_seconds": round(checking, 4),
             **self._watched(),
         }
         progress.history.append(row)
-        self.fabric.log_dict(
-            {k: v for k, v in row.items() if isinstance(v, int | float)}, step=epoch
-        )
+        if self.logs:
+            log(self.fabric, row)
         if not self.fabric.is_global_zero:
             return
         if improved:
             write_weights(self.folder / "best.safetensors", self.model.state_dict())
         write_csv(self.folder / "history.csv", progress.history)
         write_state(
-            self.folder / "last.pt",
+            self.folder / _RESUME,
             {
                 "progress": vars(progress),
                 "model": self.model.state_dict(),
@@ -353,7 +413,7 @@ class Training:
         return {f"test_{name}": value for name, value in self.task.evaluate(*parts).row.items()}
 
     def _resume(self) -> None:
-        path = self.folder / "last.pt"
+        path = self.folder / _RESUME
         state = read_state(path)
         if state is None:
             return
@@ -370,39 +430,33 @@ class Training:
                 "resumed: delete it to start afresh."
             ) from None
 
-    def _given_windows(self) -> SplitWindows[Any]:
-        """Windows of the data as they came to the strategy, in the scale of those it made."""
-        return self.task.windows(self.settings, self.given, scaler=scaler_of(self.windows))
-
     def _finish(self) -> None:
-        """Test the chosen weights once."""
-        progress = self.progress
+        """Test the chosen weights once, and keep what predictions need."""
         if not self.fabric.is_global_zero:
             return
+        progress, windows, strategy = self.progress, self.windows, self.strategy
         write_weights(self.folder / "last.safetensors", self.model.state_dict())
         self.model.load_state_dict(read_weights(self.folder / "best.safetensors"))
         started = time.perf_counter()
-        self.strategy, said = self.task.conclude(
-            self.model, self.windows, self._given_windows, self.strategy, self.settings.select
-        )
-        record: dict[str, Any] = {"notes": [*self.notes, *said]}
-        if len(self.windows.test):
-            result = self.task.evaluate(
-                self.model, self.windows, self.data, self.settings, self.strategy
-            )
+        record: dict[str, Any] = {"notes": list(self.notes)}
+        if self.race is not None:
+            record["notes"].append(self.race.sentence)
+            record["race"] = asdict(self.race)
+        if len(windows.test):
+            result = self.task.evaluate(self.model, windows, self.data, self.settings, strategy)
             record |= {
                 "test": result.row,
                 "report": result.report,
                 "evaluated_windows": result.evaluated,
-                "test_windows": len(self.windows.test),
-                "yardsticks": result.yardsticks,
+                "test_windows": len(windows.test),
+                "baselines": result.baselines,
             }
-        calibration = self.task.calibrate(self.model, self.windows, self.settings, self.strategy)
+        calibration = self.task.calibrate(self.model, windows, self.settings, strategy)
         if calibration is not None:
             path = self.folder / CALIBRATION_FILE
             write_weights(path, calibration.tensors, metadata=calibration.text)
-        self.strategy.save(self.folder)
-        write_json(self.folder / "scaler.json", scaler_of(self.windows).to_dict())
+        strategy.save(self.folder)
+        write_json(self.folder / "scaler.json", scaler_of(windows).to_dict())
         write_json(
             self.folder / "metrics.json",
             {
@@ -415,6 +469,48 @@ class Training:
                 "test_seconds": round(time.perf_counter() - started, 3),
             },
         )
-        for name in ("last.pt", "failure.json", "failed_batch.pt"):
+        for name in (_RESUME, "failure.json", "failed_batch.pt"):
             (self.folder / name).unlink(missing_ok=True)
+        shutil.rmtree(self.folder / _RACE_FOLDER, ignore_errors=True)
         remove_leftovers(self.folder)  # of an earlier process that was killed
+
+
+def make_optimizer(
+    model: nn.Module, run: StrategyRun, settings: ResolvedSettings
+) -> torch.optim.Optimizer:
+    """Make Adam with coupled weight decay; none on the strategy's own scalars."""
+    own = {id(scalar) for scalar in run.scalars}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
+    groups: list[dict[str, Any]] = [{"params": rest, "weight_decay": settings.weight_decay}]
+    if own:
+        groups.append({"params": run.scalars, "weight_decay": 0.0})
+    # One kernel for all parameters: on a CPU a fraction of the time of one call for each.
+    return torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
+
+
+def leave_unmeasured_out(prepared: AnyData, given: AnyData) -> AnyData:
+    """Give weight 0 to targets that were not measured, whatever a strategy has made of them."""
+    if not isinstance(prepared, ForecastingData) or not isinstance(given, ForecastingData):
+        return prepared
+    missing = np.isnan(given.clean)
+    if not missing.any():
+        return prepared
+    weights = np.ones(missing.shape, np.float32) if prepared.observed is None else prepared.observed
+    return replace(prepared, observed=np.where(missing, 0, weights))
+
+
+def cut_windows(
+    task: Task[Any], settings: ResolvedSettings, data: AnyData, prepared: AnyData
+) -> SplitWindows[Any]:
+    """Cut windows of the data that a strategy prepared, scaled by their training rows.
+
+    Forecasting errors are still stated in deviations of the data as given: strategies that repair
+    differently would otherwise be measured in different units.
+    """
+    windows = task.windows(settings, prepared)
+    if prepared is data or not isinstance(data, ForecastingData):
+        return windows
+    scaler = scaler_of(windows)
+    given = cover_series(fit_scaler(data), data, settings.input_len)
+    scaler = replace(scaler, reference=given.of_series(scaler.series).std.reshape(scaler.std.shape))
+    return task.windows(settings, prepared, scaler=scaler)

@@ -24,6 +24,6 @@ class Clip(Strategy):
         if not self.limit > 0:
             raise ArgumentError(f"clip(limit=…) must be positive, got {self.limit}.")
 
-    def inputs(self, x: Tensor) -> Tensor:
+    def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """`[B, L, C]` to `[B, L, C]`."""
         return x.clamp(-self.limit, self.limit)

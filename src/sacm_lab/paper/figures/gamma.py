@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sacm.reports.style import SERIES, house_style
-from sacm.strategies.adaptive import SACM
 from sacm.strategies.registry import canonical
+from sacm.strategies.sacm import SACM
 from sacm.training.run import Run
 from sacm_lab.paper.figures.error_against_noise import AVERAGED
 from sacm_lab.paper.figures.panels import MARKERS, footnote, sheet

@@ -1,0 +1,64 @@
+"""What needs no network, on every data set at hand: `python -m benchmarks.baselines`.
+
+Writes results/users/baselines.json.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from sacm.data import load, names
+from sacm.data.load import is_present
+from sacm.data.loader import WindowBatches
+from sacm.data.windows import forecasting_windows
+from sacm.files import write_json
+from sacm.metrics.anomaly import evaluate_scores
+from sacm.metrics.classification import ClassificationAccumulator
+from sacm.tasks.baselines import ForecastBaselines, alarm_baselines, class_baselines
+
+OUT = Path(__file__).parents[1] / "results" / "users" / "baselines.json"
+
+
+def forecasts(data: Any) -> dict[str, Any]:
+    """Naive forecasts over every test window of the paper's shortest horizon."""
+    short = data.name == "ILI"
+    windows = forecasting_windows(data, input_len=24 if short else 96, horizon=24 if short else 96)
+    sticks = ForecastBaselines(data, windows.test.scaler)
+    return sticks.compare(WindowBatches(windows.test, 256), {"mae": 0.0, "mse": 0.0}).to_dict()
+
+
+def alarms(data: Any) -> dict[str, Any]:
+    """An alarm on every row, and random scores with alarms on 5 % of the rows."""
+    segments = np.repeat([s.name for s in data.segments], [len(s.test) for s in data.segments])
+    scores = np.random.default_rng(0).random(len(data.labels))
+    return alarm_baselines(evaluate_scores(scores, data.labels, 0.95, segments=segments)).to_dict()
+
+
+def classes(data: Any) -> dict[str, Any]:
+    """The most frequent training class."""
+    truth = torch.from_numpy(data.encode(data.y_test))
+    accumulator = ClassificationAccumulator()
+    accumulator.update(torch.zeros(len(truth), len(data.classes)), truth)
+    return class_baselines(data, accumulator.compute()).to_dict()
+
+
+def main() -> None:
+    measures = {"forecasting": forecasts, "anomaly": alarms, "classification": classes}
+    results: dict[str, Any] = {}
+    for name in filter(is_present, names()):
+        data: Any = load(name)
+        found = measures[data.task](data)
+        rows = {name: row for name, row in found["rows"].items() if name != "model"}
+        results[name] = {"task": data.task, "season": found.get("season"), "rows": rows}
+        for label, row in rows.items():
+            numbers = "  ".join(f"{k} {v:.3f}" for k, v in row.items() if v is not None)
+            print(f"{name:28} {label:16} {numbers}", flush=True)
+    write_json(OUT, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Several strategies in one run."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, is_dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from sacm.backbones.base import Backbone
+from sacm.data.fingerprint import fingerprint
+from sacm.strategies.base import Prepared, Step, Strategy, StrategyRun, TrainingContext
+
+# What strategies made of data sets before: runs of one experiment differ in backbone or in one
+# part of their strategy, and fitting a guard takes longer than many of them train.
+_prepared: OrderedDict[tuple[str, str, int], Prepared] = OrderedDict()
+_MOST_PREPARED = 6
+
+
+def prepare_once(strategy: Strategy, data: Any, *, window: int) -> Prepared:
+    """Prepare data by a strategy, or take what the same options made of the same data before.
+
+    Args:
+        strategy: The strategy; each part of a combined one is remembered by itself.
+        data: One of the three data sets.
+        window: Steps of an input window.
+
+    Returns:
+        What `strategy.prepare` returns, with the seconds that it took, now or before.
+    """
+    options = (
+        [getattr(strategy, f.name) for f in fields(strategy)] if is_dataclass(strategy) else []
+    )
+    plain = all(isinstance(option, str | int | float) for option in options)
+    if type(strategy).prepare is Strategy.prepare or not options or not plain:
+        return strategy.prepare(data, window=window)
+    key = (f"{strategy.name}{options}", fingerprint(data), window)
+    if key not in _prepared:
+        started = time.perf_counter()
+        prepared = strategy.prepare(data, window=window)
+        _prepared[key] = prepared._replace(seconds=time.perf_counter() - started)
+        while len(_prepared) > _MOST_PREPARED:
+            _prepared.popitem(last=False)
+    _prepared.move_to_end(key)
+    return _prepared[key]
+
+
+class Combined(Strategy):
+    """Several strategies at once, in the order given; none of them leaves the data as they are."""
+
+    name = "combined"
+
+    def __init__(self, parts: Sequence[Strategy]) -> None:
+        self.parts = tuple(parts)
+
+    def check_task(self, task: str) -> None:
+        """Check each."""
+        for part in self.parts:
+            part.check_task(task)
+
+    def prepare(self, data: Any, *, window: int) -> Prepared:
+        """Prepare with each that has a way of its own, then fill the gaps that are left."""
+        parts, notes, seconds = list(self.parts), list[str](), 0.0
+        for place, part in enumerate(self.parts):
+            if type(part).prepare is not Strategy.prepare:
+                prepared = prepare_once(part, data, window=window)
+                data, parts[place] = prepared.data, prepared.strategy
+                notes += prepared.notes
+                seconds += prepared.seconds
+        filled = super().prepare(data, window=window)
+        return Prepared(filled.data, Combined(parts), (*notes, *filled.notes), seconds)
+
+    def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
+        """Change windows by each in turn."""
+        for part in self.parts:
+            x = part.inputs(x, training=training)
+        return x
+
+    def build(self, make: Callable[[], Backbone]) -> Backbone:
+        """Build with each in turn; at most one of them changes the network."""
+        for part in self.parts:
+            make = partial(part.build, make)
+        return make()
+
+    def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
+        """Begin each."""
+        return CombinedRun(part.begin(model, context) for part in self.parts)
+
+    def flags(self, x: Tensor) -> Tensor | None:
+        """Flags of the first part that repairs anything."""
+        flags = (part.flags(x) for part in self.parts)
+        return next((each for each in flags if each is not None), None)
+
+    def save(self, folder: Path) -> None:
+        """Write what each learnt."""
+        for part in self.parts:
+            part.save(folder)
+
+    def load(self, folder: Path) -> Strategy:
+        """Read what each learnt."""
+        return Combined([part.load(folder) for part in self.parts])
+
+
+class CombinedRun(StrategyRun):
+    """Several strategies at work; they do not know of each other."""
+
+    def __init__(self, parts: Iterable[StrategyRun]) -> None:
+        self.parts = list(parts)
+        self.scalars = [scalar for part in self.parts for scalar in part.scalars]
+
+    @property
+    def rates(self) -> Tensor | None:  # type: ignore[override]  # an attribute of the base
+        return next((part.rates for part in self.parts if part.rates is not None), None)
+
+    def begin_epoch(self, epoch: int) -> None:
+        for part in self.parts:
+            part.begin_epoch(epoch)
+
+    def weights(self, batch: Any, prediction: Tensor) -> Tensor | None:
+        product: Tensor | None = None
+        for part in self.parts:
+            weights = part.weights(batch, prediction)
+            if weights is not None:
+                product = weights if product is None else product * weights
+        return product
+
+    def loss(self, step: Step) -> Tensor | None:
+        losses = (part.loss(step) for part in self.parts)
+        return next((loss for loss in losses if loss is not None), None)
+
+    def after_step(self) -> None:
+        for part in self.parts:
+            part.after_step()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {str(i): part.state_dict() for i, part in enumerate(self.parts)}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        for i, part in enumerate(self.parts):
+            part.load_state_dict(state[str(i)])

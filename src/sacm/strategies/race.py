@@ -1,0 +1,168 @@
+"""A race: several strategies begin, and the one with the best validation goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from sacm.backbones.base import Backbone
+from sacm.errors import ArgumentError
+from sacm.files import read_json, write_json
+from sacm.strategies.base import Prepared, Strategy, StrategyRun, TrainingContext
+from sacm.strategies.combined import Combined
+from sacm.strategies.registry import canonical, parse, parts_of, register
+
+RECORD = "race.json"
+
+
+@register("race", aliases=("auto",))
+@dataclass(frozen=True)
+class Race(Strategy):
+    """Train several strategies for a few epochs and go on with the best (auto: raw and sacm).
+
+    All begin from the same weights and see the same batches. The score of each is its mean
+    validation result from the second epoch on; the finished run is that of the winner.
+
+    members: The strategies, separated by commas; the first wins a tie.
+    epochs: Epochs of the race.
+    """
+
+    combines: ClassVar[bool] = False
+
+    members: tuple[str, ...] = ("raw", "sacm")
+    epochs: int = 4
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1:
+            raise ArgumentError(f"race(epochs=…) must be 1 or more, got {self.epochs}.")
+        members = tuple(map(canonical, self.members))
+        if len(set(members)) < max(2, len(members)):
+            raise ArgumentError(f"race needs two or more different strategies, got {members}.")
+        for member in members:
+            if isinstance(parse(member), Race):
+                raise ArgumentError(f"a race cannot be a member of a race: {member}.")
+        object.__setattr__(self, "members", members)  # frozen, and spelled in one way
+
+    def check_task(self, task: str) -> None:
+        """Check each member."""
+        for member in self.members:
+            parse(member).check_task(task)
+
+    # Outside of a training, where nothing decides, a race is its first member.
+
+    @cached_property
+    def first(self) -> Strategy:
+        """The first member."""
+        return parse(self.members[0])
+
+    def prepare(self, data: Any, *, window: int) -> Prepared:
+        """Prepare as the first member does."""
+        return self.first.prepare(data, window=window)
+
+    def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
+        """Change windows as the first member does."""
+        return self.first.inputs(x, training=training)
+
+    def build(self, make: Callable[[], Backbone]) -> Backbone:
+        """Build as the first member does."""
+        return self.first.build(make)
+
+    def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
+        """Begin as the first member does."""
+        return self.first.begin(model, context)
+
+    def load(self, folder: Path) -> Strategy:
+        """The winner of a finished run."""
+        return Winner.of(RaceResult.load(folder), folder)
+
+
+@dataclass(frozen=True)
+class RaceResult:
+    """Who won a race, and by how much.
+
+    Attributes:
+        winner: The strategy that goes on.
+        scores: The mean validation result of each member.
+        margin: The difference between the winner's score and the next best, as a share of the
+            latter.
+        extra_seconds: What the other members cost.
+        sentence: The same for people.
+    """
+
+    winner: str
+    scores: dict[str, float]
+    margin: float
+    extra_seconds: float
+    sentence: str
+
+    @classmethod
+    def load(cls, folder: Path) -> RaceResult:
+        """Read the result of a run."""
+        return cls(**read_json(folder / RECORD))
+
+    def save(self, folder: Path) -> None:
+        """Write the result into the folder of a run."""
+        write_json(folder / RECORD, asdict(self))
+
+
+class Winner(Combined):
+    """The strategy that won, as it is in a finished run; saved, it can be loaded by its race."""
+
+    def __init__(self, result: RaceResult, strategy: Strategy) -> None:
+        super().__init__(parts_of(strategy))
+        self.result = result
+
+    @classmethod
+    def of(cls, result: RaceResult, folder: Path) -> Winner:
+        """The winner as a run has fitted it."""
+        return cls(result, parse(result.winner).load(folder))
+
+    def save(self, folder: Path) -> None:
+        """Write the result of the race, and what the winner learnt."""
+        super().save(folder)
+        self.result.save(folder)
+
+
+def decide(
+    validation: dict[str, Sequence[float]],
+    seconds: dict[str, float],
+    *,
+    select: str,
+    better: Callable[[float, float], bool],
+) -> RaceResult:
+    """Find the winner of a race.
+
+    Args:
+        validation: The validation result of every epoch, by member in their order.
+        seconds: What each member cost.
+        select: What the results are called.
+        better: Whether one result beats another.
+    """
+    # The first epoch says little; where it is the only one, it decides.
+    scores = {name: _mean(values[1:] or values) for name, values in validation.items()}
+    ranking: list[str] = []
+    for name in scores:
+        place = next(
+            (i for i, other in enumerate(ranking) if better(scores[name], scores[other])),
+            len(ranking),
+        )
+        ranking.insert(place, name)
+    winner, second = ranking[:2]
+    margin = abs(scores[winner] - scores[second]) / max(abs(scores[second]), 1e-12)
+    epochs = max(map(len, validation.values()))
+    others = ", ".join(f"{name} {scores[name]:.4g}" for name in ranking[1:])
+    sentence = (
+        f"{winner} won the race: mean validation {select} of epochs {min(2, epochs)} to {epochs} "
+        f"{scores[winner]:.4g} against {others} ({margin:.1%})."
+    )
+    extra = sum(spent for name, spent in seconds.items() if name != winner)
+    return RaceResult(winner, scores, margin, round(extra, 3), sentence)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,210 @@
+"""Baselines beside every test result: naive forecasts, the majority class, random alarms.
+
+A baseline is a row of the same measures as the model's. Results keep them apart from the row of
+the run, which reports and comparisons are made from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sacm.data.datasets import ClassificationData, ForecastingData
+from sacm.data.loader import WindowBatches
+from sacm.data.scaling import ChannelScaler, find_segments
+from sacm.metrics.anomaly import AnomalyReport
+from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
+from sacm.metrics.forecasting import (
+    ForecastAccumulator,
+    RelativeErrors,
+    Row,
+    naive_training_error,
+    season_length,
+)
+from sacm.strategies.base import fill_missing
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """Rows of measures by name, the model's first, and sentences where it does not beat them."""
+
+    rows: dict[str, Row]
+    sentences: tuple[str, ...] = ()
+    season: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for a run's record."""
+        record = {"rows": self.rows, "sentences": list(self.sentences)}
+        return record if self.season is None else {**record, "season": self.season}
+
+
+class ForecastBaselines:
+    """Measures the naive forecasts on the windows that the model is tested on.
+
+    "naive" repeats the last value of the window, "seasonal naive" the last season of the series.
+    Both see the data as they came, whatever a strategy makes of them.
+    """
+
+    def __init__(
+        self, data: ForecastingData, scaler: ChannelScaler, units: Tensor | None = None
+    ) -> None:
+        """Take the data, what windows are scaled by, and the units of stated errors.
+
+        Units are `[C]`, or `[S, C]` if every series has its own.
+        """
+        self._data, _ = fill_missing(data)  # a naive forecast repeats values that are there
+        self._scaler, self._units = scaler, units
+        # Data that only test have no training rows: the step of a season is then taken from them.
+        ranges = data.ranges("train") or data.ranges("test")
+        longest = max(ranges, key=len)
+        rows = self._data.values[longest.start : longest.stop]
+        self.season = season_length(rows, data.frequency)
+        self._naive_error = self._measure_naive([data.values[r.start : r.stop] for r in ranges])
+        self.model = self._relative()
+
+    def _measure_naive(self, pieces: list[np.ndarray]) -> np.ndarray:
+        """The error of the seasonal naive forecast on training rows, `[C]` or `[S, C]`."""
+        names = self._scaler.series
+        if not names:
+            return naive_training_error(pieces, self.season)
+        data, own = self._data, dict[str, list[np.ndarray]]()
+        ranges = data.ranges("train") or data.ranges("test")
+        places = find_segments(data, np.array([rows.start for rows in ranges]))
+        for place, piece in zip(places, pieces, strict=True):
+            own.setdefault(data.segments[place].name, []).append(piece)
+        nothing = [pieces[0][:0]]
+        return np.stack([naive_training_error(own.get(n, nothing), self.season) for n in names])
+
+    def _relative(self) -> RelativeErrors:
+        scaler = self._scaler
+        return RelativeErrors(mean=scaler.mean, std=scaler.std, naive_error=self._naive_error)
+
+    def compare(self, batches: WindowBatches[Any], model: Row) -> Baselines:
+        """Measure the naive forecasts on test batches; `model` has `mae` and `mse`."""
+        rows = {"model": {**model, **self.model.compute()}}
+        rows["naive"] = self._measure(batches, 1)
+        if self.season > 1 and self._has_season_before(batches):
+            rows["seasonal naive"] = self._measure(batches, self.season)
+        return Baselines(rows, self._sentences(rows), self.season)
+
+    def _measure(self, batches: WindowBatches[Any], season: int) -> Row:
+        """Errors of repeating the last `season` rows before the targets."""
+        errors, relative = ForecastAccumulator(), self._relative()
+        for batch in batches:
+            steps = np.arange(batch.y.shape[1]) % season
+            first = batch.positions.numpy()[:, None] + batch.x.shape[1] - season
+            values = self._data.values[first + steps]  # [B, H, C]
+            scaler = self._scaler
+            if batch.series is not None:
+                scaler = scaler.of_places(batch.series.numpy())
+            forecast = torch.from_numpy(scaler.transform(values))
+            relative.update(forecast, batch.y, observed=batch.observed, series=batch.series)
+            unit = torch.ones(()) if self._units is None else units_of(self._units, batch)
+            errors.update(forecast * unit, batch.y * unit, observed=batch.observed)
+        table = errors.compute().scaled
+        return {"mae": table.mae, "mse": table.mse, **relative.compute()}
+
+    def _has_season_before(self, batches: WindowBatches[Any]) -> bool:
+        """Whether every test window ends at least one season after its series begins."""
+        begins = np.array([segment.start for segment in self._data.segments])
+        for batch in batches:
+            first = batch.positions.numpy()
+            own = begins[find_segments(self._data, first)]
+            if (first + batch.x.shape[1] - self.season < own).any():
+                return False
+        return True
+
+    def _sentences(self, rows: dict[str, Row]) -> tuple[str, ...]:
+        best = min((name for name in rows if name != "model"), key=lambda name: _mae(rows[name]))
+        if _mae(rows["model"]) < _mae(rows[best]):
+            return ()
+        what = {
+            "naive": "repeating the last value",
+            "seasonal naive": f"repeating the last season of {self.season} steps",
+        }
+        return (
+            f"this model loses to {what[best]} ({best}): MAE {_mae(rows['model']):.4g} against "
+            f"{_mae(rows[best]):.4g}.",
+        )
+
+
+def units_of(units: Tensor, batch: Any) -> Tensor:
+    """Units `[C]`, or those `[B, 1, C]` of each window's series where every series has its own."""
+    return units if batch.series is None else units[batch.series.cpu()][:, None]
+
+
+def _mae(row: Row) -> float:
+    value = row["mae"]
+    return np.inf if value is None else value
+
+
+def alarm_baselines(report: AnomalyReport) -> Baselines:
+    """What an alarm on every row and alarms at random reach, from the counts of a report.
+
+    A random score has AUC-PR of the anomaly rate and AUC-ROC of 0.5 in expectation; its F1 is that
+    of as many alarms as the model raised.
+    """
+    rate = report.anomalous_points / report.points
+    share = report.alarms / report.points
+    model = {
+        "precision": report.plain.precision,
+        "recall": report.plain.recall,
+        "f1": report.plain.f1,
+        "f1_pa": report.adjusted.f1,
+        "auc_pr": report.auc_pr.value,
+        "auc_roc": report.auc_roc.value,
+    }
+    if not 0 < rate < 1:
+        return Baselines({"model": model})
+    always = 2 * rate / (1 + rate)
+    areas: Row = {"auc_pr": rate, "auc_roc": 0.5}
+    rows: dict[str, Row] = {
+        "model": model,
+        "always alarm": {"precision": rate, "recall": 1.0, "f1": always, "f1_pa": always, **areas},
+        "random alarms": {
+            "precision": rate if share else None,
+            "recall": share,
+            "f1": 2 * rate * share / (rate + share),
+            "f1_pa": report.random.f1,
+            **areas,
+        },
+    }
+    sentences = []
+    for what, other, name, label in (
+        ("an alarm on every row", "always alarm", "f1", "F1"),
+        ("random alarms", "random alarms", "f1", "F1"),
+        ("random scores", "random alarms", "auc_roc", "AUC-ROC"),
+    ):
+        own, reached = model[name], rows[other][name]
+        if own is not None and reached is not None and own <= reached:
+            sentences.append(
+                f"this detector does not beat {what}: {label} {own:.4g} against {reached:.4g}."
+            )
+    return Baselines(rows, tuple(sentences))
+
+
+def class_baselines(data: ClassificationData, report: ClassificationReport) -> Baselines:
+    """What always naming the most frequent training class reaches."""
+    codes, truth = data.encode(data.y_train), data.encode(data.y_test)
+    counts = np.bincount(codes, minlength=len(data.classes))
+    logits = torch.from_numpy(np.log((counts + 1) / (counts + 1).sum()))
+    accumulator = ClassificationAccumulator()
+    accumulator.update(logits.expand(len(truth), -1), torch.from_numpy(truth))
+    majority = accumulator.compute()
+    names = ("accuracy", "balanced_accuracy", "macro_f1", "nll")
+    rows: dict[str, Row] = {
+        name: {each: getattr(own, each) for each in names}
+        for name, own in (("model", report), ("majority class", majority))
+    }
+    sentences: tuple[str, ...] = ()
+    if report.accuracy <= majority.accuracy:
+        label = data.classes[int(counts.argmax())]
+        sentences = (
+            f"this classifier does not beat always answering {label}: accuracy "
+            f"{report.accuracy:.4g} against {majority.accuracy:.4g}.",
+        )
+    return Baselines(rows, sentences)

@@ -1,0 +1,31 @@
+"""Training methods that the method and the guard are compared with, one file each.
+
+Each is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from sacm.registry import STRATEGIES
+
+RIVALS = {
+    "augment": "augment:Augment",
+    "co_teaching": "co_teaching:CoTeaching",
+    "ema": "ema:WeightAverage",
+    "ensemble": "ensemble:Ensemble",
+    "expose": "augment:Expose",
+    "gce": "gce:GeneralisedCrossEntropy",
+    "huber": "huber:Huber",
+    "loe": "loe:LatentOutlierExposure",
+    "oracle": "oracle:Oracle",
+    "pgd": "pgd:PGD",
+    "reld": "reld:ReLD",
+    "robust_tsf": "robust_tsf:RobustTSF",
+    "smoothing": "smoothing:Smoothing",
+    "trim": "trim:Trim",
+}
+
+
+def register() -> None:
+    """Make the rivals available by name."""
+    for name, place in RIVALS.items():
+        STRATEGIES.register(name)(f"sacm_lab.rivals.{place}")
