@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 
 from sacm import backbones
-from sacm.testing.case import BackboneCase, dropouts, make, training_loss, windows
+from sacm.testing.backbones import BackboneCase, dropouts, make, training_loss, windows
 from sacm.types import TaskName
 
 

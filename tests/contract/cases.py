@@ -10,8 +10,8 @@ from torch import Tensor
 
 from sacm import backbones
 from sacm.backbones.registry import entry
-from sacm.testing.case import BackboneCase as Case
-from sacm.testing.case import dropouts, flatten, make, training_loss, windows
+from sacm.testing.backbones import BackboneCase as Case
+from sacm.testing.backbones import dropouts, flatten, make, training_loss, windows
 from sacm.types import TaskName
 
 __all__ = [

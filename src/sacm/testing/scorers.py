@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from sacm.core.config import SACMConfig
 from sacm.inject.attach import attach
 from sacm.strategies.scorers import SCORERS, ScorerFactory
-from sacm.testing.case import windows
+from sacm.testing.backbones import windows
 
 
 class _Host(nn.Module):

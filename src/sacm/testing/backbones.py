@@ -1,0 +1,637 @@
+"""`check_backbone`: what every network of this package, and of plug-ins, must hold."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from sacm.backbones.base import Backbone, DetectorNetwork, ForecastNetwork
+from sacm.backbones.registry import BACKBONES, build, entry, has_tables
+from sacm.errors import ArgumentError
+from sacm.inject.attach import attach, detach
+from sacm.types import Size, TaskName
+
+CALENDAR = (24, 7, 31, 366)
+SHAPES = {  # batch, length, horizon, channels
+    "one window": (1, 96, 24, 3),
+    "odd length": (2, 99, 13, 3),
+    "one channel": (2, 96, 24, 1),
+    "short, horizon beyond it": (2, 24, 60, 7),
+    "as many steps as channels": (2, 24, 24, 24),
+}
+RATES = torch.tensor([0.0, 0.2, 0.5, 0.8])
+EDGES = {"one channel": (96, 1), "short": (24, 3), "one short channel": (24, 1)}
+CALLS: dict[str, Callable[[DetectorNetwork, Tensor], Tensor]] = {
+    "training_loss": lambda model, x: model.training_loss(x),
+    "validation_loss": lambda model, x: model.validation_loss(x),
+    "anomaly_scores": lambda model, x: model.anomaly_scores(x),
+}
+
+
+@dataclass(frozen=True)
+class BackboneCase:
+    """A backbone for one task, by name."""
+
+    name: str
+    task: TaskName
+
+    def __str__(self) -> str:
+        return f"{self.name}-{self.task}"
+
+    @property
+    def has_calendar(self) -> bool:
+        """Whether the network can be built with calendar tables."""
+        return has_tables(entry(self.name, self.task).model)
+
+    def require(self, condition: Any, sentence: str) -> None:
+        """Raise an AssertionError that names the backbone, unless the condition holds."""
+        if not bool(condition):
+            raise AssertionError(f"{self.name} for {self.task}: {sentence}.")
+
+    def require_refusal(self, action: Callable[[], object], *words: str, of: str) -> None:
+        """Require an ArgumentError whose message holds all `words`; `of` says what is wrong."""
+        try:
+            action()
+        except ArgumentError as error:
+            missing = [word for word in words if word not in str(error)]
+            self.require(not missing, f"the refusal of {of} should say {missing}, but says {error}")
+        else:
+            self.require(False, f"{of} must be refused with an ArgumentError")
+
+
+def make(
+    case: BackboneCase,
+    *,
+    length: int = 96,
+    channels: int = 3,
+    horizon: int = 24,
+    classes: int = 4,
+    size: Size = "small",
+    prepare: bool = True,
+    seed: int = 0,
+    **settings: Any,
+) -> Backbone:
+    """Build a network that is ready to train; its weights depend on `seed` alone."""
+    torch.manual_seed(seed)
+    sizes: dict[TaskName, dict[str, Any]] = {
+        "forecasting": {"horizon": horizon},
+        "classification": {"classes": classes},
+        "anomaly": {},
+    }
+    model = build(
+        case.name,
+        case.task,
+        input_len=length,
+        channels=channels,
+        size=size,
+        **sizes[case.task],
+        **settings,
+    )
+    if prepare:
+        model.prepare(windows(16, length=length, channels=channels, seed=99))
+    return model
+
+
+def windows(batch: int, *, length: int = 96, channels: int = 3, seed: int = 0) -> Tensor:
+    """Make sines of random period and phase with noise, `[B, L, C]`."""
+    generator = torch.Generator().manual_seed(seed)
+    time = torch.arange(length)[None, :, None]
+    period = 6 + 20 * torch.rand(batch, 1, channels, generator=generator)
+    phase = 6.28 * torch.rand(batch, 1, channels, generator=generator)
+    noise = 0.3 * torch.randn(batch, length, channels, generator=generator)
+    return torch.sin(6.28 * time / period + phase) + noise
+
+
+def training_loss(model: Backbone, x: Tensor, stamps: Tensor | None = None) -> Tensor:
+    """Compute the loss of one training step against arbitrary, fixed targets."""
+    loss: Tensor
+    if isinstance(model, DetectorNetwork):
+        loss = model.training_loss(x)
+    elif isinstance(model, ForecastNetwork):
+        loss = (model(x, stamps) - x.mean(dim=1, keepdim=True) - 0.5).abs().mean()
+    else:
+        logits = model(x)
+        labels = torch.arange(len(x)).clamp(max=logits.shape[1] - 1)  # unbalanced on purpose
+        loss = F.cross_entropy(logits, labels)
+    return loss + model.auxiliary_loss()
+
+
+def evaluate_network(model: Backbone, x: Tensor, stamps: Tensor | None = None) -> list[Tensor]:
+    """Give everything the network says of `x` in evaluation mode, each `[B, ...]`."""
+    model.eval()
+    with torch.no_grad():
+        outputs = list(flatten(model(x) if stamps is None else model(x, stamps)))
+        if isinstance(model, DetectorNetwork):
+            outputs.append(model.anomaly_scores(x))
+    return outputs
+
+
+def flatten(output: Any) -> Iterator[Tensor]:
+    """Give the tensors of a nested output."""
+    if isinstance(output, Tensor):
+        yield output
+    else:
+        for part in output:
+            yield from flatten(part)
+
+
+def are_close(found: list[Tensor], expected: list[Tensor], *, tolerance: float) -> bool:
+    """Compare two lists of tensors, absolutely and relatively; 0 asks for equality."""
+    return len(found) == len(expected) > 0 and all(
+        one.shape == other.shape and torch.allclose(one, other, atol=tolerance, rtol=tolerance)
+        for one, other in zip(found, expected, strict=True)
+    )
+
+
+def dropouts(model: nn.Module) -> dict[str, nn.Dropout]:
+    """Find the dropout sites of a network by name."""
+    return {name: each for name, each in model.named_modules() if isinstance(each, nn.Dropout)}
+
+
+def outputs_have_their_shapes(case: BackboneCase) -> None:
+    """Outputs and losses are finite and of the right shape, whatever the sizes."""
+    for name, (batch, length, horizon, channels) in SHAPES.items():
+        model = make(case, length=length, horizon=horizon, channels=channels, classes=4)
+        x = windows(batch, length=length, channels=channels)
+        outputs = evaluate_network(model, x)
+        expected = {
+            "forecasting": (batch, horizon, channels),
+            "classification": (batch, 4),
+            "anomaly": (batch, length),
+        }[case.task]
+        found = tuple(outputs[-1].shape)  # a detector's scores come last
+        case.require(found == expected, f"the output is {found} instead of {expected} ({name})")
+        case.require(
+            all(output.isfinite().all() and len(output) == batch for output in outputs),
+            f"outputs must be finite and have one row a window ({name})",
+        )
+        model.train()
+        loss = training_loss(model, x)
+        loss.backward()
+        case.require(loss.shape == () and loss.isfinite(), f"the loss is {loss} ({name})")
+
+
+def gradients_reach_every_parameter(case: BackboneCase) -> None:
+    """No parameter is left out of the loss."""
+    model = make(case, length=96, channels=3)
+    training_loss(model, windows(8)).backward()
+    for name, parameter in model.named_parameters():
+        gradient = parameter.grad
+        case.require(gradient is not None, f"{name} gets no gradient")
+        assert gradient is not None
+        case.require(gradient.isfinite().all(), f"the gradient of {name} is not finite")
+        # A key bias adds the same amount to all logits of a query: softmax cancels it.
+        if not name.endswith("key.bias"):
+            case.require(gradient.abs().max() > 0, f"the gradient of {name} is 0 everywhere")
+
+
+def gradients_reach_calendar_tables(case: BackboneCase) -> None:
+    """Where the network has calendar tables, training reaches them."""
+    if not case.has_calendar:
+        return
+    model = make(case, calendar_sizes=CALENDAR)
+    stamps = torch.rand(8, 96 + 24, 4, generator=torch.Generator().manual_seed(1))
+    training_loss(model, windows(8), stamps).backward()
+    tables = {name: p for name, p in model.named_parameters() if "calendar" in name}
+    case.require(tables, "no parameter has `calendar` in its name")
+    for name, parameter in tables.items():
+        reached = parameter.grad is not None and parameter.grad.abs().max() > 0
+        case.require(reached, f"training does not reach {name}")
+
+
+def double_precision_is_kept(case: BackboneCase) -> None:
+    """A network in float64 computes in float64."""
+    model = make(case, length=48).double()
+    x = windows(2, length=48).double()
+    kept = all(output.dtype == torch.float64 for output in evaluate_network(model, x))
+    case.require(kept, "an output of a float64 network is not float64")
+    model.train()
+    kept = training_loss(model, x).dtype == torch.float64
+    case.require(kept, "the loss of a float64 network is not float64")
+
+
+def autocast_works(case: BackboneCase) -> None:
+    """Training and evaluation work under bfloat16 autocast."""
+    model = make(case)
+    x = windows(4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = training_loss(model, x)
+    loss.backward()
+    case.require(loss.isfinite(), "the loss under bfloat16 autocast is not finite")
+    reached = all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    case.require(reached, "gradients under bfloat16 autocast are missing or not finite")
+    exact = list(flatten(evaluate_network(model, x)))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        coarse = list(flatten(evaluate_network(model, x)))
+    finite = all(one.isfinite().all() for one in coarse)
+    case.require(finite, "an output under bfloat16 autocast is not finite")
+    same = [one.shape for one in coarse] == [one.shape for one in exact]
+    case.require(same, "outputs change their shapes under bfloat16 autocast")
+
+
+def windows_do_not_mix(case: BackboneCase) -> None:
+    """A window alone and the same window in a batch give the same output."""
+    model = make(case)
+    x = windows(7)
+    together = evaluate_network(model, x)
+    for i in (0, 3, 6):
+        alone = evaluate_network(model, x[i : i + 1])
+        expected = [output[i : i + 1] for output in together]
+        case.require(
+            are_close(alone, expected, tolerance=1e-5),
+            f"window {i} of a batch of 7 gives another output alone",
+        )
+
+
+def evaluation_is_repeatable(case: BackboneCase) -> None:
+    """Two evaluations of the same windows are equal, and the windows are left alone."""
+    model = make(case)
+    x = windows(3)
+    before = x.clone()
+    first, second = evaluate_network(model, x), evaluate_network(model, x)
+    case.require(are_close(first, second, tolerance=0.0), "two evaluations differ")
+    case.require(torch.equal(x, before), "evaluation changes its input")
+
+
+def weights_are_all_there_is(case: BackboneCase) -> None:
+    """A state dict carries everything to another network of the same settings."""
+    model = make(case, seed=0)
+    other = make(case, seed=1, prepare=False)
+    other.load_state_dict(model.state_dict(), strict=True)
+    x = windows(3)
+    same = are_close(evaluate_network(other, x), evaluate_network(model, x), tolerance=0.0)
+    case.require(same, "another network with the same state dict gives another output")
+
+
+def copies_are_independent(case: BackboneCase) -> None:
+    """Changing a deep copy leaves the network alone."""
+    model = make(case)
+    x = windows(3)
+    before = evaluate_network(model, x)
+    twin = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in twin.parameters():
+            parameter.add_(1.0)
+    same = are_close(evaluate_network(model, x), before, tolerance=0.0)
+    case.require(same, "changing a deep copy changes the network")
+    case.require(twin.sacm_layouts == model.sacm_layouts, "a deep copy loses its layouts")
+
+
+def forecasts_do_not_read_ahead(case: BackboneCase) -> None:
+    """What follows the window in memory has no effect on the forecast."""
+    if case.task != "forecasting":
+        return
+    series = windows(3, length=96 + 24)
+    poisoned = series.clone()
+    poisoned[:, 96:] = float("nan")  # the views below share its memory
+    model = make(case)
+    for training in (True, False):
+        forecasts = []
+        for source in (series, poisoned):
+            model.train(training)
+            torch.manual_seed(0)
+            with torch.no_grad():
+                forecasts.append(copy.deepcopy(model)(source[:, :96]))
+        case.require(torch.equal(*forecasts), "the forecast reads beyond its window")
+
+
+def calendar_is_used(case: BackboneCase) -> None:
+    """Where the network has calendar tables, stamps change the forecast of their own window."""
+    if not case.has_calendar:
+        return
+    model = make(case, calendar_sizes=CALENDAR)
+    x = windows(2)
+    stamps = torch.rand(2, 96 + 24, 4, generator=torch.Generator().manual_seed(0))
+    forecast = evaluate_network(model, x, stamps)[0]
+    moved = stamps.clone()
+    moved[0, :96] = (moved[0, :96] + 0.5) % 1
+    other = evaluate_network(model, x, moved)[0]
+    changed = (forecast[0] - other[0]).abs().max() > 1e-4
+    case.require(changed, "other stamps do not change the forecast")
+    same = torch.allclose(forecast[1], other[1], atol=1e-5, rtol=1e-5)
+    case.require(same, "stamps change the forecast of another window")
+
+
+def wrong_arguments_are_refused(case: BackboneCase) -> None:
+    """Wrong windows, sizes and settings are refused in one sentence, before torch meets them."""
+    model = make(case)
+    for shape in ((2, 95, 3), (2, 96, 4), (96, 3), (2, 3, 96)):
+        case.require_refusal(
+            lambda shape=shape: model(torch.zeros(shape)),  # type: ignore[misc]  # bound at once
+            "[B, 96, 3]",
+            of=f"a window {list(shape)} by a network for [B, 96, 3]",
+        )
+    wrong: list[tuple[str, str, dict[str, Any]]] = [
+        ("length 0", "at least 1", {"length": 0, "prepare": False}),
+        ("0 channels", "at least 1", {"channels": 0, "prepare": False}),
+        ("widht=3", "no setting 'widht'; its settings are", {"widht": 3}),
+    ]
+    if case.task == "forecasting":
+        wrong += [(f"horizon {steps}", "horizon", {"horizon": steps}) for steps in (0, -1)]
+    if case.task == "classification":
+        wrong.append(("one class", "classes", {"classes": 1}))
+    if "dropout" in {field.name for field in dataclasses.fields(entry(case.name, case.task).small)}:
+        wrong.append(("dropout=1.0", "dropout must be in [0, 1)", {"dropout": 1.0}))
+    if not case.has_calendar:
+        wrong.append(("a calendar", "no calendar features", {"calendar_sizes": CALENDAR}))
+    for what, words, settings in wrong:
+        case.require_refusal(lambda settings=settings: make(case, **settings), words, of=what)  # type: ignore[misc]
+
+
+def wrong_stamps_are_refused(case: BackboneCase) -> None:
+    """Calendar features where the network takes none, and of another shape where it does."""
+    if case.task != "forecasting":
+        return
+    case.require_refusal(
+        lambda: make(case)(windows(2), torch.zeros(2, 96 + 24, 4)),
+        "no calendar tables",
+        of="stamps without calendar tables",
+    )
+    if case.has_calendar:
+        model = make(case, calendar_sizes=CALENDAR)
+        case.require_refusal(
+            lambda: model(windows(2), torch.zeros(2, 96, 4)),
+            "stamps must be [2, 120, 4]",
+            of="stamps [2, 96, 4]",
+        )
+        case.require_refusal(lambda: model(windows(2)), "pass stamps", of="missing stamps")
+
+
+def layouts_are_stated_and_fit(case: BackboneCase) -> None:
+    """Every dropout site states which rows belong to which window, for any batch."""
+    model = make(case)
+    sites = dropouts(model)
+    case.require(sites, "the network has no nn.Dropout, so there is nothing to adapt")
+    stated = set(model.sacm_layouts) == set(sites)
+    case.require(stated, "call self.state_layouts() at the end of __init__, for all its dropouts")
+    rows: dict[str, int] = {}  # that the last batch had at each site
+
+    def watch(name: str) -> Callable[..., None]:
+        return lambda module, inputs, output: rows.update({name: len(inputs[0])})
+
+    for name, module in sites.items():
+        module.register_forward_hook(watch(name))
+    for batch in (1, 5):
+        rows.clear()
+        training_loss(model, windows(batch))
+        for name, layout in model.sacm_layouts.items():
+            first = layout.dim == 0 and layout.batch_major
+            case.require(
+                first, "the batch must be the slowest part of dimension 0 at every dropout"
+            )
+            case.require(name in rows, f"the dropout {name} is not used in training")
+            case.require(
+                rows[name] == batch * layout.fold,
+                f"{name} has {rows[name]} rows for {batch} windows at fold {layout.fold}",
+            )
+
+
+def every_site_becomes_adaptive(case: BackboneCase) -> None:
+    """`attach` makes every site adaptive, as stated, and adds 2C + 2 scalars."""
+    model = make(case)
+    before = sum(p.numel() for p in model.parameters())
+    modulator = attach(model, channels=3, example_inputs=windows(4))
+    for site in modulator.sites:
+        case.require(site.adaptive and site.reached, f"{site.name} is not adaptive: {site.reason}")
+    found = {site.name: site.layout for site in modulator.sites}
+    case.require(found == model.sacm_layouts, "attach found other sites than the network states")
+    added = sum(p.numel() for p in model.parameters()) - before
+    case.require(added == 2 * 3 + 2, f"attach added {added} scalars instead of 8")
+
+
+def the_probe_finds_the_stated_layouts(case: BackboneCase) -> None:
+    """Without the statement, the layout probe comes to the same result."""
+    model = make(case)
+    stated, model.sacm_layouts = model.sacm_layouts, {}
+    modulator = attach(model, channels=3, example_inputs=windows(4))
+    found = {site.name: site.layout for site in modulator.sites}
+    case.require(found == stated, f"the probe finds {found}, the network states {stated}")
+
+
+def small_windows_can_be_attached(case: BackboneCase) -> None:
+    """One channel and short windows leave some sites unmoved by any window."""
+    for name, (length, channels) in EDGES.items():
+        model = make(case, length=length, channels=channels)
+        x = windows(4, length=length, channels=channels)
+        modulator = attach(model, channels=channels, example_inputs=x)
+        found = {site.name: site.layout for site in modulator.sites}
+        case.require(found == model.sacm_layouts, f"attach found other layouts ({name})")
+        training_loss(model, x).backward()
+
+
+class _Ledger:
+    """What a site did to each window's rows: non-zero entries seen, and dropped."""
+
+    def __init__(self, fold: int) -> None:
+        self.fold = fold
+        self.seen = torch.zeros(len(RATES))
+        self.dropped = torch.zeros(len(RATES))
+        self.scaled = True  # what stays is divided by its window's share
+
+    def __call__(self, _: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        before = inputs[0].detach().unflatten(0, (-1, self.fold)).flatten(1)  # [B, entries]
+        after = output.detach().unflatten(0, (-1, self.fold)).flatten(1)
+        counted, kept = before != 0, after != 0
+        self.seen += counted.sum(dim=1)
+        self.dropped += (counted & ~kept).sum(dim=1)
+        expected = torch.where(kept, before / (1 - RATES[:, None]), 0.0)
+        self.scaled &= torch.allclose(after, expected, atol=1e-6, rtol=1e-5)
+
+
+def each_window_has_its_own_rate(case: BackboneCase) -> None:
+    """At every site a window loses the share of entries that its rate says."""
+    model = make(case)
+    x = windows(4)
+    modulator = attach(model, channels=3, example_inputs=x)
+    ledgers = {}
+    for name, module in dropouts(model).items():
+        ledgers[name] = _Ledger(model.sacm_layouts[name].fold)
+        module.register_forward_hook(ledgers[name])
+    torch.manual_seed(0)
+    with modulator.forced_rates(RATES), torch.no_grad():
+        for _ in range(8):
+            training_loss(model, x)
+    for name, ledger in ledgers.items():
+        case.require(ledger.scaled, f"{name} does not scale what it keeps")
+        case.require(ledger.dropped[0] == 0, f"{name} drops entries of a window at rate 0")
+        for rate, seen, dropped in zip(RATES, ledger.seen, ledger.dropped, strict=True):
+            case.require(seen > 0, f"{name} sees nothing but zeros")
+            spread = math.sqrt(float(rate * (1 - rate) / seen))
+            near = abs(float(dropped / seen - rate)) <= 5 * spread
+            case.require(near, f"{name} drops {float(dropped / seen):.3f} at rate {rate:.1f}")
+
+
+def attached_training_works_and_evaluation_is_untouched(case: BackboneCase) -> None:
+    """Gradients reach the modulator, evaluation stays equal, `detach` gives the keys back."""
+    model = make(case)
+    x = windows(6)
+    raw = evaluate_network(model, x)
+    keys = list(model.state_dict())
+    modulator = attach(model, channels=3, example_inputs=x)
+    same = are_close(evaluate_network(model, x), raw, tolerance=0.0)
+    case.require(same, "attach changes the evaluation")
+
+    model.train()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    training_loss(model, x).backward()
+    optimizer.step()  # a head that starts at zero lets nothing through before this
+    optimizer.zero_grad()
+    training_loss(model, x).backward()
+    gradients = [p.grad for p in modulator.parameters()]
+    finite = all(g is not None and g.isfinite().all() for g in gradients)
+    case.require(finite, "gradients of the modulator are missing or not finite")
+    reached = any(bool(g.abs().max() > 0) for g in gradients if g is not None)
+    case.require(reached, "no gradient reaches the modulator")
+
+    detach(model)
+    case.require(list(model.state_dict()) == keys, "detach does not give the state dict back")
+
+
+def forward_runs_once_a_call(case: BackboneCase) -> None:
+    """Losses and scores each call `forward` exactly once, where `attach` sees the window."""
+    for name, call in CALLS.items():
+        model = _detector(case)
+        calls: list[int] = []
+        model.register_forward_hook(lambda *_, calls=calls: calls.append(1))
+        result = call(model, windows(3))
+        case.require(len(calls) == 1, f"{name} calls forward {len(calls)} times instead of once")
+        expected = (3, 96) if name == "anomaly_scores" else ()
+        found = tuple(result.shape)
+        case.require(found == expected, f"{name} gives {found} instead of {expected}")
+
+
+def reconstruction_scores_or_a_refusal(case: BackboneCase) -> None:
+    """`score="reconstruction"` gives scores of at least 0, or is refused in a sentence."""
+    model = _detector(case).eval()
+    try:
+        with torch.no_grad():
+            scores = model.anomaly_scores(windows(3), score="reconstruction")
+    except ArgumentError as error:
+        case.require("reconstruct" in str(error), f"the refusal must say why, but says {error}")
+        return
+    case.require(tuple(scores.shape) == (3, 96), f"the scores are {list(scores.shape)}")
+    case.require((scores >= 0).all(), "a reconstruction error is negative")
+
+
+def odd_calls_do_no_harm(case: BackboneCase) -> None:
+    """Another kind of score is refused; `set_epoch` takes any epoch."""
+    model = _detector(case)
+    case.require_refusal(
+        lambda: model.anomaly_scores(windows(3), score="magic"),  # type: ignore[arg-type]  # wrong on purpose
+        "score",
+        of='score="magic"',
+    )
+    for epoch in (1, 2, 50):
+        model.set_epoch(epoch)
+        finite = model.training_loss(windows(2)).isfinite()
+        case.require(finite, f"the training loss of epoch {epoch} is not finite")
+
+
+def _detector(case: BackboneCase) -> DetectorNetwork:
+    model = make(case)
+    assert isinstance(model, DetectorNetwork), f"{case.name} must be a DetectorNetwork"
+    return model
+
+
+BackboneCheck = Callable[[BackboneCase], None]
+CHECKS: tuple[BackboneCheck, ...] = (
+    outputs_have_their_shapes,
+    gradients_reach_every_parameter,
+    gradients_reach_calendar_tables,
+    double_precision_is_kept,
+    autocast_works,
+    windows_do_not_mix,
+    evaluation_is_repeatable,
+    weights_are_all_there_is,
+    copies_are_independent,
+    forecasts_do_not_read_ahead,
+    calendar_is_used,
+    wrong_arguments_are_refused,
+    wrong_stamps_are_refused,
+    layouts_are_stated_and_fit,
+    every_site_becomes_adaptive,
+    the_probe_finds_the_stated_layouts,
+    small_windows_can_be_attached,
+    each_window_has_its_own_rate,
+    attached_training_works_and_evaluation_is_untouched,
+)
+DETECTOR_CHECKS: tuple[BackboneCheck, ...] = (
+    forward_runs_once_a_call,
+    reconstruction_scores_or_a_refusal,
+    odd_calls_do_no_harm,
+)
+
+
+def check_backbone(backbone: str | type[Backbone], *, task: TaskName | None = None) -> None:
+    """Check that a registered backbone keeps the contract of all backbones.
+
+    It is built at `size="small"`, for windows of 24 to 99 steps and 1 to 24 channels: outputs,
+    gradients, precision, repeatable evaluation that keeps windows apart, refusal of wrong
+    arguments, and `sacm.attach` with a rate of its own for each window at every dropout.
+    It takes a few seconds.
+
+    Args:
+        backbone: A registered name, or a class decorated with `sacm.backbones.register`.
+        task: The task to check it for; without it, every task the name is registered for.
+
+    Raises:
+        AssertionError: If something does not hold; one sentence with the name of the backbone.
+        ArgumentError: If no such backbone is registered.
+
+    Example:
+        >>> from sacm.testing import check_backbone
+        >>> check_backbone("PatchTST", task="forecasting")
+    """
+    with torch.random.fork_rng(devices=[]):  # checking changes nobody's random numbers
+        for case in backbone_cases(backbone, task):
+            for check in backbone_checks(case.task):
+                _run(check, case)
+
+
+def _run(check: BackboneCheck, case: BackboneCase) -> None:
+    """Run one check; an error that the backbone raises is told as a sentence too."""
+    try:
+        check(case)
+    except AssertionError:
+        raise
+    except Exception as error:
+        what = check.__name__.replace("_", " ")
+        raise AssertionError(
+            f"{case.name} for {case.task}: {type(error).__name__} where {what}: {error}"
+        ) from error
+
+
+def backbone_checks(task: TaskName) -> tuple[BackboneCheck, ...]:
+    """List the checks for networks of a task; each takes a `BackboneCase`."""
+    return CHECKS + (DETECTOR_CHECKS if task == "anomaly" else ())
+
+
+def backbone_cases(
+    backbone: str | type[Backbone], task: TaskName | None = None
+) -> list[BackboneCase]:
+    """List what a name or a class is registered for.
+
+    Raises:
+        ArgumentError: If that is nothing.
+    """
+    tasks: tuple[TaskName, ...] = get_args(TaskName) if task is None else (task,)
+    if isinstance(backbone, str):
+        found = [entry(backbone, each) for each in tasks if backbone in BACKBONES[each]]
+        if not found:
+            entry(backbone, tasks[0])  # says that it is unknown, and what is known
+    else:
+        known = [each for one in tasks for each in BACKBONES[one].values()]
+        found = [each for each in known if each.model is backbone]
+        if not found:
+            raise ArgumentError(
+                f"{backbone.__name__} is not registered: decorate it with sacm.backbones.register."
+            )
+    return [BackboneCase(each.name, each.task) for each in found]
