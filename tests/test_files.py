@@ -46,3 +46,28 @@ def test_a_damaged_record_is_one_sentence(content: str, tmp_path: Path) -> None:
     path.write_text(content)
     with pytest.raises(SACMError, match="is damaged"):
         read_json(path)
+
+
+def full_disk(_: Path) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_is_a_sentence_and_the_old_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text("old")
+    with pytest.raises(SACMError, match=r"results.csv cannot be written \(No space left on device"):
+        write_atomically(path, full_disk)
+    assert path.read_text() == "old"
+    assert [item.name for item in tmp_path.iterdir()] == ["results.csv"]
+
+
+def test_a_pipe_or_device_is_never_replaced_and_a_link_stays_one(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SACMError, match="pipe is not a plain file"):
+        write_atomically(tmp_path / "pipe", lambda file: file.write_text("new"))
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "real.csv").write_text("old")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real.csv")
+    write_atomically(tmp_path / "link.csv", lambda file: file.write_text("new"))
+    assert (tmp_path / "link.csv").is_symlink()
+    assert (tmp_path / "real.csv").read_text() == "new"

@@ -3,11 +3,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import sacm as package
-from sacm.cli.main import COMMANDS
+from sacm.cli import commands
+from sacm.registry import temporary_entries
 from tests.cli.conftest import Command
 
 HEAVY = ("torch", "numpy", "pandas", "lightning", "sklearn", "matplotlib")
@@ -39,22 +41,39 @@ def test_nothing_heavy_is_loaded_to_answer(arguments: list[str]) -> None:
 def test_help_names_every_command(sacm: Command) -> None:
     outcome = sacm("--help")
     assert outcome.code == 0
-    assert all(name in outcome.out for name in COMMANDS)
+    headings = [outcome.out.index(group) for group in commands.GROUPS]
+    assert headings == sorted(headings)
+    assert all(name in outcome.out for name in commands.names())
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands.names())
 def test_every_command_has_help_with_an_example(sacm: Command, name: str) -> None:
     outcome = sacm(name, "--help")
     assert outcome.code == 0
-    if name != "data":
-        assert f"Example: sacm {name}" in outcome.out
+    assert f"Example: sacm {name}" in outcome.out
 
 
-@pytest.mark.parametrize("name", ["list", "info", "get"])
-def test_data_commands_have_help_with_an_example(sacm: Command, name: str) -> None:
-    outcome = sacm("data", name, "--help")
-    assert outcome.code == 0
-    assert f"Example: sacm data {name}" in outcome.out
+def test_a_plugin_adds_a_command(sacm: Command) -> None:
+    with temporary_entries():
+        add = commands.COMMANDS.register("greet", group="Mine", help="Say hello.")
+        add("tests.cli.test_main:greet")
+        assert "Say hello." in sacm("--help").out
+        assert sacm("greet", "world").out == "hello world\n"
+    assert sacm("greet").code == 2
+
+
+def greet(name: str) -> None:
+    """Say hello.
+
+    Example: sacm greet you
+    """
+    print(f"hello {name}")
+
+
+def test_python_dash_m_is_the_command(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "sacm", "--version"]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert answer.stdout.startswith("sacm ")
 
 
 def test_version(sacm: Command) -> None:
