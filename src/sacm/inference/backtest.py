@@ -121,15 +121,15 @@ def backtest(
     Raises:
         ArgumentError: The network does not forecast, there are several series, or no origin fits.
     """
-    places = find_origins(predictor, data, origins=origins, step=step, own=refit == 0)
+    places = find_origins(predictor, data, origins=origins, step=step, in_test_part=refit == 0)
     length, horizon = predictor.shape.input_len, predictor.shape.horizon
     # Long enough for the training rows of the first refit to hold the season three times.
     season = season_length(fill_gaps(data.values[: places[0]]), data.frequency)
     if predictor.scaler.series:
         # What the network knows the series by; one that it does not is scaled by the rows before.
         data = replace(data, name=next(iter(data.last_rows(1))))
-        known = cover_series(predictor.scaler, cut(data, 0, int(places[0])), length)
-        predictor = replace(predictor, scaler=known)
+        scaler = cover_series(predictor.scaler, cut(data, 0, int(places[0])), length)
+        predictor = replace(predictor, scaler=scaler)
     season = season if season <= places[0] else 1
     forecasts, refitted, current = [], [], predictor
     for number, origin in enumerate(places):
@@ -168,9 +168,9 @@ def find_origins(
     *,
     origins: int | None,
     step: int | None,
-    own: bool,
+    in_test_part: bool,
 ) -> Array:
-    """First forecast rows, ascending; in the test part if `own`, the network's, is asked."""
+    """First forecast rows, ascending; in the test part if that is asked."""
     if predictor.settings.task != "forecasting":
         raise ArgumentError(f"a network for {predictor.settings.task} has nothing to backtest.")
     if len(data.last_rows(1)) > 1:
@@ -178,9 +178,9 @@ def find_origins(
     predictor.check_channels(data.channels, data.name)
     step = step or predictor.shape.horizon
     earliest = predictor.shape.input_len
-    if own and len(data.splits.test):
+    if in_test_part and len(data.splits.test):
         earliest = max(earliest, data.splits.test.start)
-    elif not own:  # a refit needs validation rows that hold a window, and more to train on
+    elif not in_test_part:  # a refit needs validation rows that hold a window, and more to train on
         earliest = 6 * (predictor.shape.input_len + predictor.shape.horizon)
     last = len(data.values) - predictor.shape.horizon
     if last < earliest:

@@ -109,9 +109,9 @@ def export(
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error)
             what = f"{predictor.settings.backbone} with {predictor.settings.strategy}"
             raise SACMError(f"{what} cannot be exported to {to}: {reason}") from None
-    found = answer_of(path, to, inputs)
+    answer = answer_of(path, to, inputs)
     spread = float(np.abs(expected - expected.mean()).max()) or 1.0
-    difference = float(np.abs(found - expected).max())
+    difference = float(np.abs(answer - expected).max())
     if not difference <= _CLOSE * spread:
         path.unlink()
         raise SACMError(
@@ -130,12 +130,12 @@ def example_inputs(predictor: Predictor, windows: Array | None = None) -> tuple[
     if windows is None or len(windows) < 2:
         noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))
         windows = noise * scaler.std + scaler.mean
-    found = [torch.from_numpy(np.ascontiguousarray(windows[-2:], dtype=np.float32))]
+    inputs = [torch.from_numpy(np.ascontiguousarray(windows[-2:], dtype=np.float32))]
     if shape.calendar_sizes is not None:
-        found.append(torch.zeros(2, shape.input_len + shape.horizon, 4))
+        inputs.append(torch.zeros(2, shape.input_len + shape.horizon, 4))
     if predictor.scaler.series:
-        found.append(torch.from_numpy(places))
-    return tuple(found)
+        inputs.append(torch.from_numpy(places))
+    return tuple(inputs)
 
 
 def answer_of(path: Path, to: ExportFormat, inputs: tuple[Tensor, ...]) -> Array:
@@ -150,8 +150,8 @@ def answer_of(path: Path, to: ExportFormat, inputs: tuple[Tensor, ...]) -> Array
     session = InferenceSession(str(path), providers=["CPUExecutionProvider"])
     names = [each.name for each in session.get_inputs()]
     feed = {name: value.numpy() for name, value in zip(names, inputs, strict=True)}
-    found: Array = session.run(None, feed)[0]
-    return found
+    outputs: Array = session.run(None, feed)[0]
+    return outputs
 
 
 def _dynamic(inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:

@@ -142,11 +142,11 @@ def measure_uncertainty(
     for coverage in coverages:
         fixed = bound((1 - coverage) / 2), bound((1 + coverage) / 2)
         adaptive = follow(plain, residuals, windows.starts[later], coverage)
-        found = {
+        measures = {
             kind: measure_intervals(residuals, lower, upper, coverage).to_dict()
             for kind, (lower, upper) in (("fixed", fixed), ("adaptive", adaptive))
         }
-        report["intervals"].append({"nominal": coverage, **found})
+        report["intervals"].append({"nominal": coverage, **measures})
     return report
 
 
@@ -160,8 +160,8 @@ def _at(residuals: Array, learnt: Sequence[float], level: float) -> Array:
     """Target minus a learnt quantile `[N, H, C]`."""
     import torch
 
-    found: Array = at_level(torch.from_numpy(residuals), learnt, level).numpy()
-    return found
+    quantile: Array = at_level(torch.from_numpy(residuals), learnt, level).numpy()
+    return quantile
 
 
 def halves(windows: ForecastWindows) -> tuple[Array, Array]:

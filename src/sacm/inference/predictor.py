@@ -180,10 +180,13 @@ class Predictor:
         if self.settings.task == "anomaly":
             return detect.predict_alarms(self, self._find(data))
         if is_array(data) and data.ndim == 3:
+            if intervals or quantiles or horizon:
+                raise ArgumentError("windows [B, L, C] get plain forecasts: give rows [T, C].")
             return self.forecast(data, max_repaired=max_repaired)
-        found = forecast.forecast_source(self, self._find(data), **options)
-        warn(found.notes)
-        return found.as_data()
+        prediction = forecast.forecast_source(self, self._find(data), **options)
+        warn(prediction.notes)
+        answer = prediction.as_data()
+        return answer.to(data.device) if isinstance(answer, Tensor) else answer
 
     def tabulate(
         self,
@@ -206,11 +209,11 @@ class Predictor:
             return classify.tabulate_labels(self, data)
         if self.settings.task == "anomaly":
             return detect.tabulate_alarms(self, data)
-        found = forecast.forecast_source(self, data, **options)
-        notes = (*found.notes, *found.details)
-        if found.bounds and self.errors is not None:
+        prediction = forecast.forecast_source(self, data, **options)
+        notes = (*prediction.notes, *prediction.details)
+        if prediction.bounds and self.errors is not None:
             notes = (*notes, describe_intervals(self.errors))
-        return Answer(found.table(), notes, found.history.data.understood, found)
+        return Answer(prediction.table(), notes, prediction.history.data.understood, prediction)
 
     def evaluate(self, data: Any) -> Result:
         """Test on the test part of a data set, or on all of other data.
@@ -394,11 +397,12 @@ class Predictor:
         """The covariates that the network was trained with."""
         return CovariatePlan.of(self.settings.covariates())
 
-    def check_channels(self, found: int, name: str) -> None:
+    def check_channels(self, channels: int, name: str) -> None:
         """Refuse data with another number of channels than the training data."""
-        if found != self.shape.channels:
+        if channels != self.shape.channels:
             raise ArgumentError(
-                f"the network was trained on {self.shape.channels} channels but {name} has {found}."
+                f"the network was trained on {self.shape.channels} channels but {name} has "
+                f"{channels}."
             )
 
     def _check_task(self, task: str, verb: str) -> None:

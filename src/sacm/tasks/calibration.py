@@ -142,12 +142,12 @@ class ErrorQuantiles:
                 f"the quantile {level:g} needs {needed} calibration windows but the run has "
                 f"{self.windows}: ask for a lower coverage, or train on more rows."
             )
-        found: Array = offset[None].astype(np.float64)
+        offsets: Array = offset[None].astype(np.float64)
         if moves is not None:
-            found = found * movement_factors(moves, self.usual)[:, None]
+            offsets = offsets * movement_factors(moves, self.usual)[:, None]
         if shares is not None:
-            found = found * repair_factors(shares, self.widening)[:, None]
-        return found
+            offsets = offsets * repair_factors(shares, self.widening)[:, None]
+        return offsets
 
     def to_record(self) -> Calibration:
         """Tensors and text for the folder of a run."""
@@ -187,8 +187,8 @@ def _rank(ordered: Array, level: float) -> Array:
     ranks = ranks.astype(np.int64)
     enough = (ranks >= 1) & (ranks <= counts)
     places = np.clip(ranks - 1, 0, len(ordered) - 1)
-    found = np.take_along_axis(ordered, places[None], axis=0)[0]
-    return np.where(enough, found, np.inf if upper else -np.inf)
+    residual = np.take_along_axis(ordered, places[None], axis=0)[0]
+    return np.where(enough, residual, np.inf if upper else -np.inf)
 
 
 def window_moves(x: Tensor, horizon: int, repaired: Tensor | None = None) -> Array:
@@ -207,24 +207,26 @@ def window_moves(x: Tensor, horizon: int, repaired: Tensor | None = None) -> Arr
     if repaired is not None:
         touched = repaired[:, lag:] | repaired[:, :-lag]
         moves = moves.masked_fill(touched.to(moves.device), float("nan"))
-    found: Array = moves.nanmean(dim=1).cpu().numpy().astype(np.float64)
-    return found
+    mean: Array = moves.nanmean(dim=1).cpu().numpy().astype(np.float64)
+    return mean
 
 
 def usual_moves(moves: Array) -> Array:
     """The movement `[C]` of a usual window, from that of many `[N, C]`; 0 where none is known."""
     known = np.isfinite(moves).any(axis=0)
-    found = np.zeros(moves.shape[1])
-    found[known] = np.nanmedian(moves[:, known], axis=0)
-    return found
+    usual = np.zeros(moves.shape[1])
+    usual[known] = np.nanmedian(moves[:, known], axis=0)
+    return usual
 
 
 def movement_factors(moves: Array, usual: Array) -> Array:
     """How much wider than usual intervals are `[S, C]` after windows that move by `moves`."""
     safe = np.where(usual > 0, usual, 1.0)
     factor = (moves / safe + STEADY) / (1 + STEADY)
-    found: Array = np.where((usual > 0) & np.isfinite(moves), np.clip(factor, 1 / MOST, MOST), 1.0)
-    return found
+    factors: Array = np.where(
+        (usual > 0) & np.isfinite(moves), np.clip(factor, 1 / MOST, MOST), 1.0
+    )
+    return factors
 
 
 def repair_factors(shares: Array, widening: float) -> Array:
@@ -290,11 +292,11 @@ def calibrate_forecasts(
     model: Any, windows: ForecastWindows, strategy: Strategy, *, source: str
 ) -> ErrorQuantiles:
     """Measure how far off forecasts are on windows that the network was not fitted on."""
-    found = forecast_residuals(model, windows, spread_out(windows), strategy)
+    residuals = forecast_residuals(model, windows, spread_out(windows), strategy)
     return ErrorQuantiles.fit(
-        found.values,
-        moves=found.moves,
-        shares=found.shares,
+        residuals.values,
+        moves=residuals.moves,
+        shares=residuals.shares,
         learnt=find_levels(model),
-        source=f"{len(found.values):,} {source} windows",
+        source=f"{len(residuals.values):,} {source} windows",
     )
