@@ -192,6 +192,9 @@ def _rates(comparison: Comparison, runs: Runs, data: Any) -> Section:
             "different rates. Scorer and mapper of the first seed's chosen epoch."
         )
         drawn.append(embed_figure(scatter, caption, name="scores"))
+        examples = figures.windows_with_rates(sample.windows, sample.rates, colour)
+        caption = "Windows from the lowest dropout rate to the highest; all channels of each."
+        drawn.append(embed_figure(examples, caption, name="windows"))
     return Section("Dropout rates", (grid(*drawn),))
 
 

@@ -32,9 +32,10 @@ _STEPS = 20_000  # rows of a strip of anomaly scores
 
 @dataclass(frozen=True)
 class RateSample:
-    """Scores and rates [N] of training windows of one run."""
+    """Training windows of one run `[N, L, C]` with their scores and rates `[N]`."""
 
     learned: bool  # whether scorer and mapper are the run's own
+    windows: np.ndarray
     scores: np.ndarray
     rates: np.ndarray
 
@@ -46,14 +47,16 @@ def rate_sample(run: Run, data: Any) -> RateSample:
     scorer, mapper, learned = _modulation(run, strategy, data.channels)
     size = min(settings.batch_size, len(windows.train))
     batches = WindowBatches(windows.train, size, shuffle=True, drop_last=True, seed=settings.seed)
-    scores, rates = [], []
+    seen, scores, rates = [], [], []
     with torch.no_grad():
         for batch in batches:
-            scores.append(scorer(strategy.inputs(batch.x)).scores)
+            seen.append(strategy.inputs(batch.x))
+            scores.append(scorer(seen[-1]).scores)
             rates.append(mapper(scores[-1]))
             if len(scores) * size >= _WINDOWS:
                 break
-    return RateSample(learned, torch.cat(scores).numpy(), torch.cat(rates).numpy())
+    drawn, found, mapped = (torch.cat(parts).numpy() for parts in (seen, scores, rates))
+    return RateSample(learned, drawn, found, mapped)
 
 
 def _modulation(

@@ -182,6 +182,20 @@ def rates_against_scores(scores: np.ndarray, rates: np.ndarray, colour: str) -> 
     return figure
 
 
+def windows_with_rates(windows: np.ndarray, rates: np.ndarray, colour: str) -> Figure:
+    """Eight training windows `[N, L, C]` from the lowest dropout rate `[N]` to the highest."""
+    ranks = np.linspace(0, len(rates) - 1, 8).round().astype(int)
+    chosen = np.argsort(rates, kind="stable")[ranks]
+    with house_style():
+        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+        for axes, place in zip(figure.subplots(2, 4, sharex=True).flat, chosen, strict=True):
+            axes.plot(windows[place], color=colour, alpha=0.6, linewidth=0.9)
+            axes.set_title(f"rate {rates[place]:.2f}")
+        figure.supxlabel("step of the window")
+        figure.supylabel("channels, z-scored")
+    return figure
+
+
 def forecast_example(example: ForecastExample) -> Figure:
     """The window, what followed, and what each strategy forecast."""
     chosen = colours(list(example.forecasts))
