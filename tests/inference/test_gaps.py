@@ -84,6 +84,16 @@ def test_targets_that_were_not_measured_change_no_error(fitted: Forecaster) -> N
     assert found != fitted.evaluate(test)
 
 
+def test_results_say_how_much_was_not_measured(fitted: Forecaster, sacm: Command) -> None:
+    table = series()
+    table.loc[100:129, "a"] = np.nan
+    table.to_csv("gappy.csv", index=False)
+    sentence = "5.0% of the test targets were not measured and do not count."
+    assert sentence in sacm("evaluate", run_of(fitted), "--data", "gappy.csv").err
+    looked_back = sacm("backtest", run_of(fitted), "--data", "gappy.csv", "--origins", "70")
+    assert "of the targets were not measured and do not count" in looked_back.err
+
+
 def test_a_backtest_scores_what_was_measured(fitted: Forecaster) -> None:
     table = series()
     table.loc[260:275, "a"] = np.nan

@@ -74,6 +74,8 @@ def backtest(
     table = found.table()
     if origins is not None and len(found.origins) < origins:
         note(f"Note: there is room for {len(found.origins)} origins, fewer than {origins}.")
+    if share := found.unmeasured:
+        note(f"{share:.1%} of the targets were not measured and do not count.")
     if out is not None:
         write(found.long(), out)
         note(f"{len(found.forecasts):,} forecasts written to {out}.")

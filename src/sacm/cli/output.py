@@ -42,6 +42,8 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
         return
     title = f"test results over {metrics['evaluated_windows']:,} windows"
     show_table(*get_task(task).tabulate(metrics), title=title)
+    if share := metrics["report"].get("unmeasured"):
+        note(f"{share:.1%} of the test targets were not measured and do not count.")
     show_baselines(metrics.get("baselines") or {})
 
 

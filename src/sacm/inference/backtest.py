@@ -54,6 +54,11 @@ class Backtest:
     refitted: Array
     data: ForecastingData
 
+    @property
+    def unmeasured(self) -> float:
+        """The share of the targets that was not measured, which count in no error."""
+        return float(np.isnan(self.truth).mean())
+
     def table(self) -> pd.DataFrame:
         """One row an origin: MAE in deviations of the training rows, also of naive forecasts."""
         import pandas as pd

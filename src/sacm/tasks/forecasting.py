@@ -245,6 +245,8 @@ class Forecasting(Task[ForecastingData]):
             **registered.compute(),
         }
         record = report.to_dict()
+        if share := unmeasured_share(data):
+            record["unmeasured"] = share
         if scaler.series:
             record["series"] = _by_series(scaler, accumulator)
         if settings.train_quantiles is not None:
@@ -326,6 +328,17 @@ def _errors(
             if registered is not None:
                 registered.update(prediction, target, observed=batch.observed)
     return accumulator.compute()
+
+
+def unmeasured_share(data: ForecastingData) -> float:
+    """The share of the test targets, or of all where there is no test part, that is not known."""
+    rows = data.splits.test or range(len(data.values))
+    part = slice(rows.start, rows.stop)
+    missing = np.isnan(data.clean[part])
+    if data.observed is not None:
+        missing = missing | (data.observed[part] == 0)
+    wanted = np.isin(data.columns, data.target) if data.target else slice(None)
+    return float(missing[:, wanted].mean()) if len(rows) else 0.0
 
 
 def _by_series(
