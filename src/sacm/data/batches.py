@@ -54,6 +54,7 @@ class LabelledBatch(NamedTuple):
     x: Tensor  # [B, L, C]
     mask: Tensor  # [B, L] bool
     y: Tensor  # [B]
+    positions: Tensor  # [B] of the cases in the data set
 
 
 class TelemetryBatch(NamedTuple):
@@ -263,8 +264,9 @@ class LabelledWindows(Windows[LabelledBatch]):
         mask = self.steps < self.lengths[cases, None]  # [B, L]
         x = self.scaler.transform(self.X[cases].transpose(0, 2, 1))  # [B, L, C]
         x = np.where(mask[:, :, None], x, np.float32(0))
+        codes = torch.from_numpy(self.codes[cases])
         return LabelledBatch(
-            torch.from_numpy(x), torch.from_numpy(mask), torch.from_numpy(self.codes[cases])
+            torch.from_numpy(x), torch.from_numpy(mask), codes, torch.from_numpy(cases)
         )
 
 

@@ -6,6 +6,7 @@ from sacm.strategies import (  # noqa: F401  (importing a file registers what is
     fixed,
     guard,
     hard_denoise,
+    labels,
     learned_global,
     mappers,
     race,

@@ -1,0 +1,107 @@
+"""Learn from repaired labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sacm.data.datasets import ClassificationData
+from sacm.errors import ArgumentError
+from sacm.strategies.base import Prepared, Strategy, StrategyRun, TrainingContext
+from sacm.strategies.registry import register
+from sacm.types import TaskName
+
+Use = Literal["relabel", "drop", "soft"]
+
+
+@register("labels")
+@dataclass(frozen=True)
+class LabelsStrategy(Strategy):
+    """Find wrong labels and repair them before training, those of validation cases too.
+
+    use: What becomes of a flagged case: it gets the suggested label (relabel), it is left out
+        (drop), or it gets the suggested label and counts by its confidence (soft).
+    """
+
+    tasks: ClassVar[tuple[TaskName, ...]] = ("classification",)
+
+    use: Use = "relabel"
+
+    def __post_init__(self) -> None:
+        if self.use not in get_args(Use):
+            raise ArgumentError(
+                f"labels(use=…) must be {', '.join(get_args(Use))}, got {self.use!r}."
+            )
+
+    def prepare(self, data: Any, *, window: int) -> Prepared:
+        """Repair the labels of training and validation cases; test labels are never looked at."""
+        from sacm.quality.labels import find_wrong_labels
+
+        found = find_wrong_labels(data.X_train, data.y_train, groups=data.subjects_train)
+        flagged = found.flagged
+        changed, weights = data, np.ones(len(flagged), np.float32)
+        if self.use == "drop":
+            changed = keep_training_cases(data, ~flagged)
+        elif flagged.any():
+            changed = replace(data, y_train=found.repaired.astype(data.y_train.dtype))
+            weights[flagged] = found.confidence[flagged]
+        what = "left out" if self.use == "drop" else "replaced"
+        note = (
+            f"About {found.noise_rate:.0%} of the training labels look wrong: {flagged.sum():,} of "
+            f"{len(flagged):,} were {what}."
+            if found.trust
+            else f"The training labels stay as they are: {found.reason}"
+        )
+        fitted = FittedLabels(self.use, torch.from_numpy(weights) if self.use == "soft" else None)
+        return Prepared(changed, fitted, (note,))
+
+    def load(self, folder: Path) -> Strategy:
+        """The strategy of a run that has been trained: labels to evaluate on stay as they are."""
+        return FittedLabels(self.use)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLabels(LabelsStrategy):
+    """The strategy after its repair: further data stay as they are.
+
+    Attributes:
+        weights: How much each training case counts, `[N]`; None if all count in full.
+    """
+
+    weights: Tensor | None = None
+
+    def prepare(self, data: Any, *, window: int) -> Prepared:
+        """Leave data to evaluate on or to predict from as they are."""
+        return Prepared(data, self)
+
+    def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
+        """Weigh cases during training, if they differ."""
+        return StrategyRun() if self.weights is None else WeightedCases(self.weights)
+
+
+class WeightedCases(StrategyRun):
+    """Every case counts by a weight of its own."""
+
+    def __init__(self, case_weights: Tensor) -> None:
+        self.case_weights = case_weights
+
+    def weights(self, batch: Any, prediction: Tensor) -> Tensor:
+        """Weights `[B]` of the cases of a batch."""
+        return self.case_weights[batch.positions.cpu()].to(prediction.device)
+
+
+def keep_training_cases(data: ClassificationData, kept: np.ndarray) -> ClassificationData:
+    """The same data with some of the training cases; the classes stay."""
+    subjects = data.subjects_train
+    return replace(
+        data,
+        X_train=data.X_train[kept],
+        y_train=data.y_train[kept],
+        lengths_train=data.lengths_train[kept],
+        subjects_train=None if subjects is None else subjects[kept],
+    )
