@@ -30,7 +30,7 @@ reports: core errors files
 quality: backbones data reports errors files inject
 strategies: backbones core data errors faults files inject quality registry types
 settings: errors types
-tasks: backbones data errors metrics settings strategies types
+tasks: backbones data errors metrics quality settings strategies types
 training: backbones data errors files inject settings strategies tasks
 experiments: core data errors files inject metrics quality registry reports settings strategies
     tasks training types

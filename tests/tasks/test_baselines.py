@@ -84,12 +84,28 @@ def test_a_good_detector_is_not_blamed_and_labels_of_one_kind_say_nothing() -> N
 def test_the_majority_class_is_that_of_the_training_cases() -> None:
     train = np.array(["a", "b", "b", "b"])
     test = np.array(["a", "a", "b", "a"])
-    nothing = np.zeros((4, 1, 3), dtype=np.float32)
+    cases = np.zeros((2, 4, 1, 3), dtype=np.float32)
     lengths = np.full(4, 3)
-    data = ClassificationData("d", nothing, train, nothing, test, lengths, lengths, ("a", "b"))
+    data = ClassificationData("d", cases[0], train, cases[1], test, lengths, lengths, ("a", "b"))
     accumulator = ClassificationAccumulator()
     accumulator.update(torch.tensor([[0.0, 1.0]] * 4), torch.tensor([0, 0, 1, 0]))
     found = class_baselines(data, accumulator.compute())
     assert found.rows["majority class"]["accuracy"] == 0.25
     assert found.rows["majority class"]["balanced_accuracy"] == 0.5
     assert "does not beat always answering b" in found.sentences[0]
+
+
+def test_a_network_is_told_that_a_ridge_is_better() -> None:
+    codes = np.arange(40) % 2
+    waves = np.sin((1 + 2 * codes[:, None, None]) * np.linspace(0, 6, 30)).astype(np.float32)
+    waves += 0.1 * np.random.default_rng(0).normal(size=waves.shape).astype(np.float32)
+    labels, lengths = np.array(["a", "b"])[codes], np.full(20, 30)
+    data = ClassificationData(
+        "d", waves[:20], labels[:20], waves[20:], labels[20:], lengths, lengths, ("a", "b")
+    )
+    accumulator = ClassificationAccumulator()
+    accumulator.update(torch.eye(2)[torch.zeros(20, dtype=torch.long)], torch.tensor(codes[20:]))
+    found = class_baselines(data, accumulator.compute())
+    assert found.rows["ridge"]["accuracy"] == 1
+    assert found.rows["ridge"]["nll"] is None
+    assert "ridge regression on MiniROCKET's features" in found.sentences[-1]

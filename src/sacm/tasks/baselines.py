@@ -1,4 +1,4 @@
-"""Baselines beside every test result: naive forecasts, the majority class, random alarms.
+"""Baselines beside every test result: naive forecasts, the majority class, a ridge, random alarms.
 
 A baseline is a row of the same measures as the model's. Results keep them apart from the row of
 the run, which reports and comparisons are made from.
@@ -25,7 +25,10 @@ from sacm.metrics.forecasting import (
     naive_training_error,
     season_length,
 )
+from sacm.quality.labels import ridge_baseline
 from sacm.strategies.base import fill_missing
+
+_MOST_RIDGE_VALUES = 40_000_000  # numbers in all cases up to which the ridge takes seconds
 
 
 @dataclass(frozen=True)
@@ -188,23 +191,39 @@ def alarm_baselines(report: AnomalyReport) -> Baselines:
 
 
 def class_baselines(data: ClassificationData, report: ClassificationReport) -> Baselines:
-    """What always naming the most frequent training class reaches."""
+    """What the most frequent training class and a ridge on MiniROCKET's features reach.
+
+    Both learn from the labels that the network learnt from.
+    """
     codes, truth = data.encode(data.y_train), data.encode(data.y_test)
     counts = np.bincount(codes, minlength=len(data.classes))
     logits = torch.from_numpy(np.log((counts + 1) / (counts + 1).sum()))
-    accumulator = ClassificationAccumulator()
-    accumulator.update(logits.expand(len(truth), -1), torch.from_numpy(truth))
-    majority = accumulator.compute()
     names = ("accuracy", "balanced_accuracy", "macro_f1", "nll")
+    reports = {"model": report, "majority class": _measure(logits.expand(len(truth), -1), truth)}
+    alone = data.X_test is data.X_train  # cases that were given to be tested, without training ones
+    size = data.X_train.size + data.X_test.size
+    if len(truth) and len(np.unique(codes)) > 1 and not alone and size <= _MOST_RIDGE_VALUES:
+        answers = data.encode(ridge_baseline(data.X_train, data.y_train, data.X_test))
+        reports["ridge"] = _measure(torch.eye(len(data.classes))[answers], truth)
     rows: dict[str, Row] = {
-        name: {each: getattr(own, each) for each in names}
-        for name, own in (("model", report), ("majority class", majority))
+        name: {each: getattr(own, each) for each in names} for name, own in reports.items()
     }
-    sentences: tuple[str, ...] = ()
-    if report.accuracy <= majority.accuracy:
-        label = data.classes[int(counts.argmax())]
-        sentences = (
-            f"this classifier does not beat always answering {label}: accuracy "
-            f"{report.accuracy:.4g} against {majority.accuracy:.4g}.",
-        )
+    what = {
+        "majority class": f"always answering {data.classes[int(counts.argmax())]}",
+        "ridge": "ridge regression on MiniROCKET's features, which trains no network",
+    }
+    if "ridge" in rows:
+        rows["ridge"]["nll"] = None  # it gives no probabilities
+    sentences = tuple(
+        f"this classifier does not beat {what[name]}: accuracy {report.accuracy:.4g} against "
+        f"{own.accuracy:.4g}."
+        for name, own in reports.items()
+        if name != "model" and report.accuracy <= own.accuracy
+    )
     return Baselines(rows, sentences)
+
+
+def _measure(logits: Tensor, truth: np.ndarray) -> ClassificationReport:
+    accumulator = ClassificationAccumulator()
+    accumulator.update(logits, torch.from_numpy(truth))
+    return accumulator.compute()
