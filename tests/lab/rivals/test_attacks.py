@@ -9,7 +9,7 @@ from sacm.errors import ArgumentError
 from sacm.strategies import TrainingContext, parse
 from sacm.tasks import get_task
 from sacm.tasks.base import TaskStep
-from sacm.testing.strategy_cases import batches, network
+from sacm.testing.strategies import batches, network
 from sacm_lab.rivals.pgd import AttackRun
 
 CONTEXT = TrainingContext("forecasting", 2, 600, train=batches(), val=batches()[:1], seed=0)

@@ -14,7 +14,7 @@ from sacm import Predictor
 from sacm.errors import ArgumentError
 from sacm.strategies import TrainingContext, parse
 from sacm.tasks import get_task
-from sacm.testing.strategy_cases import batches, network
+from sacm.testing.strategies import batches, network
 from sacm.training import Run
 from sacm.training.trainer import Training
 from sacm_lab.rivals.committee import Committee
