@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 from sacm.cli.options import check_reading
-from sacm.cli.wording import as_options
 from sacm.settings import READING, ReadingSettings, ResolvedSettings, option_name
 from sacm.tasks import make_settings
 from sacm.training import Hardware, Run, train
@@ -69,7 +68,7 @@ def test_predict_reads_the_same_way_and_gives_the_target_with_its_zone(
     found = pd.read_csv(io.StringIO(outcome.out))
     assert list(found.columns) == ["when", "b", "repaired_share"]
     assert found["when"][0] == "2024-03-06 00:00:00+01:00"
-    assert "time: column 'when' (--time), read as dates like 01.03.2024 00:00 (--date-order)" in (
+    assert "time: column 'when' (time=), read as dates like 01.03.2024 00:00 (date_order=)" in (
         outcome.err
     )
 
@@ -104,7 +103,7 @@ def test_options_in_a_config_file(sacm: Command, run: Run, tmp_path: Path) -> No
     (tmp_path / "run.yaml").write_text("\n".join(lines))
     outcome = sacm("train", "--config", "run.yaml", "--ignore", "remark,a", "--json")
     assert json.loads(outcome.out)["settings"]["ignore"] == ["remark", "a"]
-    assert "channels (1, --columns and --ignore choose): b" in outcome.err
+    assert "channels (1, columns= and ignore= choose): b" in outcome.err
 
 
 def test_ids_of_runs_without_options_are_those_from_before() -> None:
@@ -194,29 +193,14 @@ def test_labels_are_named(sacm: Command) -> None:
     words = ("train", "anomaly", "--data", "x.csv", "--backbone", "iTransformer", "--size", "small")
     outcome = sacm(*words, "--epochs", 1, "--stride", 8, "--label", "bad", "--split", "0.6,0.4")
     assert outcome.code == 0
-    assert "labels: column 'bad' (--label)" in outcome.err
+    assert "labels: column 'bad' (label=)" in outcome.err
     assert "split (--split): 120 training, 80 test rows" in outcome.err
-    assert "channels (1, --columns and --ignore choose): v" in outcome.err
+    assert "channels (1, columns= and ignore= choose): v" in outcome.err
 
 
 def test_names_with_commas_stand_in_quotes() -> None:
     assert check_reading({"columns": '"a,b",c', "ignore": None}) == {"columns": ("a,b", "c")}
     assert ReadingSettings(columns=["a,b"]).columns == ("a,b",)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
-        ("columns= takes it in.", "--columns takes it in."),
-        ("date_order='day first' reads them so.", "--date-order 'day first' reads them so."),
-        ("(time=), step h (frequency=)", "(--time), step h (--frequency)"),
-        ("a shorter input_len= or horizon=,", "a shorter --input-len or --horizon,"),
-        ("learning_rate=0.1", "--lr 0.1"),
-        ("y=3 stays, and so does runtime=", "y=3 stays, and so does runtime="),
-    ],
-)
-def test_arguments_of_python_become_options(sentence: str, expected: str) -> None:
-    assert as_options(sentence) == expected
 
 
 def test_every_option_has_a_help_text() -> None:

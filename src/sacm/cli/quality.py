@@ -49,7 +49,6 @@ def quality(
     """
     from sacm.cli.output import show_json
     from sacm.cli.runs import as_user_error, write_file
-    from sacm.cli.wording import as_options
 
     _check_outputs(data, [path for path in (out, flags, repaired) if path is not None])
     with as_user_error():
@@ -63,7 +62,7 @@ def quality(
     if as_json:
         show_json(_record(found, out))
         return
-    typer.echo(as_options(str(found)))
+    typer.echo(str(found))
     for name, written in (("report", out), ("flags", flags), ("repaired", repaired)):
         if written is not None:
             typer.echo(f"{name}: {written}")

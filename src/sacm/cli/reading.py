@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sacm.cli.wording import as_options
-
 if TYPE_CHECKING:
     from sacm.data.datasets import AnyData
     from sacm.settings import RunSettings
@@ -19,7 +17,7 @@ def show_understood(lines: Iterable[str], *, without: Sequence[str] = ()) -> Non
     for line in lines:
         for name in without:
             line = line.replace(f" ({name}=)", "")
-        note(as_options(line))
+        note(line)
 
 
 def show_reading(data: AnyData, settings: RunSettings | None = None) -> None:
@@ -50,15 +48,17 @@ def describe_cut(data: Any, settings: RunSettings) -> list[str]:
     if settings.task == "forecasting":
         parts = ("training", "validation", "test")
         counts = [f"{len(rows):,} {name}" for rows, name in zip(data.splits, parts, strict=True)]
-        lines.append(f"split (split=): {', '.join(counts)} rows")
-        windows = f"{resolved.input_len} rows in (input_len=), {resolved.horizon} ahead (horizon=)"
+        lines.append(f"split (--split): {', '.join(counts)} rows")
+        windows = (
+            f"{resolved.input_len} rows in (--input-len), {resolved.horizon} ahead (--horizon)"
+        )
         short = short_series(data, resolved.input_len + resolved.horizon)
         if short:
             named = ", ".join(map(repr, short[:5])) + (" …" if len(short) > 5 else "")
             lines.append(f"too short to train on ({len(short)} of the series): {named}")
     else:
-        lines.append(f"split (split=): {len(data.train):,} training, {len(data.test):,} test rows")
-        windows = f"{resolved.input_len} rows (input_len=)"
+        lines.append(f"split (--split): {len(data.train):,} training, {len(data.test):,} test rows")
+        windows = f"{resolved.input_len} rows (--input-len)"
     reason = task.explain_lengths(settings, data)
     lines.append(f"windows: {windows}" + (f"; {reason}" if reason else ""))
     return lines
