@@ -21,8 +21,6 @@ SLOW = (
     "examples",
     "experiments",
     "inference",
-    "inject/test_layout_huggingface.py",
-    "inject/test_layout_neuralforecast.py",
     "integrations",
     "paper",
     "parity",

@@ -64,7 +64,7 @@ def line_of(summary: str, name: str) -> str:
         ("shared", "yes", "tied: also alias; live"),
         ("frozen.1", "no", "frozen: nothing around it is trained"),
         ("recurrent", "no", "not covered: drops inside a fused recurrent kernel"),
-        ("alpha", "no", "not covered: alpha dropout"),
+        ("alpha", "yes", "dim 0 = B"),
         ("head.1", "yes", "dim 0 = B"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_random_evaluation_is_reported_once_with_its_path(
 
 
 def test_the_count_of_sites_and_scalars_is_told(zoo: tuple[sacm.CapacityModulator, object]) -> None:
-    expected = f"3 of 6 dropout sites adaptive, {2 * CHANNELS + 2} scalars added."
+    expected = f"4 of 6 dropout sites adaptive, {2 * CHANNELS + 2} scalars added."
     assert expected in str(zoo[0].summary())
 
 

@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
-from torch import Tensor
-
 from sacm.errors import ArgumentError
 
 Detrend = Literal["ols", "endpoint", "none"]
@@ -104,9 +102,3 @@ def check_config(config: Any) -> SACMConfig:
     if not isinstance(config, SACMConfig):
         raise ArgumentError(f"config must be a SACMConfig, got {type(config).__name__}.")
     return config
-
-
-def check_tensor(name: str, value: Any) -> None:
-    """Refuse arrays and lists, which have no device and no gradient."""
-    if not isinstance(value, Tensor):
-        raise ArgumentError(f"{name} must be a torch tensor, got {type(value).__name__}.")

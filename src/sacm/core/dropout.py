@@ -10,7 +10,6 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from sacm.core.config import check_tensor
 from sacm.errors import ArgumentError
 
 _LARGE = 1 << 14  # from this many words on, NumPy's generator is faster despite its seeding
@@ -61,8 +60,9 @@ def adaptive_dropout(h: Tensor, rates: Tensor) -> Tensor:
         tensor([[1., 1., 1.],
                 [0., 0., 0.]])
     """
-    check_tensor("h", h)
-    check_tensor("rates", rates)
+    for name, value in (("h", h), ("rates", rates)):
+        if not isinstance(value, Tensor):
+            raise ArgumentError(f"{name} must be a torch tensor, got {type(value).__name__}.")
     if rates.dim() != 1 or h.dim() == 0 or h.shape[0] != rates.shape[0]:
         raise ArgumentError(
             f"adaptive_dropout needs h [B, …] and rates [B], got {list(h.shape)} and "

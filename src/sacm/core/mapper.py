@@ -7,7 +7,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sacm.core.config import SACMConfig, check_config, check_tensor
+from sacm.core.config import SACMConfig, check_config
 from sacm.core.distributed import reduce_extremes
 from sacm.errors import ArgumentError
 
@@ -70,7 +70,8 @@ class RateMapper(nn.Module):
         Raises:
             ArgumentError: `scores` is not a non-empty `[B]` tensor.
         """
-        check_tensor("scores", scores)
+        if not isinstance(scores, Tensor):
+            raise ArgumentError(f"scores must be a torch tensor, got {type(scores).__name__}.")
         if scores.dim() != 1 or scores.shape[0] == 0:
             raise ArgumentError(f"scores must be a non-empty [B] tensor, got {list(scores.shape)}.")
         config = self.config
@@ -129,7 +130,6 @@ class QuantileMapper(RateMapper):
 
     def forward(self, scores: Tensor, reliable: Tensor | None = None) -> Tensor:
         """Return rates `[B]` for scores `[B]`; unreliable windows get `p_max`."""
-        check_tensor("scores", scores)
         config = self.config
         low, high = find_extremes(scores.detach(), reliable)
         known = self.quantiles.to(scores.dtype)

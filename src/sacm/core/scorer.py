@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from sacm.core.config import SACMConfig, check_config, check_tensor
+from sacm.core.config import SACMConfig, check_config
 from sacm.core.spectrum import (
     compute_threshold,
     detrend,
@@ -177,7 +177,8 @@ class SpectralScorer(nn.Module):
 
     def _check(self, x: Tensor) -> None:
         """Refuse windows of another shape or type."""
-        check_tensor("windows", x)
+        if not isinstance(x, Tensor):
+            raise ArgumentError(f"windows must be a torch tensor, got {type(x).__name__}.")
         if x.dim() != 3 or 0 in x.shape:
             raise ArgumentError(
                 f"windows must be a non-empty [B, L, C] tensor (batch, time, channel), got "

@@ -107,8 +107,6 @@ def _classify(module: nn.Module, name: str, everywhere: bool) -> Site | None:
     reason = None
     if type(module) in ORIGINAL:
         reason = "belongs to another modulator"
-    elif isinstance(module, nn.AlphaDropout | nn.FeatureAlphaDropout):
-        reason = "not covered: alpha dropout"
     elif isinstance(module, torch.jit.ScriptModule):
         if "Dropout" in module.original_name:
             reason = "not covered: compiled by torch.jit.script"

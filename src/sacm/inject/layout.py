@@ -64,6 +64,12 @@ class SiteLayout:
         split = [*shape[: self.dim], *pair, *shape[self.dim + 1 :]]
         return split, self.dim if self.batch_major else self.dim + 1
 
+    def spread(self, values: Tensor, dims: int) -> Tensor:
+        """Return one value for each window `[B]` as a tensor that broadcasts over an activation."""
+        if self.fold > 1:
+            values = values[self.owners(len(values)).to(values.device)]
+        return values.view([-1 if dim == self.dim else 1 for dim in range(dims)])
+
     def drop(self, h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Tensor:
         """Drop `h` `[…, B*fold, …]` at the keep probabilities of its windows.
 

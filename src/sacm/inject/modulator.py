@@ -295,7 +295,7 @@ class CapacityModulator(nn.Module):
         with self._paused(call.model):
             try:
                 if not self.verified:
-                    self._find_random_training(runner, call)
+                    self.random_training = self._find_random_training(runner, call)
                 problems = check.find_problems(call, self.verified)
             except Exception as error:  # example inputs need not be enough for training mode
                 self.unverified = f"{type(error).__name__}: {error}"
@@ -327,12 +327,12 @@ class CapacityModulator(nn.Module):
             else:
                 site.leave_ordinary(FROZEN)
 
-    def _find_random_training(self, runner: PassRunner, call: Call) -> None:
-        """Note what is random in training although no adaptive site drops."""
+    def _find_random_training(self, runner: PassRunner, call: Call) -> list[str]:
+        """Return what is random in training although no adaptive site drops."""
         with restored_afterwards(call.model):
             few = Probe(runner, self.window, {}).choose_batch(call).call
             runner.set_flags(training=True)
-            self.random_training = runner.find_random_parts(few)
+            return runner.find_random_parts(few)
 
     @contextmanager
     def _paused(self, model: nn.Module) -> Iterator[None]:

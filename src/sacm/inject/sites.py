@@ -20,6 +20,7 @@ from sacm.inject.layout import SiteLayout, Unresolved
 MODULATOR = "sacm_modulator"  # its name among the model's children, and in the model's state_dict
 SITE_LAYERS = "sacm_site_layers"  # likewise, of layers that serve training alone
 SKIPPED = "skipped on request: ordinary dropout"
+_SELU_LIMIT = -1.7580993408473766  # what SELU tends to, and what alpha dropout sets entries to
 FROZEN = "frozen: nothing around it is trained"
 
 
@@ -213,6 +214,23 @@ class Site:
                 return layout.drop_channels(h, channels, self.channel_dim)
         return layout.drop(h, keep, mask_shape)
 
+    def drop_alpha(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
+        """Drop to the lower limit of SELU, which keeps the mean and the variance of its output.
+
+        With `m` the limit, alpha dropout is `a (B h + (1 - B) m) - a m p` for
+        `a = (q (1 + p m²))^(-1/2)`. That is `a q ((h - m) B / q + m)`, an ordinary dropout inside.
+        Windows drop at one rate each, also where channels have rates of their own.
+        """
+        keep = self.state.keep(h)
+        if keep is None or 0 in h.shape:
+            return self.drop(h)
+        q = keep.probability
+        layout = self.layout_for(h.shape, q.shape[0])
+        dropped = self.drop(h - _SELU_LIMIT, mask_shape)
+        factor = (q / (1 + (1 - q) * _SELU_LIMIT**2)).sqrt()
+        factor = factor.mean() if layout is None else layout.spread(factor, h.dim())
+        return (dropped + _SELU_LIMIT) * factor.to(h.dtype)
+
     def drop_into(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
         """Drop in place, as `inplace=True` asks for; a model may not use what is returned.
 
@@ -327,11 +345,37 @@ class AdaptiveDropout3d(_AdaptiveFeatureDropout, nn.Dropout3d):
     spatial = 3
 
 
+class AdaptiveAlphaDropout(nn.AlphaDropout):
+    """Adaptive `nn.AlphaDropout`."""
+
+    sacm_site: Site
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Drop an activation of any shape to the lower limit of SELU."""
+        if not self.training or not self.sacm_site.has_rates():
+            return super().forward(input)
+        return self.sacm_site.drop_alpha(input)
+
+
+class AdaptiveFeatureAlphaDropout(nn.FeatureAlphaDropout):
+    """Adaptive `nn.FeatureAlphaDropout`."""
+
+    sacm_site: Site
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Drop whole feature maps of an activation `[B, C, …]` to the lower limit of SELU."""
+        if not self.training or not self.sacm_site.has_rates():
+            return super().forward(input)
+        return self.sacm_site.drop_alpha(input, feature_mask_shape(input, 2))
+
+
 ADAPTIVE: dict[type[nn.Module], type[nn.Module]] = {
     nn.Dropout: AdaptiveDropout,
     nn.Dropout1d: AdaptiveDropout1d,
     nn.Dropout2d: AdaptiveDropout2d,
     nn.Dropout3d: AdaptiveDropout3d,
+    nn.AlphaDropout: AdaptiveAlphaDropout,
+    nn.FeatureAlphaDropout: AdaptiveFeatureAlphaDropout,
 }
 ORIGINAL: dict[type[nn.Module], type[nn.Module]] = {new: old for old, new in ADAPTIVE.items()}
 
