@@ -20,6 +20,10 @@ import torch
 Tell = Callable[[str, float], None]
 """Called with the name of a step and the share of it that is done."""
 _TINY = 1e-12
+_LEAST_PROBABILITY = 1e-4  # of a cross-fitted answer, so that no single one decides
+_LEAST_SPREAD = 1e-6  # of a feature that is used
+# Sizes of blocks that bound the memory.
+_CASES_AT_ONCE, _ROWS_AT_ONCE, _COMPARISONS_AT_ONCE = 500, 10_000, 30_000_000
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,8 @@ class CaseKernel:
 
         raw = self._features(sample)
         self.center, spread = raw.mean(axis=0), raw.std(axis=0)
-        self.scale = np.where(spread > 1e-6, 1 / np.maximum(spread, 1e-6), 0).astype(np.float32)
+        used = spread > _LEAST_SPREAD
+        self.scale = np.where(used, 1 / np.where(used, spread, 1), 0).astype(np.float32)
         self.points = (raw - self.center) * self.scale
         distances = _squared_distances(self.points, self.points)
         upper = distances[np.triu_indices(count, 1)]
@@ -155,9 +160,8 @@ class CaseKernel:
         if fitted:
             basis[self.landmarks, :-1] = self.kernel @ self.whiten
             rest = np.setdiff1d(rest, self.landmarks)
-        at_once = 500
-        for start in range(0, len(rest), at_once):
-            rows = rest[start : start + at_once]
+        for start in range(0, len(rest), _CASES_AT_ONCE):
+            rows = rest[start : start + _CASES_AT_ONCE]
             points = (self._features(np.asarray(X[rows])) - self.center) * self.scale
             kernel = np.exp(-_squared_distances(points, self.points) / self.width)
             basis[rows, :-1] = kernel @ self.whiten
@@ -178,7 +182,7 @@ class CaseKernel:
         columns = []
         for transform, view in zip(self.transforms, self._views(cases), strict=True):
             values = KERNEL_COUNT * max(transform.plan.values()) * transform.length
-            parts = view.split(max(1, 30_000_000 // values))
+            parts = view.split(max(1, _COMPARISONS_AT_ONCE // values))
             columns.append(torch.cat([transform(part) for part in parts]))
         features: np.ndarray = torch.cat(columns, dim=1).numpy()
         return features
@@ -201,8 +205,8 @@ class Ridge:
         self.inverse = 1 / (np.maximum(values, 0)[:, None] + np.asarray(penalties))  # [m, P]
         self.rotated = basis @ self.vectors.astype(basis.dtype)  # [n, m]
         self.leverage = np.empty((len(basis), len(penalties)))
-        for start in range(0, len(basis), 10_000):
-            rows = slice(start, start + 10_000)
+        for start in range(0, len(basis), _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
             self.leverage[rows] = self.rotated[rows] ** 2 @ self.inverse
 
     def fit(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -416,7 +420,7 @@ def cross_fit(
         model = self_train(basis[~inside], codes[~inside], classes, settings)
         held_out = basis[inside]
         logits = model.noise.factor * (held_out @ model.weights) + model.noise.bias
-        log_probabilities[inside] = np.log(np.maximum(softmax(logits), 1e-4))
+        log_probabilities[inside] = np.log(np.maximum(softmax(logits), _LEAST_PROBABILITY))
         scores[inside] = held_out @ model.first_weights
         tell("cross-fitting", (number + 1) / len(numbers))
     return CrossFitted(log_probabilities, scores)

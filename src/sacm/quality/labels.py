@@ -129,8 +129,8 @@ class LabelQuality:
         Raises:
             SACMError: The file cannot be written.
         """
-        from sacm.reports.page import Section, page, paragraph
         from sacm.files import write_atomically
+        from sacm.reports.page import Section, page, paragraph
 
         text = self.summary().split("\n")
         drawn = [self._draw(int(case)) for case in self.suspicious[:_DRAWN]]
