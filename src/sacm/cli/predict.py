@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sacm.inference import Predictor
     from sacm.inference.forecast import Forecast
-    from sacm.inference.predictor import Answer
+    from sacm.inference.network import Answer
 
 
 @takes_reading(without=("target", "columns", "split", "scaling"))

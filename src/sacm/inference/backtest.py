@@ -19,7 +19,8 @@ from sacm.data.scaling import cover_series
 from sacm.data.splits import Splits
 from sacm.errors import ArgumentError
 from sacm.inference.forecast import forecast_values
-from sacm.inference.predictor import Array, Predictor
+from sacm.inference.network import Array
+from sacm.inference.predictor import Predictor
 from sacm.metrics.forecasting import season_length
 
 if TYPE_CHECKING:

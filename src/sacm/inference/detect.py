@@ -16,7 +16,7 @@ from sacm.data.splits import hold_out_tail
 from sacm.data.tables.source import keep_present, load_source
 from sacm.data.tables.table import Table
 from sacm.errors import ArgumentError, DataError
-from sacm.inference.predictor import Answer, Array, Predictor, as_tensor, is_array, like, warn
+from sacm.inference.network import Answer, Array, TrainedNetwork, as_tensor, is_array, like, warn
 from sacm.metrics.pointwise import best_f1, quantile_threshold
 from sacm.tasks import Result, get_task
 from sacm.tasks.anomaly import flag, judge_scores, step_scores
@@ -33,7 +33,7 @@ class Alarms(NamedTuple):
     alarm: Any
 
 
-def predict_alarms(predictor: Predictor, data: Any) -> Any:
+def predict_alarms(predictor: TrainedNetwork, data: Any) -> Any:
     """Scores and alarms: `Alarms` for arrays and tensors, otherwise a frame like the data.
 
     Rows `[T, C]` get one score each; windows `[B, L, C]` are scored one by one, `[B, L]`.
@@ -57,7 +57,7 @@ def predict_alarms(predictor: Predictor, data: Any) -> Any:
     return frame.set_index(data.index) if hasattr(data, "index") else frame
 
 
-def tabulate_alarms(predictor: Predictor, data: Any) -> Answer:
+def tabulate_alarms(predictor: TrainedNetwork, data: Any) -> Answer:
     """Row number, time, score, threshold and alarm of every row, as a pandas frame.
 
     Of a data set the rows are those of its test part.
@@ -82,7 +82,7 @@ def tabulate_alarms(predictor: Predictor, data: Any) -> Answer:
     return Answer(frame, notes, understood)
 
 
-def evaluate_rows(predictor: Predictor, source: Any) -> Result:
+def evaluate_rows(predictor: TrainedNetwork, source: Any) -> Result:
     """Test the alarms of a data set's test rows, or of all rows of a source with labels."""
     threshold, settings = threshold_of(predictor), predictor.settings
     if isinstance(source, AnomalyData):
@@ -97,7 +97,7 @@ def evaluate_rows(predictor: Predictor, source: Any) -> Result:
     return judge_scores(scores, _labels(rows, "to test by"), threshold, settings)
 
 
-def _score_test_rows(predictor: Predictor, data: AnomalyData) -> tuple[int, Array]:
+def _score_test_rows(predictor: TrainedNetwork, data: AnomalyData) -> tuple[int, Array]:
     """How many windows the test rows have, and a score for every row."""
     predictor.shape.check_columns(data.name, data.columns)
     windows = get_task("anomaly").windows(predictor.settings, data, scaler=predictor.scaler).test
@@ -105,7 +105,7 @@ def _score_test_rows(predictor: Predictor, data: AnomalyData) -> tuple[int, Arra
     return len(windows), scores
 
 
-def read_rows(predictor: Predictor, data: Any) -> Table:
+def read_rows(predictor: TrainedNetwork, data: Any) -> Table:
     """Read rows as those that a detector was trained on were read."""
     return read_telemetry(data, predictor.settings.reading(), columns=predictor.shape.columns)
 
@@ -135,7 +135,7 @@ def read_telemetry(
     return table.fill(hold_out_tail(len(table.values), held_out), "interpolate")
 
 
-def row_scores(predictor: Predictor, rows: Table) -> Array:
+def row_scores(predictor: TrainedNetwork, rows: Table) -> Array:
     """A score `[T]` for every row, in the order of the user's table.
 
     Args:
@@ -177,7 +177,7 @@ def _labels(rows: Table, purpose: str) -> Array:
     return labels
 
 
-def threshold_of(predictor: Predictor) -> float:
+def threshold_of(predictor: TrainedNetwork) -> float:
     """The threshold of a detector, which has one."""
     if predictor.threshold is None:
         raise ArgumentError("this network has no threshold: train it again.")
@@ -191,7 +191,7 @@ class Threshold(NamedTuple):
     reason: str
 
 
-def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> Threshold:
+def choose_threshold(predictor: TrainedNetwork, way: str, data: Any = None) -> Threshold:
     """Choose the threshold of a detector.
 
     Args:
@@ -248,7 +248,7 @@ def _by_rate(scores: Array, wanted: float, rows_a_day: float) -> Threshold:
     )
 
 
-def _rows_a_day(predictor: Predictor, data: Any) -> float:
+def _rows_a_day(predictor: TrainedNetwork, data: Any) -> float:
     """How many rows of the data make a day."""
     times = None
     if data is not None and not isinstance(data, AnomalyData):

@@ -20,7 +20,7 @@ from sacm.backbones.base import DetectorNetwork
 from sacm.backbones.quantiles import take_median
 from sacm.errors import ArgumentError, SACMError
 from sacm.files import write_atomically, write_json
-from sacm.inference.predictor import Array, Predictor
+from sacm.inference.network import Array, TrainedNetwork
 
 ExportFormat = Literal["onnx", "torch"]
 _CLOSE = 1e-3  # of the spread of the answers: other runtimes add up in another order
@@ -37,7 +37,7 @@ class RawUnits(nn.Module):
     mean: Tensor
     std: Tensor
 
-    def __init__(self, predictor: Predictor) -> None:
+    def __init__(self, predictor: TrainedNetwork) -> None:
         super().__init__()
         self.network, self.strategy = predictor.network, predictor.strategy
         self.task, self.score = predictor.settings.task, predictor.settings.score
@@ -67,7 +67,7 @@ class RawUnits(nn.Module):
         return answer * std + mean
 
 
-def input_names(predictor: Predictor) -> list[str]:
+def input_names(predictor: TrainedNetwork) -> list[str]:
     """What an exported network takes: windows, perhaps calendar features and places of series."""
     calendar = predictor.shape.calendar_sizes is not None
     named = {"stamps": calendar, "series": bool(predictor.scaler.series)}
@@ -75,7 +75,7 @@ def input_names(predictor: Predictor) -> list[str]:
 
 
 def export(
-    predictor: Predictor, path: Path, to: ExportFormat, windows: Array | None = None
+    predictor: TrainedNetwork, path: Path, to: ExportFormat, windows: Array | None = None
 ) -> Path:
     """Write a network as a file, compare its answers with ours, and write a description beside it.
 
@@ -123,7 +123,7 @@ def export(
     return described
 
 
-def example_inputs(predictor: Predictor, windows: Array | None = None) -> tuple[Tensor, ...]:
+def example_inputs(predictor: TrainedNetwork, windows: Array | None = None) -> tuple[Tensor, ...]:
     """Two raw windows `[2, L, C]`, and what else the network takes."""
     places = np.array([0, max(0, len(predictor.scaler.series) - 1)])
     shape, scaler = predictor.shape, predictor.scaler.of_places(places)
@@ -185,7 +185,7 @@ def _write_onnx(module: RawUnits, inputs: tuple[Tensor, ...], path: Path) -> Non
 
 
 def describe_export(
-    predictor: Predictor,
+    predictor: TrainedNetwork,
     to: ExportFormat,
     inputs: tuple[Tensor, ...],
     expected: Array,

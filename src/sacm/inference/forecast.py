@@ -20,7 +20,7 @@ from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.history import History, choose_columns, read_history
 from sacm.inference.intervals import bound_levels, evaluation_windows
-from sacm.inference.predictor import Array, Predictor, refusal
+from sacm.inference.network import Array, TrainedNetwork, refusal
 from sacm.tasks import Result, get_task
 from sacm.tasks.calibration import MAX_REPAIRED, window_moves
 
@@ -91,7 +91,7 @@ class Forecast(NamedTuple):
         return found
 
 
-def forecast_source(predictor: Predictor, source: Any, **options: Any) -> Forecast:
+def forecast_source(predictor: TrainedNetwork, source: Any, **options: Any) -> Forecast:
     """Read data and forecast what follows them; see `forecast_history`."""
     horizon = options.get("horizon") or predictor.shape.horizon
     history = read_history(predictor, source, options.pop("future_data", None), horizon)
@@ -99,7 +99,7 @@ def forecast_source(predictor: Predictor, source: Any, **options: Any) -> Foreca
 
 
 def forecast_history(
-    predictor: Predictor,
+    predictor: TrainedNetwork,
     history: History,
     *,
     intervals: Sequence[float] = (),
@@ -156,7 +156,7 @@ def forecast_history(
 
 
 def forecast_values(
-    predictor: Predictor, data: ForecastingData, *, max_repaired: float = MAX_REPAIRED
+    predictor: TrainedNetwork, data: ForecastingData, *, max_repaired: float = MAX_REPAIRED
 ) -> Array:
     """Forecasts `[S, H, C]` of every series; NaN where too much of its last rows is missing."""
     predictor.check_channels(data.channels, data.name)
@@ -167,7 +167,7 @@ def forecast_values(
     return values
 
 
-def evaluate_forecasts(predictor: Predictor, source: Any) -> Result:
+def evaluate_forecasts(predictor: TrainedNetwork, source: Any) -> Result:
     """Test the forecasts of a data set's test windows, or of every window of other data."""
     data, windows = prepare_evaluation(predictor, source)
     return get_task("forecasting").evaluate(
@@ -180,7 +180,7 @@ def evaluate_forecasts(predictor: Predictor, source: Any) -> Result:
 
 
 def prepare_evaluation(
-    predictor: Predictor, source: Any
+    predictor: TrainedNetwork, source: Any
 ) -> tuple[ForecastingData, ForecastWindows]:
     """Data to test on, without gaps in the inputs, and their windows."""
     data = source
@@ -211,7 +211,7 @@ class Window(NamedTuple):
 
 
 def _last_window(
-    predictor: Predictor, data: ForecastingData, scaler: ChannelScaler | None = None
+    predictor: TrainedNetwork, data: ForecastingData, scaler: ChannelScaler | None = None
 ) -> Window:
     """The window that a forecast of each series starts from."""
     shape, plan = predictor.shape, predictor.plan
@@ -259,7 +259,7 @@ def _last_window(
 
 
 def _continue(
-    predictor: Predictor, data: ForecastingData, window: Window, values: Array, horizon: int
+    predictor: TrainedNetwork, data: ForecastingData, window: Window, values: Array, horizon: int
 ) -> tuple[Array, Array | None]:
     """Go on from forecasts `[S, H, C]` until there are `horizon` steps."""
     if predictor.plan.columns:
@@ -339,7 +339,7 @@ def _leave_out_repaired(
     )
 
 
-def _note_new(predictor: Predictor, data: ForecastingData) -> tuple[str, ...]:
+def _note_new(predictor: TrainedNetwork, data: ForecastingData) -> tuple[str, ...]:
     """Say which series the network has not seen, if every series has a scale of its own."""
     names = [repr(name) for name in new_series(predictor.scaler, data)]
     alone = len(data.last_rows(1)) == 1

@@ -26,7 +26,7 @@ from sacm.errors import ArgumentError, DataError
 from sacm.tasks.base import check_trained_columns
 
 if TYPE_CHECKING:
-    from sacm.inference.predictor import Predictor
+    from sacm.inference.network import TrainedNetwork
 
 _FUTURE_OPTIONS = ("time", "date_order", "zone", "id")
 
@@ -112,7 +112,7 @@ def trained_layout(source: Source, trained: Sequence[str], options: Mapping[str,
 
 
 def read_history(
-    predictor: Predictor, source: Any, future_data: Any = None, horizon: int | None = None
+    predictor: TrainedNetwork, source: Any, future_data: Any = None, horizon: int | None = None
 ) -> History:
     """Read data to forecast from, with the columns and the time step that were trained on.
 
@@ -141,7 +141,7 @@ def read_history(
     )
 
 
-def _read_array(predictor: Predictor, rows: Any) -> History:
+def _read_array(predictor: TrainedNetwork, rows: Any) -> History:
     """Rows `[T, C]` or `[T]`; nothing but NumPy is needed for them."""
     if rows.ndim not in (1, 2):
         raise ArgumentError(f"rows must be [T, C] or [T], got {list(rows.shape)}.")

@@ -27,7 +27,7 @@ from sacm.tasks.calibration import (
 )
 
 if TYPE_CHECKING:
-    from sacm.inference.predictor import Predictor
+    from sacm.inference.network import TrainedNetwork
 
 CRPS_LEVELS = tuple(round(0.05 * place, 2) for place in range(1, 20))
 FEWEST = 10  # windows that a calibration, or a test of one, must have
@@ -43,7 +43,7 @@ class Interval(NamedTuple):
 
 
 def bound_levels(
-    predictor: Predictor, intervals: Sequence[float], quantiles: Sequence[float]
+    predictor: TrainedNetwork, intervals: Sequence[float], quantiles: Sequence[float]
 ) -> dict[str, float]:
     """The level of each bound by the end of its column's name, such as `lower_80` or `q90`.
 
@@ -73,7 +73,7 @@ def describe_intervals(errors: ErrorQuantiles) -> str:
     )
 
 
-def evaluation_windows(predictor: Predictor, data: ForecastingData) -> ForecastWindows:
+def evaluation_windows(predictor: TrainedNetwork, data: ForecastingData) -> ForecastWindows:
     """The test windows of data; all windows of data without a test part.
 
     Raises:
@@ -99,7 +99,7 @@ def evaluation_windows(predictor: Predictor, data: ForecastingData) -> ForecastW
 
 
 def measure_uncertainty(
-    predictor: Predictor, windows: ForecastWindows, coverages: Sequence[float]
+    predictor: TrainedNetwork, windows: ForecastWindows, coverages: Sequence[float]
 ) -> dict[str, Any]:
     """How intervals would have done: the first half of the windows calibrates, the second tests.
 
@@ -218,7 +218,7 @@ class AdaptiveIntervals:
     misses is the wanted one whatever the data do. Recent residuals replace the oldest.
 
     Args:
-        errors: Where to start from: `Predictor.errors`.
+        errors: Where to start from: `TrainedNetwork.errors`.
         coverage: The wanted share of targets between the bounds.
         rate: How fast the levels move; larger follows shifts faster and is less steady.
 
