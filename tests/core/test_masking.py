@@ -95,17 +95,6 @@ def test_the_share_holds_in_every_precision_of_input_and_rates(dtype: torch.dtyp
         torch.testing.assert_close(out.amax(dim=1), (1 / (1 - rates)).to(dtype))
 
 
-def test_masks_of_neighbours_and_of_successive_calls_are_independent() -> None:
-    torch.manual_seed(10)
-    half = torch.full((2,), 0.5)
-    for size in (400, 200_000):
-        first, second = (adaptive_dropout(torch.ones(2, size), half) for _ in range(2))
-        pairs = [(first, second), (first[:1], first[1:]), (first[:, :-1], first[:, 1:])]
-        for a, b in pairs:
-            agree = int((a == b).sum())
-            assert _standard_errors(agree, a.numel(), 0.5) <= 4
-
-
 def test_the_mask_follows_the_seed() -> None:
     for size in (10, 100_000):
         outs = []
@@ -153,24 +142,6 @@ def test_the_gradients_are_the_closed_form_for_a_fixed_mask(layout: str, transpo
     found = torch.autograd.grad(out, (h, keep), grad)
     for got, expected in zip(found, _closed_form(h, keep, mask, grad), strict=True):
         torch.testing.assert_close(got.double(), expected, atol=1e-5, rtol=1e-5)
-
-
-def test_a_gradient_of_stride_zero_and_one_of_half_precision_are_taken() -> None:
-    torch.manual_seed(12)
-    keep = torch.tensor([[0.5], [0.9]], requires_grad=True)
-    for dtype in (torch.float32, torch.bfloat16):
-        h = torch.randn(2, 300).to(dtype).requires_grad_()
-        mask = draw_mask(h, Keep.of(keep), h.shape)
-        found = torch.autograd.grad(apply_mask(h, Keep.of(keep), mask).sum(), (h, keep))
-        expected = _closed_form(h, keep, mask, torch.ones(2, 300))
-        assert found[0].dtype == dtype
-        assert found[1].dtype == torch.float32
-        for got, wanted in zip(found, expected, strict=True):
-            tolerance = 1e-5 if dtype == torch.float32 else 2e-2
-            scale = float(wanted.abs().max())
-            torch.testing.assert_close(
-                got.double() / scale, wanted / scale, atol=tolerance, rtol=tolerance
-            )
 
 
 def test_the_fused_operation_is_the_composed_formula() -> None:
@@ -239,44 +210,6 @@ def test_a_folded_layout_gives_each_row_its_owners_rate(layout: SiteLayout) -> N
     for row, owner in enumerate(layout.owners(3).tolist()):
         kept = int((out[:, row] != 0).sum())
         assert _standard_errors(kept, 2000, float(keep[owner])) <= 4
-
-
-def test_the_result_lies_in_memory_like_the_input() -> None:
-    """So that what follows is not slowed down, and folding back needs no copy."""
-    rates = torch.full((4,), 0.3)
-    for kind in ("contiguous", "permuted", "channels_last"):
-        h = MAKE[kind](4, 30)
-        assert adaptive_dropout(h, rates).stride() == h.stride(), kind
-    h = torch.randn(5, 12, 7).transpose(0, 1)
-    assert SiteLayout(0, 3, batch_major=False).drop(h, Keep.of(1 - rates)).stride() == h.stride()
-
-
-def test_all_sites_may_share_what_follows_from_the_rates() -> None:
-    """A `Keep` made once drops as one made for every call does, and gathers all gradients."""
-    torch.manual_seed(17)
-    h = torch.randn(5, 4, 6)
-    results = []
-    for shared in (True, False):
-        rates = torch.tensor([0.05, 0.3, 0.5, 0.9], requires_grad=True)
-        keeps = [Keep.of(1 - rates)] * 2 if shared else [Keep.of(1 - rates) for _ in range(2)]
-        torch.manual_seed(18)
-        outs = [drop_entries(h, keeps[0].along(1, 3)), drop_entries(h[0], keeps[1].along(0, 2))]
-        (by_rates,) = torch.autograd.grad(sum(out.square().sum() for out in outs), rates)
-        results.append((*outs, by_rates))
-    for one, other in zip(*results, strict=True):
-        assert torch.equal(one, other)
-
-
-@pytest.mark.parametrize("layout", [SiteLayout(1), SiteLayout(1, 3), SiteLayout(1, 3, False)])
-def test_a_feature_map_across_windows_drops_window_by_window(layout: SiteLayout) -> None:
-    torch.manual_seed(19)
-    batch = 4
-    h = torch.rand(50, batch * layout.fold, 6) + 0.5
-    out = layout.drop(h, Keep.of(torch.full((batch,), 0.5)), (50, 1, 1))
-    for window in range(batch):
-        alive = (out != 0)[:, layout.owners(batch) == window].flatten(1)
-        assert torch.equal(alive.any(dim=1), alive.all(dim=1))
-        assert 0 < int(alive[:, 0].sum()) < 50
 
 
 def test_an_empty_activation_passes() -> None:

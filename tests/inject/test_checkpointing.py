@@ -80,57 +80,6 @@ def test_gradients_are_those_without_checkpointing(how: str, coverage: str, size
     assert plain["sacm_modulator.mapper.gamma"] != 0
 
 
-@pytest.mark.parametrize("reentrant", [True, False])
-def test_rates_that_only_checkpointed_parts_use(reentrant: bool) -> None:
-    """The first use of the rates happens where reentrant checkpointing has gradients off."""
-
-    class Inside(nn.Module):
-        def __init__(self, *, checkpointed: bool) -> None:
-            super().__init__()
-            self.embed = nn.Linear(CHANNELS, 8)
-            self.parts = nn.ModuleList(
-                nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.1)) for _ in range(2)
-            )
-            self.checkpointed = checkpointed
-
-        def forward(self, x: Tensor) -> Tensor:
-            h = self.embed(x)
-            for part in self.parts:
-                run = self.checkpointed and torch.is_grad_enabled()
-                h = checkpoint(part, h, use_reentrant=reentrant) if run else part(h)
-            return h
-
-    found = []
-    for checkpointed in (False, True):
-        torch.manual_seed(0)
-        model = Inside(checkpointed=checkpointed)
-        modulator = sacm.attach(model, channels=CHANNELS, example_inputs=windows())
-        torch.manual_seed(1)
-        model(windows()).square().mean().backward()
-        found.append([p.grad for p in modulator.parameters()])
-    for plain, again in zip(*found, strict=True):
-        torch.testing.assert_close(again, plain)
-        assert plain.abs().max() > 0
-
-
-@pytest.mark.parametrize("how", [None, "non-reentrant", "reentrant"])
-def test_rates_of_ones_own_get_their_gradient(how: str | None) -> None:
-    torch.manual_seed(0)
-    model = Stack(how)
-    modulator = sacm.attach(model, channels=CHANNELS)
-    modulator.probed = True
-    for site in modulator.sites:
-        site.stated = sacm.SiteLayout(0)
-    rates = torch.full((6,), 0.3, requires_grad=True)
-    torch.manual_seed(1)
-    with modulator.forced_rates(rates.clone()):
-        loss = model(windows()).square().mean()
-    loss.backward()
-    assert rates.grad is not None
-    assert rates.grad.abs().min() > 0
-    assert modulator.mapper.gamma.grad is None
-
-
 def test_a_whole_attached_model_may_be_checkpointed() -> None:
     found = []
     for whole in (False, True):

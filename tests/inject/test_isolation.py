@@ -177,21 +177,6 @@ def test_a_window_that_is_refused_leaves_no_rates() -> None:
     assert modulator.scores is None
 
 
-def test_forced_rates_nest_and_end_with_their_block() -> None:
-    model = models.MLP()
-    modulator = sacm.attach(model, channels=CHANNELS, example_inputs=windows())
-    with modulator.forced_rates(torch.full((6,), 0.1)):
-        with modulator.forced_rates(torch.full((6,), 0.2)):
-            model(windows())
-            assert modulator.rates.tolist() == pytest.approx([0.2] * 6)
-        model(windows())
-        assert modulator.rates.tolist() == pytest.approx([0.1] * 6)
-        with pytest.raises(ValueError, match="6 forced rates were given for a batch of 4"):
-            model(windows(4))
-    model(windows())
-    assert modulator.rates.unique().numel() > 1
-
-
 def test_a_part_called_by_itself_drops_as_before_with_one_warning() -> None:
     """Before any forward, after one, and in the Monte-Carlo way: sites on, model off."""
     torch.manual_seed(0)

@@ -20,27 +20,6 @@ def attached(model: nn.Module, x: Tensor, coverage: str = "modules") -> sacm.Cap
     return sacm.attach(model, channels=CHANNELS, example_inputs=x, coverage=coverage)
 
 
-@pytest.mark.parametrize(
-    ("make", "layouts"),
-    [
-        (models.MLP, [SiteLayout(0)] * 2),
-        (models.sequential, [SiteLayout(0)]),
-        (models.BatchMajor, [SiteLayout(0, CHANNELS)]),
-        (models.BatchMinor, [SiteLayout(0, CHANNELS, batch_major=False)]),
-        (models.ConvNet, [SiteLayout(0)] * 3),
-        (lambda: models.Encoder(batch_first=True), [SiteLayout(0)] * 6),
-        (lambda: models.Encoder(batch_first=False), [SiteLayout(1)] * 6),
-    ],
-    ids=["mlp", "sequential", "batch-major", "batch-minor", "conv", "batch-first", "time-first"],
-)
-def test_dropout_modules(make: type[nn.Module], layouts: list[SiteLayout]) -> None:
-    torch.manual_seed(0)
-    model, x = make(), windows()
-    modulator = attached(model, x)
-    assert [site.layout for site in modulator.sites] == layouts
-    assert len(check_every_site(model, modulator, model, x)) == len(layouts)
-
-
 def test_time_first_encoder_whose_length_is_a_multiple_of_the_batch() -> None:
     torch.manual_seed(0)
     model, x = models.Encoder(batch_first=False), windows(32, length=64)
@@ -98,23 +77,6 @@ def test_functional_dropout() -> None:
     check_every_site(model, modulator, model, x)
 
 
-@pytest.mark.parametrize("batch_first", [True, False])
-def test_encoder_with_modules_and_attention_covered(batch_first: bool) -> None:
-    torch.manual_seed(0)
-    model, x = models.Encoder(batch_first=batch_first), windows()
-    modulator = attached(model, x, coverage="all")
-    assert len(check_every_site(model, modulator, model, x)) == 6 + 2
-
-
-def test_inserted_sites() -> None:
-    torch.manual_seed(0)
-    model, x = models.BatchMinor(), windows()
-    modulator = sacm.attach(
-        model, channels=CHANNELS, example_inputs=x, insert_after=["embed"], skip=["drop"]
-    )
-    assert check_every_site(model, modulator, model, x) == {"embed"}
-
-
 def test_channel_first_windows() -> None:
     torch.manual_seed(0)
     model = nn.Sequential(nn.Conv1d(CHANNELS, 24, 3), nn.Dropout1d(0.1), nn.Flatten())
@@ -124,17 +86,3 @@ def test_channel_first_windows() -> None:
     scores = sacm.SpectralScorer(CHANNELS)(windows()).scores
     model.train()(x)
     torch.testing.assert_close(modulator.scores, scores.detach())
-
-
-def test_the_check_notices_a_wrong_layout() -> None:
-    torch.manual_seed(0)
-    for make, wrong in (
-        (models.BatchMinor, SiteLayout(0, CHANNELS)),
-        (models.BatchMajor, SiteLayout(0, CHANNELS, batch_major=False)),
-    ):
-        model, x = make(), windows()
-        modulator = sacm.attach(
-            model, channels=CHANNELS, example_inputs=x, site_layouts={"drop": wrong}
-        )
-        with pytest.raises(AssertionError, match="is not left alone"):
-            check_every_site(model, modulator, model, x)

@@ -42,26 +42,6 @@ def test_a_mapper_of_ones_own_gives_the_rates_and_is_trained() -> None:
     assert sum(p.numel() for p in modulator.parameters()) == 2 * CHANNELS + 1 + 1
 
 
-def test_one_learned_rate_for_all_windows_needs_no_assignment_afterwards() -> None:
-    class OneRate(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.logit = nn.Parameter(torch.tensor(-1.0))
-
-        def forward(self, scores: Tensor) -> Tensor:
-            return torch.sigmoid(self.logit).expand_as(scores)
-
-    class NoScore(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            return x.new_zeros(len(x))
-
-    model = models.MLP()
-    modulator = sacm.attach(model, channels=CHANNELS, scorer=NoScore(), mapper=OneRate())
-    model(windows()).sum().backward()
-    assert modulator.rates.tolist() == [pytest.approx(0.26894143)] * 6
-    assert [name for name, _ in modulator.named_parameters()] == ["mapper.logit"]
-
-
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -77,11 +57,6 @@ def test_a_mapper_that_gives_something_else_is_refused(value: object, message: s
     sacm.attach(model, channels=CHANNELS, mapper=Constant(value))
     with pytest.raises(sacm.ArgumentError, match=message):
         model(windows())
-
-
-def test_a_mapper_must_be_a_module() -> None:
-    with pytest.raises(sacm.ArgumentError, match=r"mapper must be an nn\.Module"):
-        sacm.attach(models.MLP(), channels=CHANNELS, mapper=lambda scores: scores)
 
 
 def test_windows_that_are_not_finite_get_the_highest_rate_from_any_mapper() -> None:

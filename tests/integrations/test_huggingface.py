@@ -18,7 +18,7 @@ from transformers import (
 import sacm
 from sacm.errors import ArgumentError
 from sacm.integrations.huggingface import ProtectCallback, SACMCallback, attach_transformer
-from sacm.integrations.shared import load_scalars, save_scalars
+from sacm.integrations.shared import save_scalars
 
 from .series import cut_windows
 
@@ -75,15 +75,6 @@ def test_windows_are_scored_as_the_library_passes_them() -> None:
     assert modulator.scores is not None
     torch.testing.assert_close(modulator.scores, expected)
     assert all(parameter.grad is not None for parameter in modulator.parameters())
-
-
-def test_evaluation_is_that_of_the_raw_model() -> None:
-    attached = patch_model()
-    attach_transformer(attached)
-    with torch.no_grad():
-        ours = attached.eval()(**batch()).prediction_outputs
-        theirs = patch_model().eval()(**batch()).prediction_outputs
-    assert torch.equal(ours, theirs)
 
 
 def test_univariate_model_has_flat_windows() -> None:
@@ -197,23 +188,6 @@ def trainer_of(model: Any, folder: Path, *callbacks: Any, steps: int = 4, **opti
 
 
 @pytest.mark.filterwarnings("ignore")  # the library's own
-def test_mean_rate_is_in_the_training_log_though_an_evaluation_comes_first(tmp_path: Path) -> None:
-    trainer = trainer_of(
-        patch_model(),
-        tmp_path,
-        SACMCallback(),
-        eval_strategy="steps",
-        eval_steps=1,
-        logging_steps=4,
-    )
-    trainer.train()
-    history = trainer.state.log_history
-    assert any("eval_runtime" in row for row in history)
-    assert all("sacm_rate_mean" in row for row in history if "loss" in row)
-    assert not any("sacm_rate_mean" in row for row in history if "loss" not in row)
-
-
-@pytest.mark.filterwarnings("ignore")  # the library's own
 def test_protected_model_trains_and_evaluates_on_repaired_windows(tmp_path: Path) -> None:
     rows = torch.randn(400, CHANNELS, generator=torch.Generator().manual_seed(2))
     guard = sacm.Guard(window=LENGTH).fit(rows.numpy())
@@ -275,16 +249,3 @@ def test_adapters_and_scalars_are_saved_and_loaded_together(tmp_path: Path) -> N
         assert torch.equal(loaded(**batch()).prediction_outputs, expected)
     trainer_of(loaded, tmp_path / "run", SACMCallback(), save_strategy="no").train()
     assert not torch.equal(modulator.scorer.weight, learnt["scorer.weight"])
-
-
-def test_scalars_of_another_model_are_refused(tmp_path: Path) -> None:
-    model = patch_model()
-    with pytest.raises(ArgumentError, match="is not attached"):
-        save_scalars(model, tmp_path)
-    attach_transformer(model)
-    save_scalars(model, tmp_path)
-    load_scalars(model, tmp_path)
-    other = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Dropout(0.1))
-    sacm.attach(other, channels=3)
-    with pytest.raises(ArgumentError, match="for a model with 3 channels"):
-        load_scalars(other, tmp_path)

@@ -116,24 +116,6 @@ class Mixing(nn.Module):
         return self.drop(h + self.share * h.roll(1, 0))
 
 
-@pytest.mark.parametrize("share", [1.0, -0.5])
-def test_a_model_that_mixes_windows_is_refused_with_the_ways_out(share: float) -> None:
-    model = Mixing(share)
-    with pytest.raises(LayoutError) as caught:
-        attached(model)
-    message = str(caught.value)
-    assert message.startswith("drop (Dropout): an activation [3, 16, 4] mixes the rows of the 3")
-    assert "site_layouts={'drop': SiteLayout(dim=…, fold=…)}" in message
-    assert "skip=['drop']" in message
-    assert message.count(". ") == 0, "one sentence"
-    # Both ways out lead out.
-    assert not attached(model, skip=["drop"], insert_after=["linear"]).sites[-1].adaptive
-    sacm.detach(model)
-    modulator = attached(model, site_layouts={"drop": SiteLayout(0)})
-    model(windows()).sum().backward()
-    assert modulator.sites[0].layout == SiteLayout(0)
-
-
 def test_faint_leaks_between_windows_do_not_hide_whose_a_row_is() -> None:
     torch.manual_seed(0)
     model = Mixing(share=0.05)
@@ -220,41 +202,6 @@ def test_constant_and_missing_windows_can_be_probed() -> None:
         assert [site.layout for site in modulator.sites] == [SiteLayout(0)] * 2
 
 
-def test_a_window_that_is_computed_from_the_arguments() -> None:
-    class Parts(models.MLP):
-        def forward(self, left: Tensor, right: Tensor) -> Tensor:
-            return super().forward(torch.cat([left, right], dim=1))
-
-    model, x = Parts(), windows()
-    modulator = sacm.attach(
-        model,
-        channels=CHANNELS,
-        input_arg=lambda args, kwargs: torch.cat(args, dim=1),
-        example_inputs=x.split(8, dim=1),
-    )
-    check_every_site(model, modulator, lambda w: model(*w.split(8, dim=1)), x)
-
-
-def test_a_model_with_a_memory_is_probed_from_the_same_state_every_time() -> None:
-    class Memory(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.linear, self.drop = nn.Linear(CHANNELS, 8), nn.Dropout(0.1)
-            self.last: Tensor | None = None
-
-        def forward(self, x: Tensor) -> Tensor:
-            h = self.linear(x)
-            h = h if self.last is None else h + self.last.mean()
-            self.last = h.detach()
-            return self.drop(h)
-
-    model = Memory()
-    modulator = attached(model)
-    assert modulator.sites[0].layout == SiteLayout(0)
-    assert modulator.random_evaluation == []
-    assert model.last is None
-
-
 class Masked(nn.Module):
     """Arguments beside the window: marks of every step go with the batch, a mask does not."""
 
@@ -276,13 +223,3 @@ def test_an_argument_as_long_as_the_batch_need_not_go_with_it(batch: int) -> Non
     modulator = sacm.attach(model, channels=CHANNELS, example_inputs=(x, marks, mask))
     assert modulator.sites[0].layout == SiteLayout(0)
     model(x, marks, mask).sum().backward()
-
-
-def test_a_model_that_takes_no_batch_says_so_in_its_own_words() -> None:
-    class Broken(Masked):
-        def forward(self, x: Tensor, marks: Tensor, mask: Tensor) -> Tensor:
-            raise RuntimeError(f"no batch of {len(x)}")
-
-    batch = windows(4), torch.rand(4, 16, 2), torch.zeros(4, 4)
-    with pytest.raises(RuntimeError, match="no batch of 4"):
-        sacm.attach(Broken(), channels=CHANNELS, example_inputs=batch)
