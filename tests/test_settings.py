@@ -74,9 +74,5 @@ def test_options_are_named_after_their_settings() -> None:
     assert option_name("batch_size") == "--batch-size"
 
 
-def test_early_records_say_null_for_no_horizon() -> None:
-    assert ResolvedSettings(**{**ANOMALY, "horizon": None}).horizon == 0
-
-
 def test_asked_settings_have_help_for_every_field() -> None:
     assert all(field.description for field in RunSettings.model_fields.values())

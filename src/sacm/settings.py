@@ -20,7 +20,6 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
-    field_validator,
 )
 from pydantic.fields import FieldInfo
 
@@ -287,7 +286,7 @@ class ResolvedSettings(RunSettings):
     """Complete settings: what a task made of `RunSettings` for given data. Nothing is None."""
 
     backbone: str = setting(..., "The network.")
-    strategy: str = setting("sacm", "What is done for robustness; early records leave it out.")
+    strategy: str = setting(..., "What is done for robustness.")
     input_len: int = setting(..., "Steps the network sees.", ge=1)
     horizon: int = setting(0, "Steps to forecast; 0 for tasks without.", absent=0, ge=0)
     batch_size: int = setting(..., "Windows in a batch.", ge=1)
@@ -295,12 +294,6 @@ class ResolvedSettings(RunSettings):
     scaling: Literal["series", "shared"] = setting(
         "shared", "Whether every series has its own scale.", absent="shared"
     )
-
-    @field_validator("horizon", mode="before")
-    @classmethod
-    def _none_is_zero(cls, value: Any) -> Any:
-        """Early records of tasks without a horizon say null."""
-        return 0 if value is None else value
 
     def identity(self) -> dict[str, Any]:
         """The settings that tell this run from others; those at their `absent` value are left out.

@@ -94,7 +94,7 @@ def test_the_mean_from_the_second_epoch_on_decides_and_the_first_wins_a_tie() ->
     assert (result.winner, result.extra_seconds) == ("sacm", 3.0)
     assert result.margin == pytest.approx(0.1)
     assert result.sentence == (
-        "sacm won the race: mean validation mae of epochs 2 to 3 0.45 against raw 0.5 (10.0%)."
+        "sacm won the race by 10.0%: validation mae, mean of epochs 2 to 3, 0.45 against raw 0.5."
     )
     higher = {"select": "accuracy", "better": lambda value, best: value > best}
     assert decide({"raw": [0.2, 0.9], "sacm": [0.3, 0.9]}, seconds, **higher).winner == "raw"

@@ -237,30 +237,26 @@ def fill_missing(data: Any) -> tuple[Any, tuple[str, ...]]:
     if not missing.any():
         return data, ()
     observed = ~missing if data.observed is None else np.where(missing, 0, data.observed)
-    changes = {"values": _fill(data, data.values), "observed": observed}
-    if data.targets is not None:
-        changes["targets"] = _fill(data, data.targets)
+    values = _fill(data, data.values)
+    targets = None if data.targets is None else _fill(data, data.targets)
     note = (
         f"{int(missing.sum()):,} of {missing.size:,} values ({missing.mean():.1%}) were not "
         "measured: inputs are interpolated there, and targets do not count."
     )
-    return replace(data, **changes), (note,)
+    return replace(data, values=values, targets=targets, observed=observed), (note,)
 
 
 def _fill(data: ForecastingData, values: np.ndarray) -> np.ndarray:
     """Values `[T, C]` without gaps; no gap is filled from another series or a later split."""
     series: dict[str, list[range]] = {}
     for name, start, stop in data.segments:
-        rows = [
-            each for split in data.splits for each in segment_ranges([range(start, stop)], split)
-        ]
-        series.setdefault(name, []).extend(rows)
+        for split in data.splits:
+            series.setdefault(name, []).extend(segment_ranges([range(start, stop)], split))
     filled = np.array(values)
-    for pieces in series.values():
+    for pieces in filter(None, series.values()):
         ends = np.cumsum([0, *map(len, pieces)]).tolist()
         relative = [range(start, stop) for start, stop in itertools.pairwise(ends)]
-        rows = np.concatenate([np.arange(piece.start, piece.stop) for piece in pieces] or [[]])
-        rows = rows.astype(np.int64)
+        rows = np.concatenate([np.arange(piece.start, piece.stop) for piece in pieces])
         filled[rows] = fill_gaps(filled[rows], relative)
     # Rows of no split, in data that are not trained on.
     return fill_gaps(filled, [range(start, stop) for _, start, stop in data.segments])

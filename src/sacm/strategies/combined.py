@@ -33,11 +33,12 @@ def prepare_once(strategy: Strategy, data: Any, *, window: int) -> Prepared:
     Returns:
         What `strategy.prepare` returns, with the seconds that it took, now or before.
     """
-    options = (
-        [getattr(strategy, f.name) for f in fields(strategy)] if is_dataclass(strategy) else []
-    )
-    plain = all(isinstance(option, str | int | float) for option in options)
-    if type(strategy).prepare is Strategy.prepare or not options or not plain:
+    own = type(strategy).prepare is not Strategy.prepare
+    options: list[Any] = [None]
+    if is_dataclass(strategy):
+        options = [getattr(strategy, field.name) for field in fields(strategy)]
+    # A fitted strategy holds more than options, and has no name to be remembered by.
+    if not own or not all(isinstance(option, str | int | float) for option in options):
         return strategy.prepare(data, window=window)
     key = (f"{strategy.name}{options}", fingerprint(data), window)
     if key not in _prepared:

@@ -154,11 +154,12 @@ def decide(
         ranking.insert(place, name)
     winner, second = ranking[:2]
     margin = abs(scores[winner] - scores[second]) / max(abs(scores[second]), 1e-12)
-    epochs = max(map(len, validation.values()))
+    last = max(map(len, validation.values()))
+    epochs = f"mean of epochs 2 to {last}" if last > 2 else f"epoch {last}"
     others = ", ".join(f"{name} {scores[name]:.4g}" for name in ranking[1:])
     sentence = (
-        f"{winner} won the race: mean validation {select} of epochs {min(2, epochs)} to {epochs} "
-        f"{scores[winner]:.4g} against {others} ({margin:.1%})."
+        f"{winner} won the race by {margin:.1%}: validation {select}, {epochs}, "
+        f"{scores[winner]:.4g} against {others}."
     )
     extra = sum(spent for name, spent in seconds.items() if name != winner)
     return RaceResult(winner, scores, margin, round(extra, 3), sentence)

@@ -81,7 +81,7 @@ class Run:
     @cached_property
     def settings(self) -> ResolvedSettings:
         """What was asked."""
-        return self._read("config.json", lambda record: ResolvedSettings(**record))
+        return self._read("config.json", _settings)
 
     @cached_property
     def shape(self) -> NetworkShape:
@@ -180,6 +180,11 @@ class Run:
         return SACMError(
             f"{self.folder / name} is damaged or was written by another version: train it again."
         )
+
+
+def _settings(record: dict[str, Any]) -> ResolvedSettings:
+    """Settings from their record; null is what nobody asked for."""
+    return ResolvedSettings(**{name: value for name, value in record.items() if value is not None})
 
 
 def remove_leftovers(folder: Path) -> None:

@@ -47,25 +47,30 @@ class Committee(Backbone):
     members: nn.ModuleList
     rule: Rule
 
+    @property
+    def networks(self) -> list[Any]:
+        """The members as a list."""
+        return list(self.members)
+
     def consult(self, ask: Ask, x: Tensor) -> Tensor:
         """The answer of the first member in training, of all in evaluation."""
-        members = list(self.members)
-        return ask(members[0], x) if self.training else self.rule(ask, members, x)
+        networks = self.networks
+        return ask(networks[0], x) if self.training else self.rule(ask, networks, x)
 
     def prepare(self, train_x: Tensor) -> None:
         """Prepare each member."""
-        for member in self.members:
+        for member in self.networks:
             member.prepare(train_x)
 
     def set_epoch(self, epoch: int) -> None:
         """Tell each member."""
-        for member in self.members:
+        for member in self.networks:
             member.set_epoch(epoch)
 
     def auxiliary_loss(self) -> Tensor:
         """The sum of those of the members that are trained."""
-        trained = [m for m in self.members if any(p.requires_grad for p in m.parameters())]
-        return sum((member.auxiliary_loss() for member in trained[1:]), trained[0].auxiliary_loss())
+        trained = [m for m in self.networks if any(p.requires_grad for p in m.parameters())]
+        return torch.stack([member.auxiliary_loss() for member in trained]).sum()
 
 
 class ForecastCommittee(Committee, ForecastNetwork):
