@@ -45,7 +45,6 @@ def modules(example: Example, tmp_path_factory: pytest.TempPathFactory) -> dict[
         ["predict", str(example.forecasting)],
         ["evaluate", str(example.forecasting)],
         ["predict", str(example.anomaly)],
-        ["paper", "run", "synth12", "--backbones", "PatchTST", "--plan"],
         ["quality", str(example.series)],
     ]
     done = subprocess.run(

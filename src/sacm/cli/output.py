@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 DIGITS = "%.7g"  # what float32 holds
+_RELATIVE = {"mase": "MASE", "smape": "sMAPE", "wape": "WAPE"}
 
 
 def note(text: str) -> None:
@@ -49,31 +50,18 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
 
 def show_baselines(baselines: Mapping[str, Any]) -> None:
     """The model beside what needs no network, and a sentence where that is better."""
+    from sacm.metrics.catalogue import METRICS
+
     rows = baselines.get("rows", {})
     if len(rows) > 1:
         names = list(rows["model"])
+        labels = _RELATIVE | {name: metric.label for name, metric in METRICS.items()}
         show_table(
-            ("beside baselines", *(_BASELINE_LABELS.get(name, name) for name in names)),
+            ("beside baselines", *(labels.get(name, name) for name in names)),
             [(name, *(row.get(each) for each in names)) for name, row in rows.items()],
         )
     for sentence in baselines.get("sentences", ()):
         note(f"Note: {sentence}")
-
-
-_BASELINE_LABELS = {
-    "mae": "MAE",
-    "mse": "MSE",
-    "mase": "MASE",
-    "smape": "sMAPE",
-    "wape": "WAPE",
-    "f1": "F1",
-    "f1_pa": "F1 (PA)",
-    "auc_pr": "AUC-PR",
-    "auc_roc": "AUC-ROC",
-    "balanced_accuracy": "balanced accuracy",
-    "macro_f1": "macro F1",
-    "nll": "log loss",
-}
 
 
 def show_table(

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import typer
 
 from sacm.cli.options import AsJson
-from sacm.cli.output import show_json
-
-if TYPE_CHECKING:
-    from sacm.strategies.registry import StrategyDescription
+from sacm.cli.output import show_json, show_texts
 
 
 def strategies(as_json: AsJson = False) -> None:
@@ -20,46 +16,30 @@ def strategies(as_json: AsJson = False) -> None:
     Example: sacm strategies
     """
     from sacm.strategies import mappers, scorers
-    from sacm.strategies.registry import describe_all
+    from sacm.strategies.registry import describe_all, spell_value
 
-    found = describe_all()
+    described = describe_all()
     if as_json:
         show_json(
             {
-                "strategies": [asdict(each) for each in found],
+                "strategies": [asdict(each) for each in described],
                 "scorers": scorers.names(),
                 "mappers": mappers.names(),
             }
         )
         return
-    show_strategies(found)
+    for strategy in described:
+        typer.echo(f"{strategy.name}: {strategy.summary}")
+        rows = []
+        for option in strategy.options:
+            default = "(needed)" if option.required else spell_value(option.default) or "(none)"
+            rows.append((option.name, default, option.kind, option.help))
+        if rows:
+            show_texts(("option", "default", "takes", "meaning"), rows)
+        else:
+            typer.echo()
     typer.echo(f"Scorers: {', '.join(scorers.names())}. Mappers: {', '.join(mappers.names())}.")
     typer.echo(
         "Options go in brackets, as in sacm(p_max=0.3,detrend=none); strategies combine with +, "
         "as in selective+sacm."
     )
-
-
-def show_strategies(found: list[StrategyDescription]) -> None:
-    """Print one table a strategy; one without options is its sentence alone."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    from sacm.strategies.registry import spell_value
-
-    console = Console()
-    for strategy in found:
-        summary = escape(strategy.summary)
-        console.print(f"[bold]{strategy.name}[/bold]  {summary}", highlight=False)
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for heading in ("option", "default", "takes", "meaning"):
-            table.add_column(heading, no_wrap=heading in ("option", "default"))
-        for option in strategy.options:
-            default = "(needed)" if option.required else spell_value(option.default) or "(none)"
-            table.add_row(option.name, escape(default), option.kind, escape(option.help))
-        if strategy.options:
-            console.print(table)
-        else:
-            console.print()
