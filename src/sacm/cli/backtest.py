@@ -51,11 +51,11 @@ def backtest(
     from sacm.inference.backtest import backtest as look_back
     from sacm.inference.history import read_history
 
-    opened = load_run(run).read_as(reading)
+    finished = load_run(run).read_as(reading)
     with as_user_error():
-        predictor = Predictor.load(opened)
-        series: Any = opened.load_data() if data is None else read_history(predictor, data).data
-        known = opened.settings.task == "forecasting" and not len(series.splits.test)
+        predictor = Predictor.load(finished)
+        series: Any = finished.load_data() if data is None else read_history(predictor, data).data
+        known = finished.settings.task == "forecasting" and not len(series.splits.test)
         if data is None and not refit and known:
             raise ArgumentError(
                 "the run's data have no test part, and the network knows the other rows: name new "

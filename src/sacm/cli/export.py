@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -36,29 +36,12 @@ def export(
     if to not in _SUFFIX:
         raise ArgumentError(f"--to {to!r}: expected onnx or torch.")
     kind: Literal["onnx", "torch"] = "onnx" if to == "onnx" else "torch"
-    opened = load_run(run)
-    path = out or opened.folder / f"model{_SUFFIX[to]}"
+    finished = load_run(run)
+    path = out or finished.folder / f"model{_SUFFIX[to]}"
     if path.suffix != _SUFFIX[to]:
         raise ArgumentError(f"{path}: a file for {to} ends in {_SUFFIX[to]}.")
     with as_user_error():
-        described = write_model(Predictor.load(opened), path, kind, last_windows(opened))
+        described = write_model(Predictor.load(finished), path, kind)
     note("Its answers have been checked against those of `sacm predict`.")
     note(f"Described in {described}.")
     typer.echo(f"model: {path}")
-
-
-def last_windows(run: Any) -> Any:
-    """The last two windows of the run's data, to check with; None where they are not at hand."""
-    import numpy as np
-
-    from sacm.errors import SACMError
-
-    try:
-        data = run.load_data()
-    except SACMError:
-        return None
-    length = run.shape.input_len
-    rows = getattr(data, "values", getattr(data, "test", None))
-    if rows is None or len(rows) <= length:
-        return None
-    return np.stack([rows[-length - 1 : -1], rows[-length:]])

@@ -63,15 +63,15 @@ def show(run: OneRun = Path("latest"), as_json: AsJson = False) -> None:
     from sacm.cli.output import show_results
     from sacm.cli.runs import load_run
 
-    opened = load_run(run)
-    settings = opened.settings.model_dump()
+    finished = load_run(run)
+    settings = finished.settings.model_dump()
     if as_json:
-        show_json({"run": str(opened.folder), "settings": settings, **opened.metrics})
+        show_json({"run": str(finished.folder), "settings": settings, **finished.metrics})
         return
     rows = [(name, str(value)) for name, value in settings.items() if value not in (None, "", {})]
     show_texts(("setting", "value"), rows)
-    show_results(opened.settings.task, opened.metrics)
-    typer.echo(f"run: {opened.folder}")
+    show_results(finished.settings.task, finished.metrics)
+    typer.echo(f"run: {finished.folder}")
 
 
 @app.command()
@@ -96,13 +96,13 @@ def compare(
     """
     from sacm.cli.runs import load_run
 
-    opened = [load_run(each) for each in runs]
-    if len(opened) < 2:
+    finished = [load_run(each) for each in runs]
+    if len(finished) < 2:
         raise ArgumentError("there is one run: name two or more to compare.")
-    results = _side_by_side([run.metrics.get("test", {}) for run in opened])
-    settings = _side_by_side([run.settings.model_dump() for run in opened])
+    results = _side_by_side([run.metrics.get("test", {}) for run in finished])
+    settings = _side_by_side([run.settings.model_dump() for run in finished])
     different = {name: own for name, own in settings.items() if any(v != own[0] for v in own)}
-    names = [run.folder.name for run in opened]
+    names = [run.folder.name for run in finished]
     if as_json:
         show_json({"runs": names, "settings": different, "results": results})
         return

@@ -192,7 +192,7 @@ class Forecaster(Estimator):
         return {**values, "form": form.to_dict(), "rows": rows}, tensors
 
     def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        held = {
+        held: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in values["data"].items()
         }

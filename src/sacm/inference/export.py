@@ -74,16 +74,13 @@ def input_names(predictor: TrainedNetwork) -> list[str]:
     return ["window", *(name for name, taken in named.items() if taken)]
 
 
-def export(
-    predictor: TrainedNetwork, path: Path, to: ExportFormat, windows: Array | None = None
-) -> Path:
+def export(predictor: TrainedNetwork, path: Path, to: ExportFormat) -> Path:
     """Write a network as a file, compare its answers with ours, and write a description beside it.
 
     Args:
         predictor: The network, on the CPU.
         path: The file; `.onnx` or `.pt2`.
         to: "onnx", or "torch" for `torch.export`.
-        windows: Raw windows `[B, L, C]` to check with. Default: made from the scaler.
 
     Returns:
         The description, a JSON file beside it: inputs, outputs, channels, and an example.
@@ -95,7 +92,7 @@ def export(
     if predictor.shape.covariates is not None:
         raise SACMError("a network with covariates cannot be exported: its input is no window.")
     module = RawUnits(predictor).eval()
-    inputs = example_inputs(predictor, windows)
+    inputs = example_inputs(predictor)
     with torch.inference_mode():
         expected = module(*inputs).numpy()
     write = {"onnx": _write_onnx, "torch": _write_torch}[to]
@@ -123,14 +120,13 @@ def export(
     return described
 
 
-def example_inputs(predictor: TrainedNetwork, windows: Array | None = None) -> tuple[Tensor, ...]:
-    """Two raw windows `[2, L, C]`, and what else the network takes."""
+def example_inputs(predictor: TrainedNetwork) -> tuple[Tensor, ...]:
+    """Two raw windows `[2, L, C]` of noise in the units of the data, and what else is taken."""
     places = np.array([0, max(0, len(predictor.scaler.series) - 1)])
     shape, scaler = predictor.shape, predictor.scaler.of_places(places)
-    if windows is None or len(windows) < 2:
-        noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))
-        windows = noise * scaler.std + scaler.mean
-    inputs = [torch.from_numpy(np.ascontiguousarray(windows[-2:], dtype=np.float32))]
+    noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))
+    windows = noise * scaler.std + scaler.mean
+    inputs = [torch.from_numpy(np.ascontiguousarray(windows, dtype=np.float32))]
     if shape.calendar_sizes is not None:
         inputs.append(torch.zeros(2, shape.input_len + shape.horizon, 4))
     if predictor.scaler.series:
