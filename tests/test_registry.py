@@ -25,10 +25,6 @@ from sacm.metrics.catalogue import (
     compute_anomaly_metrics,
 )
 from sacm.registry import Registry, temporary_entries
-from sacm.tasks.forecasting import is_benchmark
-from sacm_lab.paper import figures
-from sacm_lab.experiment import Experiment
-from sacm_lab.paper.catalogue import EXPERIMENTS
 
 
 @pytest.fixture(autouse=True)
@@ -204,7 +200,6 @@ def test_a_loader_must_return_what_its_task_needs() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("etth1", "'ETTh1' is already registered"),
         ("synth 12", "'synth 12' is already registered"),
         ("waves.csv", "must not look like a file"),
         ("a/b", "must not look like a file"),
@@ -214,21 +209,6 @@ def test_a_loader_must_return_what_its_task_needs() -> None:
 def test_names_that_data_sets_cannot_have(name: str, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         sacm.data.register(name, task="forecasting")(waves)
-
-
-def test_a_new_data_set_changes_no_experiment_and_no_preset() -> None:
-    before = [one.datasets for one in EXPERIMENTS.values()]
-    assert [len(EXPERIMENTS.get(name).datasets) for name in ("real_forecasting", "anomaly")] == [
-        9,
-        4,
-    ]
-    assert len(EXPERIMENTS.get("classification").datasets) == 32
-    for task in ("forecasting", "classification", "anomaly"):
-        sacm.data.register(f"New {task}", task=task)(waves)  # type: ignore[arg-type]
-    assert [one.datasets for one in EXPERIMENTS.values()] == before
-    assert not is_benchmark("New forecasting")
-    assert is_benchmark("ETTh1")
-    assert is_benchmark("Synth-12@0.3")
 
 
 def test_a_registered_forecasting_metric_is_the_mean_over_windows_for_any_batch_size() -> None:
@@ -301,7 +281,7 @@ def test_a_registered_corruption_is_applied_and_its_level_checked() -> None:
         sacm.data.corrupt(series, "shrink", 2.0)
 
 
-def test_a_registered_engine_figure_and_experiment_are_found() -> None:
+def test_a_registered_engine_is_found() -> None:
     @engines.ENGINES.register("nowhere")
     class Nowhere:
         def __init__(self, workers: int) -> None:
@@ -311,25 +291,3 @@ def test_a_registered_engine_figure_and_experiment_are_found() -> None:
             yield from ()
 
     assert engines.make_engine("Nowhere", workers=2).workers == 2  # type: ignore[attr-defined]
-
-    @figures.register("nothing", description="nothing at all")
-    def draw() -> str:
-        return "drawn"
-
-    assert (figures.names()[-1], figures.describe("nothing")) == ("nothing", "nothing at all")
-    assert figures.draw("nothing") == "drawn"
-
-    sacm.data.register("Other Waves", task="forecasting")(waves)
-    mine = Experiment(
-        name="mine",
-        title="Mine",
-        where="nowhere",
-        task="forecasting",
-        datasets=("Other Waves",),
-        backbones=("PatchTST",),
-        horizons=(12,),
-        metrics=("mse",),
-    )
-    EXPERIMENTS.register(mine.name)(mine)
-    assert EXPERIMENTS.get("MINE") is mine
-    assert mine.horizons_of("Other Waves") == (12,)

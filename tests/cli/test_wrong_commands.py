@@ -50,7 +50,7 @@ WRONG = [
     (TRAIN + "--devices 0", "--devices"),
     (TRAIN + "--logger diary", "unknown logger 'diary'"),
     ("train forecasting --data missing.csv", "There is no file missing.csv"),
-    ("train forecasting --data ETTh11", "ETTh1"),
+    ("train forecasting --data ETTh11", "there is no file and no data set 'ETTh11'"),
     ("train forecasting --data {folder}", "is a folder"),
     ("train forecasting --data empty.csv", "is empty"),
     ("train forecasting --data text.csv", "row 4 of column 'load' holds 'many'"),
