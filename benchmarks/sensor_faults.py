@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from benchmarks.forecasters import Rows, cut, load_rows, predict, train_forecaster
 from benchmarks.timing import interleave, ratio
 from sacm.data.corrupt import corrupt_windows
+from sacm.quality.config import GuardConfig
 from sacm.quality.protect import protect, unprotect
-from sacm.quality.windows.fit import fit_window_guard
-from sacm.quality.windows.module import WindowGuard
+from sacm.quality.windows import WindowGuard, fit_window_guard
 from sacm_lab.robust.faults import TESTED, TRANSFER
 
 BLOCKS = 50
@@ -152,16 +152,15 @@ def cached(rows: Rows, options: argparse.Namespace, seed: int) -> nn.Module:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     rows = load_rows(options.data)
-    guard = fit_window_guard(
-        rows.z[: rows.train], options.input_len, sensitivity=options.sensitivity
-    )
+    config = GuardConfig(false_events=options.false_events)
+    guard = fit_window_guard(rows.z[: rows.train], options.input_len, config=config)
     inputs, y = make_inputs(
         rows, part=options.part, count=options.windows, input_len=options.input_len,
         horizon=options.horizon, faults=TESTED if options.faults == "tested" else TRANSFER,
         seed=options.fault_seed,
     )  # fmt: skip
     settings = {k: v for k, v in vars(options).items() if k not in ("models", "out")}
-    record: dict[str, Any] = {"settings": settings, "parts": guard.config()["parts"], "seeds": {}}
+    record: dict[str, Any] = {"settings": settings, "seeds": {}}
     record["flagged"] = {kind: float(guard.flags(x).float().mean()) for kind, x in inputs.items()}
     show("share of flagged values", record["flagged"])
     alone: list[dict[str, Tensor]] = []
@@ -209,7 +208,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=25, help="at most")
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--loss", default="mae", choices=("mae", "mse"))
-    parser.add_argument("--sensitivity", type=float, default=1.0)
+    parser.add_argument("--false-events", type=float, default=1.0)
     parser.add_argument("--faults", default="tested", choices=("tested", "transfer"))
     parser.add_argument("--part", default="test", choices=("val", "test"))
     parser.add_argument("--fault-seed", type=int, default=0)

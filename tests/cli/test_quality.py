@@ -1,14 +1,7 @@
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import pty
 import re
-import struct
-import subprocess
-import sys
-import termios
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +26,7 @@ def test_a_file_is_described_in_words_and_tables(sacm: Command, file: Path) -> N
     assert [line.split()[0] for line in outcome.err.splitlines()] == ["time:", "rows:", "channels"]
     assert outcome.out.rstrip("\n") == str(package.inspect(file))
     assert "plant: " in outcome.out
-    assert "look broken" in outcome.out
+    assert "are broken" in outcome.out
     assert "stuck" in outcome.out
 
 
@@ -71,8 +64,9 @@ def test_json_holds_what_was_found(sacm: Command, file: Path) -> None:
 
 
 def test_options_reach_the_inspection(sacm: Command, file: Path) -> None:
-    found = json.loads(sacm("quality", file, "--json", "--sensitivity", 3, "--train", 0.5).out)
-    assert found["share"] == pytest.approx(package.inspect(file, 0.5, 3.0).share)
+    found = json.loads(sacm("quality", file, "--json", "--false-events", 30, "--train", 0.5).out)
+    expected = package.inspect(file, 0.5, false_events=30)
+    assert found["share"] == pytest.approx(expected.share)
     table = tables.wide().rename(columns={"date": "seen"})[["load", "heat", "seen"]]
     table.to_csv("late.csv", index=False)
     assert sacm("quality", "late.csv", "--time", "seen").code == 0
@@ -130,9 +124,12 @@ def test_names_are_printed_as_they_are(sacm: Command) -> None:
         (("plant.csv", "--repaired", "plant.csv"), "holds the data"),
         (("plant.csv", "--repaired", "a.csv", "--flags", "a.csv"), "named twice"),
         (("plant.csv", "--out", "plant.csv/q.html"), "cannot be written to"),
-        (("plant.csv", "--sensitivity", "0"), "sensitivity must be a positive number"),
-        (("plant.csv", "--sensitivity", "nan"), "sensitivity must be a positive number"),
-        (("plant.csv", "--sensitivity", "much"), "valid number"),
+        (("plant.csv", "--false-events", "0"), "false_events must be a positive number"),
+        (("plant.csv", "--false-events", "much"), "valid number"),
+        (("plant.csv", "--repair", "some"), "repair must be fail, all, none"),
+        (("plant.csv", "--fail-above", "lots"), "must be a share such as 1%"),
+        (("plant.csv", "--rules", "none.yaml"), "none.yaml cannot be read"),
+        (("plant.csv", "--keep", "none.csv"), "none.csv cannot be read"),
         (("plant.csv", "--train", "2"), "train = 2.0"),
         (("plant.csv", "--time", "when"), "no column 'when'"),
         (("plant.csv", "--colour", "red"), "No such option"),
@@ -163,31 +160,31 @@ def test_the_page_loads_nothing(sacm: Command, file: Path) -> None:
     assert not re.findall(r"url\((?!#|['\"]?data:)|@import|https?://", page)
 
 
-@pytest.mark.slow
-def test_a_bar_is_drawn_on_a_terminal_only(file: Path) -> None:
-    code = (
-        "import sys; import sacm.cli.quality as quality; quality._PATIENCE = 0.0;"
-        f"sys.argv = ['sacm', 'quality', {str(file)!r}]; from sacm.cli.main import main; main()"
-    )
-    command = [sys.executable, "-c", code]
-    quiet = subprocess.run(command, capture_output=True, check=True)
-    assert [line.split()[0] for line in quiet.stderr.splitlines()] == [
-        b"time:",
-        b"rows:",
-        b"channels",
-    ]
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs) as process:
-        os.close(theirs)
-        drawn = b""
-        try:
-            while part := os.read(ours, 4096):
-                drawn += part
-        except OSError:  # Linux says so when the other side has closed
-            pass
-        shown = process.stdout.read() if process.stdout else b""
-    os.close(ours)
-    assert process.returncode == 0
-    assert b"reading:   0%" in drawn
-    assert shown == quiet.stdout
+def test_rules_are_written_read_and_obeyed(sacm: Command, file: Path) -> None:
+    outcome = sacm("rules", file, "--out", "rules.yaml")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out == "rules: rules.yaml\n"
+    text = Path("rules.yaml").read_text(encoding="utf-8")
+    assert sacm("rules", file).out == text
+    strict = {"load": {"range": [-0.5, 0.5]}}
+    Path("rules.yaml").write_text("load:\n  range: [-0.5, 0.5]\n", encoding="utf-8")
+    found = json.loads(sacm("quality", file, "--rules", "rules.yaml", "--json").out)
+    assert found["share"] == pytest.approx(package.inspect(file, rules=strict).share)
+    assert "range" in {event["rule"] for event in found["events"]}
+
+
+def test_kept_events_stay(sacm: Command, file: Path) -> None:
+    assert sacm("quality", file, "--flags", "events.csv").code == 0
+    events = pd.read_csv("events.csv")
+    events["keep"] = np.where(events["kind"] == "stuck", "yes", "")
+    events.to_csv("events.csv", index=False)
+    found = json.loads(sacm("quality", file, "--keep", "events.csv", "--json").out)
+    assert "stuck" not in {event["kind"] for event in found["events"]}
+
+
+def test_a_share_of_broken_values_sets_the_exit_code(sacm: Command, file: Path) -> None:
+    for limit, code in (("50%", 0), ("0.5", 0), ("1%", 1), ("0", 1)):
+        outcome = sacm("quality", file, "--fail-above", limit)
+        assert outcome.code == code
+        assert ("more than --fail-above" in outcome.err) == bool(code)
+    assert "are broken" in outcome.out

@@ -1,3 +1,5 @@
+"""`sacm.inspect`: every form of data, every kind of fault, grades, events, words and pages."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -9,212 +11,257 @@ import pytest
 import torch
 
 import sacm
+from sacm.errors import ArgumentError, SACMError
+from sacm.quality.config import KINDS
 from tests.quality import tables
 
+ROWS = 3000
 
-def plain(data: Any) -> np.ndarray:
-    """Values `[T, C]` of a form of input, times left out."""
-    if isinstance(data, Path):
-        data = np.load(data) if data.suffix == ".npy" else data
-        if isinstance(data, Path) and data.suffix == ".npz":
-            data = np.load(data)["values"]
-        elif isinstance(data, Path):
-            csv = data.suffix == ".csv"
-            exact = {"float_precision": "round_trip"}  # pandas' own reader is one unit off at times
-            data = pd.read_csv(data, **exact) if csv else pd.read_parquet(data)  # type: ignore[call-overload]
-    if hasattr(data, "to_pandas"):
-        data = data.to_pandas()
-    if isinstance(data, pd.DataFrame):
-        data = data.drop(columns="date", errors="ignore").to_numpy()
-    if isinstance(data, np.ma.MaskedArray):
-        data = data.filled(np.nan)
-    return np.asarray(data)
+
+def waves(rows: int = ROWS, channels: int = 3, seed: int = 0) -> np.ndarray:
+    """Daily waves with noise `[rows, channels]`."""
+    return tables.healthy(rows, channels, seed)
+
+
+def kinds_in(quality: Any, rows: slice, channel: int, grade: int | None = None) -> np.ndarray:
+    flags, grades = quality.flags[rows, channel], quality.grades[rows, channel]
+    return flags if grade is None else np.where(grades == grade, flags, 0)
 
 
 @pytest.mark.parametrize("form", tables.FORMS)
-def test_every_form_gives_flags_events_and_repaired_values(form: str, tmp_path: Path) -> None:
+def test_every_form_of_data_is_judged_alike_and_given_back(form: str, tmp_path: Path) -> None:
     data = tables.FORMS[form](tmp_path)
-    raw = plain(data)
     quality = sacm.inspect(data)
-    truth = tables.truth()
-    assert quality.flags.shape == truth.shape
-    assert quality.flags.dtype == np.uint8
-    found = quality.flags > 0
-    assert (found & truth).sum() / truth.sum() > 0.9
-    assert (found & ~truth).mean() < 0.01
-    assert {"missing", "stuck", "spike"} <= {event.kind for event in quality.events}
-    assert quality.reliability.shape == truth.shape
-    assert (quality.reliability[~found] == 1).all()
-    assert ((quality.reliability >= 0) & (quality.reliability < 1))[found].all()
-    assert (quality.uncertainty[~found] == 0).all()
-    assert (quality.uncertainty[found] > 0).all()
-    repaired = plain(quality.repaired)
-    assert repaired.dtype == raw.dtype
-    assert np.isfinite(repaired).all()
-    np.testing.assert_array_equal(repaired[~found], raw[~found])  # bit by bit
-    error = np.abs(repaired - tables.healthy())[truth & found]
-    assert error.mean() < 0.3
-
-
-@pytest.mark.parametrize("form", [name for name in tables.FORMS if "frame" in name])
-def test_frames_keep_columns_index_and_other_columns(form: str, tmp_path: Path) -> None:
-    frame = tables.FORMS[form](tmp_path)
-    before = frame.copy()
-    repaired = sacm.inspect(frame).repaired
-    pd.testing.assert_frame_equal(frame, before)  # the user's own table is left alone
-    assert list(repaired.columns) == list(frame.columns)
-    pd.testing.assert_index_equal(repaired.index, frame.index)
-    assert repaired.dtypes.equals(frame.dtypes)
-    if "date" in frame:
-        pd.testing.assert_series_equal(repaired["date"], frame["date"])
-
-
-def test_polars_comes_back_as_polars(tmp_path: Path) -> None:
-    frame = tables.FORMS["polars"](tmp_path)
-    repaired = sacm.inspect(frame).repaired
-    assert type(repaired) is type(frame)
-    assert repaired.schema == frame.schema
-    assert repaired["date"].equals(frame["date"])
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_tensors_keep_their_precision(dtype: torch.dtype) -> None:
-    tensor = torch.from_numpy(tables.broken()).to(dtype)
-    quality = sacm.inspect(tensor)
+    assert (quality.grades[tables.truth()] == 2).mean() > 0.9
+    assert (quality.flags[~tables.truth()] > 0).mean() < 0.02
     repaired = quality.repaired
-    assert repaired.dtype == dtype
-    healthy = torch.from_numpy(quality.flags == 0)
-    assert torch.equal(repaired[healthy], tensor[healthy])
-
-
-def test_one_dimension_comes_back_with_one_dimension() -> None:
-    for data in (tables.broken()[:, 0], torch.from_numpy(tables.broken()[:, 0])):
-        repaired = sacm.inspect(data).repaired
+    if isinstance(data, Path):
+        assert len(repaired) == tables.ROWS
+    elif not isinstance(data, list):
         assert type(repaired) is type(data)
-        assert repaired.shape == (tables.ROWS,)
-    series = pd.Series(tables.broken()[:, 0], index=tables.hours(), name="load")
-    repaired = sacm.inspect(series).repaired
-    assert repaired.name == "load"
-    pd.testing.assert_index_equal(repaired.index, series.index)
+    if isinstance(data, pd.DataFrame):
+        assert list(repaired.columns) == list(data.columns)
+        assert repaired.index.equals(data.index)
 
 
-def test_unsorted_rows_come_back_in_the_users_order() -> None:
-    frame = tables.wide()
-    shuffled = frame.sample(frac=1, random_state=0)
-    quality = sacm.inspect(shuffled)
-    assert any("sorted" in note for note in quality.subject.notes)
-    expected = sacm.inspect(frame).repaired
-    pd.testing.assert_frame_equal(quality.repaired, expected.loc[shuffled.index])
+@pytest.mark.parametrize("make", [tables.forecasting, tables.anomaly, tables.classification])
+def test_data_sets_are_given_back_with_test_anomalies_untouched(make: Any) -> None:
+    data = make()
+    quality = sacm.inspect(data)
+    assert quality.flags.any()
+    assert type(quality.repaired) is type(data)
+    if make is tables.anomaly:
+        np.testing.assert_array_equal(quality.repaired.test, data.test)
 
 
-def test_integers_become_floats_only_where_a_value_was_repaired() -> None:
-    values = np.round(100 * np.nan_to_num(tables.healthy())).astype(np.int64)
-    values[200, 0] = 9000
-    frame = pd.DataFrame(values, columns=["a", "b"])
-    repaired = sacm.inspect(frame).repaired
-    assert repaired.dtypes.tolist() == [np.float64, np.int64]
-    assert abs(repaired["a"][200]) < 200
+def test_several_series_are_judged_apart() -> None:
+    quality = sacm.inspect(tables.long())
+    assert quality.recording.labels == ("a", "b")
+    assert {(e.series, e.kind) for e in quality.events} == {
+        ("a", "missing"),
+        ("a", "spike"),
+        ("b", "stuck"),
+    }
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("seed", range(3))
+def test_values_that_are_not_repaired_never_change(seed: int, dtype: Any) -> None:
+    values = waves(1000, 2, seed).astype(dtype)
+    generator = np.random.default_rng(seed)
+    for _ in range(5):
+        row, channel = generator.integers(0, 950), generator.integers(0, 2)
+        values[row : row + generator.integers(1, 40), channel] = generator.normal() * 5
+    for repair in ("fail", "all", "none"):
+        quality = sacm.inspect(values, repair=repair)
+        given = np.asarray(quality.repaired)
+        assert given.dtype == dtype
+        kept = ~quality.changed
+        assert (given[kept] == values[kept]).all()
+        expected = {"fail": quality.grades == 2, "all": quality.flags > 0}.get(repair)
+        assert (quality.changed == (False if expected is None else expected)).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_normal_noise_has_no_fail_event(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    wave = np.sin(np.arange(20_000) / 4)[:, None]
+    for values in (
+        wave + generator.normal(0, 0.1, (20_000, 3)),
+        generator.normal(size=(20_000, 3)),
+    ):
+        quality = sacm.inspect(values)
+        fail = [event for event in quality.events if event.grade == 2]
+        assert len(fail) <= 6 * 1e-4 * 20_000  # the budget: 1 in 10,000 values
+        assert not fail
+
+
+def test_more_false_events_are_allowed_by_a_larger_budget() -> None:
+    values = np.random.default_rng(0).laplace(size=(20_000, 2))
+    counts = []
+    for budget in (0.1, 1, 30):
+        events = sacm.inspect(values, false_events=budget).events
+        counts.append(sum(event.grade == 2 for event in events))
+    assert counts[0] <= counts[1] < counts[2]
+    assert counts[1] <= 8  # the budget is 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows"),
+    [("missing", 20), ("code", 4), ("stuck", 40), ("spike", 1), ("burst", 40), ("shift", 60)],
+)
+def test_injected_faults_are_found(kind: str, rows: int) -> None:
+    found = []
+    for seed in range(5):
+        values = waves(seed=seed)
+        generator = np.random.default_rng(seed)
+        starts = np.arange(200, 2800, 500)
+        for start in starts:
+            part = slice(start, start + rows)
+            values[part, 1] = {
+                "missing": np.nan,
+                "code": -999.0,
+                "stuck": values[start, 1],
+                "spike": values[start, 1] + 4,
+                "burst": values[part, 1] + generator.normal(0, 1.5, rows),
+                "shift": values[part, 1] + 9,
+            }[kind]
+        quality = sacm.inspect(values)
+        for start in starts:
+            flagged = kinds_in(quality, slice(start, start + rows), 1)
+            found.append(np.isin(flagged, [KINDS.index(kind)]).mean() >= 0.5)
+        if kind == "shift":
+            assert not (quality.grades[quality.flags == KINDS.index("shift")] == 2).any()
+    assert np.mean(found) >= (0.6 if kind == "shift" else 0.9)
+
+
+def test_a_repair_is_near_to_the_truth() -> None:
+    clean = waves()
+    values = clean.copy()
+    values[1000:1048, 0] = np.nan
+    values[2000:2040, 1] = values[2000, 1]
     quality = sacm.inspect(values)
-    good = quality.flags == 0
-    assert quality.repaired.dtype == np.float64
-    np.testing.assert_array_equal(quality.repaired[good], values[good])
+    error = np.abs(quality.values - clean)[quality.changed]
+    assert error.mean() < 0.2
 
 
-def test_several_series_of_a_long_table_are_judged_apart() -> None:
-    frame = tables.long()
-    quality = sacm.inspect(frame)
-    assert quality.flags.shape == (2 * tables.ROWS, 1)
-    found = {(event.series, event.kind) for event in quality.events}
-    assert {("a", "missing"), ("a", "spike"), ("b", "stuck")} <= found
-    repaired = quality.repaired
-    assert repaired.index.equals(frame.index)
-    assert repaired["y"].notna().all()
-    back = repaired.pivot(index="ds", columns="unique_id", values="y").to_numpy()
-    good = ~tables.truth()
-    share = (back == tables.broken())[good].mean()
-    assert share > 0.99  # nearly nothing healthy was flagged, and what was not is bit-identical
-    stuck = next(event for event in quality.events if event.kind == "stuck")
-    assert stuck.first_time == tables.hours()[tables.STUCK.start]
+def test_ninety_percent_intervals_hold() -> None:
+    from sacm.quality.repair import INTERVAL, hide_stretches
+
+    clean = waves(6000, 4, 3)
+    hidden = hide_stretches(clean.shape, (1, 3, 10, 30), 0.08, seed=9)
+    quality = sacm.inspect(np.where(hidden, np.nan, clean))
+    missing = quality.changed & hidden
+    inside = np.abs(quality.values - clean) <= INTERVAL * quality.uncertainty
+    assert 0.85 <= inside[missing].mean() <= 0.95
+    assert (quality.uncertainty[~quality.changed] == 0).all()
 
 
-def test_forecasting_data_learn_from_their_training_rows() -> None:
-    data = tables.forecasting()
-    quality = sacm.inspect(data)
-    assert {"missing", "stuck", "spike"} <= {event.kind for event in quality.events}
-    repaired = quality.repaired
-    assert isinstance(repaired, sacm.data.ForecastingData)
-    good = quality.flags == 0
-    np.testing.assert_array_equal(repaired.values[good], data.values[good])
-    assert repaired.values.dtype == np.float32
-    assert (repaired.values[~good] != data.values[~good]).mean() > 0.9
-    assert quality.guard.clock_.ends["waves"].rows == len(data.splits.train)
+def test_what_related_channels_show_together_is_never_a_fail() -> None:
+    generator = np.random.default_rng(0)
+    common = generator.normal(0, 0.1, 5000)
+    for row in generator.integers(100, 4900, 30):
+        common[row] += 3.0  # storms that every channel sees
+    values = common[:, None] + generator.normal(0, 0.05, (5000, 4))
+    quality = sacm.inspect(values)
+    assert not (quality.grades == 2).any()
 
 
-def test_anomalies_of_test_rows_are_never_repaired() -> None:
-    data = tables.anomaly()
-    quality = sacm.inspect(data)
-    assert (quality.flags[tables.ROWS :] > 0).any()  # they are found ...
-    repaired = quality.repaired
-    np.testing.assert_array_equal(repaired.test, data.test)  # ... and left as they are
-    assert not np.array_equal(repaired.train, data.train)
-    assert any("Test rows stay" in sentence for sentence in quality.sentences())
+def test_training_rows_alone_decide_what_is_normal() -> None:
+    values = waves()
+    later = values.copy()
+    later[2000:] *= 20.0
+    first, second = sacm.inspect(values, train=0.5), sacm.inspect(later, train=0.5)
+    np.testing.assert_array_equal(first.flags[:1500], second.flags[:1500])
+    assert (second.grades[2000:] > 0).mean() > 0.5
 
 
-def test_cases_keep_their_shape_and_lengths() -> None:
-    data = tables.classification()
-    quality = sacm.inspect(data)
-    assert quality.flags.shape == (19 * 60 + 50 + 10 * 60, 2)
+def test_reliability_follows_grade_and_uncertainty() -> None:
+    values = waves()
+    values[1000:1100, 0] = np.nan
+    quality = sacm.inspect(values)
+    weight = quality.reliability
+    assert (weight[quality.flags == 0] == 1).all()
+    assert (weight[1000:1100, 0] < 1).all()
+    assert weight[1000, 0] >= weight[1050, 0]
+    unrepaired = sacm.inspect(values, repair="none")
+    assert (unrepaired.reliability[1000:1100, 0] == 0).all()
+    suspect = quality.grades == 1
+    assert (weight[suspect] == 0.5).all()
+
+
+def test_events_name_channel_kind_grade_and_times() -> None:
+    quality = sacm.inspect(tables.wide())
     spike = next(event for event in quality.events if event.kind == "spike")
-    assert spike.series == "training case 4"
-    repaired = quality.repaired
-    assert repaired.X_train.shape == data.X_train.shape
-    assert abs(repaired.X_train[3, 0, 20]) < 2
-    assert np.isnan(repaired.X_train[4, 1, 50:]).all()
-    np.testing.assert_array_equal(repaired.X_test[5], data.X_test[5])
-
-
-def test_training_rows_can_be_a_share_a_number_or_a_range() -> None:
-    values = tables.broken()
-    by_share = sacm.inspect(values, train=0.5)
-    for train in (200, np.int64(200), range(200), slice(None, 200)):
-        same = sacm.inspect(values, train=train)
-        np.testing.assert_array_equal(same.flags, by_share.flags)
-        np.testing.assert_array_equal(same.values, by_share.values)
-
-
-def test_higher_sensitivity_flags_more() -> None:
-    values = tables.healthy(2000)
-    shares = [sacm.inspect(values, sensitivity=s).share for s in (0.5, 1.0, 3.0)]
-    assert shares[0] <= shares[1] < shares[2]
-    assert shares[1] <= 0.01
-
-
-def test_events_as_a_frame() -> None:
-    quality = sacm.inspect(tables.wide())
+    assert (spike.channel, spike.grade, spike.first, spike.last) == ("load", 2, 250, 250)
+    assert spike.first_time == np.datetime64("2024-01-11T10:00")
+    assert spike.severity > 5
+    assert spike.rule == ""
     frame = quality.to_frame()
-    assert list(frame.columns) == [
-        *("channel", "kind", "first", "last", "rows", "first_time", "last_time", "severity"),
-    ]
-    assert len(frame) == len(quality.events)
-    gap = frame[(frame["kind"] == "missing")].iloc[0]
-    assert (gap["channel"], gap["first"], gap["last"], gap["rows"]) == ("load", 60, 65, 6)
-    assert gap["first_time"] == tables.hours()[60]
-    assert "first_time" not in sacm.inspect(tables.broken()).to_frame()
-    assert "series" in sacm.inspect(tables.long()).to_frame()
+    assert list(frame["channel"]) == [event.channel for event in quality.events]
+    assert set(frame["grade"]) <= {"suspect", "fail"}
+    assert (frame["keep"] == "").all()
 
 
-def test_small_changes_at_a_high_level_are_not_taken_for_a_stuck_sensor() -> None:
-    values = 1e9 + tables.healthy(600)
-    quality = sacm.inspect(values)
-    assert not any(event.kind == "stuck" for event in quality.events)
-    assert quality.share < 0.01
-    assert not any("float32" in note for note in quality.subject.notes)
+def test_the_time_axis_has_events_of_its_own() -> None:
+    frame = tables.wide(tables.healthy())
+    frame.loc[100, "date"] += pd.Timedelta(minutes=20)
+    quality = sacm.inspect(frame.drop(index=range(200, 210)))
+    events = {event.kind: event for event in quality.events if event.channel == "time"}
+    assert set(events) == {"missing rows", "jitter"}
+    assert events["missing rows"].severity == 10
+    assert events["missing rows"].first_time == np.datetime64("2024-01-09T07:00")
+    assert "10 missing rows" in quality.summary()
+    months = pd.DataFrame(
+        {"date": pd.date_range("2000-01-31", periods=120, freq="ME"), "y": np.arange(120.0) ** 1.1}
+    )
+    assert not [e for e in sacm.inspect(months).events if e.channel == "time"]
 
 
-def test_what_was_found_adds_up() -> None:
+def test_the_summary_speaks_of_broken_and_unusual_values(capsys: Any) -> None:
     quality = sacm.inspect(tables.wide())
-    assert sum(event.rows for event in quality.events) == (quality.flags > 0).sum()
-    shares = quality.shares()
-    total = sum(sum(own.values()) for own in shares.values()) / len(shares)
-    assert total == pytest.approx(quality.share)
-    np.testing.assert_array_equal(quality.weights, quality.reliability)
+    text = quality.summary()
+    assert capsys.readouterr().out == ""
+    assert text == str(quality)
+    assert "of the values in 400 rows of 2 channels are broken" in text
+    assert "heat" in text
+    assert "stuck" in text
+    normal = sacm.inspect(tables.healthy(2000))
+    assert "nothing broken was found" in normal.summary()
+    assert normal.share == 0
+    assert normal.overview()["share"] == 0
+
+
+def test_a_page_is_written_in_one_piece(tmp_path: Path) -> None:
+    sacm.inspect(tables.wide()).report(tmp_path / "q.html")
+    text = (tmp_path / "q.html").read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert "The worst, enlarged" in text
+    assert "http" not in text.split("<svg")[0]
+    with pytest.raises(SACMError, match="is a folder"):
+        sacm.inspect(tables.wide()).report(tmp_path)
+
+
+def test_a_figure_shows_every_flagged_channel() -> None:
+    import matplotlib.pyplot as plt
+
+    figure = sacm.inspect(tables.wide()).plot()
+    assert len(figure.axes) == 2
+    plt.close(figure)
+
+
+def test_tensors_keep_device_and_dtype() -> None:
+    data = torch.from_numpy(tables.broken()).float()
+    repaired = sacm.inspect(data).repaired
+    assert repaired.dtype == torch.float32
+    assert torch.isfinite(repaired).all()
+
+
+def test_a_small_change_at_a_high_level_is_not_stuck() -> None:
+    values = 1e9 + waves() * 1e-3
+    assert not sacm.inspect(values).flags.any()
+
+
+def test_an_unknown_column_of_times_is_refused() -> None:
+    with pytest.raises(ArgumentError.__mro__[1], match="no column 'when'"):
+        sacm.inspect(tables.wide(), time="when")

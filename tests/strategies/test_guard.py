@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -29,11 +31,49 @@ def test_a_guard_is_saved_with_what_it_learnt(tmp_path: Path) -> None:
     assert flags[0, 15:35, 0].all()
 
 
-@pytest.mark.parametrize("text", ["guard(sensitivity=0)", "guard(targets=luck)"])
+@pytest.mark.parametrize("text", ["guard(false_events=0)", "guard(repair=some)"])
 def test_wrong_options_are_one_sentence(text: str) -> None:
     with pytest.raises(ArgumentError, match=text.partition("(")[0]):
         parse(text)
 
 
 def test_defaults_are_left_out_of_the_spelling() -> None:
-    assert canonical("guard(sensitivity=1.0)+sacm") == "guard+sacm"
+    assert canonical("guard(false_events=1.0)+sacm") == "guard+sacm"
+
+
+def test_gaps_are_repaired_and_do_not_count_as_targets() -> None:
+    values = make_rows()
+    values[200:210, 0] = np.nan
+    data = replace(forecasting_data(make_rows(), name="x"), values=values)
+    prepared = parse("guard").prepare(data, window=48)
+    assert np.isfinite(prepared.data.values).all()
+    assert (prepared.data.observed[200:210, 0] == 0).all()
+    clean = make_rows()
+    assert np.abs(prepared.data.values[200:210, 0] - clean[200:210, 0]).mean() < 0.3
+
+
+def test_a_run_carries_its_rules(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text("'0':\n  range: [-0.5, 0.5]\n", encoding="utf-8")
+    values = make_rows()
+    data = forecasting_data(values, name="x")
+    prepared = parse(f"guard(rules={file})").prepare(data, window=48)
+    prepared.strategy.save(tmp_path)
+    file.unlink()
+    loaded = parse("guard").load(tmp_path)
+    rows = data.splits.train
+    learnt = prepared.data.values[rows.start : rows.stop]
+    scaled = (values[:48] - learnt.mean(0)) / learnt.std(0)
+    flags = loaded.flags(torch.from_numpy(scaled[None]).float())
+    outside = np.abs(values[:48, 0]) > 0.5
+    assert flags is not None
+    assert flags[0, :, 0].numpy()[outside].all()
+
+
+def test_nothing_is_repaired_on_request() -> None:
+    data = forecasting_data(break_rows(make_rows(), 200), name="x")
+    prepared = parse("guard(repair=none)").prepare(data, window=48)
+    np.testing.assert_array_equal(prepared.data.values, data.values)
+    assert (prepared.data.observed[205:235, 0] == 0).all()
+    windows = torch.from_numpy(make_rows(48).reshape(1, 48, 2))
+    assert torch.equal(prepared.strategy.inputs(windows), windows)

@@ -1,4 +1,4 @@
-"""`sacm quality`: what is broken in a file, and what it probably was."""
+"""`sacm quality` and `sacm rules`: what is broken in a file, and what was learnt about it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,31 @@ from sacm.errors import ArgumentError
 from sacm.settings import READING, TABLE_READING
 
 if TYPE_CHECKING:
-    from sacm.quality.quality import Quality
-
-_STEPS = 4
-_PATIENCE = 1.0  # seconds until a bar is drawn
-_BAR = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}"
-
+    from sacm.quality.recording import Recording
+    from sacm.quality.result import Quality
 
 _LACKS = tuple(name for name in READING if name not in TABLE_READING)
+_File = Annotated[
+    str, typer.Argument(metavar="FILE", help="A file, or a name from `sacm data list`.")
+]
+_Train = Annotated[
+    float | None, typer.Option(help="Learn thresholds from this share of the rows, the first.")
+]
+_FalseEvents = Annotated[
+    float, typer.Option(help="Expected false events in 10,000 values; more find more.")
+]
 
 
 @takes_reading(without=_LACKS)
 def quality(
-    data: Annotated[
-        str, typer.Argument(metavar="FILE", help="A file, or a name from `sacm data list`.")
-    ],
+    data: _File,
+    rules: Annotated[
+        Path | None, typer.Option(help="What you know about the channels, as `sacm rules` writes.")
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Events that stay as measured: a --flags file, its column keep filled."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     flags: Annotated[
         Path | None, typer.Option(help="Write the events (channel, kind, rows) to this CSV file.")
@@ -35,24 +45,29 @@ def quality(
     repaired: Annotated[
         Path | None, typer.Option(help="Write the repaired table to this CSV file.")
     ] = None,
-    sensitivity: Annotated[float, typer.Option(help="Above 1 flags more, below 1 less.")] = 1.0,
-    train: Annotated[
-        float | None, typer.Option(help="Learn thresholds from this share of the rows, the first.")
-    ] = None,
+    repair: Annotated[str, typer.Option(help="What is repaired: fail, all or none.")] = "fail",
+    fail_above: Annotated[
+        str, typer.Option(help="Exit with code 1 if a larger share is broken, such as 1%.")
+    ] = "",
+    false_events: _FalseEvents = 1.0,
+    train: _Train = None,
     as_json: AsJson = False,
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Say what is broken in the data: gaps, stuck sensors, spikes, bursts, shifts, limits.
+    """Say what is broken in the data: gaps, stuck sensors, spikes, bursts, broken rules.
 
     Example: sacm quality my.csv --out quality.html --repaired clean.csv
     """
-    from sacm.cli.output import show_json
+    from sacm.cli.output import note, show_json
     from sacm.cli.runs import as_user_error, write_file
+    from sacm.quality.guard import Guard
 
+    limit = _read_share(fail_above)
     _check_outputs(data, [path for path in (out, flags, repaired) if path is not None])
     with as_user_error():
-        found = _inspect(data, train, sensitivity, reading)
+        guard = Guard(rules, false_events, None, repair, keep)
+        found = guard.inspect(_read(data, train, reading))
         if out is not None:
             found.report(out)
     if flags is not None:
@@ -61,11 +76,55 @@ def quality(
         write_file(repaired, lambda file: _write_repaired(found, file))
     if as_json:
         show_json(_record(found, out))
+    else:
+        typer.echo(found.summary())
+        for name, written in (("report", out), ("flags", flags), ("repaired", repaired)):
+            if written is not None:
+                typer.echo(f"{name}: {written}")
+    if limit is not None and found.share > limit:
+        note(f"{found.share:.2%} of the values are broken, more than --fail-above {fail_above}.")
+        raise typer.Exit(1)
+
+
+@takes_reading(without=_LACKS)
+def rules(
+    data: _File,
+    out: Annotated[Path | None, typer.Option(help="Write the rules to this file.")] = None,
+    false_events: _FalseEvents = 1.0,
+    train: _Train = None,
+    *,
+    reading: dict[str, Any],
+) -> None:
+    """Write what the guard learns about each channel as a rules file, to be edited.
+
+    Example: sacm rules my.csv --out rules.yaml
+    """
+    from sacm.cli.runs import as_user_error, write_file
+    from sacm.quality.guard import Guard
+    from sacm.quality.rules import learnt_rules
+
+    _check_outputs(data, [] if out is None else [out])
+    with as_user_error():
+        guard = Guard(false_events=false_events, window=None)
+        text = learnt_rules(guard.fit(_read(data, train, reading)))
+    if out is None:
+        typer.echo(text, nl=False)
         return
-    typer.echo(str(found))
-    for name, written in (("report", out), ("flags", flags), ("repaired", repaired)):
-        if written is not None:
-            typer.echo(f"{name}: {written}")
+    write_file(out, lambda file: file.write_text(text, encoding="utf-8"))
+    typer.echo(f"rules: {out}")
+
+
+def _read_share(text: str) -> float | None:
+    """A share such as 1% or 0.01; None for an empty text."""
+    if not text:
+        return None
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise ArgumentError(f"--fail-above must be a share such as 1%, got {text!r}.")
+    return share
 
 
 def _check_outputs(data: str, paths: list[Path]) -> None:
@@ -79,54 +138,32 @@ def _check_outputs(data: str, paths: list[Path]) -> None:
         raise ArgumentError(f"{paths[-1]} is named twice: name a file for each output.")
 
 
-def _inspect(
-    data: str, train: float | None, sensitivity: float, reading: dict[str, Any]
-) -> Quality:
-    """Inspect, with a bar on a terminal if it takes long."""
-    from tqdm import tqdm
-
+def _read(data: str, train: float | None, reading: dict[str, Any]) -> Recording:
+    """Read a file or a data set by name, and say how it was understood."""
     from sacm.cli.reading import show_understood
     from sacm.data.load import load, names_file, refuse_options
-    from sacm.quality.inspect import inspect_subject
-    from sacm.quality.reading import read_subject
+    from sacm.quality.recording import read_recording
 
-    # Without a terminal `disable=None` draws nothing; steps that take no time draw nothing either.
-    with tqdm(
-        total=_STEPS,
-        desc="reading",
-        bar_format=_BAR,
-        disable=None,
-        delay=_PATIENCE,
-        leave=False,
-    ) as bar:
-        begun: list[str] = []
-
-        def tell(step: str, share: float = 0.0) -> None:
-            if step not in begun:
-                begun.append(step)
-                bar.set_description_str(step, refresh=False)
-            bar.update(len(begun) - 1 + share - bar.n)
-
-        if names_file(data):
-            read = read_subject(data, train, reading=reading)
-        else:
-            refuse_options(data, reading)
-            read = read_subject(load(data), train)
-        show_understood(read.understood, without=_LACKS)
-        return inspect_subject(read, sensitivity, tell)
+    if names_file(data):
+        recording = read_recording(data, train, reading=reading)
+    else:
+        refuse_options(data, reading)
+        recording = read_recording(load(data), train)
+    show_understood(recording.understood, without=_LACKS)
+    return recording
 
 
 def _write_repaired(found: Quality, file: Path) -> None:
     import pandas as pd
 
-    table = found.repaired
+    table, recording = found.repaired, found.recording
     if not isinstance(table, pd.DataFrame):
-        table = pd.DataFrame(_repaired_rows(found), columns=list(found.subject.columns))
-        if found.subject.times is not None:
-            table.insert(0, "time", found.subject.times)
-        if len(set(found.subject.labels)) > 1:
-            lengths = [len(piece) for piece in found.subject.pieces]
-            table.insert(0, "series", np.repeat(found.subject.labels, lengths))
+        table = pd.DataFrame(_repaired_rows(found), columns=list(recording.columns))
+        if recording.times is not None:
+            table.insert(0, "time", recording.times)
+        if len(set(recording.labels)) > 1:
+            lengths = [len(segment) for segment in recording.segments]
+            table.insert(0, "series", np.repeat(recording.labels, lengths))
     table.to_csv(file, index=False)
 
 
@@ -139,28 +176,34 @@ def _repaired_rows(found: Quality) -> np.ndarray:
         return np.concatenate([repaired.train, repaired.test])
     if isinstance(repaired, np.ndarray):
         return repaired.reshape(found.flags.shape)
-    return np.where(found.flags > 0, found.values, found.subject.values)
+    return found.values
 
 
 def _record(found: Quality, out: Path | None) -> dict[str, Any]:
+    from sacm.quality.result import GRADES
+
+    events = []
+    for event in found.events:
+        finite = event.severity < float("inf")
+        record = {
+            "channel": event.channel,
+            "kind": event.kind,
+            "grade": GRADES[event.grade],
+            "first": event.first,
+            "last": event.last,
+            "severity": event.severity if finite else None,
+            "rule": event.rule,
+            "series": event.series,
+        }
+        if event.first_time is not None:
+            record |= {
+                "first_time": str(event.first_time),
+                "last_time": str(event.last_time),
+            }
+        events.append(record)
     return {
         **found.overview(),
-        "notes": list(found.subject.notes),
-        "events": [
-            {
-                "channel": each.channel,
-                "kind": each.kind,
-                "first": each.first,
-                "last": each.last,
-                "severity": each.severity if each.severity < float("inf") else None,
-                "series": each.series,
-                **(
-                    {}
-                    if each.first_time is None
-                    else {"first_time": str(each.first_time), "last_time": str(each.last_time)}
-                ),
-            }
-            for each in found.events
-        ],
+        "notes": list(found.recording.notes),
+        "events": events,
         "report": None if out is None else str(out),
     }

@@ -22,9 +22,8 @@ from sacm.experiments.compare import (
 from sacm.experiments.examples import anomaly_strip, forecast_examples, rate_sample
 from sacm.files import write_atomically
 from sacm.metrics.catalogue import metric
-from sacm.quality.figures import draw_event, draw_overview
 from sacm.quality.inspect import inspect
-from sacm.quality.words import describe_quality, worst_events
+from sacm.quality.page import draw_event, draw_overview
 from sacm.reports import figures
 from sacm.reports.page import Section, code_block, embed_figure, page, paragraph
 from sacm.reports.page import figures as grid
@@ -111,10 +110,10 @@ def _quality(comparison: Comparison, data: Any) -> list[Section]:
         embed_figure(
             draw_event(quality, event), f"{event.channel}: {event.kind}", name=f"event-{number}"
         )
-        for number, event in enumerate(worst_events(quality, 2))
+        for number, event in enumerate(quality.worst_events(2))
     ]
     parts = (
-        paragraph(describe_quality(quality)[0]),
+        paragraph(quality.sentences()[0]),
         f'<div class="overview">{overview}</div>',
         grid(*events),
     )

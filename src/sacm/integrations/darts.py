@@ -20,7 +20,7 @@ from sacm.inject.window import WindowPath
 from sacm.integrations.lightning import GuardCallback, RawCheckpointCallback
 from sacm.integrations.shared import WindowedNetwork
 from sacm.quality.protect import window_guard_of
-from sacm.quality.windows.module import WindowGuard
+from sacm.quality.windows import WindowGuard
 
 WINDOW = WindowPath((0, "past_target"))
 

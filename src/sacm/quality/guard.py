@@ -1,82 +1,111 @@
-"""Guard: what was learnt from training rows, ready to repair tables and windows."""
+"""Guard: what was learnt from training rows, ready to judge and repair tables, rows and windows."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from numbers import Integral, Real
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import torch
 
 from sacm.errors import ArgumentError, SACMError
-from sacm.quality.clock import Clock
-from sacm.quality.kinds import CODE, GOOD, MISSING
-from sacm.quality.progress import Tell, tell_nobody
-from sacm.quality.reading import read_subject
-from sacm.quality.series.detector import SeriesDetector
-from sacm.quality.series.repair import SeriesRepairer
-from sacm.quality.subject import Subject, check_columns
-from sacm.quality.windows.fit import fit_window_guard
-from sacm.quality.windows.module import WindowGuard
+from sacm.quality import checks
+from sacm.quality.config import (
+    CODE,
+    FAIL,
+    KINDS,
+    MISSING,
+    NORMAL,
+    RULE,
+    STUCK,
+    SUSPECT,
+    GuardConfig,
+)
+from sacm.quality.predictor import Array, Rows
+from sacm.quality.recording import Recording, read_recording
+from sacm.quality.repair import RepairModel
+from sacm.quality.result import REPAIRS, Quality, longer_gaps, repair_mask
+from sacm.quality.rules import (
+    CODES,
+    LONGEST_REST,
+    MAINTENANCE,
+    MAX_CHANGE,
+    RANGE,
+    RULE_KINDS,
+    Rules,
+    apply_rules,
+    inside,
+    kept_mask,
+)
+from sacm.quality.windows import SHORTEST_WINDOW, STEPS, WindowGuard, fit_window_guard
 
-_FORMAT = 1
-FEW_BROKEN = 0.05
-"""Share of broken training values that limits of windows are learnt in spite of."""
-_LARGEST = 1e15
-
-
-class GuardFindings(NamedTuple):
-    """Flags `[T, C]` (uint8), repaired values `[T, C]`, and the deviation to expect of them."""
-
-    flags: np.ndarray
-    values: np.ndarray
-    uncertainty: np.ndarray
-
-    def give_back(self, subject: Subject) -> Any:
-        """The repaired rows in the form in which they came."""
-        return subject.restore(self.values, self.flags != 0)
+_FORMAT = 2
+_ENTRIES = 2_000_000  # of the windows that are judged together
+_GAP_ROOM = 0.1  # of a time step by which a row of a stream may come early or late
 
 
 class Guard:
     """Finds broken values and repairs them, by what training rows look like.
 
     Args:
-        sensitivity: 1 keeps false flags on healthy series below 1 %; larger values flag more.
-        window: Steps of the windows that `module` repairs; None learns no window guard.
+        rules: A rules file or a dict of rules; see `sacm.quality.rules`.
+        false_events: Expected false fail events in 10,000 normal values; every cut follows from it.
+        window: Rows that `check`, `stream` and `module` look back on; None judges tables only.
+        repair: Which grades are repaired: "fail", "all" (suspect values too) or "none".
+        keep: Events that stay as measured: a table that `Quality.to_frame` or `--flags` wrote, with
+            its column `keep` filled in.
+        config: All thresholds; `false_events` replaces its own.
 
     Attributes:
         columns_: Names of the channels.
         n_features_in_: Number of channels.
-        unjudged_: Channels that cannot be judged, by name, with the reason.
+        step_: Seconds between training rows; None without times.
+        unjudged_: Channels that some checks cannot judge, with the reason.
 
     Example:
         >>> import numpy as np
-        >>> rows = np.sin(np.arange(600) / 4)[:, None] + np.random.default_rng(0).normal(
-        ...     0, 0.05, (600, 1))
-        >>> guard = Guard(window=None).fit(rows[:500])
-        >>> broken = rows[500:].copy(); broken[40] = 9.0
-        >>> bool(abs(guard.transform(broken)[40, 0]) < 2)
+        >>> rows = np.sin(np.arange(900) / 4)[:, None] + np.random.default_rng(0).normal(
+        ...     0, 0.05, (900, 1))
+        >>> guard = Guard(window=48).fit(rows[:800])
+        >>> broken = rows[800:].copy(); broken[60] = 9.0
+        >>> bool(abs(guard.transform(broken)[60, 0]) < 2)
         True
     """
 
-    def __init__(self, sensitivity: float = 1.0, window: int | None = 96) -> None:
-        self.sensitivity = sensitivity
+    def __init__(
+        self,
+        rules: Any = None,
+        false_events: float = 1.0,
+        window: int | None = 96,
+        repair: str = "fail",
+        keep: Any = None,
+        config: GuardConfig | None = None,
+    ) -> None:
+        self.rules = rules
+        self.false_events = false_events
         self.window = window
+        self.repair = repair
+        self.keep = keep
+        self.config = config
+
+    _PARAMS = ("rules", "false_events", "window", "repair", "keep", "config")
 
     def __repr__(self) -> str:
-        return f"Guard(sensitivity={self.sensitivity!r}, window={self.window!r})"
+        return f"Guard(false_events={self.false_events!r}, window={self.window!r})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments this guard was made with, by name; `deep` is there for scikit-learn."""
-        return {"sensitivity": self.sensitivity, "window": self.window}
+        return {name: getattr(self, name) for name in self._PARAMS}
 
     def set_params(self, **params: Any) -> Self:
         """Change arguments by name; they count from the next `fit` on."""
         for name, value in params.items():
-            if name not in self.get_params():
-                raise ArgumentError(f"Guard has no {name!r}: it has sensitivity and window.")
+            if name not in self._PARAMS:
+                raise ArgumentError(f"Guard has no {name!r}: it has {', '.join(self._PARAMS)}.")
             setattr(self, name, value)
         return self
 
@@ -90,163 +119,276 @@ class Guard:
 
         Raises:
             DataError: The rows cannot be read.
-            ArgumentError: `sensitivity` or `window` is no positive number.
+            ArgumentError: An argument or a rule is wrong.
         """
-        return self.fit_subject(read_subject(data))
-
-    def fit_subject(self, subject: Subject) -> Self:
-        """Learn from the training rows of a subject that was read before."""
-        self._learn(subject, tell_nobody)
+        self._learn(read_recording(data))
         return self
 
-    def inspect(self, subject: Subject, tell: Tell = tell_nobody) -> GuardFindings:
-        """Learn from the training rows of a subject, then judge all its rows.
+    def inspect(self, data: Any) -> Quality:
+        """Learn from the training rows of data, then judge all rows, each by those around it."""
+        recording = read_recording(data)
+        found = self._learn(recording, windows=False)
+        whole = recording.parts()[0] == list(recording.segments)
+        if whole and recording.train == recording.segments:
+            return self._result(recording, *found)
+        return self.judge(recording)
 
-        Args:
-            subject: The rows.
-            tell: Called with the name of each step of the work, and as channels are done.
-        """
-        flags = self._learn(subject, tell)
-        # Training rows that are all rows have been judged already.
-        return self.find(subject, tell=tell, flags=flags if subject.trains_on_all else None)
-
-    def _learn(self, subject: Subject, tell: Tell) -> np.ndarray:
-        """Learn from the training rows; gives back their flags."""
-        _check_settings(self.sensitivity, self.window)
-        values, pieces, starts = subject.training_rows()
-        step = "learning what is usual"
-        tell(step)
-        self.detector_ = SeriesDetector(float(self.sensitivity)).fit(
-            values, pieces, starts, progress=lambda share: tell(step, share / 2)
-        )
-        flags = self.detector_.detect(
-            values, pieces, starts, progress=lambda share: tell(step, (1 + share) / 2)
-        )
-        tell("learning to repair")
-        season = self.detector_.season
-        self.repairer_ = SeriesRepairer().fit(values, flags, pieces, starts, season)
-        self.columns_ = subject.columns
-        self.n_features_in_ = len(subject.columns)
-        self.unjudged_ = {
-            subject.columns[channel]: reason for channel, reason in self.detector_.unjudged.items()
-        }
-        self.clock_ = Clock.of(subject)
+    def _learn(self, recording: Recording, windows: bool = True) -> tuple[Array, Array, Array]:
+        """Learn from the training rows; flags, grades and broken rules of these rows."""
+        self._check_params()
+        config = GuardConfig() if self.config is None else self.config
+        self.config_ = replace(config, false_events=float(self.false_events))
+        self.rules_ = Rules.read(self.rules, self.keep)
+        self.columns_ = recording.columns
+        self.n_features_in_ = len(recording.columns)
+        self.step_ = recording.step
+        self.channel_rules_ = self.rules_.of_channels(self.columns_)
+        at, rows = recording.training_part()
+        values = np.asarray(recording.values[at], np.float64)
+        ruled, kept = (array[at] for array in self._known(recording))
+        broken = ruled > 0
+        self.levels_, found = checks.learn(values, rows, self.config_, broken)
+        flags, grades, ruled = self._combine(*found, values, ruled, kept)
+        fail = grades == FAIL
+        self.repair_ = RepairModel.learn(values, fail, rows)
+        self.unjudged_ = self._unjudged(values, fail)
+        normal = np.where(fail | ~np.isfinite(values), np.nan, values)
+        with np.errstate(all="ignore"):
+            steps = np.abs(np.diff(normal, axis=0))
+            self.largest_change_ = np.array([_largest(column) for column in steps.T])
+            self.range_ = np.array([(-_largest(-c), _largest(c)) for c in normal.T])
         self.window_guard_ = None
-        self.no_window_guard_ = _why_no_windows(values, pieces, self.window)
-        if self.window is not None and not self.no_window_guard_:
-            self.window_guard_ = self._learn_windows(values, flags, pieces, starts, self.window)
-        return flags
+        if windows and self.window is not None:
+            self.window_guard_ = fit_window_guard(
+                values,
+                int(self.window),
+                rows=rows,
+                config=self.config_,
+                flags=flags * fail,
+                repaired=self.repair_.fill(values, fail, rows),
+                levels=self.levels_,
+                rules=self.channel_rules_,
+                step=self.step_,
+            )
+        return flags, grades, ruled
 
-    def _learn_windows(
+    def _known(self, recording: Recording) -> tuple[Array, Array]:
+        """Which rule each value `[T, C]` breaks, and which values stay as measured."""
+        ruled = apply_rules(
+            recording.values,
+            recording.rows,
+            self.channel_rules_,
+            columns=self.columns_,
+            times=recording.times,
+            step=self.step_,
+        )
+        return ruled, self._kept(recording)
+
+    def _kept(self, recording: Recording) -> Array:
+        """Values `[T, C]` that stay as measured."""
+        rows = len(recording.values)
+        return kept_mask(self.rules_.kept, self.columns_, recording.times, rows)
+
+    def _combine(
+        self, flags: Array, grades: Array, values: Array, ruled: Array, kept: Array
+    ) -> tuple[Array, Array, Array]:
+        """Flags, grades and broken rules `[T, C]`, with what rules say about the checks."""
+        flags, grades, ruled = flags.copy(), grades.copy(), ruled.copy()
+        for channel, rules in enumerate(self.channel_rules_):
+            wanted = {NORMAL, MISSING, *(KINDS.index(kind) for kind in rules.kinds)}
+            if rules.leave_alone:
+                wanted, ruled[:, channel] = {NORMAL, MISSING}, 0
+            if rules.longest_rest is not None:
+                wanted.discard(STUCK)  # only the rule says what is stuck
+            dropped = ~np.isin(flags[:, channel], list(wanted))
+            flags[dropped, channel], grades[dropped, channel] = NORMAL, NORMAL
+        ruled[(flags == MISSING) & (ruled != MAINTENANCE)] = 0
+        flags = np.where(ruled > 0, np.array(RULE_KINDS)[ruled], flags)
+        grades = np.where(ruled > 0, FAIL, grades)
+        free = kept & np.isfinite(values)
+        flags[free], grades[free], ruled[free] = NORMAL, NORMAL, 0
+        return flags.astype(np.uint8), grades.astype(np.uint8), ruled
+
+    def judge(self, data: Any) -> Quality:
+        """Judge rows by what was learnt, each by the rows around it; no split by another."""
+        self._check_fitted()
+        recording, _ = read_recording(data).ordered(self.columns_, None)
+        rows = Rows(*recording.parts())
+        ruled, kept = self._known(recording)
+        values = np.asarray(recording.values, np.float64)
+        found = checks.judge(values, rows, self.config_, self.levels_, ruled > 0)
+        return self._result(recording, *self._combine(*found, values, ruled, kept))
+
+    def _result(self, recording: Recording, flags: Array, grades: Array, ruled: Array) -> Quality:
+        rows = Rows(*recording.parts())
+        bad = grades == FAIL if self.repair != "all" else flags > 0
+        repaired = self.repair_.repair(np.asarray(recording.values, np.float64), bad, rows)
+        return self._quality(recording, flags, grades, ruled, *repaired)
+
+    def _quality(
         self,
-        values: np.ndarray,
-        flags: np.ndarray,
-        pieces: list[range],
-        starts: list[int],
-        window: int,
-    ) -> WindowGuard:
-        """Learn what windows look like, from repaired rows where many are broken."""
-        before = None
-        broken = ~np.isin(flags, (GOOD, MISSING, CODE))
-        if broken.mean() > FEW_BROKEN:
-            before = values
-            repaired = self.repairer_.repair(values, flags, pieces, starts).values
-            values = np.where(broken, repaired, values)
-        return fit_window_guard(
-            values, window, sensitivity=self.sensitivity, pieces=pieces, before=before
+        recording: Recording,
+        flags: Array,
+        grades: Array,
+        ruled: Array,
+        repaired: Array,
+        uncertainty: Array,
+    ) -> Quality:
+        changed = repair_mask(grades, flags, self.repair)
+        changed &= ~longer_gaps(changed, self._longest_gaps())
+        return Quality(
+            recording,
+            flags,
+            grades,
+            ruled,
+            np.where(changed, repaired, recording.values),
+            changed,
+            np.where(changed, uncertainty, 0.0),
+            self.config_,
+            dict(self.unjudged_),
         )
 
-    def find(
-        self,
-        subject: Subject,
-        *,
-        causal: bool = False,
-        tell: Tell = tell_nobody,
-        flags: np.ndarray | None = None,
-    ) -> GuardFindings:
-        """Flags, repaired values and uncertainty of rows.
+    def _longest_gaps(self) -> list[float | None]:
+        """Rows of the longest gap that is repaired, of each channel."""
+        return [
+            None if r.longest_gap is None else r.longest_gap.in_rows(self.step_, "longest_gap")
+            for r in self.channel_rules_
+        ]
+
+    def check(self, data: Any) -> Quality:
+        """Judge new rows by themselves and earlier rows: nothing after a row changes its answer.
 
         Args:
-            subject: The rows; pieces know the number of their first row.
-            causal: Judge and repair every row by itself and earlier rows alone. Otherwise rows are
-                judged by those around them, but never by rows of another split.
-            tell: Called with the name of each step of the work, and as channels are done.
-            flags: Flags `[T, C]` of the rows, if they are known already.
-        """
-        self._check_fitted()
-        check_columns(subject, self.columns_)
-        parts = (subject.pieces, subject.starts) if causal else subject.parts()
-        step = "finding what is broken"
-        tell(step)
-        if flags is None:
-            flags = self.detector_.detect(
-                subject.values, *parts, causal=causal, progress=lambda share: tell(step, share)
-            )
-        tell("repairing")
-        repair = self.repairer_.repair(subject.values, flags, *parts, causal=causal)
-        return GuardFindings(flags, repair.values, repair.uncertainty)
-
-    def transform(self, data: Any, *, start: int | None = None) -> Any:
-        """Repair rows; nothing after a row changes it.
-
-        Args:
-            data: Rows with the channels of the fit, in any form that `fit` takes.
-            start: Number of the first row, counted from the first training row; it sets the phase
-                of the season. Default: found from the dates, or else the rows follow the training
-                rows. Pass 0 for the training rows themselves, if they have no dates.
-
-        Returns:
-            The repaired rows, in the form in which they came. Healthy values are unchanged.
+            data: Rows with the channels of the fit, in any order, in any form that `fit` takes.
 
         Raises:
-            ArgumentError: The guard is not fitted, or the channels are not those of the fit.
-            DataError: The rows cannot be read.
+            ArgumentError: The guard is not fitted, or channels or time step are others.
         """
-        self._check_fitted()
-        if start is not None and (not isinstance(start, Integral) or isinstance(start, bool)):
-            raise ArgumentError(f"start = {start!r}: pass the number of the first row.")
-        return self._repair(read_subject(data), start)
+        module = self.module()
+        given = read_recording(data)
+        recording, order = given.ordered(self.columns_, self.step_)
+        values = np.asarray(recording.values, np.float64)
+        outside = self._maintained(recording.times, np.arange(len(values)))
+        shown = np.where(outside, np.nan, values)
+        parts = [
+            _judge_rows(module, shown[s.start : s.stop], self.repair == "all")
+            for s in recording.segments
+        ]
+        flags, grades, repaired, spread = (np.concatenate(p) for p in zip(*parts, strict=True))
+        kept = self._kept(recording)
+        flags, grades, ruled = self._name_online(flags, grades, values, outside, kept)
+        back = np.argsort(order)
+        arrays = (flags, grades, ruled, repaired, spread)
+        return self._quality(given, *(array[:, back] for array in arrays))
+
+    def _maintained(self, times: Array | None, numbers: Array) -> Array:
+        """Values `[T, C]` of rows under maintenance; by time, or by row numbers `[T]`."""
+        columns = [
+            inside(rules.maintenance, times, numbers, name)
+            for rules, name in zip(self.channel_rules_, self.columns_, strict=True)
+        ]
+        return np.stack(columns, axis=1)
+
+    def _name_online(
+        self, flags: Array, grades: Array, values: Array, outside: Array, kept: Array
+    ) -> tuple[Array, Array, Array]:
+        """Flags, grades and broken rules of rows `[T, C]` that the window guard judged."""
+        ruled = np.zeros(flags.shape, np.uint8)
+        for channel, rules in enumerate(self.channel_rules_):
+            kinds, column = flags[:, channel], values[:, channel]
+            own = ruled[:, channel]
+            low, high = rules.range or (-np.inf, np.inf)
+            own[kinds == RULE] = MAX_CHANGE
+            own[(kinds == RULE) & ((column < low) | (column > high))] = RANGE
+            own[(kinds == CODE) & np.isin(column, rules.codes)] = CODES
+            if rules.longest_rest is not None:
+                own[kinds == STUCK] = LONGEST_REST
+        ruled[outside] = MAINTENANCE
+        return self._combine(flags, grades, values, ruled, kept)
+
+    def transform(self, data: Any) -> Any:
+        """The repaired rows of `check`, in the form in which they came."""
+        return self.check(data).repaired
 
     def fit_transform(self, data: Any, y: None = None) -> Any:
-        """Learn from rows and repair these rows, causally."""
-        subject = read_subject(data)
-        return self.fit_subject(subject)._repair(subject, 0)
+        """Learn from rows, and repair these rows causally."""
+        recording = read_recording(data)
+        return self.fit(recording).transform(recording)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the channels that `transform` gives back, for scikit-learn."""
-        self._check_fitted()
-        return np.asarray(self.columns_, dtype=object)
+    def stream(self) -> GuardStream:
+        """Judge rows as they come, one at a time; agrees with `check`."""
+        return GuardStream(self)
 
     def module(self) -> WindowGuard:
         """The repair of windows `[B, window, C]` as a torch module.
 
         Raises:
-            ArgumentError: No window guard was learnt; the sentence says why.
+            ArgumentError: The guard was made with window=None.
         """
         self._check_fitted()
         if self.window_guard_ is None:
-            raise ArgumentError(f"this guard repairs no windows: {self.no_window_guard_}.")
+            raise ArgumentError("this guard judges tables only: make it with a window and fit it.")
         return self.window_guard_
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the channels that `transform` gives back, for scikit-learn."""
+        self._check_fitted()
+        return np.asarray(self.columns_, dtype=object)
+
+    def _check_params(self) -> None:
+        if self.repair not in REPAIRS:
+            raise ArgumentError(f"repair must be {', '.join(REPAIRS)}, got {self.repair!r}.")
+        number = isinstance(self.false_events, int | float)
+        if not number or isinstance(self.false_events, bool) or not 0 < self.false_events < np.inf:
+            raise ArgumentError(
+                f"false_events must be a positive number, got {self.false_events!r}."
+            )
+        whole = isinstance(self.window, Integral) and not isinstance(self.window, bool)
+        if self.window is not None and (not whole or int(self.window) < SHORTEST_WINDOW):
+            raise ArgumentError(
+                f"window must be a number of at least {SHORTEST_WINDOW} rows, or None, got "
+                f"{self.window!r}."
+            )
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "levels_"):
+            raise ArgumentError("this Guard is not fitted: call fit with training rows first.")
+
+    def _unjudged(self, values: Array, fail: Array) -> dict[str, str]:
+        """Channels whose residuals are not judged, with the reason."""
+        reasons = {}
+        for channel in np.flatnonzero(~self.levels_.judged):
+            known = int((np.isfinite(values[:, channel]) & ~fail[:, channel]).sum())
+            few = known < self.config_.fewest_values
+            reasons[self.columns_[channel]] = (
+                f"there are only {known} values" if few else "it seldom changes"
+            )
+        return reasons
 
     def save(self, path: str | Path) -> None:
         """Write everything that was learnt to one safetensors file, whole or not at all."""
         from sacm.files import write_weights
 
         self._check_fitted()
-        refuse_folder(Path(path))
+        if Path(path).is_dir():
+            raise ArgumentError(f"{path} is a folder: name a file in it.")
+        module = self.window_guard_
         record = {
             "format": _FORMAT,
-            "sensitivity": self.sensitivity,
             "window": self.window,
+            "repair": self.repair,
+            "config": asdict(self.config_),
+            "rules": self.rules_.to_dict(),
             "columns": list(self.columns_),
-            "clock": self.clock_.to_dict(),
+            "step": self.step_,
+            "levels": self.levels_.to_dict(),
+            "repair_model": self.repair_.to_dict(),
             "unjudged": self.unjudged_,
-            "detector": self.detector_.to_dict(),
-            "repairer": self.repairer_.to_dict(),
-            "no_window_guard": self.no_window_guard_,
-            "window_guard": None if self.window_guard_ is None else self.window_guard_.config(),
+            "range": self.range_.tolist(),
+            "largest_change": self.largest_change_.tolist(),
+            "window_guard": None if module is None else module.config(),
         }
-        tensors = {} if self.window_guard_ is None else self.window_guard_.state_dict()
+        tensors = {} if module is None else module.state_dict()
         write_weights(Path(path), tensors, metadata={"guard": json.dumps(record)})
 
     @classmethod
@@ -261,36 +403,181 @@ class Guard:
         tensors = read_weights(Path(path))
         try:
             record = json.loads(read_metadata(Path(path))["guard"])
-            newer = record["format"] > _FORMAT
+            known = record["format"] == _FORMAT
         except (KeyError, TypeError, ValueError) as error:
             raise SACMError(f"{path} is no saved guard, or is damaged ({error}).") from None
-        if newer:
-            raise SACMError(f"{path} was written by a newer version of sacm: update sacm.")
+        if not known:
+            raise other_version_error(path)
         try:
-            guard = cls(record["sensitivity"], record["window"])
-            guard.detector_ = SeriesDetector.from_dict(record["detector"])
-            guard.repairer_ = SeriesRepairer.from_dict(record["repairer"])
-            guard.columns_ = tuple(record["columns"])
-            guard.clock_, guard.unjudged_ = Clock.from_dict(record["clock"]), record["unjudged"]
-            guard.no_window_guard_ = record["no_window_guard"]
-            config = record["window_guard"]
-            guard.window_guard_ = None if config is None else WindowGuard.load(config, tensors)
-        except (KeyError, TypeError, ValueError, AttributeError, ArgumentError):
+            config = GuardConfig(**record["config"])
+            guard = cls(None, config.false_events, record["window"], record["repair"])
+            guard.config = guard.config_ = config
+            guard.rules = guard.rules_ = Rules.from_dict(record["rules"])
+            guard.columns_, guard.step_ = tuple(record["columns"]), record["step"]
+            guard.channel_rules_ = guard.rules_.of_channels(guard.columns_)
+            guard.levels_ = checks.Levels.from_dict(record["levels"])
+            guard.repair_ = RepairModel.from_dict(record["repair_model"])
+            guard.unjudged_, guard.range_ = record["unjudged"], np.array(record["range"])
+            guard.largest_change_ = np.array(record["largest_change"])
+            module = record["window_guard"]
+            guard.window_guard_ = None if module is None else WindowGuard.load(module, tensors)
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise other_version_error(path) from None
         guard.n_features_in_ = len(guard.columns_)
         return guard
 
-    def _repair(self, subject: Subject, start: int | None) -> Any:
-        """Rows of a subject, repaired causally."""
-        if start is None:
-            starts = self.clock_.number_rows(subject)
-        else:
-            starts = tuple(int(start) + own for own in subject.starts)
-        return self.find(replace(subject, starts=starts), causal=True).give_back(subject)
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "detector_"):
-            raise ArgumentError("this Guard is not fitted: call fit with training rows first.")
+class StreamRow(NamedTuple):
+    """One row of a stream: values with what is broken repaired, flags and grades, each `[C]`."""
+
+    values: Array
+    flags: Array
+    grades: Array
+
+
+class GuardStream:
+    """Judges rows as they come; made by `Guard.stream`.
+
+    It holds the last `window` rows, so that a row costs the same however many came before.
+
+    Example:
+        >>> import numpy as np
+        >>> rows = np.sin(np.arange(900) / 4)[:, None] + np.random.default_rng(0).normal(
+        ...     0, 0.05, (900, 1))
+        >>> stream = Guard(window=48).fit(rows).stream()
+        >>> for row in rows[:60]:
+        ...     judged = stream.push(row)
+        >>> int(stream.push([9.0]).grades[0])
+        2
+    """
+
+    def __init__(self, guard: Guard) -> None:
+        self.guard = guard
+        self._module = guard.module()
+        self._rows = np.full((self._module.length, self._module.channels), np.nan)
+        self._gap = np.zeros(self._module.channels, int)
+        self._count = 0
+        self._time: np.datetime64 | None = None
+
+    def push(self, row: Any, time: Any = None) -> StreamRow:
+        """Judge the next row.
+
+        Args:
+            row: Values of the channels in order, or a mapping by name.
+            time: Time of the row; needed for rules by time alone.
+
+        Raises:
+            ArgumentError: The row has other channels, or the time does not follow.
+        """
+        guard = self.guard
+        values = self._read(row)
+        times = None if time is None else np.array([self._follow(time)])
+        outside = guard._maintained(times, np.array([self._count]))
+        kept = kept_mask(guard.rules_.kept, guard.columns_, times, 1, self._count)
+        self._rows[:-1] = self._rows[1:]
+        self._rows[-1] = np.where(outside[0], np.nan, values)
+        judged = _judge_windows(self._module, self._rows[None], guard.repair == "all")
+        flags, grades, repaired, _ = judged
+        flags, grades, _ = guard._name_online(flags, grades, values[None], outside, kept)
+        changed = repair_mask(grades, flags, guard.repair)[0]
+        self._gap = np.where(changed, self._gap + 1, 0)
+        self._count += 1
+        for channel, longest in enumerate(guard._longest_gaps()):
+            changed[channel] &= longest is None or self._gap[channel] <= longest
+        return StreamRow(np.where(changed, repaired[0], values), flags[0], grades[0])
+
+    def _read(self, row: Any) -> Array:
+        columns = self.guard.columns_
+        if isinstance(row, Mapping):
+            if set(map(str, row)) != set(columns):
+                raise ArgumentError(
+                    f"the row has {', '.join(map(str, row))}; the channels are "
+                    f"{', '.join(columns)}."
+                )
+            row = [row[column] for column in columns]
+        try:
+            values = np.asarray(row, np.float64).ravel()
+        except (TypeError, ValueError):
+            raise ArgumentError(f"the row must hold numbers, got {row!r}.") from None
+        if len(values) != len(columns):
+            raise ArgumentError(f"the row has {len(values)} values for {len(columns)} channels.")
+        return np.where(np.isfinite(values), values, np.nan)
+
+    def _follow(self, time: Any) -> np.datetime64:
+        """The time of the next row, which must follow the last one by whole steps."""
+        try:
+            here = np.datetime64(time, "ns")
+        except (TypeError, ValueError):
+            raise ArgumentError(f"time = {time!r} is no time.") from None
+        step = self.guard.step_
+        if self._time is not None:
+            seconds = float((here - self._time).astype(np.int64)) / 1e9
+            if seconds <= 0:
+                raise ArgumentError(f"time = {time} does not follow {self._time}.")
+            steps = seconds / step if step else 1.0
+            if abs(steps - max(round(steps), 1)) > _GAP_ROOM * max(round(steps), 1):
+                raise ArgumentError(
+                    f"time = {time} comes {seconds:g} s after the last row; the training rows had "
+                    f"one every {step:g} s."
+                )
+        self._time = here
+        return here
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state as plain values for JSON."""
+        rows = [[None if v != v else v for v in row] for row in self._rows.tolist()]
+        time = None if self._time is None else str(self._time)
+        return {"rows": rows, "gap": self._gap.tolist(), "count": self._count, "time": time}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` was taken."""
+        rows = np.array(state["rows"], np.float64)
+        if rows.shape != self._rows.shape:
+            raise ArgumentError("the state is of a stream of another guard.")
+        self._rows, self._gap = rows, np.array(state["gap"], int)
+        self._count = int(state["count"])
+        self._time = None if state["time"] is None else np.datetime64(state["time"], "ns")
+
+
+def _judge_rows(module: WindowGuard, values: Array, repair_all: bool) -> tuple[Array, ...]:
+    """Flags, grades, repaired values and uncertainty of rows `[T, C]`, each by its past alone."""
+    length, channels = module.length, module.channels
+    padded = np.concatenate([np.full((length - 1, channels), np.nan), values])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, length, axis=0).swapaxes(1, 2)
+    together = max(1, _ENTRIES // (length * channels))
+    parts = [
+        _judge_windows(module, windows[first : first + together], repair_all)
+        for first in range(0, len(values), together)
+    ]
+    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+
+
+def _judge_windows(module: WindowGuard, windows: Array, repair_all: bool) -> tuple[Array, ...]:
+    """Flags, grades, repaired values and uncertainty of the last row of windows `[B, L, C]`."""
+    x = torch.from_numpy(np.array(windows))
+    device = module.mean.device
+    found = module.inspect(x.to(device))
+    flags, grades = (array[:, -1].cpu().numpy() for array in (found.flags, found.grades))
+    repaired = found.repaired[:, -1].cpu().numpy().copy()
+    suspect = grades == SUSPECT
+    if repair_all and suspect.any():
+        rows = np.flatnonzero(suspect.any(1))
+        again = x[rows]
+        again[:, -1] = again[:, -1].masked_fill(torch.from_numpy(suspect[rows]), torch.nan)
+        filled = module.inspect(again.to(device)).repaired[:, -1].cpu().numpy()
+        repaired[rows] = np.where(suspect[rows], filled, repaired[rows])
+    good = (found.grades != FAIL).cpu().numpy()
+    since = np.where(good.any(1), np.argmax(good[:, ::-1], axis=1), module.length)
+    since = np.maximum(since, 1)
+    place = np.searchsorted(STEPS, since, "right") - 1
+    errors = (module.errors * module.scale).cpu().numpy()
+    return flags, grades, repaired, np.take_along_axis(errors, place, axis=0)
+
+
+def _largest(column: Array) -> float:
+    """Largest finite value of a column, 0 if there is none."""
+    known = column[np.isfinite(column)]
+    return float(known.max()) if len(known) else 0.0
 
 
 def other_version_error(path: str | Path) -> SACMError:
@@ -299,33 +586,3 @@ def other_version_error(path: str | Path) -> SACMError:
         f"{path} was saved by another version of sacm, which this one cannot read: fit the guard, "
         "or train the run, again."
     )
-
-
-def refuse_folder(path: Path) -> None:
-    """Refuse to write a file where a folder is."""
-    if path.is_dir():
-        raise ArgumentError(f"{path} is a folder: name a file in it.")
-
-
-def _check_settings(sensitivity: Any, window: Any) -> None:
-    """Refuse what is no positive number."""
-    number = isinstance(sensitivity, Real) and not isinstance(sensitivity, bool)
-    if not number or not 0 < sensitivity < float("inf"):
-        raise ArgumentError(f"sensitivity must be a positive number, got {sensitivity!r}.")
-    whole = isinstance(window, Integral) and not isinstance(window, bool)
-    if window is not None and (not whole or window < 1):
-        raise ArgumentError(f"window must be a number of steps or None, got {window!r}.")
-
-
-def _why_no_windows(values: np.ndarray, pieces: list[range], window: int | None) -> str:
-    """Why no guard of windows can be learnt from rows `[T, C]`; empty if one can."""
-    if window is None:
-        return "it was made with window=None"
-    longest = max(map(len, pieces))
-    if longest < 2 * window:
-        return f"windows of {window} steps cannot be learnt from series of {longest} rows"
-    if not np.isfinite(values).any(axis=0).all():
-        return "a channel has no value at all"
-    if np.nanmax(np.abs(values)) > _LARGEST:
-        return f"windows hold float32, which values above {_LARGEST:g} are too large for"
-    return ""

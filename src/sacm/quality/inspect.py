@@ -5,36 +5,45 @@ from __future__ import annotations
 from typing import Any
 
 from sacm.quality.guard import Guard
-from sacm.quality.progress import Tell, tell_nobody
-from sacm.quality.quality import Quality
-from sacm.quality.reading import read_subject
-from sacm.quality.subject import Subject
+from sacm.quality.recording import read_recording
+from sacm.quality.result import Quality
 
 
 def inspect(
-    data: Any, train: Any = None, sensitivity: float = 1.0, *, time: str | None = None
+    data: Any,
+    train: Any = None,
+    rules: Any = None,
+    false_events: float = 1.0,
+    *,
+    repair: str = "fail",
+    keep: Any = None,
+    time: str | None = None,
 ) -> Quality:
-    """Find broken values, and what they probably were.
+    """Find broken and unusual values, and what they probably were.
 
-    Kinds: missing, code (one extreme value that stands for a gap, such as -9999), stuck, spike,
-    burst (of noise), shift (of level, that returns), range (outside of all limits), clipped. Rests
-    that are natural for a channel, seasons, steps and rare but real peaks are not flagged. A
-    channel that cannot be judged is named with the reason.
+    Kinds: missing, code (a value that stands for a gap, such as -9999), stuck, spike, burst (of
+    noise), shift (of the level, that returns), rule. Grades: fail values are broken and repaired;
+    suspect values are unusual, may be real, and stay as they are.
 
     Args:
         data: A pandas or polars frame, array `[T]` or `[T, C]`, tensor, file, long table
             `unique_id, ds, y`, or one of the three data sets.
         train: Rows that thresholds are learnt from: a share in (0, 1], a number of rows, or a
             range. None: the data set's own training part, or all rows.
-        sensitivity: 1 keeps false flags on healthy series below 1 %; larger values flag more.
+        rules: A rules file or a dict of rules; see `sacm.quality.rules`.
+        false_events: Expected false fail events in 10,000 normal values.
+        repair: Which grades are repaired: "fail", "all" or "none".
+        keep: Events that stay as measured: a table that `to_frame` or `--flags` wrote, with its
+            column `keep` filled in.
         time: The time column of a frame or file, where it is not found by itself.
 
     Returns:
-        A `Quality`: flags, reliability, repaired values, events, `summary()`, `plot()`, `report()`.
+        A `Quality`: flags, grades, reliability, repaired values, events, `summary()`, `plot()`,
+        `report()`.
 
     Raises:
         DataError: The data cannot be read.
-        ArgumentError: `train` names no rows, or `sensitivity` is no positive number.
+        ArgumentError: An argument or a rule is wrong.
 
     Example:
         >>> import numpy as np
@@ -44,10 +53,6 @@ def inspect(
         >>> [event.kind for event in inspect(rows).events]
         ['stuck']
     """
-    return inspect_subject(read_subject(data, train, time=time), sensitivity)
-
-
-def inspect_subject(subject: Subject, sensitivity: float, tell: Tell = tell_nobody) -> Quality:
-    """Inspect rows that were read before; `tell` hears of each step of the work."""
-    guard = Guard(sensitivity, window=None)
-    return Quality.of(subject, guard, guard.inspect(subject, tell))
+    guard = Guard(rules, false_events, None, repair, keep)
+    reading = {} if time is None else {"time": time}
+    return guard.inspect(read_recording(data, train, reading=reading))

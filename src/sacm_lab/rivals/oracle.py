@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,22 +28,26 @@ class Oracle(Strategy):
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Repair or leave out what is known to be broken."""
-        from sacm.quality.guard import Guard
-        from sacm.quality.kinds import STUCK
-        from sacm.quality.prepare import repair_for_training
-        from sacm.quality.reading import read_subject
-        from sacm.quality.series.repair import SeriesRepairer
+        from sacm.quality.predictor import Rows
+        from sacm.quality.recording import read_recording
+        from sacm.quality.repair import RepairModel
 
         if data.broken is None:
             return super().prepare(data, window=window)
-        broken = data.broken
-        flags = np.where(broken, STUCK, 0).astype(np.uint8)
-        guard = Guard(window=None).fit(data)
+        recording = read_recording(data)
+        at, rows = recording.training_part()
+        stop = data.splits.val.stop
+        known, broken = recording.until(stop), data.broken[:stop]
+        values, weights = data.values.copy(), np.ones(data.values.shape, np.float32)
+        weights[:stop][broken] = 0.0
         if self.repair:
-            subject = read_subject(data)
-            values, pieces, starts = subject.training_rows()
-            own = np.concatenate([flags[rows.start : rows.stop] for rows in subject.train])
-            guard.repairer_ = SeriesRepairer().fit(values, own, pieces, starts)
-        targets: Any = "weigh" if self.repair else "drop"
-        found = repair_for_training(data, guard, inputs=self.repair, targets=targets, flags=flags)
-        return super().prepare(found.data, window=window)
+            given = np.asarray(recording.values, np.float64)
+            model = RepairModel.learn(given[at], data.broken[at], rows)
+            repaired = model.repair(given[:stop], broken, Rows(*known.parts()))
+            values[:stop] = np.where(broken, repaired.values, values[:stop])
+            trust = 1 / (1 + (repaired.uncertainty / model.scale) ** 2)
+            weights[:stop] = np.where(broken, trust, 1.0)
+        if data.observed is not None:
+            weights = weights * data.observed
+        found = replace(data, values=values, observed=weights)
+        return super().prepare(found, window=window)

@@ -28,7 +28,7 @@ from sacm.metrics.pointwise import auc_pr
 from sacm.metrics.vus import vus_pr
 from sacm.quality.guard import Guard
 from sacm.quality.protect import protect
-from sacm.quality.windows.module import WindowGuard
+from sacm.quality.windows import WindowGuard
 from sacm.strategies.base import Strategy
 from sacm.tasks.base import EVALUATION_BATCH, evaluating, to_device
 from sacm.tasks.forecasting import forecast

@@ -1,0 +1,205 @@
+"""What a value should be: robust units, seasons, neighbours in time and related channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from sacm.quality.config import NORMAL_MEDIAN
+
+Array = np.ndarray
+QUANTILES = (0.15, 0.85)
+QUANTILE_WIDTH = 2.073  # distance of these quantiles in standard deviations of a normal variable
+
+
+class Rows:
+    """Where the rows `[T]` of a table lie: in which segment, and at which number of its series.
+
+    Args:
+        segments: Ranges that cover all rows in order; nothing is predicted across their borders.
+        starts: The number of each segment's first row in its series; sets the phase of a season.
+    """
+
+    def __init__(self, segments: Sequence[range], starts: Sequence[int] | None = None) -> None:
+        self.segments = tuple(segments)
+        lengths = [len(rows) for rows in segments]
+        self.count = sum(lengths)
+        first = np.array([rows.start for rows in segments])
+        begin = np.zeros(len(segments), int) if starts is None else np.asarray(starts)
+        self.first = np.repeat(first, lengths)  # first row of the own segment
+        self.stop = np.repeat(first + lengths, lengths)  # row after its last
+        self.number = np.arange(self.count) - self.first + np.repeat(begin, lengths)
+
+    @classmethod
+    def single(cls, count: int) -> Rows:
+        """One segment of `count` rows."""
+        return cls([range(count)])
+
+    def apart(self) -> list[tuple[slice, Rows]]:
+        """Each segment: its rows here, and the same as a table of its own."""
+        return [
+            (slice(s.start, s.stop), Rows([range(len(s))], [int(self.number[s.start])]))
+            for s in self.segments
+        ]
+
+    @property
+    def longest(self) -> slice:
+        """Rows of the longest segment."""
+        rows = max(self.segments, key=len)
+        return slice(rows.start, rows.stop)
+
+    def cycles(self, season: int) -> tuple[Array, int]:
+        """The cycle of each row `[T]`, and the number of cycles of all segments together."""
+        cycle, total = self.number // season, 0
+        for rows in self.segments:
+            own = cycle[rows.start : rows.stop]
+            own += total - own[0]
+            total = int(own[-1]) + 1
+        return cycle, total
+
+
+def running_median(values: Array, width: int) -> Array:
+    """Running median of values `[T]` over an odd number of rows; the ends are repeated."""
+    windows = sliding_window_view(np.pad(values, width // 2, "edge"), width)
+    return np.partition(windows, width // 2, axis=-1)[:, width // 2]
+
+
+def moving_mean(values: Array, width: int) -> Array:
+    """Mean of values `[T, C]` over the rows around each row."""
+    total = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, 0)])
+    rows = np.arange(len(values))
+    first, last = (
+        np.clip(rows + shift, 0, len(values)) for shift in (-(width // 2), width - width // 2)
+    )
+    return (total[last] - total[first]) / (last - first)[:, None]
+
+
+def interpolate(values: Array, bad: Array) -> Array:
+    """Values `[T, C]` with straight lines across what is bad; 0 in channels without a value."""
+    rows, result = np.arange(len(values)), np.where(bad, 0.0, values)
+    for channel in np.flatnonzero(bad.any(0) & ~bad.all(0)):
+        good = ~bad[:, channel]
+        result[~good, channel] = np.interp(rows[~good], rows[good], values[good, channel])
+    return result
+
+
+def robust_scale(values: Array) -> Array:
+    """Standard deviation of each channel of values `[T, C]`, from its central 70 %; never 0."""
+    low, high = np.quantile(values, QUANTILES, axis=0)
+    spread = values.std(axis=0)
+    return np.where(high > low, (high - low) / QUANTILE_WIDTH, np.where(spread > 0, spread, 1.0))
+
+
+def find_segments(mask: Array) -> tuple[Array, Array]:
+    """First rows, and rows after the last, of the true stretches of a mask `[T]`."""
+    edges = np.diff(np.concatenate([[0], mask.astype(np.int8), [0]]))
+    return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+
+
+def find_season(values: Array, least: float = 0.02) -> tuple[int, Array]:
+    """The shortest cycle that repeats best.
+
+    Args:
+        values: `[T, C]` in deviations, without gaps.
+        least: Share of the variance that must repeat from even to odd cycles.
+
+    Returns:
+        Its rows (0 for none), and the share of each channel's variance `[C]` that repeats.
+    """
+    peak_least, peaks_tried, near_best, clip, shortest = 0.1, 4, 0.75, 3.0, 4
+    rows, channels = values.shape
+    clipped = np.clip(values, -clip, clip)
+    clipped = clipped - moving_mean(clipped, min(max(rows // 2, 1), 2000))
+    spectrum = np.abs(np.fft.rfft(clipped, 2 * rows, axis=0)) ** 2
+    correlation = np.fft.irfft(spectrum, axis=0)[: rows // (2 * shortest) + 1]
+    correlation = correlation / np.maximum(correlation[0], 1e-9)
+    variance = np.maximum(clipped.var(0), 1e-9)
+    shares: dict[int, Array] = {}
+    for curve in np.column_stack([correlation.mean(1), correlation[:, :20]]).T:
+        inner = curve[1:-1]
+        peaks = (
+            np.flatnonzero((inner > curve[:-2]) & (inner >= curve[2:]) & (inner > peak_least)) + 1
+        )
+        for period in peaks[np.argsort(-curve[peaks])][:peaks_tried].tolist():
+            pairs = rows // (2 * period)
+            if period >= shortest and pairs >= shortest and period not in shares:
+                even, odd = (
+                    clipped[: pairs * 2 * period].reshape(pairs, 2, period, channels).mean(0)
+                )
+                shares[period] = (even * odd).mean(0) / variance
+    strength = {period: float(share.mean()) for period, share in shares.items()}
+    best = max(strength.values(), default=0.0)
+    if best < least:
+        return 0, np.zeros(channels)
+    period = min(period for period in strength if strength[period] >= near_best * best)
+    return period, shares[period]
+
+
+def neighbour_residual(values: Array, kept: Array, rows: Rows) -> Array:
+    """Distance of each value `[T]` from its kept neighbours.
+
+    The prediction is the median of the two kept values on either side, or the line between the
+    inner two, whichever is nearer to the value.
+    """
+    here, known = np.arange(len(values)), np.flatnonzero(kept)
+    low = np.searchsorted(known, rows.first)
+    high = np.searchsorted(known, rows.stop) - 1
+    empty = high < low
+    before, after = np.searchsorted(known, here, "left"), np.searchsorted(known, here, "right")
+    index = np.stack([before - 2, before - 1, after, after + 1])
+    at = known[np.clip(np.clip(index, low, np.maximum(high, low)), 0, len(known) - 1)]
+    near = values[at]
+    width = np.maximum(at[2] - at[1], 1)
+    way = np.where(at[2] > at[1], (here - at[1]) / width, 0.5)
+    line = near[1] * (1 - way) + near[2] * way
+    middle = (near.sum(0) - near.max(0) - near.min(0)) / 2
+    residual = np.minimum(np.abs(values - middle), np.abs(values - line))
+    return np.where(empty, 0.0, residual)
+
+
+def related_channels(scores: Array, known: Array, large: float, share: float) -> Array:
+    """Channels `[C, C]` whose large scores coincide beyond chance; `known` are faults `[T, C]`."""
+    fewest = 5
+    big, good = (scores > large).astype(float), (~known).astype(float)
+    both, count = big.T @ big, big.sum(0)
+    chance = np.outer(count, count) / np.maximum(good.T @ good, 1)
+    least = np.minimum.outer(count, count)
+    related = (both >= fewest) & (both - chance > share * (least - chance))
+    return related & ~np.eye(len(count), dtype=bool)
+
+
+def shared_score(scores: Array, related: Array) -> Array:
+    """Middle score of the related channels `[T, C]` at the same row or one beside; at least 1."""
+    result = np.ones(scores.shape)
+    for channel in np.flatnonzero(related.any(1)):
+        others = related[channel]
+        middle = (others.sum() - 1) // 2
+        near = np.partition(scores[:, others], middle, axis=1)[:, middle]
+        padded = np.pad(near, 1)
+        result[:, channel] = np.maximum(
+            1.0, np.maximum(np.maximum(padded[:-2], padded[1:-1]), padded[2:])
+        )
+    return result
+
+
+def nearby_score(scores: Array) -> Array:
+    """Second smallest score of the two values before and the two after, at least 1."""
+    padded = np.pad(scores, ((2, 2), (0, 0)))
+    around = np.stack([padded[k : k + len(scores)] for k in (0, 1, 3, 4)])
+    return np.maximum(1.0, np.partition(around, 1, axis=0)[1])
+
+
+def usual_size(residuals: Array, tied: float = 1.0) -> float:
+    """Standard deviation of residuals `[T]`, from the median of those that are not 0.
+
+    Where more than a share `tied` is 0 the lower quartile tells it: in a channel that seldom moves
+    many of the others may be faults.
+    """
+    median, quartile = (0.5, NORMAL_MEDIAN), (0.25, 0.3186)  # quantiles of |normal|
+    moving = residuals[residuals > 0]
+    if not len(moving):
+        return 1.0
+    share, of_normal = quartile if len(moving) < (1 - tied) * len(residuals) else median
+    return float(np.quantile(moving, share)) / of_normal

@@ -1,0 +1,498 @@
+"""Data of any kind as rows to judge, with the way back to the form in which they came."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from torch import Tensor, from_numpy
+
+from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData
+from sacm.data.tables.columns import coarse_note, numbers
+from sacm.data.tables.panel import Panel, read_table_or_panel
+from sacm.data.tables.source import Source, load_source
+from sacm.data.tables.table import Table
+from sacm.errors import ArgumentError, DataError
+from sacm.quality.predictor import Array, Rows
+
+TEST_KEPT = (
+    "Test rows stay as they are in `repaired`: their anomalies are to be found, not repaired."
+)
+_LISTED = 8
+_STEP_ROOM = 0.1  # by which the time step of new rows may differ; months differ in length
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Rows of one or several series.
+
+    Attributes:
+        name: A short name.
+        values: `[T, C]` float32 or float64, NaN where missing.
+        columns: Names of the C channels.
+        segments: Ranges of rows that are series of their own and cover all rows.
+        labels: The name of each segment.
+        starts: The number of each segment's first row in its series.
+        train: The training rows of each segment.
+        times: `[T]` datetime64, or None.
+        restore: Takes repaired values `[T, C]` and which of them were changed, and gives the data
+            back in the form in which they came; what was not changed stays bit-identical.
+        borders: Rows at which a split begins or ends.
+        notes: What was found or guessed while reading.
+        understood: How a user's table was read, in short lines.
+    """
+
+    name: str
+    values: Array
+    columns: tuple[str, ...]
+    segments: tuple[range, ...]
+    labels: tuple[str, ...]
+    starts: tuple[int, ...]
+    train: tuple[range, ...]
+    times: Array | None
+    restore: Callable[[Array, Array], Any]
+    borders: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+    understood: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> Rows:
+        """The rows by segment."""
+        return Rows(self.segments, self.starts)
+
+    @property
+    def step(self) -> float | None:
+        """Usual seconds between rows, None without times."""
+        if self.times is None:
+            return None
+        steps = [np.diff(self.times[s.start : s.stop]) for s in self.segments if len(s) > 1]
+        if not steps:
+            return None
+        seconds = np.concatenate(steps).astype("timedelta64[ns]").astype(np.int64) / 1e9
+        usual = float(np.median(seconds[seconds > 0])) if (seconds > 0).any() else 0.0
+        return usual or None
+
+    def parts(self) -> tuple[list[range], list[int]]:
+        """Segments cut at the borders of splits and of the training rows, and their starts."""
+        parts, starts = [], []
+        for segment, start, train in zip(self.segments, self.starts, self.train, strict=True):
+            cuts = {*self.borders, train.start, train.stop} if len(train) else {*self.borders}
+            ends = sorted({segment.start, segment.stop, *(c for c in cuts if c in segment)})
+            for first, stop in pairwise(ends):
+                parts.append(range(first, stop))
+                starts.append(start + first - segment.start)
+        return parts, starts
+
+    def training_part(self) -> tuple[Array, Rows]:
+        """Positions `[T']` of the training rows, and their segments."""
+        kept = [
+            (rows, start + rows.start - segment.start)
+            for rows, start, segment in zip(self.train, self.starts, self.segments, strict=True)
+            if len(rows)
+        ]
+        at = np.concatenate([np.arange(rows.start, rows.stop) for rows, _ in kept])
+        ends = np.cumsum([0, *(len(rows) for rows, _ in kept)])
+        segments = [range(int(a), int(b)) for a, b in pairwise(ends)]
+        return at, Rows(segments, [start for _, start in kept])
+
+    def until(self, stop: int) -> Recording:
+        """The rows before `stop`, all of them training rows."""
+        kept = [i for i, segment in enumerate(self.segments) if segment.start < stop]
+        segments = tuple(
+            range(self.segments[i].start, min(self.segments[i].stop, stop)) for i in kept
+        )
+        return replace(
+            self,
+            values=self.values[:stop],
+            times=None if self.times is None else self.times[:stop],
+            segments=segments,
+            labels=tuple(self.labels[i] for i in kept),
+            starts=tuple(self.starts[i] for i in kept),
+            train=segments,
+        )
+
+    def ordered(self, columns: Sequence[str], step: float | None) -> tuple[Recording, Array]:
+        """The same rows with channels in the order of training, and where they came from.
+
+        Raises:
+            ArgumentError: The channels or the time step are not those of the training rows.
+        """
+        count = len(columns)
+        if self.values.shape[1] != count:
+            raise ArgumentError(
+                f"{self.name} has {self.values.shape[1]} channels, the training rows had {count}."
+            )
+        unnamed = any(all(n.isdigit() for n in names) for names in (self.columns, columns))
+        if unnamed:
+            order = np.arange(count)
+        elif set(self.columns) == set(columns):
+            order = np.array([self.columns.index(column) for column in columns])
+        else:
+            raise ArgumentError(
+                f"{self.name} has the columns {_list(self.columns)}; the training rows had "
+                f"{_list(columns)}."
+            )
+        own = self.step
+        if own and step and abs(own / step - 1) > _STEP_ROOM:
+            raise ArgumentError(
+                f"{self.name} has a row every {own:g} s, the training rows had one every "
+                f"{step:g} s: bring the rows to this step, or fit a guard for them."
+            )
+        return replace(self, values=self.values[:, order], columns=tuple(columns)), order
+
+
+def read_recording(
+    data: Any, train: Any = None, *, reading: Mapping[str, Any] | None = None
+) -> Recording:
+    """Read data of any kind.
+
+    Args:
+        data: A frame, array `[T]` or `[T, C]`, tensor, file, long table `unique_id, ds, y`, or one
+            of the three data sets.
+        train: The training rows of each series: a share in (0, 1], a number of rows, or a range.
+            None: the data set's own training part, or all rows.
+        reading: Options for reading a frame or file by name, such as `time` or `ignore`.
+
+    Raises:
+        DataError: The data cannot be read.
+        ArgumentError: `train` names no rows.
+    """
+    if isinstance(data, Recording):
+        recording = data
+    elif isinstance(data, ForecastingData):
+        recording = _from_forecasting(data)
+    elif isinstance(data, AnomalyData):
+        recording = _from_anomaly(data)
+    elif isinstance(data, ClassificationData):
+        recording = _from_classification(data)
+    else:
+        recording = _from_source(data, dict(reading or {}))
+    if train is None:
+        return recording
+    chosen = []
+    for segment in recording.segments:
+        first, stop = _ends(train, len(segment))
+        chosen.append(range(segment.start + first, segment.start + max(first, stop)))
+    if not any(map(len, chosen)):
+        raise ArgumentError(f"train = {train!r} holds no row of {recording.name}.")
+    return replace(recording, train=tuple(chosen))
+
+
+def _ends(train: Any, length: int) -> tuple[int, int]:
+    """First training row of a series and the row after the last."""
+    if isinstance(train, range | slice) and train.step in (None, 1):
+        ends = train.start, train.stop
+        if all(end is None or isinstance(end, int | np.integer) for end in ends):
+            first, stop, _ = slice(*ends).indices(length)
+            return first, stop
+    elif isinstance(train, int | np.integer) and not isinstance(train, bool):
+        if train > 0:
+            return 0, min(int(train), length)
+    elif isinstance(train, float | np.floating) and 0 < train <= 1:
+        return 0, max(1, round(float(train) * length))
+    raise ArgumentError(
+        f"train = {train!r}: pass a share in (0, 1], a number of rows, or a range of rows."
+    )
+
+
+def _list(names: Sequence[str]) -> str:
+    """Names, shortened if there are many."""
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
+
+
+# Frames, arrays and files
+
+
+def _from_source(data: Any, options: dict[str, Any]) -> Recording:
+    if isinstance(data, list | tuple):
+        with suppress(TypeError, ValueError):  # said in a sentence where sources are loaded
+            data = np.asarray(data, np.float64)  # in full precision
+    loaded = load_source(data, decimal=options.pop("decimal", None))
+    source, notes = _without_infinity(loaded)
+    if not isinstance(source.content, np.ndarray) and 0 in source.content.shape:
+        raise DataError(f"{source.where} has no rows or no columns.")
+    found = read_table_or_panel(source, grid=False, irregular="keep", **options)
+    if isinstance(found, Panel):
+        return _from_panel(data, source, found, notes)
+    return _from_table(data, source, found, notes)
+
+
+def _from_table(data: Any, source: Source, table: Table, notes: tuple[str, ...]) -> Recording:
+    values, void_note = _read_exactly(source, table)
+    rows = (range(len(values)),)
+    return Recording(
+        name=table.name,
+        values=values,
+        columns=table.names,
+        segments=rows,
+        labels=(table.name,),
+        starts=(0,),
+        train=rows,
+        times=table.times,
+        restore=_restorer(data, source, table.names, table.order),
+        notes=(*(note for note in table.notes if note != void_note), *notes),
+        understood=tuple(table.understood()),
+    )
+
+
+def _from_panel(data: Any, source: Source, panel: Panel, notes: tuple[str, ...]) -> Recording:
+    frame: Any = source.content
+    if not set(panel.names) <= set(frame.columns):
+        raise DataError(f"{source.where} holds a series in every row: turn it into columns first.")
+    exact = np.stack([numbers(frame[name], source.where) for name in panel.names], axis=1)
+    kept = [table.order >= 0 for table in panel.series]
+    orders = [
+        rows[table.order[keep]]
+        for rows, table, keep in zip(panel.rows, panel.series, kept, strict=True)
+    ]
+    order = np.concatenate(orders)
+    ends = np.cumsum([0, *map(len, orders)])
+    segments = tuple(range(int(a), int(b)) for a, b in pairwise(ends))
+    stamps = [table.times for table in panel.series]
+    times = [s[keep] for s, keep in zip(stamps, kept, strict=True) if s is not None]
+    return Recording(
+        name=panel.name,
+        values=exact[order],
+        columns=panel.names,
+        segments=segments,
+        labels=tuple(table.name for table in panel.series),
+        starts=(0,) * len(segments),
+        train=segments,
+        times=np.concatenate(times) if len(times) == len(stamps) else None,
+        restore=_restorer(data, source, panel.names, order),
+        notes=(*panel.notes, *notes),
+        understood=tuple(panel.understood()),
+    )
+
+
+def _read_exactly(source: Source, table: Table) -> tuple[Array, str | None]:
+    """Values in the precision in which they came, and the note on precision that is void then.
+
+    In float32 a small change at a high level is lost, and a normal sensor would look stuck.
+    """
+    content = source.content
+    if isinstance(content, np.ndarray):
+        if content.dtype.itemsize < 8 and content.dtype.kind == "f":
+            return table.values, None
+        values = np.asarray(content, np.float64).reshape(table.values.shape)
+        return values, coarse_note(content)
+    channels = content[list(table.names)]
+    columns = [numbers(channels[name], source.where) for name in table.names]
+    return np.stack(columns, axis=1)[table.order], coarse_note(channels)
+
+
+def _without_infinity(source: Source) -> tuple[Source, tuple[str, ...]]:
+    """The source with NaN for infinite values, and a note if there were any."""
+    content: Any = source.content
+    if isinstance(content, np.ndarray):
+        if content.dtype.kind != "f" or not (infinite := np.isinf(content)).any():
+            return source, ()
+        clean: Any = np.where(infinite, content.dtype.type(np.nan), content)
+        count = int(infinite.sum())
+    else:
+        if not content.columns.is_unique:
+            return source, ()
+        floats = [
+            name
+            for name, kind in content.dtypes.items()
+            if isinstance(kind, np.dtype) and kind.kind == "f" and np.isinf(content[name]).any()
+        ]
+        if not floats:
+            return source, ()
+        clean, count = content.copy(deep=False), 0
+        for name in floats:
+            marks = np.isinf(content[name])
+            clean[name], count = content[name].mask(marks), count + int(marks.sum())
+    note = f"{count:,} infinite value{'s count' if count > 1 else ' counts'} as missing."
+    return source._replace(content=clean), (note,)
+
+
+# The way back
+
+
+def _restorer(
+    data: Any, source: Source, names: Sequence[str], order: Array
+) -> Callable[[Array, Array], Any]:
+    """A function that puts repaired values into a copy of what the user passed."""
+
+    def restore(new: Array, changed: Array) -> Any:
+        ordered, marks = np.empty_like(new), np.empty_like(changed)
+        ordered[order], marks[order] = new, changed
+        if isinstance(source.content, np.ndarray):
+            return _give_array(data, source.content, ordered, marks)
+        return _give_frame(data, source, names, ordered, marks)
+
+    return restore
+
+
+def _give_array(data: Any, content: Array, values: Array, changed: Array) -> Any:
+    """An array or tensor like `data`; integers become float64 if a value was changed."""
+    marks, result = changed.reshape(content.shape), np.array(content)
+    if marks.any():
+        result = result if result.dtype.kind == "f" else result.astype(np.float64)
+        result[marks] = _within(values.reshape(content.shape)[marks], result.dtype)
+    if isinstance(data, Tensor):
+        tensor = from_numpy(result)
+        return tensor.to(data.device, data.dtype if data.is_floating_point() else tensor.dtype)
+    if isinstance(data, np.ma.MaskedArray):
+        return np.ma.masked_invalid(result)
+    if type(data).__module__.partition(".")[0] == "polars":
+        import polars
+
+        return polars.Series(data.name, result)
+    return result
+
+
+def _give_frame(
+    data: Any, source: Source, names: Sequence[str], values: Array, changed: Array
+) -> Any:
+    """A frame or series like `data`; columns without a change stay exactly as they are."""
+    frame: Any = source.content
+    places = [list(frame.columns).index(name) for name in names]
+    columns = {
+        places[c]: _give_column(frame.iloc[:, places[c]], values[:, c], changed[:, c])
+        for c in range(len(names))
+        if changed[:, c].any()
+    }
+    if source.kind == "polars":
+        import polars
+
+        new = [polars.Series(data.columns[at], c.to_numpy()) for at, c in columns.items()]
+        return data.with_columns(new)
+    if source.kind == "series":
+        return next(iter(columns.values())).rename(data.name) if columns else data.copy()
+    result = data.copy() if type(data) is type(frame) else frame.copy()
+    for place, column in columns.items():
+        result.isetitem(place, column)
+    return result
+
+
+def _give_column(column: Any, values: Array, changed: Array) -> Any:
+    """One column with the changed values in it."""
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column) and column.dtype.kind == "f":
+        result = column.copy()
+        plain = isinstance(column.dtype, np.dtype)
+        new = _within(values[changed], column.dtype) if plain else values[changed]
+        result.iloc[np.flatnonzero(changed)] = new
+        return result
+    numeric = column if pd.api.types.is_numeric_dtype(column) else pd.to_numeric(column)
+    floats = numeric.to_numpy(dtype=np.float64, na_value=np.nan).copy()
+    floats[changed] = values[changed]
+    return pd.Series(floats, index=column.index, name=column.name)
+
+
+def _within(values: Array, dtype: np.dtype) -> Array:
+    """Values in another precision, held inside its limits."""
+    limits = np.finfo(dtype)
+    return np.clip(values, float(limits.min), float(limits.max)).astype(dtype)
+
+
+# The three data sets
+
+
+def _replace(old: Array, new: Array, changed: Array) -> Array:
+    """Changed values in the precision of the others, which stay as they are."""
+    return np.where(changed, new.astype(old.dtype), old)
+
+
+def _from_forecasting(data: ForecastingData) -> Recording:
+    """Rows of a forecasting data set; what was not measured is missing."""
+    values = data.values
+    if data.observed is not None:
+        values = np.where(np.asarray(data.observed) > 0, values, np.float32(np.nan))
+    segments = [segment for segment in data.segments if segment.stop > segment.start]
+    seen: dict[str, int] = {}
+    starts = []
+    for segment in segments:
+        starts.append(seen.get(segment.name, 0))
+        seen[segment.name] = starts[-1] + segment.stop - segment.start
+    train = data.splits.train
+
+    def overlap(rows: range) -> range:
+        first, stop = max(rows.start, train.start), min(rows.stop, train.stop)
+        return range(first, stop) if first < stop else range(rows.start, rows.start)
+
+    ranges = tuple(range(segment.start, segment.stop) for segment in segments)
+    return Recording(
+        name=data.name,
+        values=values,
+        columns=data.columns,
+        segments=ranges,
+        labels=tuple(segment.name for segment in segments),
+        starts=tuple(starts),
+        train=tuple(overlap(rows) for rows in ranges),
+        times=data.timestamps,
+        restore=lambda new, changed: replace(data, values=_replace(data.values, new, changed)),
+        borders=tuple(end for rows in data.splits for end in (rows.start, rows.stop)),
+        notes=data.notes,
+    )
+
+
+def _from_anomaly(data: AnomalyData) -> Recording:
+    """Training rows, then test rows; a machine's test rows follow its training rows."""
+    count = len(data.train)
+    parts = [(s.name, s.train, 0, s.train) for s in data.segments]
+    for segment in data.segments:
+        test = range(segment.test.start + count, segment.test.stop + count)
+        parts.append((segment.name, test, len(segment.train), range(test.start, test.start)))
+    labels, segments, starts, train = zip(*(part for part in parts if len(part[1])), strict=True)
+
+    def restore(new: Array, changed: Array) -> AnomalyData:
+        return replace(data, train=_replace(data.train, new[:count], changed[:count]))
+
+    return Recording(
+        name=data.name,
+        values=np.concatenate([data.train, data.test]),
+        columns=data.columns or tuple(str(place) for place in range(data.channels)),
+        segments=segments,
+        labels=labels,
+        starts=starts,
+        train=train,
+        times=None,
+        restore=restore,
+        notes=(*data.notes, TEST_KEPT),
+    )
+
+
+def _from_classification(data: ClassificationData) -> Recording:
+    """Cases end to end, each a series of its own."""
+    arrays, lengths = (data.X_train, data.X_test), (data.lengths_train, data.lengths_test)
+    cases = [
+        (part, case, int(length))
+        for part in (0, 1)
+        for case, length in enumerate(lengths[part])
+        if length
+    ]
+    ends = np.cumsum([0, *(length for *_, length in cases)])
+    segments = tuple(range(int(a), int(b)) for a, b in pairwise(ends))
+
+    def restore(new: Array, changed: Array) -> ClassificationData:
+        results = [array.copy() for array in arrays]
+        for (part, case, length), rows in zip(cases, segments, strict=True):
+            at = slice(rows.start, rows.stop)
+            old = results[part][case, :, :length]
+            results[part][case, :, :length] = _replace(old, new[at].T, changed[at].T)
+        return replace(data, X_train=results[0], X_test=results[1])
+
+    return Recording(
+        name=data.name,
+        values=np.concatenate([arrays[part][case, :, :length].T for part, case, length in cases]),
+        columns=tuple(str(place) for place in range(data.channels)),
+        segments=segments,
+        labels=tuple(f"{('training', 'test')[part]} case {case + 1}" for part, case, _ in cases),
+        starts=(0,) * len(segments),
+        train=tuple(
+            rows if part == 0 else range(rows.start, rows.start)
+            for (part, *_), rows in zip(cases, segments, strict=True)
+        ),
+        times=None,
+        restore=restore,
+        notes=data.notes,
+    )

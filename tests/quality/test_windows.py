@@ -1,0 +1,226 @@
+"""The guard of windows as a torch module: what it repairs, and where it can run."""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sacm.errors import ArgumentError
+from sacm.quality import windows
+from sacm.quality.config import FAIL, GuardConfig
+from sacm.quality.rules import Rules
+from sacm.quality.windows import WindowGuard, fit_window_guard
+from tests.quality import tables
+
+LENGTH, CHANNELS, TRAIN = 48, 3, 2000
+
+
+def rows(count: int = TRAIN, seed: int = 0) -> np.ndarray:
+    return tables.healthy(count, CHANNELS, seed)
+
+
+@cache
+def guard() -> WindowGuard:
+    return fit_window_guard(rows(), LENGTH)
+
+
+def clean_windows(count: int = 12, seed: int = 3) -> Tensor:
+    values = torch.from_numpy(rows(count * LENGTH, seed)).float()
+    return values.view(count, LENGTH, CHANNELS)
+
+
+def broken_windows() -> Tensor:
+    """A spike, a stuck run, a gap and a burst, a window each; the others are normal."""
+    x = clean_windows()
+    x[0, 20, 0] = 6.0
+    x[1, 10:40, 1] = x[1, 10, 1]
+    x[2, 30:36, 2] = torch.nan
+    x[3, :, 0] += torch.randn(LENGTH, generator=torch.Generator().manual_seed(0))
+    x[4, 5, 1] = 1e6
+    return x
+
+
+def test_faults_are_repaired_and_other_values_pass_bit_by_bit() -> None:
+    x, clean = broken_windows(), clean_windows()
+    found = guard().inspect(x)
+    repaired = guard()(x)
+    flags = guard().flags(x)
+    assert torch.equal(flags, found.grades == FAIL)
+    assert torch.equal(torch.nan_to_num(repaired[~flags]), torch.nan_to_num(x[~flags]))
+    for window, steps, channel in ((0, 20, 0), (1, slice(16, 40), 1), (2, slice(30, 36), 2)):
+        assert flags[window, steps, channel].all()
+    assert flags[3, :, 0].float().mean() > 0.5
+    assert flags[4, 5, 1]
+    assert torch.isfinite(repaired).all()
+    error, before = (repaired - clean).abs(), (x - clean).nan_to_num().abs()
+    assert error[flags].mean() < 0.5 * before[flags].mean()
+
+
+def test_clean_windows_hardly_change() -> None:
+    assert guard().flags(clean_windows(200, 7)).float().mean() < 0.005
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_every_precision_comes_back_as_it_came(dtype: torch.dtype) -> None:
+    x = broken_windows().to(dtype)
+    repaired = guard()(x)
+    assert repaired.dtype == dtype
+    flags = guard().flags(x)
+    assert torch.equal(repaired[~flags], x[~flags])
+
+
+def test_a_cast_leaves_the_numbers_of_the_guard_alone() -> None:
+    cast = copy.deepcopy(guard()).to(torch.bfloat16)
+    assert cast.mean.dtype == torch.float32
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.equal(cast(clean_windows()), guard()(clean_windows()))
+
+
+def test_gradients_pass_through_what_is_not_repaired() -> None:
+    x = broken_windows().nan_to_num(0.3).requires_grad_()
+    guard()(x).sum().backward()
+    assert x.grad is not None
+    assert torch.equal(x.grad, (~guard().flags(x)).float())
+
+
+def test_batches_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = broken_windows()
+    expected = guard()(x)
+    monkeypatch.setattr(windows, "CHUNK", 5)
+    torch.testing.assert_close(guard()(x), expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(guard()(x[:1]), expected[:1], rtol=1e-4, atol=1e-4)
+    assert guard()(x[:0]).shape == (0, LENGTH, CHANNELS)
+
+
+def test_a_scaled_copy_repairs_scaled_windows() -> None:
+    mean, scale = np.array([5.0, -2.0, 0.0]), np.array([10.0, 0.5, 3.0])
+    x = broken_windows()
+    scaled = (x - torch.from_numpy(mean).float()) / torch.from_numpy(scale).float()
+    other = guard().rescaled(mean, scale)
+    back = other(scaled) * torch.from_numpy(scale).float() + torch.from_numpy(mean).float()
+    assert torch.equal(other.flags(scaled), guard().flags(x))
+    torch.testing.assert_close(back, guard()(x), rtol=1e-3, atol=1e-3)
+
+
+def test_channels_left_alone_are_only_filled() -> None:
+    x = broken_windows()
+    alone = guard().leave_alone(torch.tensor([True, True, True]))
+    assert torch.equal(alone.flags(x), torch.isnan(x))
+
+
+def test_rules_are_part_of_the_module() -> None:
+    rules = Rules.read(
+        {"0": {"range": [-0.5, 0.5]}, "1": {"max_change": "0.6/row"}, "2": {"codes": [7]}}
+    ).of_channels(["0", "1", "2"])
+    ruled = fit_window_guard(rows(), LENGTH, rules=rules)
+    x = clean_windows()
+    x[0, 20, 1] += 2.0
+    x[1, 3, 2] = 7.0
+    flags = ruled.flags(x)
+    assert torch.equal(flags[..., 0] | (x[..., 0].abs() <= 0.5), torch.ones_like(flags[..., 0]))
+    assert flags[0, 20, 1]
+    assert flags[1, 3, 2]
+
+
+def test_few_rows_teach_limits_and_runs_alone() -> None:
+    few = fit_window_guard(rows(60), LENGTH)
+    assert few.basis.shape[1] == 0
+    x = broken_windows()
+    flags = few.flags(x)
+    assert flags[2, 30:36, 2].all()
+    assert flags[4, 5, 1]
+    assert torch.isfinite(few(x)).all()
+
+
+def test_it_is_rebuilt_from_its_state() -> None:
+    rebuilt = WindowGuard.load(guard().config(), guard().state_dict())
+    x = broken_windows()
+    assert torch.equal(rebuilt(x), guard()(x))
+    with pytest.raises(ArgumentError, match="lacks the tensor 'mean'"):
+        WindowGuard.load(guard().config(), {})
+
+
+def test_a_larger_budget_flags_more() -> None:
+    lenient, strict = (
+        fit_window_guard(rows(), LENGTH, config=GuardConfig(false_events=budget))
+        for budget in (30.0, 0.1)
+    )
+    x = clean_windows(100, 4)
+    assert lenient.inspect(x).grades.sum() > strict.inspect(x).grades.sum()
+
+
+@pytest.mark.parametrize(
+    ("x", "sentence"),
+    [
+        (torch.zeros(2, LENGTH), "fitted for windows"),
+        (torch.zeros(2, LENGTH + 1, CHANNELS), "fitted for windows"),
+        (torch.zeros(2, LENGTH, 1), "fitted for windows"),
+        (torch.zeros(2, LENGTH, CHANNELS, dtype=torch.int64), "floating-point"),
+    ],
+)
+def test_other_windows_are_refused(x: Tensor, sentence: str) -> None:
+    for call in (guard(), guard().flags, guard().inspect):
+        with pytest.raises(ArgumentError, match=sentence):
+            call(x)
+
+
+@pytest.mark.parametrize(
+    ("values", "length"),
+    [(np.zeros(20), 8), (np.zeros((20, 0)), 8), (np.array([["a"]]), 8), (np.zeros((20, 2)), 2)],
+)
+def test_rows_that_teach_nothing_are_refused(values: np.ndarray, length: int) -> None:
+    with pytest.raises(ArgumentError):
+        fit_window_guard(values, length)
+
+
+class Protected(nn.Module):
+    """A guard before a network, as `protect` puts it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.guard, self.line = guard(), nn.Linear(LENGTH, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.line(self.guard(x).transpose(1, 2))
+
+
+def test_the_path_of_graphs_gives_what_eager_mode_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = broken_windows()
+    expected = guard().inspect(x)
+    monkeypatch.setattr(windows, "tracing", lambda: True)
+    found = guard().inspect(x)
+    assert torch.equal(found.flags, expected.flags)
+    torch.testing.assert_close(found.repaired, expected.repaired, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.slow
+def test_a_compiled_model_repairs_in_one_graph() -> None:
+    model, x = Protected().eval(), broken_windows()
+    expected = model(x)
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+def test_exported_and_onnx_models_repair_batches_of_any_size() -> None:
+    reference = pytest.importorskip("onnx.reference")
+    pytest.importorskip("onnxscript")
+    model, x = Protected().eval(), broken_windows()
+    program = torch.export.export(model, (x,), dynamic_shapes=({0: torch.export.Dim("batch")},))
+    for some in (x, x[:5], torch.cat([x, x])):
+        torch.testing.assert_close(program.module()(some), model(some), rtol=1e-3, atol=1e-3)
+    onnx = torch.onnx.export(program, dynamo=True, optimize=False, verbose=False)
+    assert onnx is not None
+    proto = onnx.model_proto
+    evaluator = reference.ReferenceEvaluator(proto)
+    for some in (x, x[:5]):
+        (found,) = evaluator.run(None, {proto.graph.input[0].name: some.numpy()})
+        assert np.allclose(found, model(some).detach().numpy(), rtol=1e-3, atol=1e-3)
