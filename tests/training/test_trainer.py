@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import math
 import multiprocessing
@@ -355,3 +356,30 @@ def test_a_run_without_its_weights_is_trained_again(tmp_path: Path) -> None:
     again = small_run("forecasting", tmp_path, epochs=1)
     assert again.finished
     assert again.row == expected
+
+
+@pytest.mark.parametrize("strategy", ["raw", "sacm", "guard"])
+def test_what_was_not_measured_counts_nowhere(strategy: str, tmp_path: Path) -> None:
+    """A tenth of a channel is missing, in long stretches of every split."""
+    data = forecasting_data(waves(600, 2), name="gaps")
+    values = data.values.copy()
+    for start in range(40, 600, 130):
+        values[start : start + 20, 0] = np.nan
+    gaps = dataclasses.replace(data, values=values)
+    settings = make_settings("forecasting", strategy=strategy, epochs=1)
+    resolved = get_task("forecasting").resolve(settings, gaps)
+    training = Training(tmp_path, resolved, gaps, Fabric(accelerator="cpu", devices=1))
+    missing = np.isnan(values)
+    for windows in training.windows:
+        batch = windows.batch(np.arange(len(windows)))
+        assert bool(batch.x.isfinite().all())
+        rows = batch.positions[:, None].numpy() + 24 + np.arange(8)
+        np.testing.assert_array_equal(batch.observed.numpy() == 0, missing[rows])
+    if strategy != "guard":  # which also leaves values out that look broken
+        train_rows = values[: data.splits.train.stop]
+        scaler = training.windows.train.scaler
+        np.testing.assert_allclose(scaler.mean, np.nanmean(train_rows, axis=0), atol=1e-5)
+        np.testing.assert_allclose(scaler.std, np.nanstd(train_rows, axis=0), atol=1e-5)
+    training.run()
+    assert any("not measured" in note for note in Run(tmp_path).metrics["notes"])
+    assert math.isfinite(Run(tmp_path).row["mae"] or math.nan)
