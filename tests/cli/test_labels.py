@@ -33,7 +33,7 @@ def test_wrong_labels_are_listed_drawn_and_kept(sacm: Command) -> None:
     assert sorted(table.loc[table["flagged"], "case"]) == WRONG
     table["keep"] = np.where(table["case"] == 40, "yes", None)
     table.to_csv("cases.csv", index=False)
-    again = json.loads(sacm("labels", "cases.npz", "--keep", "cases.csv", "--json").out)
+    again = json.loads(sacm("quality", "cases.npz", "--keep", "cases.csv", "--json").out)
     assert [each["case"] for each in again["suspicious"] if each["flagged"]] == [3]
 
 

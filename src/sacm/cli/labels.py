@@ -41,6 +41,32 @@ def labels(
 
     Example: sacm labels cases.npz --out labels.html --flags labels.csv
     """
+    judge_labels(data, out=out, flags=flags, keep=keep, seed=seed, as_json=as_json, reading=reading)
+
+
+def holds_cases(data: str) -> bool:
+    """Whether a file holds labelled cases: a `.ts` file, or an archive with `X_train`."""
+    path = Path(data)
+    if path.suffix != ".npz" or not path.is_file():
+        return path.suffix == ".ts"
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return "X_train" in archive.files
+    except (OSError, ValueError):  # said in a sentence by who reads it
+        return False
+
+
+def judge_labels(
+    data: str,
+    *,
+    out: Path | None,
+    flags: Path | None,
+    keep: Path | None,
+    as_json: bool,
+    reading: dict[str, Any],
+    seed: int = 0,
+) -> None:
+    """Judge the labels of a file of cases, and print or write what is found."""
     from sacm.cli.output import show_json
     from sacm.cli.runs import as_user_error, check_output, write_file
     from sacm.data.load import resolve

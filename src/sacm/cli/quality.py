@@ -57,14 +57,24 @@ def quality(
 ) -> None:
     """Say what is broken in the data: gaps, stuck sensors, spikes, bursts, broken rules.
 
+    Of a file of labelled cases (.ts, .npz) it says which labels are wrong, as `sacm labels` does.
+
     Example: sacm quality my.csv --out quality.html --repaired clean.csv
     """
+    from sacm.cli.labels import holds_cases, judge_labels
     from sacm.cli.output import note, show_json
     from sacm.cli.runs import as_user_error, write_file
     from sacm.quality.guard import Guard
 
     limit = _read_share(fail_above)
     _check_outputs(data, [path for path in (out, flags, repaired) if path is not None])
+    if holds_cases(data):
+        if rules is not None or repaired is not None or fail_above or train is not None:
+            raise ArgumentError(
+                f"--rules, --repaired, --fail-above and --train: {data} holds cases."
+            )
+        judge_labels(data, out=out, flags=flags, keep=keep, as_json=as_json, reading=reading)
+        return
     with as_user_error():
         guard = Guard(rules, false_events, None, repair, keep)
         found = guard.inspect(_read(data, train, reading))
