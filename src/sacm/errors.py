@@ -26,7 +26,7 @@ class SACMWarning(UserWarning):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """` Did you mean 'sacm'?` for the nearest known name in any letter case; empty if none is."""
+    """Give ` Did you mean 'sacm'?` with the nearest known name; empty if none is near."""
     from difflib import get_close_matches
 
     by_spelling = {each.lower(): each for each in known}

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Read and write records, tables and weights; a file is written whole or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from sacm.errors import SACMError
 
-NO_ROOM = 64 * 1024  # bytes
+NO_ROOM = 64 * 1024  # free bytes below which the disk counts as full
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -59,7 +59,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def reason_not_written(error: Exception, folder: Path) -> str | None:
-    """Why a file could not be written to a folder; None if the error is about something else."""
+    """Say why a file could not be written; None if the error is about something else."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     number = re.search(r"\(os error (\d+)\)", str(error))  # as safetensors writes it
@@ -71,13 +71,13 @@ def reason_not_written(error: Exception, folder: Path) -> str | None:
 
 
 def write_json(path: Path, record: Any) -> None:
-    """Readable JSON; NaN and infinity are refused, because JSON has none."""
+    """Write indented JSON; NaN and infinity are refused, because JSON has none."""
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
     write_atomically(path, lambda file: file.write_text(text + "\n", encoding="utf-8"))
 
 
 def read_json(path: Path) -> Any:
-    """The content of a JSON file."""
+    """Read a JSON file of a run folder."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -87,7 +87,7 @@ def read_json(path: Path) -> Any:
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """A table; the first row names the columns."""
+    """Write rows as CSV; the keys of the first name the columns."""
     text = io.StringIO()
     writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [])
     writer.writeheader()
@@ -104,13 +104,13 @@ def write_weights(
 
 
 def read_metadata(path: Path) -> dict[str, str]:
-    """The text beside the tensors of a safetensors file; empty if there is none."""
+    """Read the text beside the tensors of a safetensors file; empty if there is none."""
     with safe_open(path, framework="pt") as file:
         return dict(file.metadata() or {})
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """A state_dict from safetensors."""
+    """Read a state_dict from safetensors."""
     try:
         return load_file(path)
     except FileNotFoundError:
@@ -120,12 +120,12 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def write_state(path: Path, state: Mapping[str, Any]) -> None:
-    """Everything a resumed run needs."""
+    """Write the state that an interrupted run resumes from."""
     write_atomically(path, lambda file: torch.save(dict(state), file))
 
 
 def read_state(path: Path) -> dict[str, Any] | None:
-    """What `write_state` wrote, or None if there is nothing."""
+    """Read what `write_state` wrote; None if there is no file."""
     if not path.exists():
         return None
     try:

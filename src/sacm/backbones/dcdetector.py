@@ -140,7 +140,7 @@ class DCdetector(DetectorNetwork):
         if score == "reconstruction":
             raise ArgumentError(
                 "DCdetector reconstructs nothing, so it has no reconstruction score: use "
-                "score='native'."
+                "the native score."
             )
         return torch.stack([symmetric_distance(*pair) for pair in self(x)]).mean(dim=0)
 
