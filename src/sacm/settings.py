@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
@@ -20,6 +20,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    model_validator,
 )
 from pydantic.fields import FieldInfo
 
@@ -67,7 +68,8 @@ def _split_names(value: Any) -> Any:
     if isinstance(value, str):
         value = [value]
         return [name.strip() for row in csv.reader(value) for name in row if name.strip()]
-    return value
+    values = [value] if isinstance(value, int | float) else value
+    return [str(each) for each in values] if isinstance(values, list | tuple) else values
 
 
 def _split_shares(value: Any) -> Any:
@@ -93,11 +95,13 @@ def _reading(help: str) -> Any:
     return setting(None, help, panel=_READING, absent=None)
 
 
-class ReadingSettings(BaseModel):
-    """How a user's own table is read. None means: found in the data, and said.
+class ReadOptions(BaseModel):
+    """How a user's own file or frame is read. None means: found in the data, and said.
+
+    Python, the command line and messages use these names and no others.
 
     Example:
-        >>> ReadingSettings(time="day", ignore="a,b").reading()
+        >>> ReadOptions(time="day", ignore="a,b").reading()
         {'time': ('day',), 'ignore': ('a', 'b')}
     """
 
@@ -107,26 +111,28 @@ class ReadingSettings(BaseModel):
     date_order: DateOrder | None = _reading("day, month or year: what comes first in 01/02/03.")
     zone: str | None = _reading("Time zone of the times, such as Europe/Berlin.")
     frequency: str | None = _reading("Time step as a pandas alias, such as h, 15min or MS.")
-    irregular: Literal["error", "keep"] | None = _reading(
-        "error (default) refuses times on no grid, keep takes rows as evenly spaced."
+    resample: str | None = _reading("Average irregular rows into steps of this length: h, 1D.")
+    duplicates: Literal["mean", "first", "error"] | None = _reading(
+        "Rows of the same time: mean, first, or error (default)."
     )
     columns: Names | None = _reading("The channels, separated by commas, in this order.")
     target: Names | None = _reading(
         "Channels to forecast; the others are inputs and count in no error."
     )
+    category: Names | None = _reading("Columns of words that become inputs of 0 and 1.")
     ignore: Names | None = _reading("Columns to leave out, separated by commas.")
     label: str | None = _reading("The column of anomaly labels, 0 or 1; never a channel.")
-    id: str | None = _reading("The column that tells several series apart.")
+    id: Names | None = _reading("The column that tells several series apart, or several.")
     split: Shares | None = _reading(
         "Shares of rows for training, validation, test: 0.7,0.1,0.2; anomaly: training, test."
-    )
-    missing: Literal["error", "interpolate", "mask"] | None = _reading(
-        "interpolate (default) fills gaps, mask also keeps them out of errors, error refuses."
     )
     scaling: Literal["series", "shared"] | None = _reading(
         "Several series: series (default) scales each by its own rows, shared all alike."
     )
     decimal: Literal[",", "."] | None = _reading("Sign before fractions; the other: thousands.")
+    na: Names | None = _reading("Words or numbers that stand for a missing value: 'no data',-999.")
+    sheet: str | None = _reading("The sheet of an Excel file, or the file in a zip archive.")
+    encoding: str | None = _reading("Code page of a text file, such as cp1251 or shift_jis.")
 
     def reading(self) -> dict[str, Any]:
         """The options for reading that were given, by name."""
@@ -139,9 +145,27 @@ class ReadingSettings(BaseModel):
     def _given(self, names: Iterable[str]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> ReadOptions:
+        """Check plain values; everything that is wrong with them is one sentence.
 
-READING = tuple(ReadingSettings.model_fields)
-TABLE_READING = ("time", "date_order", "zone", "columns", "ignore", "label", "id", "decimal")
+        Raises:
+            ArgumentError: A value is of the wrong type, or there is no such option.
+        """
+        unknown = [name for name in values if name not in ReadOptions.model_fields]
+        if unknown:
+            raise ArgumentError(
+                f"there is no option {unknown[0]!r} for reading; options are {', '.join(READING)}."
+            )
+        try:
+            return ReadOptions(**values)
+        except ValidationError as error:
+            raise ArgumentError(" ".join(map(_sentence, error.errors()))) from None
+
+
+READING = tuple(ReadOptions.model_fields)
+_USE = ("frequency", "target", "split", "scaling", "category", "resample")  # not of the table
+TABLE_READING = tuple(name for name in READING if name not in _USE)
 
 
 def _covariate(help: str) -> Any:
@@ -149,7 +173,7 @@ def _covariate(help: str) -> Any:
     return setting(None, help, panel=_COVARIATES, absent=None)
 
 
-class CovariateSettings(ReadingSettings):
+class CovariateSettings(ReadOptions):
     """What a forecast may know besides the channels.
 
     Example:
@@ -294,6 +318,14 @@ class ResolvedSettings(RunSettings):
     scaling: Literal["series", "shared"] = setting(
         "shared", "Whether every series has its own scale.", absent="shared"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_unset(cls, values: Any) -> Any:
+        """A record may hold None for a setting that is gone: nothing was asked of it."""
+        if not isinstance(values, dict):
+            return values
+        return {k: v for k, v in values.items() if v is not None or k in cls.model_fields}
 
     def identity(self) -> dict[str, Any]:
         """The settings that tell this run from others; those at their `absent` value are left out.

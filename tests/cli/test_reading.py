@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from sacm.cli.options import check_reading
-from sacm.settings import READING, ReadingSettings, ResolvedSettings, option_name
+from sacm.settings import READING, ReadOptions, ResolvedSettings, option_name
 from sacm.tasks import make_settings
 from sacm.training import Hardware, Run, train
 from tests.cli.conftest import Command
@@ -144,7 +144,7 @@ def test_every_command_that_reads_a_table_has_the_options() -> None:
         (("--zone", "Mars/Base"), "zone 'Mars/Base' is not a time zone"),
         (("--decimal", ";"), "decimal = ';'"),
         (("--date-order", "middle"), "date_order = 'middle'"),
-        (("--missing", "guess"), "missing = 'guess'"),
+        (("--duplicates", "guess"), "duplicates = 'guess'"),
         (("--frequency", "often"), "'often' is not a frequency"),
         (("--id", "shop"), "no column 'shop'"),
         (("--columns", "a,c"), "no column 'c'"),
@@ -170,7 +170,7 @@ def test_a_wrong_option_is_one_sentence(
         ("anomaly", ("--split", "0.5,0.3,0.2"), "two shares"),
         ("anomaly", ("--target", "v"), "only forecasting has targets"),
         ("anomaly", ("--id", "v"), "anomaly has no use for it"),
-        ("forecasting", ("--zone", "UTC"), "has no time column, so it has no zone"),
+        ("forecasting", ("--zone", "UTC"), "has no dates, so it has no zone"),
     ],
 )
 def test_an_option_that_the_task_has_no_use_for(
@@ -200,10 +200,10 @@ def test_labels_are_named(sacm: Command) -> None:
 
 def test_names_with_commas_stand_in_quotes() -> None:
     assert check_reading({"columns": '"a,b",c', "ignore": None}) == {"columns": ("a,b", "c")}
-    assert ReadingSettings(columns=["a,b"]).columns == ("a,b",)
+    assert ReadOptions(columns=["a,b"]).columns == ("a,b",)
 
 
 def test_every_option_has_a_help_text() -> None:
-    for name, field in ReadingSettings.model_fields.items():
+    for name, field in ReadOptions.model_fields.items():
         assert field.description
         assert option_name(name).startswith("--")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sacm.data import fingerprint, forecasting_data, forecasting_windows
 from sacm.data.covariates import CovariatePlan, covariate_rows, move_channels
 from sacm.data.datasets import ForecastingData
+from sacm.data.gaps import fill_data
 from sacm.errors import DataError
 
 ROWS = 60
@@ -90,13 +91,13 @@ def test_something_must_be_left_to_forecast() -> None:
         forecasting_data(frame, past="wind")
 
 
-def test_gaps_of_covariates_are_filled_and_told() -> None:
+def test_gaps_of_covariates_are_filled_when_data_are_prepared() -> None:
     frame = make_frame()
     frame.loc[5, "load"] = np.nan
-    data = forecasting_data(frame, past="load")
+    data, note = fill_data(forecasting_data(frame, past="load"))
     assert data.covariates is not None
     assert data.covariates[5, 0] == pytest.approx(frame["load"][[4, 6]].mean(), rel=1e-5)
-    assert any("Covariates: 1 missing values" in note for note in data.notes)
+    assert "were not measured" in note
 
 
 def test_channels_of_a_read_data_set_can_become_covariates() -> None:
@@ -122,7 +123,7 @@ def test_the_calendar_is_read_by_the_local_clock() -> None:
     np.testing.assert_array_equal(covariate_rows(local, plan), covariate_rows(plain, plan))
 
 
-WHOLE = forecasting_data(make_frame(), past="load", future="hour", ratios=(1.0, 0.0, 0.0))
+WHOLE = forecasting_data(make_frame(), past="load", future="hour", split=(1.0, 0.0, 0.0))
 
 
 @given(

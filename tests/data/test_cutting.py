@@ -19,6 +19,7 @@ from sacm.data import (
     forecasting_windows,
     synth12,
 )
+from sacm.data.gaps import fill_data
 from sacm.errors import ArgumentError, DataError
 
 RANDOM = np.random.default_rng(0)
@@ -36,12 +37,13 @@ def test_changing_later_rows_changes_no_earlier_batch(seed):
     values = random.standard_normal((200, 2)).astype(np.float32)
     values[random.random((200, 2)) < 0.1] = np.nan
     values[0] = 0
-    data = forecasting_data(values)
+    data, _ = fill_data(forecasting_data(values))
     changed = values.copy()
     border = data.splits.test.start if seed % 2 else data.splits.val.start
     changed[border:] = random.standard_normal((200 - border, 2)) * 100
     before = forecasting_windows(data, input_len=5, horizon=3)
-    after = forecasting_windows(forecasting_data(changed), input_len=5, horizon=3)
+    other_data, _ = fill_data(forecasting_data(changed))
+    after = forecasting_windows(other_data, input_len=5, horizon=3)
     unchanged = ("train", "val") if seed % 2 else ("train",)
     for split in unchanged:
         one, other = (everything(getattr(w, split)) for w in (before, after))
@@ -56,7 +58,7 @@ def test_changing_later_rows_changes_no_earlier_batch(seed):
     horizon=st.integers(1, 4),
 )
 def test_splits_never_share_a_row(rows, length, horizon):
-    data = forecasting_data(np.arange(rows, dtype=np.float32))
+    data = replace(forecasting_data(np.arange(rows, dtype=np.float32)), reach_back=False)
     if len(data.splits.val) < length + horizon:
         return
     windows = forecasting_windows(data, input_len=length, horizon=horizon)
@@ -69,6 +71,26 @@ def test_splits_never_share_a_row(rows, length, horizon):
     assert not seen[0] & seen[2]
     for part, split in zip(windows, data.splits, strict=True):
         assert len(part) == len(split) - length - horizon + 1
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=st.integers(40, 300), length=st.integers(1, 20), horizon=st.integers(1, 4))
+def test_inputs_of_own_series_reach_back_and_targets_never_do(rows, length, horizon):
+    data = forecasting_data(np.arange(rows, dtype=np.float32))
+    if len(data.splits.train) < length + horizon:
+        return
+    windows = forecasting_windows(data, input_len=length, horizon=horizon)
+    for part, split in zip(windows, data.splits, strict=True):
+        targets = [int(start) + length + step for start in part.starts for step in range(horizon)]
+        assert set(targets) <= set(split)
+    assert len(windows.val) == len(data.splits.val) - horizon + 1
+    assert len(windows.test) == len(data.splits.test) - horizon + 1
+
+
+def test_twelve_years_of_months_can_be_forecast_twelve_months_ahead():
+    data = forecasting_data(np.arange(144.0))
+    windows = forecasting_windows(data, input_len=24, horizon=12)
+    assert [len(part) for part in windows] == [65, 3, 19]
 
 
 def test_synth12_has_noisy_inputs_and_clean_targets_on_the_noisy_scale():
@@ -86,7 +108,7 @@ def test_another_scaler_for_transfer():
     source, target = (forecasting_data(RANDOM.normal(m, s, (300, 1))) for m, s in ((0, 1), (5, 9)))
     scaler = forecasting_windows(source, input_len=4, horizon=2).train.scaler
     batch = forecasting_windows(target, input_len=4, horizon=2, scaler=scaler).test.batch([0])
-    start = target.splits.test.start
+    start = target.splits.test.start - 4
     raw = scaler.inverse(batch.x)[0].numpy()
     np.testing.assert_allclose(raw, target.values[start : start + 4], rtol=1e-4)
 
@@ -124,8 +146,8 @@ def test_validation_stride_thins_validation_only():
 
 def test_forecasting_errors():
     data = forecasting_data(np.arange(100, dtype=np.float32))
-    with pytest.raises(DataError, match=r"val split has 10 rows .* needs 9 \+ 3 = 12"):
-        forecasting_windows(data, input_len=9, horizon=3)
+    with pytest.raises(DataError, match=r"train split have 70 rows .* need 69 \+ 3 = 72"):
+        forecasting_windows(data, input_len=69, horizon=3)
     with pytest.raises(ArgumentError, match="horizon must be at least 1, got 0"):
         forecasting_windows(data, input_len=4, horizon=0)
     with pytest.raises(ArgumentError, match="no timestamps"):

@@ -19,7 +19,7 @@ def test_depends_on_content_and_not_on_notes_or_storage(tmp_path):
     changed[80, 1] += 1e-6
     others = [
         forecasting_data(changed, name="x"),
-        forecasting_data(values, name="x", ratios=(0.6, 0.2, 0.2)),
+        forecasting_data(values, name="x", split=(0.6, 0.2, 0.2)),
         replace(data, targets=values),
     ]
     assert len({same, *(fingerprint(other) for other in others)}) == 4
@@ -28,7 +28,7 @@ def test_depends_on_content_and_not_on_notes_or_storage(tmp_path):
 def test_is_stable():
     """A changed value here means that old runs are no longer recognised."""
     data = forecasting_data(np.arange(30, dtype=np.float32), name="x")
-    assert fingerprint(data) == "44bd8ba358c81d70"
+    assert fingerprint(data) == "45a8c0e03a7dc9ae"
     cases = classification_data(np.arange(12.0).reshape(4, 1, 3), ["a", "b", "a", "b"], name="y")
     assert fingerprint(cases) == "df4e5943a9151f7f"
     assert fingerprint(sacm.data.synth12(0.5)) == "423bf1af22853bc1"

@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, DistributedSampler
 from sacm.data import ForecastingData, Splits, WindowBatches, forecasting_data, forecasting_windows
 from sacm.data.batches import covering_starts, window_starts
 from sacm.data.datasets import Segment
+from sacm.data.gaps import fill_data
 
 
 def naive_forecasting(data: ForecastingData, split: str, length: int, horizon: int):
@@ -170,7 +171,7 @@ def test_stamps_and_observed_come_with_the_windows():
         }
     )
     frame.loc[150, "a"] = np.nan
-    data = forecasting_data(frame, missing="mask")
+    data, _ = fill_data(forecasting_data(frame))
     windows = forecasting_windows(data, input_len=6, horizon=3, stamps=True)
     batch = windows.test.batch(np.arange(len(windows.test)))
     assert batch.stamps.shape == (len(windows.test), 9, 4)

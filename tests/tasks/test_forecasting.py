@@ -10,6 +10,7 @@ import torch
 
 from sacm import tasks
 from sacm.data import forecasting_data, synth12
+from sacm.data.gaps import fill_data
 from sacm.tasks import get_task
 from tests.training.cases import make_data, make_settings, small_run, waves
 
@@ -58,7 +59,7 @@ def test_a_short_series_of_the_users_own_gets_shorter_windows() -> None:
 def test_targets_that_were_missing_do_not_count(tmp_path: Path) -> None:
     values = waves(400, 1)
     values[350:380] = np.nan
-    data = forecasting_data(values, name="gaps", missing="mask")
+    data, _ = fill_data(forecasting_data(values, name="gaps"))
     settings = make_settings("forecasting", epochs=1)
     task = get_task("forecasting")
     windows = task.windows(settings, data)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sacm.data import ForecastingData
-    from sacm.data.tables.form import Form
+    from sacm.data.form import Form
 
 
 @takes_reading(without=("target", "split", "scaling"))
@@ -84,16 +84,17 @@ class ScoredSeries(NamedTuple):
 
 def read_values(file: str, reading: dict[str, Any]) -> tuple[ForecastingData, Form]:
     """The series in a file, or in a data set of the catalogue, and how it writes times."""
+    from sacm.data.forecasting import ALL_ROWS, series_data
+    from sacm.data.form import Form
+    from sacm.data.gaps import fill_data
     from sacm.data.load import load, names_file, refuse_options
-    from sacm.data.own.read import rename
-    from sacm.data.own.series import ALL_ROWS, read_series, series_data
-    from sacm.data.tables.form import Form
+    from sacm.data.read import read_table
+    from sacm.settings import ReadOptions
 
     if names_file(file):
-        options = rename(reading, {"time": "timestamp"})
-        missing = options.pop("missing", "interpolate")
-        found = read_series(file, name=None if file == "-" else file, **options)
-        return series_data(found, ratios=ALL_ROWS, missing=missing), found.form
+        options = ReadOptions.of({**reading, "split": ALL_ROWS})
+        table = read_table(file, options, name=None if file == "-" else file)
+        return fill_data(series_data(table, options))[0], table.form
     refuse_options(file, reading)
     data: Any = load(file)
     if not hasattr(data, "values"):

@@ -8,6 +8,9 @@ for batch in sacm.data.WindowBatches(windows.train, 32, shuffle=True, drop_last=
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from sacm.data.batches import (
     ForecastBatch,
     ForecastWindows,
@@ -27,11 +30,9 @@ from sacm.data.datasets import (
     TelemetrySegment,
 )
 from sacm.data.fingerprint import fingerprint
+from sacm.data.gaps import fill_gaps
 from sacm.data.load import load, names, register, resolve
 from sacm.data.loader import OverlapMean, WindowBatches
-from sacm.data.own.cases import classification_data
-from sacm.data.own.series import forecasting_data
-from sacm.data.own.telemetry import anomaly_data
 from sacm.data.scaling import ChannelScaler
 from sacm.data.splits import Splits
 from sacm.data.synth12 import synth12
@@ -55,6 +56,7 @@ __all__ = [
     "Segment",
     "SplitWindows",
     "Splits",
+    "Table",
     "TelemetryBatch",
     "TelemetrySegment",
     "TelemetryWindows",
@@ -67,14 +69,41 @@ __all__ = [
     "classification_windows",
     "corrupt",
     "corrupt_training",
+    "fill_gaps",
     "fingerprint",
     "forecasting_data",
     "forecasting_windows",
     "future_timestamps",
     "load",
     "names",
+    "read_table",
     "register",
     "resolve",
     "stamp_features",
     "synth12",
 ]
+
+if TYPE_CHECKING:
+    from sacm.data.anomaly import anomaly_data as anomaly_data
+    from sacm.data.cases import classification_data as classification_data
+    from sacm.data.forecasting import forecasting_data as forecasting_data
+    from sacm.data.read import Table as Table
+    from sacm.data.read import read_table as read_table
+
+# Reading needs pandas, which named data sets do without.
+_LAZY = {
+    "Table": "read",
+    "anomaly_data": "anomaly",
+    "classification_data": "cases",
+    "forecasting_data": "forecasting",
+    "read_table": "read",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a function that reads files when it is first asked for."""
+    if name not in _LAZY:
+        raise AttributeError(f"module 'sacm.data' has no attribute {name!r}")
+    value = getattr(import_module(f"sacm.data.{_LAZY[name]}"), name)
+    globals()[name] = value
+    return value

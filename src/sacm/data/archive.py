@@ -14,13 +14,21 @@ from pathlib import Path
 import numpy as np
 
 from sacm.data.datasets import DATA_TYPES
-from sacm.data.own.ts_format import Cases, pad
-from sacm.data.tables.csv_file import check_csv_file
 from sacm.errors import DataError
 from sacm.files import write_atomically
 from sacm.types import TaskName
 
 Arrays = dict[str, np.ndarray]
+
+
+def check_file(path: Path) -> None:
+    """Refuse what is not a readable, non-empty file."""
+    if not path.exists():
+        raise DataError(f"There is no file {path}.")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder: name a file.")
+    if path.stat().st_size == 0:
+        raise DataError(f"{path} is empty.")
 
 
 def read_archive(path: Path, task: TaskName) -> Arrays:
@@ -29,7 +37,7 @@ def read_archive(path: Path, task: TaskName) -> Arrays:
     Raises:
         DataError: If it is damaged or lacks an array that the task needs.
     """
-    check_csv_file(path)
+    check_file(path)
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive.files}
@@ -51,19 +59,3 @@ def write_archive(path: Path, arrays: Arrays) -> None:
             np.savez_compressed(file, allow_pickle=False, **arrays)
 
     write_atomically(path, write)
-
-
-def case_arrays(train: Cases, test: Cases) -> Arrays:
-    """Pad cases of different lengths, as arrays of training and test."""
-    lengths_train = np.array([case.shape[1] for case in train.values], dtype=np.int32)
-    lengths_test = np.array([case.shape[1] for case in test.values], dtype=np.int32)
-    longest = int(max(lengths_train.max(), lengths_test.max(initial=0)))
-    channels = len(train.values[0])
-    return {
-        "X_train": pad(train.values, channels, longest),
-        "X_test": pad(test.values, channels, longest),
-        "len_train": lengths_train,
-        "len_test": lengths_test,
-        "y_train": train.labels,
-        "y_test": test.labels,
-    }

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data.tables.timeline import check_frequency
 from sacm.errors import ArgumentError
 
 SECONDS_A_DAY = 86_400
@@ -53,6 +52,8 @@ def future_timestamps(
         step = timestamps[-1] - timestamps[-2]
         return np.asarray(timestamps[-1] + np.arange(1, horizon + 1) * step)
     import pandas as pd
+
+    from sacm.data.grid import check_frequency
 
     check_frequency(frequency)
     ahead = pd.date_range(timestamps[-1], periods=horizon + 1, freq=frequency)

@@ -15,11 +15,12 @@ import torch
 from torch import Generator, Tensor
 
 from sacm import registry
-from sacm.data import faults, gaps
+from sacm.data import faults
 from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, ForecastingData
 from sacm.data.faults import Channel, SeriesFault, at_points, on_segments
+from sacm.data.form import as_numpy
+from sacm.data.gaps import fill_data
 from sacm.data.synth12 import SEED_STEP, add_layered_noise
-from sacm.data.tables.tensors import as_numpy
 from sacm.errors import ArgumentError
 from sacm.registry import Registry
 
@@ -423,14 +424,10 @@ def _changed_fields(data: ForecastingData, values: np.ndarray, targets: Targets)
     """The fields of a data set with other values; those that are NaN are interpolated."""
     if targets not in ("clean", "same"):
         raise ArgumentError(f"targets must be clean or same, got {targets!r}.")
-    pieces = [rows for split in ("train", "val", "test") for rows in data.ranges(split)]
-    filled = gaps.fill(values, pieces, policy="mask", columns=data.columns, where=data.name)
+    filled, _ = fill_data(replace(data, values=values))
     if targets == "clean":
         return {"values": filled.values, "targets": data.clean}
-    observed = data.observed
-    if filled.observed is not None:
-        observed = filled.observed if observed is None else filled.observed * observed
-    return {"values": filled.values, "targets": None, "observed": observed}
+    return {"values": filled.values, "targets": None, "observed": filled.observed}
 
 
 def choose_channels(channels: Sequence[int] | None, count: int) -> list[int]:

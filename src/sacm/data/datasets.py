@@ -32,15 +32,17 @@ class TelemetrySegment(NamedTuple):
 class ForecastingData:
     """A multivariate series (or several, end to end) with its chronological split.
 
-    `values` is `[T, C]` float32. `targets`, where given, replaces `values` as what is to be
-    forecast (Synth-12: clean targets behind noisy inputs). `observed` is False where a value was
-    missing and has been filled in. `broken` is True where a value was broken on purpose: the truth
-    for tests, not for models. `target` names the channels to forecast, empty for all; the others
-    are inputs. `understood` says how a user's table was read. With several series the rows are
-    ordered split by split, series by series, and `segments` holds the borders; one series has a
-    single segment.
+    `values` is `[T, C]` float32, NaN where nothing was measured; once a strategy has prepared the
+    data they are finite, and `observed` (bool, or weights in [0, 1]) says what was measured.
+    `targets`, where given, replaces `values` as what is to be forecast (Synth-12: clean targets
+    behind noisy inputs). `broken` is True where a value was broken on purpose: the truth for tests,
+    not for models. `target` names the channels to forecast, empty for all; the others are inputs.
+    `understood` says how a user's table was read. With several series the rows are ordered split
+    by split, series by series, and `segments` holds the borders; one series has a single segment.
 
-    `scaling` is "series" if each of several series is to be scaled by its own training rows.
+    `scaling` is "series" if each of several series is to be scaled by its own training rows. With
+    `reach_back` the inputs of validation and test windows may lie in the rows before their split;
+    targets never do.
 
     `covariates` `[T, k]` are the columns named in `past`, `future` and `static`, in this order;
     `ahead` holds, by series, those `[N, k]` of the rows after its last one. `zone` is the time zone
@@ -70,6 +72,7 @@ class ForecastingData:
     ahead: dict[str, np.ndarray] | None = None
     zone: str | None = None
     scaling: str | None = None
+    reach_back: bool = False
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2:

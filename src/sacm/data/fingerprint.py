@@ -28,7 +28,7 @@ def fingerprint(data: AnyData) -> str:
     digest = hashlib.sha256(type(data).__name__.encode())
     for item in fields(data):
         value = getattr(data, item.name)
-        empty = value is None or (isinstance(value, tuple) and not value)
+        empty = value is None or value is False or (isinstance(value, tuple) and not value)
         if item.name not in IGNORED and not (empty and item.default is not MISSING):
             digest.update(item.name.encode())
             add_value(digest, value)

@@ -1,63 +1,20 @@
-"""Missing values: refused, filled in, or filled in and marked."""
+"""Missing values: a reader marks them, and whoever trains or forecasts decides what to do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
-from sacm.data.scaling import CHUNK_ROWS
-from sacm.errors import ArgumentError, DataError
+from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, ForecastingData
+from sacm.data.scaling import chunks
+from sacm.data.splits import hold_out_tail
+from sacm.errors import DataError
 
-Policy = Literal["error", "interpolate", "mask"]
-
-
-class Filled(NamedTuple):
-    """Values without gaps, which of them are real (`"mask"` only), and a note for the user."""
-
-    values: np.ndarray
-    observed: np.ndarray | None
-    note: str | None
-
-
-def fill(
-    values: np.ndarray,
-    pieces: Iterable[range],
-    *,
-    policy: Policy,
-    columns: Sequence[str],
-    where: str,
-) -> Filled:
-    """Treat NaN in `values` `[T, C]` by `policy`, each piece of rows by itself.
-
-    Gaps are interpolated linearly inside a piece and its ends extended; a piece without any value
-    repeats the last one before it. So nothing is filled in from a later split.
-    """
-    if policy not in ("error", "interpolate", "mask"):
-        raise ArgumentError(f"missing must be error, interpolate or mask, got {policy!r}.")
-    gaps = columns_with_gaps(values)
-    if not len(gaps):
-        return Filled(values, None, None)
-    if policy == "error":
-        row = int(np.flatnonzero(np.isnan(values[:, gaps[0]]))[0])
-        raise DataError(
-            f"{where}: row {row + 1} of column {columns[gaps[0]]!r} is missing; "
-            "missing='interpolate' fills such gaps."
-        )
-    observed = ~np.isnan(values) if policy == "mask" else None
-    ended = trailing_gaps(values, gaps)
-    # Never into the user's own array; a file mapped copy-on-write is the reader's and may be huge.
-    values = values if getattr(values, "mode", None) == "c" else values.copy()
-    pieces = [rows for rows in pieces if len(rows)]
-    count = 0
-    for column in gaps:
-        count += int(np.isnan(values[:, column]).sum())
-        fill_column(values[:, column], pieces, f"{where}: column {columns[column]!r}")
-    share = 100 * count / values.size
-    note = f"{count:,} missing values ({share:.2g} %) in {len(gaps)} columns were interpolated."
-    ends = trailing_note(ended, columns)
-    return Filled(values, observed, f"{note} {ends}" if ends else note)
+Data = TypeVar("Data", bound=AnyData)
 
 
 def fill_gaps(values: np.ndarray, pieces: Iterable[range] | None = None) -> np.ndarray:
@@ -93,57 +50,138 @@ def fill_gaps(values: np.ndarray, pieces: Iterable[range] | None = None) -> np.n
     return filled
 
 
-def trailing_gaps(values: np.ndarray, columns: np.ndarray) -> dict[int, int]:
-    """How many values are missing at the end of each of some columns of `[T, C]`, if any are."""
-    last = {place: np.flatnonzero(~np.isnan(values[:, place])) for place in columns.tolist()}
-    ends = {place: len(values) - 1 - int(own[-1]) for place, own in last.items() if len(own)}
-    return {place: count for place, count in ends.items() if count}
-
-
-def trailing_note(ended: dict[int, int], columns: Sequence[str]) -> str:
-    """Say which columns end early: their last value was repeated."""
-    if not ended:
-        return ""
-    named = ", ".join(f"{columns[place]!r} ({count:,})" for place, count in list(ended.items())[:5])
-    more = f" and {len(ended) - 5} more" if len(ended) > 5 else ""
-    return (
-        f"The last rows of {named}{more} are missing: their last value was repeated, and forecasts "
-        "begin after these rows; cut the table there if they should not."
-    )
-
-
 def columns_with_gaps(values: np.ndarray) -> np.ndarray:
     """Positions of the columns that have a NaN, found piece by piece."""
     found = np.zeros(values.shape[1], dtype=bool)
-    for start in range(0, len(values), CHUNK_ROWS):
-        found |= np.isnan(values[start : start + CHUNK_ROWS]).any(axis=0)
+    for piece in chunks(values):
+        found |= np.isnan(piece).any(axis=0)
     return np.flatnonzero(found)
 
 
-def fill_column(column: np.ndarray, pieces: Sequence[range], what: str) -> None:
-    """Fill one column in place."""
-    before = np.nan
-    for rows in pieces:
-        part = column[rows.start : rows.stop]
-        known = np.flatnonzero(~np.isnan(part))
-        if len(known):
-            gaps = np.flatnonzero(np.isnan(part))
-            part[gaps] = np.interp(gaps, known, part[known])
-        elif np.isnan(before):
-            raise DataError(
-                f"{what} has no value in rows {rows.start + 1} to {rows.stop}: leave it out with "
-                "ignore=, or cut those rows."
-            )
-        else:
-            part[:] = before
-        before = part[-1]
+def fill_data(data: Data) -> tuple[Data, str | None]:
+    """Interpolate the gaps of a data set, and mark them so that they count in no error.
+
+    Args:
+        data: One of the three data sets, with NaN where nothing was measured.
+
+    Returns:
+        The data with finite values (`observed` is False where a value of a series was missing),
+        and a sentence for the user; the same data and None if nothing is missing.
+    """
+    filled: AnyData
+    if isinstance(data, ForecastingData):
+        filled, count, size = _fill_series(data)
+    elif isinstance(data, AnomalyData):
+        filled, count, size = _fill_telemetry(data)
+    else:
+        return data, None  # gaps inside cases are filled when they are read
+    if filled is data:
+        return data, None
+    unscored = ", and targets do not count" if isinstance(data, ForecastingData) else ""
+    note = (
+        f"{count:,} of {size:,} values ({count / size:.1%}) were not measured: inputs are "
+        f"interpolated there{unscored}."
+    )
+    return filled, note  # type: ignore[return-value]
+
+
+def _fill_series(data: ForecastingData) -> tuple[ForecastingData, int, int]:
+    """A series with finite values and covariates; nothing is filled from a later split."""
+    pieces = _pieces_by_series(data)
+    changes: dict[str, np.ndarray] = {}
+    count = 0
+    missing = _missing(data)
+    if missing is not None:
+        count = int(missing.sum())
+        changes["values"] = _fill_each(data.values, pieces)
+        if data.targets is not None:
+            changes["targets"] = _fill_each(data.targets, pieces)
+        changes["observed"] = (
+            ~missing if data.observed is None else np.where(missing, 0, data.observed)
+        )
+    if data.covariates is not None and len(columns_with_gaps(data.covariates)):
+        changes["covariates"] = _fill_each(data.covariates, pieces)
+        count += int(np.isnan(data.covariates).sum())
+    return (replace(data, **changes) if changes else data), count, data.values.size  # type: ignore[arg-type]
+
+
+def _missing(data: ForecastingData) -> np.ndarray | None:
+    """Where a value or a target was not measured, `[T, C]`; None if nothing is missing."""
+    arrays = [data.values] if data.targets is None else [data.values, data.targets]
+    if not any(len(columns_with_gaps(array)) for array in arrays):
+        return None
+    found: np.ndarray = np.logical_or.reduce([np.isnan(array) for array in arrays])
+    return found
+
+
+def _pieces_by_series(data: ForecastingData) -> list[list[range]]:
+    """The rows of every series, split by split; whole segments where no split holds them."""
+    pieces: dict[str, list[range]] = {}
+    covered = sum(map(len, data.splits))
+    if covered < len(data.values):
+        for name, start, stop in data.segments:
+            pieces.setdefault(name, []).append(range(start, stop))
+        return list(pieces.values())
+    for split in data.splits:
+        for name, start, stop in data.segments:
+            rows = range(max(start, split.start), min(stop, split.stop))
+            if len(rows):
+                pieces.setdefault(name, []).append(rows)
+    return list(pieces.values())
+
+
+def _fill_each(values: np.ndarray, pieces: list[list[range]]) -> np.ndarray:
+    """Values filled series by series."""
+    if len(pieces) == 1:
+        return fill_gaps(values, pieces[0])
+    filled = values.copy()
+    for own in pieces:
+        rows = np.concatenate([np.arange(part.start, part.stop) for part in own])
+        ends = np.cumsum([0, *map(len, own)])
+        parts = [range(int(a), int(b)) for a, b in pairwise(ends)]
+        filled[rows] = fill_gaps(values[rows], parts)
+    return filled
+
+
+def _fill_telemetry(data: AnomalyData) -> tuple[AnomalyData, int, int]:
+    """Telemetry without gaps; nothing is filled from the rows that validate, or across segments."""
+    count = int(np.isnan(data.train).sum() + np.isnan(data.test).sum())
+    if not count:
+        return data, 0, 1
+    held = hold_out_tail(len(data.train))
+    train = [
+        range(max(own.start, part.start), min(own.stop, part.stop))
+        for own in (segment.train for segment in data.segments)
+        for part in held
+    ]
+    filled = replace(
+        data,
+        train=fill_gaps(data.train, train),
+        test=fill_gaps(data.test, [segment.test for segment in data.segments]),
+    )
+    return filled, count, data.train.size + data.test.size
 
 
 def fill_cases(X: np.ndarray, lengths: np.ndarray, where: str) -> int:
-    """Interpolate NaN inside each case of `X` `[N, C, L]` in place; how many there were."""
+    """Interpolate NaN inside each case of `X` `[N, C, L]` in place; how many there were.
+
+    Raises:
+        DataError: A channel of a case has no value.
+    """
     inside = np.arange(X.shape[2]) < lengths[:, None, None]  # [N, 1, L]
     gaps = np.isnan(X) & inside
     for case, channel in np.argwhere(gaps.any(axis=2)):
         part = X[case, channel, : lengths[case]]
-        fill_column(part, [range(len(part))], f"{where}: channel {channel} of case {case + 1}")
+        if np.isnan(part).all():
+            raise DataError(f"{where}: channel {channel} of case {case + 1} has no value.")
+        part[:] = fill_gaps(part[:, None])[:, 0]
     return int(gaps.sum())
+
+
+def is_complete(data: AnyData) -> bool:
+    """Whether nothing is missing in a data set that was prepared."""
+    if isinstance(data, ForecastingData):
+        return not len(columns_with_gaps(data.values))
+    if isinstance(data, ClassificationData):
+        return True
+    return not (len(columns_with_gaps(data.train)) or len(columns_with_gaps(data.test)))

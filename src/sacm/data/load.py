@@ -12,19 +12,18 @@ from typing import Any, TypeVar, get_args
 from sacm import registry
 from sacm.data.covariates import ROLES, CovariatePlan, move_channels
 from sacm.data.datasets import DATA_TYPES, AnomalyData, AnyData, ForecastingData
-from sacm.data.own.read import READERS
 from sacm.data.plant import NAME as PLANT
 from sacm.data.plant import plant
 from sacm.data.splits import split_by_ratio
 from sacm.data.synth12 import NAME as SYNTH12
 from sacm.data.synth12 import synth12
-from sacm.data.tables.source import STDIN
 from sacm.errors import ArgumentError, DataError, did_you_mean
 from sacm.registry import Registry
 from sacm.types import TaskName
 
 TASK_NAMES: tuple[TaskName, ...] = get_args(TaskName)
 Ratios = tuple[float, ...]
+STDIN = "-"  # as a source: the rows that are piped in
 LoaderFunction = TypeVar("LoaderFunction", bound=Callable[[], AnyData])
 
 
@@ -289,7 +288,7 @@ def resolve(
     if (task != "forecasting" or not names_file(source)) and options.get("scaling") == "shared":
         del options["scaling"]  # as all such data are scaled
     if names_file(source):
-        return READERS[task](source, options)
+        return read_file(source, task, options)
     plan = CovariatePlan.of({role: options.pop(role, ()) for role in ROLES})
     ratios = options.pop("split", None)
     refuse_options(str(source), options)
@@ -299,6 +298,21 @@ def resolve(
     if plan and isinstance(data, ForecastingData):
         return move_channels(data, plan)
     return data
+
+
+def read_file(source: str | Path, task: TaskName, options: Mapping[str, Any]) -> AnyData:
+    """Read a user's own file for a task; pandas is loaded only here."""
+    if task == "forecasting":
+        from sacm.data.forecasting import forecasting_data
+
+        return forecasting_data(source, options)
+    if task == "anomaly":
+        from sacm.data.anomaly import anomaly_data
+
+        return anomaly_data(source, options=options)
+    from sacm.data.cases import classification_data
+
+    return classification_data(Path(source), options=options)
 
 
 def refuse_options(name: str, reading: Mapping[str, Any] | None) -> None:

@@ -41,15 +41,20 @@ class ChannelScaler:
     series: tuple[str, ...] = ()
 
     @classmethod
-    def fit(cls, parts: Iterable[np.ndarray]) -> ChannelScaler:
-        """Fit on the rows of `parts`, each `[n, C]`; NaN entries (padding) do not count."""
+    def fit(cls, parts: Iterable[np.ndarray], *, empty: bool = False) -> ChannelScaler:
+        """Fit on the rows of `parts`, each `[n, C]`; NaN entries (padding, gaps) do not count.
+
+        A channel without any value is refused, or left as it is with `empty`.
+        """
         pieces = [chunk for part in parts for chunk in chunks(part)]
         if not pieces:
             raise DataError("There are no training rows to fit the scaler on.")
         count = sum_over(pieces, lambda x: np.isfinite(x).sum(axis=0))
         if not count.all():
-            empty = int(np.flatnonzero(count == 0)[0])
-            raise DataError(f"Channel {empty} has no value in the training rows.")
+            if not empty:
+                place = int(np.flatnonzero(count == 0)[0])
+                raise DataError(f"Channel {place} has no value in the training rows.")
+            count = np.maximum(count, 1)
         mean = sum_over(pieces, lambda x: np.nansum(x, axis=0, dtype=np.float64)) / count
         squares = sum_over(pieces, lambda x: np.nansum((x - mean) ** 2, axis=0))
         std = np.sqrt(squares / count)
@@ -159,7 +164,7 @@ def fit_scaler(data: ForecastingData, pieces: Sequence[range] | None = None) -> 
     for rows in pieces:
         own.setdefault(names[find_segments(data, np.array([rows.start]))[0]], []).append(rows)
     enough = {name: rows for name, rows in own.items() if sum(map(len, rows)) >= FEWEST} or own
-    fitted = [fit_rows(data, rows) for rows in enough.values()]
+    fitted = [fit_rows(data, rows, empty=True) for rows in enough.values()]
     mean, std = (np.stack([getattr(each, name) for each in fitted]) for name in ("mean", "std"))
     return ChannelScaler(mean, std, series=tuple(enough))
 
@@ -180,7 +185,7 @@ def cover_series(
     unknown = [name for name, rows in longest.items() if rows >= least]
     if not unknown:
         return scaler
-    added = [fit_rows(data, _rows_before(data, name, window)) for name in unknown]
+    added = [fit_rows(data, _rows_before(data, name, window), empty=True) for name in unknown]
     mean, std = ([getattr(each, name) for each in added] for name in ("mean", "std"))
     reference = scaler.reference
     return replace(
@@ -224,7 +229,9 @@ def scale_training_rows(
     return by_row.transform(np.asarray((data.values if values is None else values)[:stop]))
 
 
-def fit_rows(data: ForecastingData, pieces: Sequence[range]) -> ChannelScaler:
+def fit_rows(
+    data: ForecastingData, pieces: Sequence[range], *, empty: bool = False
+) -> ChannelScaler:
     """One scaler for all these rows; what was not measured does not count."""
     parts = [data.values[rows.start : rows.stop] for rows in pieces]
     if data.observed is not None:
@@ -234,7 +241,7 @@ def fit_rows(data: ForecastingData, pieces: Sequence[range]) -> ChannelScaler:
             np.where(each | unknown, part, np.float32(np.nan))
             for part, each in zip(parts, measured, strict=True)
         ]
-    return ChannelScaler.fit(parts)
+    return ChannelScaler.fit(parts, empty=empty)
 
 
 def find_segments(data: ForecastingData, rows: np.ndarray) -> np.ndarray:

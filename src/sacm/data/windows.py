@@ -43,7 +43,9 @@ def forecasting_windows(
     validation_stride: int = 1,
     plan: CovariatePlan | None = None,
 ) -> SplitWindows[ForecastWindows]:
-    """Cut windows of `input_len + horizon` steps, each split by itself.
+    """Cut windows of `input_len + horizon` steps, the targets of each inside one split.
+
+    Inputs lie in the same split, too, unless the data say `reach_back`.
 
     Args:
         data: The series.
@@ -82,7 +84,7 @@ def forecasting_windows(
     covariates = Series(covariate_rows(data, plan)) if plan else None
 
     def windows(split: str, stride: int) -> ForecastWindows:
-        starts = window_starts(data.ranges(split), input_len + horizon, stride=stride)
+        starts = window_starts(window_ranges(data, split, input_len), least, stride=stride)
         if not len(starts) and len(data.splits[split]):
             raise short_split_error(data, split, input_len=input_len, horizon=horizon)
         return ForecastWindows(
@@ -104,6 +106,23 @@ def forecasting_windows(
     )
 
 
+def window_ranges(data: ForecastingData, split: str, input_len: int) -> tuple[range, ...]:
+    """The rows that windows of a split may lie in, one range for each segment that has any.
+
+    With `reach_back` these begin up to `input_len` rows before the split, inside the segment: the
+    rows before a validation or test row are known when it is forecast.
+    """
+    ranges = data.ranges(split)
+    if not data.reach_back or split == "train":
+        return ranges
+    begins = np.array([segment.start for segment in data.segments])
+    found = []
+    for rows in ranges:
+        begin = int(begins[np.searchsorted(begins, rows.start, side="right") - 1])
+        found.append(range(max(begin, rows.start - input_len), rows.stop))
+    return tuple(found)
+
+
 def calendar_series(data: ForecastingData) -> Series:
     """The calendar features of every row."""
     if data.timestamps is None:
@@ -115,11 +134,11 @@ def short_split_error(
     data: ForecastingData, split: str, *, input_len: int, horizon: int
 ) -> DataError:
     """The error for a split that holds no window."""
-    longest = max(len(rows) for rows in data.ranges(split))
+    longest = max(len(rows) for rows in window_ranges(data, split, input_len))
     return DataError(
-        f"{data.name}: the {split} split has {longest} rows in a piece but a window needs "
+        f"{data.name}: windows of the {split} split have {longest} rows to lie in but need "
         f"{input_len} + {horizon} = {input_len + horizon}: use a shorter input_len= or horizon=, "
-        "other shares (split= on the command line), or more data."
+        "other shares with split= (--split), or more data."
     )
 
 

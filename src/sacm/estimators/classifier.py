@@ -11,7 +11,7 @@ import torch
 from sklearn.base import ClassifierMixin
 from torch import Tensor
 
-from sacm.data.own.cases import classification_data
+from sacm.data.cases import classification_data
 from sacm.errors import ArgumentError, DataError
 from sacm.estimators.base import Estimator, like_rows, like_table
 from sacm.inference.classify import as_array, case_logits, case_probabilities, case_windows

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from sacm.data.datasets import ForecastingData, Segment
+from sacm.data.form import Form
 from sacm.data.splits import Splits
-from sacm.data.tables.form import Form
 from sacm.estimators.base import Estimator, check_share
 from sacm.inference.forecast import Forecast, forecast_history
 from sacm.inference.history import History, add_future, read_history, read_series_as_came
@@ -44,7 +44,6 @@ class Forecaster(Estimator):
         date_order: "day first", "month first" or "year first".
         zone: Time zone of the times, such as "Europe/Berlin".
         frequency: Time step as a pandas alias. Default: found.
-        irregular: "keep" takes rows whose times lie on no grid as evenly spaced.
         columns: The channels. Default: all that are nothing else.
         target: The channels to forecast; the others are inputs. Default: all.
         ignore: Columns to leave out.
@@ -85,15 +84,20 @@ class Forecaster(Estimator):
     date_order: str | None = field(default=None, kw_only=True)
     zone: str | None = field(default=None, kw_only=True)
     frequency: str | None = field(default=None, kw_only=True)
-    irregular: Literal["error", "keep"] | None = field(default=None, kw_only=True)
     columns: Sequence[str] | None = field(default=None, kw_only=True)
     target: str | Sequence[str] | None = field(default=None, kw_only=True)
     ignore: Sequence[str] | None = field(default=None, kw_only=True)
     label: str | None = field(default=None, kw_only=True)
-    id: str | None = field(default=None, kw_only=True)
+    id: str | Sequence[str] | None = field(default=None, kw_only=True)
     split: Sequence[float] | None = field(default=None, kw_only=True)
     scaling: Literal["series", "shared"] | None = field(default=None, kw_only=True)
     decimal: Literal[",", "."] | None = field(default=None, kw_only=True)
+    category: Sequence[str] | None = field(default=None, kw_only=True)
+    duplicates: Literal["mean", "first", "error"] | None = field(default=None, kw_only=True)
+    resample: str | None = field(default=None, kw_only=True)
+    na: Sequence[str] | None = field(default=None, kw_only=True)
+    sheet: str | None = field(default=None, kw_only=True)
+    encoding: str | None = field(default=None, kw_only=True)
     past: Sequence[str] | None = field(default=None, kw_only=True)
     future: Sequence[str] | None = field(default=None, kw_only=True)
     static: Sequence[str] | None = field(default=None, kw_only=True)

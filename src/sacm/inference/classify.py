@@ -11,12 +11,11 @@ import torch
 from torch import Tensor
 
 from sacm.data.batches import LabelledWindows
+from sacm.data.cases import as_cases, pad, parse_case_file
 from sacm.data.datasets import ClassificationData
 from sacm.data.gaps import fill_cases
 from sacm.data.load import names_file, resolve
 from sacm.data.loader import WindowBatches
-from sacm.data.own.cases import as_cases, parse_case_file
-from sacm.data.own.ts_format import pad
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
 from sacm.inference.network import UNDECIDED, Answer, Array, TrainedNetwork, check_finite, is_array

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
 
 from sacm.data.batches import Series, TelemetryWindows, covering_starts
 from sacm.data.datasets import AnomalyData
+from sacm.data.gaps import fill_gaps
 from sacm.data.splits import hold_out_tail
-from sacm.data.tables.source import keep_present, load_source
-from sacm.data.tables.table import Table
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.network import Answer, Array, TrainedNetwork, as_tensor, is_array, like, warn
 from sacm.metrics.pointwise import best_f1, quantile_threshold
+from sacm.settings import ReadOptions
 from sacm.tasks import Result, get_task
 from sacm.tasks.anomaly import flag, judge_scores, step_scores
 
-_READING = ("time", "date_order", "zone", "ignore", "label")
+if TYPE_CHECKING:
+    from sacm.data.read import Table
+
+_NOT_READ = ("split", "target", "id", "columns", "scaling")  # options of other uses
 _WAYS = "a number, quantile=0.99, alarms-a-day=2 or labels=FILE"
 _CANDIDATES = 2000  # thresholds that are tried to reach a rate of alarms
 
@@ -126,13 +129,19 @@ def read_telemetry(
         held_out: No gap is filled from this share of the rows, the last ones.
     """
     name = str(source) if isinstance(source, str | Path) else "data"
-    loaded = load_source(source, name, options.get("decimal"))
-    given = keep_present(loaded, {key: options[key] for key in _READING if key in options})
+    from sacm.data.containers import load_source
+    from sacm.data.read import keep_present, read_table
+
+    chosen = ReadOptions.of({key: value for key, value in options.items() if key not in _NOT_READ})
+    loaded = load_source(source, chosen, name=name)
+    chosen = keep_present(loaded, chosen)
+    wanted = columns or options.get("columns")
+    if wanted and not isinstance(loaded.content, np.ndarray):
+        chosen = chosen.model_copy(update={"columns": tuple(wanted)})
     # Rows that a grid lacks have no place in the answer, so none are inserted.
-    table = Table.read(
-        loaded, columns=columns or options.get("columns"), labelled=True, grid=False, **given
-    )
-    return table.fill(hold_out_tail(len(table.values), held_out), "interpolate")
+    table = read_table(loaded, chosen, labelled=True, grid=False)
+    values = fill_gaps(table.values, hold_out_tail(len(table.values), held_out))
+    return replace(table, values=np.ascontiguousarray(values, dtype=np.float32))
 
 
 def row_scores(predictor: TrainedNetwork, rows: Table) -> Array:

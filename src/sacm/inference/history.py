@@ -13,22 +13,16 @@ from torch import Tensor
 from sacm.data.calendar import future_timestamps
 from sacm.data.covariates import ROLES, CovariatePlan
 from sacm.data.datasets import ForecastingData
-from sacm.data.own.read import rename
-from sacm.data.own.separate import separate
-from sacm.data.own.series import ALL_ROWS, Layout, choose_target, read_series, series_data
-from sacm.data.splits import DEFAULT_RATIOS, Splits
-from sacm.data.tables.form import Form
-from sacm.data.tables.ids import find_ids
-from sacm.data.tables.panel import Panel
-from sacm.data.tables.source import Source, keep_present, load_source
-from sacm.data.tables.table import Table, as_list
+from sacm.data.form import Form
+from sacm.data.splits import Splits
 from sacm.errors import ArgumentError, DataError
+from sacm.settings import ReadOptions
 from sacm.tasks.base import check_trained_columns
 
 if TYPE_CHECKING:
     from sacm.inference.network import TrainedNetwork
 
-_FUTURE_OPTIONS = ("time", "date_order", "zone", "id")
+_FUTURE_OPTIONS = ("time", "date_order", "zone", "id", "decimal", "na", "sheet", "encoding")
 
 
 class History(NamedTuple):
@@ -77,38 +71,27 @@ def read_series_as_came(
             channels=source.columns if long else ("y",),
         )
         return History(source, form, len(source.values))
-    given = {"columns": None, "timestamp": None, **rename(dict(options), {"time": "timestamp"})}
-    scaling, split = given.pop("scaling", "series"), given.pop("split", DEFAULT_RATIOS)
-    target = given.pop("target", None)
-    given.pop("missing", None)
+    from sacm.data.containers import load_source
+    from sacm.data.forecasting import ALL_ROWS, separate, series_data
+    from sacm.data.read import keep_present, read_table
+
+    given = dict(options)
     plan = CovariatePlan.of({role: given.pop(role, None) for role in ROLES})
+    chosen = ReadOptions.of({**given, **({"split": ALL_ROWS} if every_row else {})})
     name = str(source) if isinstance(source, str | Path) else "data"
-    loaded = load_source(source, name, given.pop("decimal", None))
-    layout: Layout = "auto"
+    loaded = load_source(source, chosen, name=name)
+    layout: Any = "auto"
     if trained is not None:
-        given = keep_present(loaded, given)
-        layout = trained_layout(loaded, trained, given)
-        given["columns"] = given["columns"] if layout == "channels" else trained
-    found = read_series(loaded, covariates=plan.columns, **given)
-    data = series_data(
-        found,
-        ratios=ALL_ROWS if every_row else split,
-        missing="mask",
-        layout=layout,
-        plan=plan,
-        target=target,
-        scaling=scaling,
-    )
-    form = separate(found, plan, as_list(target or ()))[0].form if plan.columns else found.form
-    return History(choose_target(data, target), form, len(data.values))
-
-
-def trained_layout(source: Source, trained: Sequence[str], options: Mapping[str, Any]) -> Layout:
-    """How to join series as in training: `trained` are columns of the table or names of series."""
-    several = options.get("id") or find_ids(source, options["timestamp"], options.get("ignore", ()))
-    if not several or isinstance(source.content, np.ndarray):
-        return "auto"
-    return "series" if set(trained) <= set(source.content.columns) else "channels"
+        chosen = keep_present(loaded, chosen)
+        held: Any = () if isinstance(loaded.content, np.ndarray) else loaded.content.columns
+        category = set(chosen.category or ())
+        if {each for each in trained if each.partition("=")[0] not in category} <= set(held):
+            chosen = chosen.model_copy(update={"columns": tuple(trained)})
+            layout = "series"
+    table = read_table(loaded, chosen, also=plan.columns)
+    data = series_data(table, chosen, plan=plan, layout=layout)
+    form = separate(table, plan, chosen.target or ())[0].form if plan.columns else table.form
+    return History(data, form, len(data.values))
 
 
 def read_history(
@@ -239,38 +222,46 @@ def add_future(
 
 def _read_tables(
     history: History, source: Any, name: str, plan: CovariatePlan, options: Mapping[str, Any]
-) -> dict[str, Table]:
-    """The series of the table by name; "" if it holds a single one without a name."""
+) -> dict[str, tuple[Any, Any]]:
+    """Values and times of the series of a table by name; "" if it holds one without a name."""
+    from sacm.data.containers import load_source
+    from sacm.data.read import read_table
+
     form = history.form
-    loaded = load_source(source, name, options.get("decimal"))
+    chosen = ReadOptions.of({key: options[key] for key in _FUTURE_OPTIONS if key in options})
+    loaded = load_source(source, chosen, name=name)
     if isinstance(loaded.content, np.ndarray):
         raise DataError(f"{loaded.where} is an array, whose columns have no names: use a frame.")
-    given = {option: options[option] for option in _FUTURE_OPTIONS if option in options}
     columns = set(loaded.content.columns)
     # The names of the history are good guesses where the user has named nothing.
-    if form.time in columns:
-        given.setdefault("time", (form.time,))
-    if form.long and form.id in columns:
-        given.setdefault("id", form.id)
-    found = read_series(
-        loaded, columns=plan.future, irregular="keep", **rename(given, {"time": "timestamp"})
-    )
-    if isinstance(found, Panel):
-        return {table.name: table for table in found.series}
-    return {"": found}
+    update: dict[str, Any] = {"columns": plan.future}
+    if form.time in columns and not chosen.time:
+        update["time"] = (form.time,)
+    if form.long and form.id in columns and not chosen.id:
+        update["id"] = (form.id,)
+    table = read_table(loaded, chosen.model_copy(update=update), grid=False)
+    times = table.times
+    return {
+        name if table.form.long else "": (
+            table.values[start:stop],
+            None if times is None else times[start:stop],
+        )
+        for name, start, stop in table.series
+    }
 
 
-def _align(table: Table, data: ForecastingData, rows: Any, horizon: int) -> Any:
+def _align(table: tuple[Any, Any], data: ForecastingData, rows: Any, horizon: int) -> Any:
     """Values `[H, F]` of the steps after `rows`; NaN where the table has none."""
+    given, times = table
     if data.timestamps is None:
-        values = table.values[:horizon]
+        values = given[:horizon]
         return np.pad(values, ((0, horizon - len(values)), (0, 0)), constant_values=np.nan)
-    if table.times is None:
-        raise DataError(f"{table.where} has no time column, but the series has: time= names one.")
+    if times is None:
+        raise DataError("future_data has no time column, but the series has: time= names one.")
     wanted = future_timestamps(data.timestamps[rows], horizon, frequency=data.frequency)
-    places = {time: place for place, time in enumerate(table.times.astype("datetime64[ns]"))}
-    values = np.full((horizon, table.values.shape[1]), np.nan, dtype=np.float32)
+    places = {time: place for place, time in enumerate(times.astype("datetime64[ns]"))}
+    values = np.full((horizon, given.shape[1]), np.nan, dtype=np.float32)
     for step, time in enumerate(wanted.astype("datetime64[ns]")):
         if time in places:
-            values[step] = table.values[places[time]]
+            values[step] = given[places[time]]
     return values

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import Tensor, from_numpy
 
 from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData
-from sacm.data.tables.columns import coarse_note, numbers
-from sacm.data.tables.panel import Panel, read_table_or_panel
-from sacm.data.tables.source import Source, load_source
-from sacm.data.tables.table import Table
 from sacm.errors import ArgumentError, DataError
 from sacm.quality.predictor import Array, Rows
+
+if TYPE_CHECKING:
+    from sacm.data.containers import Source
 
 TEST_KEPT = (
     "Test rows stay as they are in `repaired`: their anomalies are to be found, not repaired."
@@ -209,107 +207,23 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _from_source(data: Any, options: dict[str, Any]) -> Recording:
-    if isinstance(data, list | tuple):
-        with suppress(TypeError, ValueError):  # said in a sentence where sources are loaded
-            data = np.asarray(data, np.float64)  # in full precision
-    loaded = load_source(data, decimal=options.pop("decimal", None))
-    source, notes = _without_infinity(loaded)
-    if not isinstance(source.content, np.ndarray) and 0 in source.content.shape:
-        raise DataError(f"{source.where} has no rows or no columns.")
-    found = read_table_or_panel(source, grid=False, irregular="keep", **options)
-    if isinstance(found, Panel):
-        return _from_panel(data, source, found, notes)
-    return _from_table(data, source, found, notes)
+    from sacm.data.read import read_table
 
-
-def _from_table(data: Any, source: Source, table: Table, notes: tuple[str, ...]) -> Recording:
-    values, void_note = _read_exactly(source, table)
-    rows = (range(len(values)),)
+    table = read_table(data, options, grid=False)
+    segments = tuple(range(start, stop) for _, start, stop in table.series)
     return Recording(
         name=table.name,
-        values=values,
+        values=table.values,
         columns=table.names,
-        segments=rows,
-        labels=(table.name,),
-        starts=(0,),
-        train=rows,
-        times=table.times,
-        restore=_restorer(data, source, table.names, table.order),
-        notes=(*(note for note in table.notes if note != void_note), *notes),
-        understood=tuple(table.understood()),
-    )
-
-
-def _from_panel(data: Any, source: Source, panel: Panel, notes: tuple[str, ...]) -> Recording:
-    frame: Any = source.content
-    if not set(panel.names) <= set(frame.columns):
-        raise DataError(f"{source.where} holds a series in every row: turn it into columns first.")
-    exact = np.stack([numbers(frame[name], source.where) for name in panel.names], axis=1)
-    kept = [table.order >= 0 for table in panel.series]
-    orders = [
-        rows[table.order[keep]]
-        for rows, table, keep in zip(panel.rows, panel.series, kept, strict=True)
-    ]
-    order = np.concatenate(orders)
-    ends = np.cumsum([0, *map(len, orders)])
-    segments = tuple(range(int(a), int(b)) for a, b in pairwise(ends))
-    stamps = [table.times for table in panel.series]
-    times = [s[keep] for s, keep in zip(stamps, kept, strict=True) if s is not None]
-    return Recording(
-        name=panel.name,
-        values=exact[order],
-        columns=panel.names,
         segments=segments,
-        labels=tuple(table.name for table in panel.series),
+        labels=tuple(name for name, *_ in table.series),
         starts=(0,) * len(segments),
         train=segments,
-        times=np.concatenate(times) if len(times) == len(stamps) else None,
-        restore=_restorer(data, source, panel.names, order),
-        notes=(*panel.notes, *notes),
-        understood=tuple(panel.understood()),
+        times=table.times,
+        restore=_restorer(data, table.source, table.names, table.order),
+        notes=table.notes,
+        understood=table.understood,
     )
-
-
-def _read_exactly(source: Source, table: Table) -> tuple[Array, str | None]:
-    """Values in the precision in which they came, and the note on precision that is void then.
-
-    In float32 a small change at a high level is lost, and a normal sensor would look stuck.
-    """
-    content = source.content
-    if isinstance(content, np.ndarray):
-        if content.dtype.itemsize < 8 and content.dtype.kind == "f":
-            return table.values, None
-        values = np.asarray(content, np.float64).reshape(table.values.shape)
-        return values, coarse_note(content)
-    channels = content[list(table.names)]
-    columns = [numbers(channels[name], source.where) for name in table.names]
-    return np.stack(columns, axis=1)[table.order], coarse_note(channels)
-
-
-def _without_infinity(source: Source) -> tuple[Source, tuple[str, ...]]:
-    """The source with NaN for infinite values, and a note if there were any."""
-    content: Any = source.content
-    if isinstance(content, np.ndarray):
-        if content.dtype.kind != "f" or not (infinite := np.isinf(content)).any():
-            return source, ()
-        clean: Any = np.where(infinite, content.dtype.type(np.nan), content)
-        count = int(infinite.sum())
-    else:
-        if not content.columns.is_unique:
-            return source, ()
-        floats = [
-            name
-            for name, kind in content.dtypes.items()
-            if isinstance(kind, np.dtype) and kind.kind == "f" and np.isinf(content[name]).any()
-        ]
-        if not floats:
-            return source, ()
-        clean, count = content.copy(deep=False), 0
-        for name in floats:
-            marks = np.isinf(content[name])
-            clean[name], count = content[name].mask(marks), count + int(marks.sum())
-    note = f"{count:,} infinite value{'s count' if count > 1 else ' counts'} as missing."
-    return source._replace(content=clean), (note,)
 
 
 # The way back
@@ -321,7 +235,11 @@ def _restorer(
     """A function that puts repaired values into a copy of what the user passed."""
 
     def restore(new: Array, changed: Array) -> Any:
-        ordered, marks = np.empty_like(new), np.empty_like(changed)
+        content = source.content
+        if not isinstance(content, np.ndarray) and not set(names) <= set(content.columns):
+            raise DataError(f"{source.where} holds a series in every row: turn it into columns.")
+        ordered = np.zeros((len(content), new.shape[1]), new.dtype)
+        marks = np.zeros(ordered.shape, bool)
         ordered[order], marks[order] = new, changed
         if isinstance(source.content, np.ndarray):
             return _give_array(data, source.content, ordered, marks)

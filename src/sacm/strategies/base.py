@@ -21,20 +21,16 @@ What a strategy learnt is kept by `save` and `load`, what a run knows by `state_
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
-import numpy as np
 from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
-from sacm.data.datasets import ForecastingData
-from sacm.data.gaps import fill_gaps
-from sacm.data.splits import segment_ranges
+from sacm.data.gaps import fill_data
 from sacm.errors import ArgumentError
 from sacm.types import TaskName
 
@@ -223,40 +219,11 @@ class StrategyRun:
 
 
 def fill_missing(data: Any) -> tuple[Any, tuple[str, ...]]:
-    """Interpolate the gaps of a forecasting data set and mark them as not observed.
+    """Interpolate the gaps of a data set and mark them as not observed.
 
     Returns:
-        The data with finite values, and a note with the number and the share of gaps; other data
-        sets, and series without gaps, as they are.
+        The data with finite values, and a note with the number and the share of gaps; data
+        without gaps as they are.
     """
-    if not isinstance(data, ForecastingData):
-        return data, ()
-    missing = np.isnan(data.values)
-    if data.targets is not None:
-        missing = missing | np.isnan(data.targets)
-    if not missing.any():
-        return data, ()
-    observed = ~missing if data.observed is None else np.where(missing, 0, data.observed)
-    values = _fill(data, data.values)
-    targets = None if data.targets is None else _fill(data, data.targets)
-    note = (
-        f"{int(missing.sum()):,} of {missing.size:,} values ({missing.mean():.1%}) were not "
-        "measured: inputs are interpolated there, and targets do not count."
-    )
-    return replace(data, values=values, targets=targets, observed=observed), (note,)
-
-
-def _fill(data: ForecastingData, values: np.ndarray) -> np.ndarray:
-    """Values `[T, C]` without gaps; no gap is filled from another series or a later split."""
-    series: dict[str, list[range]] = {}
-    for name, start, stop in data.segments:
-        for split in data.splits:
-            series.setdefault(name, []).extend(segment_ranges([range(start, stop)], split))
-    filled = np.array(values)
-    for pieces in filter(None, series.values()):
-        ends = np.cumsum([0, *map(len, pieces)]).tolist()
-        relative = [range(start, stop) for start, stop in itertools.pairwise(ends)]
-        rows = np.concatenate([np.arange(piece.start, piece.stop) for piece in pieces])
-        filled[rows] = fill_gaps(filled[rows], relative)
-    # Rows of no split, in data that are not trained on.
-    return fill_gaps(filled, [range(start, stop) for _, start, stop in data.segments])
+    filled, note = fill_data(data)
+    return filled, (note,) if note else ()

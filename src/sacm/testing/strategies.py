@@ -18,7 +18,7 @@ from sacm.backbones.base import (
     ReconstructionDetector,
 )
 from sacm.data.datasets import ForecastingData
-from sacm.data.own.series import forecasting_data
+from sacm.data.forecasting import forecasting_data
 from sacm.errors import ArgumentError
 from sacm.strategies.base import ALL_TASKS, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.combined import CombinedRun

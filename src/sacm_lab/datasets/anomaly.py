@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data.archive import Arrays
+from sacm.data.archive import Arrays, check_file
 from sacm.data.datasets import AnomalyData, TelemetrySegment
-from sacm.data.tables.columns import from_array, matrix
-from sacm.data.tables.csv_file import check_csv_file, read_table
 from sacm.errors import DataError
 from sacm.types import TaskName
 from sacm_lab.datasets.public import (
@@ -26,6 +24,7 @@ from sacm_lab.datasets.public import (
     difference_note,
     first_file,
     first_folder,
+    number_matrix,
 )
 
 SMD_FILES = "https://raw.githubusercontent.com/NetManAIOps/OmniAnomaly/master/"
@@ -130,9 +129,16 @@ def read_smd(folder: Path, dataset: AnomalySet) -> Arrays:
     return join_segments(names, train, test, [column[:, 0] for column in labels], str(folder))
 
 
+def read_frame(path: Path) -> Any:
+    """A table as a frame."""
+    from sacm.data.containers import load_source
+
+    return load_source(path).content
+
+
 def read_plain(path: Path) -> np.ndarray:
     """Comma-separated numbers without a header."""
-    return matrix(read_table(path), str(path))
+    return number_matrix(read_frame(path), str(path))
 
 
 def find_telemanom(folder: Path, dataset: AnomalySet) -> Path | None:
@@ -144,7 +150,7 @@ def find_telemanom(folder: Path, dataset: AnomalySet) -> Path | None:
 def read_telemanom(folder: Path, dataset: AnomalySet) -> Arrays:
     """The channels of one spacecraft in alphabetical order, without the ambiguous P-2."""
     path = folder / "labeled_anomalies.csv"
-    table = read_table(path)
+    table = read_frame(path)
     if not {"chan_id", "spacecraft", "anomaly_sequences"} <= set(table.columns):
         raise DataError(f"{path} lacks chan_id, spacecraft or anomaly_sequences.")
     rows = table[(table["spacecraft"] == dataset.name) & (table["chan_id"] != "P-2")]
@@ -166,12 +172,14 @@ def read_telemanom(folder: Path, dataset: AnomalySet) -> Arrays:
 
 def read_npy(path: Path) -> np.ndarray:
     """A plain array of numbers."""
-    check_csv_file(path)
+    check_file(path)
     try:
         array = np.load(path, allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise DataError(f"{path} is not a readable NumPy file of numbers.") from error
-    return from_array(array, str(path))
+    if array.dtype.kind not in "fiub" or array.ndim > 2:
+        raise DataError(f"{path}: the array must hold numbers, [T] or [T, C].")
+    return np.ascontiguousarray(array[:, None] if array.ndim == 1 else array, dtype=np.float32)
 
 
 def find_psm(folder: Path, dataset: AnomalySet) -> Path | None:
@@ -184,8 +192,7 @@ def read_psm(folder: Path, dataset: AnomalySet) -> Arrays:
     parts = {}
     for part in ("train", "test", "test_label"):
         path = folder / f"{part}.csv"
-        table = read_table(path)
-        parts[part] = matrix(table.iloc[:, 1:], str(path))
+        parts[part] = number_matrix(read_frame(path).iloc[:, 1:], str(path))
     train, test = (np.nan_to_num(parts[part], nan=0.0) for part in ("train", "test"))
     return join_segments([dataset.name], [train], [test], [parts["test_label"][:, 0]], str(folder))
 

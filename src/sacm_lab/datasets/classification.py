@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sacm.data.archive import Arrays, case_arrays
+from sacm.data.archive import Arrays
+from sacm.data.cases import Cases, case_arrays, from_padded, parse_ts, read_ts
 from sacm.data.datasets import ClassificationData
-from sacm.data.own.cases import from_padded
-from sacm.data.own.ts_format import Cases, parse_ts, read_ts
 from sacm.errors import DataError
 from sacm.types import TaskName
 from sacm_lab.datasets import har, sleep_edf

@@ -8,15 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data import gaps
 from sacm.data.archive import Arrays
 from sacm.data.datasets import ForecastingData
+from sacm.data.gaps import fill_gaps
 from sacm.data.load import Ratios
 from sacm.data.splits import Splits, split_by_ratio
-from sacm.data.tables.columns import matrix
-from sacm.data.tables.csv_file import read_table
-from sacm.data.tables.dates import read_times
-from sacm.data.tables.time_column import time_column
 from sacm.errors import DataError
 from sacm.types import TaskName
 from sacm_lab.datasets import mitbih
@@ -26,6 +22,7 @@ from sacm_lab.datasets.public import (
     RemoteFile,
     difference_note,
     first_file,
+    number_matrix,
 )
 
 ETT_HOME = "https://github.com/zhouhaoyi/ETDataset"
@@ -103,28 +100,29 @@ class ForecastingSet(PublicDataset):
         if len(columns) != values.shape[1]:
             raise DataError(f"{self.name}: {len(columns)} names for {values.shape[1]} columns.")
         splits = self.splits(len(values)) if ratios is None else split_by_ratio(len(values), ratios)
-        policy: gaps.Policy = "interpolate"
         if mask_faults:
             code = np.float32(self.fault_code or 0)
             values = np.where(values == code, np.float32(np.nan), values)
-            policy = "mask"
-        filled = gaps.fill(values, splits, policy=policy, columns=columns, where=self.name)
+        missing = np.isnan(values)
+        note = (
+            f"{int(missing.sum()):,} missing values were interpolated." if missing.any() else None
+        )
         timestamps = arrays.get("timestamps")
         notes = [
             *self.facts,
             difference_note("rows", rows_in_file, self.rows),
             difference_note("channels", channels_in_file, self.channels),
-            filled.note,
+            note,
             "This copy has no timestamps." if timestamps is None and self.frequency else None,
         ]
         return ForecastingData(
             name=self.name,
-            values=filled.values,
+            values=fill_gaps(values, splits),
             columns=columns,
             splits=splits,
             timestamps=None if timestamps is None else timestamps[:rows],
             frequency=self.frequency,
-            observed=filled.observed,
+            observed=~missing if mask_faults and missing.any() else None,
             notes=tuple(note for note in notes if note),
         )
 
@@ -141,16 +139,17 @@ def find_table(folder: Path, dataset: ForecastingSet) -> Path | None:
 
 def read_series_table(path: Path, dataset: ForecastingSet) -> Arrays:
     """Values, column names and times of one of the tables."""
-    table = read_table(path)
-    where = str(path)
-    dated = time_column(table)
+    from sacm.data.containers import load_source
+    from sacm.data.read import in_seconds
+    from sacm.data.times import read_column
+
+    table: Any = load_source(path).content
     arrays: Arrays = {}
-    if dated is not None:
-        times = read_times(table[dated], where)
-        if times.stamps is not None:
-            arrays["timestamps"] = times.stamps
-        table = table.drop(columns=dated)
-    values = matrix(table, where)
+    dated = read_column(table.iloc[:, 0], named=True)
+    if dated and dated[0].stamps is not None:
+        arrays["timestamps"] = in_seconds(dated[0].stamps.to_numpy())
+        table = table.iloc[:, 1:]
+    values = number_matrix(table, str(path))
     if dataset.name == "Exchange Rate" and path.name.endswith(TEXT_ENDINGS):
         values = np.ascontiguousarray(values[:, [*range(values.shape[1] - 2), -1, -2]])
     named = len(dataset.columns) == values.shape[1]

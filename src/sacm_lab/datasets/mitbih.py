@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sacm.data.archive import Arrays
-from sacm.data.gaps import fill_column
+from sacm.data.gaps import fill_gaps
 from sacm.errors import DataError
 from sacm_lab.datasets.public import first_folder
 
@@ -42,7 +42,7 @@ def read_records(folder: Path, dataset: ForecastingSet) -> Arrays:
     for record in RECORDS:
         leads, signals = read_leads(folder / str(record))
         for lead, signal in zip(leads, signals.T, strict=True):
-            fill_column(signal, [range(len(signal))], f"{folder / str(record)}: lead {lead.name}")
+            signal = fill_gaps(signal[:, None])[:, 0]
             columns.append(resample_poly(signal, 1, DECIMATION))
             names.append(f"{record}_{lead.name}")
     rows = min(dataset.rows, *(len(column) for column in columns))

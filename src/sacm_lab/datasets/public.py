@@ -11,6 +11,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sacm.data.archive import Arrays, read_archive
 from sacm.data.datasets import AnyData
 from sacm.data.load import Dataset, Ratios
@@ -226,3 +228,20 @@ def borders(name: str) -> tuple[Border, ...]:
         for row in csv.DictReader(lines)
         if row["dataset"] == name
     )
+
+
+def number_matrix(table: Any, where: str) -> np.ndarray:
+    """All columns of a frame as float32 `[T, C]`.
+
+    Raises:
+        DataError: A column holds something else than numbers.
+    """
+    from sacm.data.cells import NumberStyle, read_numbers
+
+    columns = []
+    for name in table.columns:
+        values = read_numbers(table[name], where, NumberStyle(), [])
+        if values is None:
+            raise DataError(f"{where}: column {name!r} is not numeric.")
+        columns.append(values.astype(np.float32))
+    return np.stack(columns, axis=1)

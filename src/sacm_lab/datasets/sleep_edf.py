@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sacm.data.archive import Arrays
-from sacm.data.tables.csv_file import check_csv_file
+from sacm.data.archive import Arrays, check_file
 from sacm.errors import DataError
 from sacm_lab.datasets.public import first_folder
 
@@ -156,7 +155,7 @@ class Recording:
 
 def read_edf(path: Path) -> Recording:
     """An EDF or EDF+ file."""
-    check_csv_file(path)
+    check_file(path)
     content = path.read_bytes()
     try:
         count = int(content[252:256])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sacm.data
-from sacm.data.own.ts_format import read_ts
+from sacm.data.cases import read_ts
 
 from . import layouts
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import torch
+from torch import Tensor
 
-from sacm.data.tables.date_numbers import encode
+from sacm.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +26,7 @@ class Form:
     `time` names the time column, or the index if `indexed`; of a `long` table `id` names the column
     of series and `channels` those of values; `counters` holds, for each series, last
     value and step of a time column of numbers. `zone` is the time zone of the timestamps, which
-    were read by the `local` clock or in UTC. `style` says how numbers write dates, or "durations".
+    were read by the `local` clock or in UTC. `style` says how numbers write dates.
     """
 
     kind: Kind
@@ -144,8 +145,6 @@ class Form:
             return None
         last, step = self.counters[series]
         ahead = last + step * np.arange(1, count + 1)
-        if self.style in ("durations", "timedelta"):
-            return write_durations(ahead, as_text=self.style == "durations")
         whole = float(last).is_integer() and float(step).is_integer()
         return ahead.astype(np.int64) if whole else ahead
 
@@ -161,7 +160,9 @@ class Form:
         import pandas as pd
 
         if self.style is not None:
-            numbers = encode(times, self.style)
+            from sacm.data.times import write_numbers
+
+            numbers = write_numbers(times, self.style)
             return pd.Series(times if numbers is None else numbers)
         stamps = pd.Series(times)
         if self.zone is None:
@@ -172,24 +173,22 @@ class Form:
         return stamps.dt.tz_localize("UTC").dt.tz_convert(self.zone)
 
 
-def write_durations(seconds: np.ndarray, *, as_text: bool) -> Any:
-    """Seconds `[T]` as timedeltas, or as text such as 00:01:30."""
-    import pandas as pd
-
-    spans = pd.Series(pd.to_timedelta(np.round(seconds, 9), unit="s"))
-    if not as_text:
-        return spans
-    parts = [divmod(int(second), 60) for second in np.floor(seconds)]
-    texts = [f"{minute // 60:02d}:{minute % 60:02d}:{second:02d}" for minute, second in parts]
-    left = np.round(seconds - np.floor(seconds), 6)
-    return pd.Series(
-        [text + (f"{more:.6f}"[1:] if more else "") for text, more in zip(texts, left, strict=True)]
-    )
-
-
 def polars_zone(zone: str | None) -> str | None:
     """A zone as polars knows it: by name, so that of an offset only whole hours have one."""
     if zone is None or not zone.startswith("UTC") or zone == "UTC":
         return zone
     sign, hours, minutes = zone[3], int(zone[4:6]), zone[7:]
     return f"Etc/GMT{'-' if sign == '+' else '+'}{hours}" if minutes == "00" else "UTC"
+
+
+def as_numpy(tensor: Tensor) -> np.ndarray:
+    """The values of a tensor; bfloat16, which NumPy lacks, becomes float32 without loss.
+
+    Raises:
+        DataError: The tensor has no plain values: it is sparse, or on the meta device.
+    """
+    if tensor.layout is not torch.strided or tensor.is_meta:
+        raise DataError("the data are a tensor without plain values: pass a dense one.")
+    values = tensor.detach().cpu()
+    array: np.ndarray = (values.float() if values.dtype == torch.bfloat16 else values).numpy()
+    return array

@@ -78,7 +78,7 @@ def test_a_file_without_header_and_a_saved_index(tmp_path: Path):
     np.savetxt(tmp_path / "plain.txt", values, delimiter=",")
     data = forecasting_data(tmp_path / "plain.txt")
     np.testing.assert_allclose(data.values, values, rtol=1e-5)
-    assert data.columns == ("0", "1", "2")
+    assert data.columns == ("column 1", "column 2", "column 3")
     wide().to_csv(tmp_path / "indexed.csv")
     assert forecasting_data(tmp_path / "indexed.csv").columns == ("load", "price")
 
@@ -97,51 +97,16 @@ def test_numbered_columns_are_a_header_and_a_dated_first_row_is_none(tmp_path: P
 
 def test_columns_and_timestamp_can_be_named():
     frame = wide().rename(columns={"date": "when"}).assign(site="north")
-    data = forecasting_data(frame, timestamp="when", columns=["price"])
+    data = forecasting_data(frame, time="when", columns=["price"])
     assert data.columns == ("price",)
     assert data.timestamps is not None
-
-
-def test_missing_values_are_interpolated_and_counted():
-    frame = wide()
-    frame.loc[[0, 10, 11, 49], "load"] = np.nan
-    data = forecasting_data(frame)
-    assert len(data.notes) == 1
-    assert data.notes[0].startswith("4 missing values (4 %) in 1 columns were interpolated.")
-    assert "The last rows of 'load' (1) are missing" in data.notes[0]
-    expected = frame["load"].interpolate(limit_direction="both").to_numpy()
-    np.testing.assert_allclose(data.values[:, 0], expected, rtol=1e-5)
-    assert data.observed is None
-
-
-def test_missing_values_can_be_marked():
-    frame = wide()
-    frame.loc[[10, 40], "load"] = np.nan
-    data = forecasting_data(frame, missing="mask")
-    assert np.isfinite(data.values).all()
-    assert np.argwhere(~data.observed).tolist() == [[10, 0], [40, 0]]
-
-
-def test_gaps_are_not_filled_from_a_later_split():
-    frame = wide()
-    frame.loc[33:34, "load"] = np.nan
-    data = forecasting_data(frame)
-    assert data.splits.train == range(35)
-    np.testing.assert_allclose(data.values[33:35, 0], frame["load"][32], rtol=1e-6)
-
-
-def test_a_split_without_any_value_repeats_the_last_one():
-    frame = wide()
-    frame.loc[35:39, "load"] = np.nan
-    data = forecasting_data(frame)
-    np.testing.assert_allclose(data.values[35:40, 0], frame["load"][34], rtol=1e-6)
 
 
 def test_rows_are_put_in_order():
     frame = wide()
     data = forecasting_data(frame.iloc[::-1])
     np.testing.assert_allclose(data.values, frame[["load", "price"]], rtol=1e-6)
-    assert data.notes == ("Rows were not in order of time (first at row 2) and have been sorted.",)
+    assert data.notes == ("Rows ran from new to old and were turned by time.",)
 
 
 @pytest.mark.parametrize("frequency", ["h", "D", "B", "MS", "ME", "W-SUN"])
@@ -149,18 +114,8 @@ def test_absent_rows_are_inserted(frequency):
     frame = wide(frequency=frequency)
     data = forecasting_data(frame.drop(index=[7, 8, 30]))
     np.testing.assert_array_equal(data.timestamps, frame["date"].to_numpy().astype("datetime64[s]"))
-    assert "3 rows were missing" in data.notes[0]
-    assert "6 missing values" in data.notes[1]
-    middle = frame["load"][6] + (frame["load"][9] - frame["load"][6]) / 3
-    assert data.values[7, 0] == pytest.approx(middle, rel=1e-5)
-
-
-def test_irregular_timestamps_can_be_kept():
-    frame = wide()
-    frame.loc[20:, "date"] += pd.Timedelta("7min")
-    data = forecasting_data(frame, irregular="keep")
-    assert len(data.values) == 50
-    assert "irregular" in data.notes[0]
+    assert "3 of 50 rows on the grid" in data.notes[0]
+    assert np.flatnonzero(np.isnan(data.values).all(axis=1)).tolist() == [7, 8, 30]
 
 
 def test_time_zones_become_utc():
@@ -168,7 +123,7 @@ def test_time_zones_become_utc():
     frame["date"] = frame["date"].dt.tz_localize("Europe/Berlin")
     data = forecasting_data(frame)
     assert data.timestamps[0] == np.datetime64("2021-02-28T23:00:00")
-    assert data.notes == ("Timestamps were converted to UTC.",)
+    assert data.notes == ("Times are kept in UTC.",)
 
 
 def test_a_numeric_time_column_gives_the_order_only():
@@ -176,7 +131,7 @@ def test_a_numeric_time_column_gives_the_order_only():
     data = forecasting_data(frame)
     assert data.timestamps is None
     assert data.columns == ("load", "price")
-    assert "numeric" in data.notes[0]
+    assert "only counts" in data.notes[0]
 
 
 def test_constant_channels_are_named():

@@ -1,0 +1,124 @@
+"""A user's own telemetry to search for anomalies, as `AnomalyData`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sacm.data.datasets import AnomalyData
+from sacm.data.read import Table, read_table
+from sacm.errors import ArgumentError, DataError
+from sacm.settings import ReadOptions
+
+DEFAULT_SHARE = 0.5  # of the rows that train, without rows to test
+NO_USE = ("target", "id", "frequency", "scaling", "past", "future", "static", "resample")
+
+
+def anomaly_data(
+    train: Any,
+    test: Any = None,
+    options: ReadOptions | Mapping[str, Any] | None = None,
+    *,
+    labels: Any = None,
+    name: str | None = None,
+    **named: Any,
+) -> AnomalyData:
+    """Read telemetry: files, frames or arrays as for forecasting.
+
+    Args:
+        train: Rows to train on, `[T, C]`; also those to test if there is no `test`.
+        test: Rows to test, with the columns of `train`. Default: the later rows of `train`.
+        options: How to read them; see `sacm.settings.ReadOptions`. `split` holds the shares of
+            training and test rows, `label` the column of labels: without any, all are 0.
+        labels: 0 or 1 for each test row, in the order of the table.
+        name: A short name. Default: that of the file, or "data".
+        named: Options for reading by name, such as `time="day"`.
+
+    Returns:
+        The data, with NaN where nothing was measured; `notes` says what was guessed.
+
+    Raises:
+        DataError: The data cannot be read; the sentence says where and what to do.
+        ArgumentError: An option is wrong.
+
+    Example:
+        >>> data = anomaly_data(np.random.default_rng(0).normal(size=(100, 3)))
+        >>> data.train.shape, data.test.shape
+        ((50, 3), (50, 3))
+    """
+    given = options.reading() if isinstance(options, ReadOptions) else dict(options or {})
+    given |= {key: value for key, value in named.items() if value is not None}
+    for option in NO_USE:
+        if given.get(option):
+            raise ArgumentError(f"{option} = {given[option]!r}: anomaly has no use for it.")
+    chosen = ReadOptions.of(given)
+    share = _training_share(chosen.split)
+    title = name or (Path(train).stem if isinstance(train, str | Path) else "data")
+    # Rows that a grid lacks would have no label.
+    first = read_table(train, chosen, name=title, grid=False, labelled=True)
+    notes = first.notes
+    if test is None:
+        border = int(len(first.values) * share)
+        trained, tested = first.values[:border], first.values[border:]
+        order = first.order[border:]
+        marks = None if first.labels is None else first.labels[border:]
+    else:
+        update = {"columns": first.columns} if first.columns is not None else {}
+        second = read_table(
+            test, chosen.model_copy(update=update), name=title, grid=False, labelled=True
+        )
+        trained, tested, order, marks = first.values, second.values, second.order, second.labels
+        notes += second.notes
+    if not len(trained) or not len(tested):
+        raise DataError(f"{title} has too few rows to train and test on.")
+    if labels is not None:  # they stand in the order of the table, the rows in that of time
+        marks = np.asarray(labels).reshape(-1)
+    if marks is None:
+        marks = np.zeros(len(tested))
+        notes = (*notes, "There are no labels: detection can be run but not measured.")
+    _check_marks(marks, len(tested), title)
+    if labels is not None:
+        marks = marks[np.argsort(np.argsort(order))]
+    return AnomalyData(
+        name=title,
+        train=_single(trained),
+        test=_single(tested),
+        labels=marks.astype(np.uint8),
+        columns=first.names,
+        notes=notes,
+        understood=first.understood,
+    )
+
+
+def _training_share(split: tuple[float, ...] | None) -> float:
+    if split is None:
+        return DEFAULT_SHARE
+    if len(split) != 2 or abs(sum(split) - 1) > 1e-6 or not 0 < split[0] < 1:
+        raise ArgumentError(
+            "split must be two shares (training, test) that add up to 1, such as 0.5,0.5; got "
+            f"{tuple(split)}."
+        )
+    return split[0]
+
+
+def _single(values: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def _check_marks(marks: np.ndarray, rows: int, where: str) -> None:
+    """Refuse labels other than 0 and 1, and any number of them but one a row."""
+    if len(marks) != rows:
+        raise DataError(f"{where}: {len(marks)} labels for {rows} test rows.")
+    wrong = np.flatnonzero(~np.isin(marks, (0, 1)))
+    if len(wrong):
+        raise DataError(
+            f"{where}: label {marks[wrong[0]]} of test row {wrong[0] + 1} is not 0 or 1."
+        )
+
+
+def read_telemetry_table(source: Any, options: ReadOptions, *, name: str) -> Table:
+    """New telemetry to score, in order of time, without inserted rows."""
+    return read_table(source, options, name=name, grid=False, labelled=True)

@@ -1,0 +1,380 @@
+"""A user's own series, from a file, an array or a frame, as `ForecastingData`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from sacm.data.cells import some
+from sacm.data.covariates import ROLES, CovariatePlan
+from sacm.data.datasets import ForecastingData, Segment
+from sacm.data.gaps import columns_with_gaps
+from sacm.data.read import Table, read_table
+from sacm.data.splits import DEFAULT_RATIOS, Splits, split_by_ratio
+from sacm.errors import ArgumentError, DataError
+from sacm.settings import ReadOptions
+
+FEWEST_ROWS = 3
+ALL_ROWS = (1.0, 0.0, 0.0)  # shares that put every row in the first split
+NO_COVARIATES = CovariatePlan()
+FEWEST_FLOAT_STEPS = 16  # of float32 that a column should span
+Layout = Literal["auto", "channels", "series"]
+
+
+def forecasting_data(
+    source: Any,
+    options: ReadOptions | Mapping[str, Any] | None = None,
+    *,
+    name: str | None = None,
+    layout: Layout = "auto",
+    **named: Any,
+) -> ForecastingData:
+    """Read a series to forecast, and split it.
+
+    Args:
+        source: What `sacm.data.read.read_table` reads, or a `Table`.
+        options: How to read it; see `sacm.settings.ReadOptions`.
+        name: A short name. Default: that of the file, or "data".
+        layout: What the series of a long table become: "channels" of one, "series" of one channel
+            each, or "auto": channels if they share all times.
+        named: Options for reading by name, such as `time="day"` or `target="load"`; and the
+            covariates `past`, `future` and `static`.
+
+    Returns:
+        The data, with NaN where nothing was measured; `notes` says what was guessed.
+
+    Raises:
+        DataError: The data cannot be read; the sentence says where and what to do.
+        ArgumentError: An option is wrong.
+
+    Example:
+        >>> data = forecasting_data(np.arange(100.0), name="counter")
+        >>> data.values.shape, [len(rows) for rows in data.splits]
+        ((100, 1), [70, 10, 20])
+    """
+    given = options.reading() if isinstance(options, ReadOptions) else dict(options or {})
+    given |= {key: value for key, value in named.items() if value is not None}
+    plan = CovariatePlan.of({role: given.pop(role, ()) for role in ROLES})
+    chosen = ReadOptions.of(given)
+    table = source
+    if not isinstance(source, Table):
+        table = read_table(source, chosen, name=name, also=plan.columns)
+    return series_data(table, chosen, plan=plan, layout=layout)
+
+
+def series_data(
+    table: Table,
+    options: ReadOptions,
+    *,
+    plan: CovariatePlan = NO_COVARIATES,
+    layout: Layout = "auto",
+) -> ForecastingData:
+    """Split what was read; covariates are set apart, and gaps stay.
+
+    Args:
+        table: The table.
+        options: `split`, `target` and `scaling` are used here.
+        plan: Names and roles of the columns that are covariates.
+        layout: What the series of a long table become.
+    """
+    ratios = tuple(options.split or DEFAULT_RATIOS)
+    target = tuple(options.target or ())
+    if table.categories and not target:
+        target = tuple(
+            each for each in table.names if each not in (*table.categories, *plan.columns)
+        )
+    lengths = [stop - start for _, start, stop in table.series]
+    if max(lengths) < FEWEST_ROWS and ratios != ALL_ROWS:
+        raise DataError(f"{table.where} has {max(lengths)} rows: too few to train and test on.")
+    covariates, ahead = None, None
+    if plan.columns:
+        table, covariates, ahead = separate(table, plan, target)
+    several = len(table.series) > 1
+    if several and not plan.columns and _can_join(table, layout):
+        data = _side_by_side(table, ratios)
+    else:
+        data = _end_to_end(table, ratios, covariates)
+    data = replace(data, zone=None if table.form.local else table.form.zone, ahead=ahead)
+    if len(data.last_rows(1)) > 1:
+        data = replace(data, scaling=None if options.scaling == "shared" else "series")
+    if plan.columns:
+        roles: dict[str, Any] = {role: getattr(plan, role) for role in ROLES}
+        lines = (*data.understood, *plan.describe(), *_ahead_line(ahead))
+        data = replace(data, understood=lines, **roles)
+    return choose_target(_without_unmeasured(data, target), target)
+
+
+def _without_unmeasured(data: ForecastingData, target: Sequence[str]) -> ForecastingData:
+    """Data without channels that have no value in the training rows: nothing is learnt of them."""
+    train = data.values[data.splits.train.start : data.splits.train.stop]
+    if not len(train):
+        return data
+    empty = np.isnan(train).all(axis=0)
+    if not empty.any():
+        return data
+    names = [data.columns[place] for place in np.flatnonzero(empty)]
+    if empty.all() or set(names) & set(target):
+        raise DataError(
+            f"{data.name}: {some(names)} has no value in the {len(train):,} training rows: other "
+            "shares with split= (--split), or leave it out with ignore= (--ignore)."
+        )
+    keep = np.flatnonzero(~empty)
+    note = f"Left out, no value in the training rows: {some(names)}."
+    return replace(
+        data,
+        values=np.ascontiguousarray(data.values[:, keep]),
+        columns=tuple(data.columns[place] for place in keep),
+        notes=(*data.notes, note),
+    )
+
+
+def choose_target(data: ForecastingData, target: Sequence[str]) -> ForecastingData:
+    """The same data with the channels to forecast; none named: all of them.
+
+    Raises:
+        DataError: There is no such channel.
+    """
+    for name in target:
+        if name not in data.columns:
+            raise DataError(
+                f"{data.name}: target {name!r} is no channel; channels are {some(data.columns, 8)}."
+            )
+    if not target or set(target) == set(data.columns):
+        return data
+    line = f"target: {some(target)}; the other channels are inputs only"
+    return replace(data, target=tuple(target), understood=(*data.understood, line))
+
+
+def _can_join(table: Table, layout: Layout) -> bool:
+    """Whether the series of a table become channels side by side."""
+    if layout not in ("auto", "channels", "series"):
+        raise ArgumentError(f"layout must be auto, channels or series, got {layout!r}.")
+    first = slice(*table.series[0][1:])
+    together = len(table.names) == 1 and all(
+        stop - start == first.stop - first.start
+        and (table.times is None or np.array_equal(table.times[start:stop], table.times[first]))
+        for _, start, stop in table.series
+    )
+    if layout == "channels" and not together:
+        raise DataError(
+            f"{table.where}: the {len(table.series)} series do not share all times (or have "
+            "several channels each), so they cannot be channels of one."
+        )
+    return together and layout != "series"
+
+
+def _side_by_side(table: Table, ratios: tuple[float, ...]) -> ForecastingData:
+    """Every series a channel."""
+    values = np.stack([table.values[start:stop, 0] for _, start, stop in table.series], axis=1)
+    times = None if table.times is None else table.times[: table.series[0].stop]
+    return _make(
+        table,
+        values,
+        columns=tuple(name for name, *_ in table.series),
+        splits=split_by_ratio(len(values), ratios),
+        timestamps=times,
+    )
+
+
+def _end_to_end(
+    table: Table, ratios: tuple[float, ...], covariates: np.ndarray | None
+) -> ForecastingData:
+    """Every series a segment: all training parts, then validation, then test."""
+    if len(table.series) == 1:
+        splits = split_by_ratio(len(table.values), ratios)
+        return _make(
+            table,
+            table.values,
+            columns=table.names,
+            splits=splits,
+            timestamps=table.times,
+            segments=table.series if table.form.long else (),
+            covariates=None if covariates is None else covariates.astype(np.float32),
+        )
+    order, segments, borders = split_major(table.series, ratios)
+    return _make(
+        table,
+        table.values[order],
+        columns=table.names,
+        splits=borders,
+        timestamps=None if table.times is None else table.times[order],
+        segments=segments,
+        covariates=None if covariates is None else covariates[order].astype(np.float32),
+    )
+
+
+def split_major(
+    series: Sequence[Segment], ratios: tuple[float, ...]
+) -> tuple[np.ndarray, tuple[Segment, ...], Splits]:
+    """The order of rows split by split and series by series, and the borders it makes."""
+    order: list[np.ndarray] = []
+    segments: list[Segment] = []
+    ends = [0]
+    splits = [split_by_ratio(stop - start, ratios) for _, start, stop in series]
+    for split in ("train", "val", "test"):
+        position = ends[-1]
+        for (name, start, _), own in zip(series, splits, strict=True):
+            rows = own[split]
+            if len(rows):
+                order.append(np.arange(rows.start, rows.stop) + start)
+                segments.append(Segment(name, position, position + len(rows)))
+                position += len(rows)
+        ends.append(position)
+    borders = Splits(*(range(start, stop) for start, stop in pairwise(ends)))
+    return np.concatenate(order), tuple(segments), borders
+
+
+def _make(table: Table, values: np.ndarray, **parts: Any) -> ForecastingData:
+    """The data of a table, in float32, with notes on what that costs and on constant channels."""
+    single = values.astype(np.float32) if values.dtype != np.float32 else values
+    if not isinstance(single, np.memmap):
+        single = np.ascontiguousarray(single)
+    notes = [*table.notes, _coarse_note(values, parts["columns"])]
+    if len(parts.get("segments", ())) < 2:
+        notes += _late_notes(single, parts["columns"], parts["timestamps"])
+    rows = parts["splits"].train
+    notes.append(_constant_note(single[rows.start : rows.stop], parts["columns"]))
+    return ForecastingData(
+        name=table.name,
+        values=single,
+        frequency=table.step,
+        notes=tuple(note for note in notes if note),
+        understood=table.understood,
+        reach_back=True,
+        **parts,
+    )
+
+
+def _coarse_note(values: np.ndarray, columns: Sequence[str]) -> str | None:
+    """A note on columns that change by less than float32 can hold there."""
+    if values.dtype.itemsize < 8 or not len(values):
+        return None
+    low = np.fmin.reduce(values, axis=0)
+    high = np.fmax.reduce(values, axis=0)
+    span, level = high - low, np.maximum(np.abs(low), np.abs(high))
+    step = np.spacing(level.astype(np.float32)).astype(np.float64)
+    found = np.flatnonzero((span > 0) & (span < FEWEST_FLOAT_STEPS * step))
+    if not len(found):
+        return None
+    first = found[0]
+    more = f" (and {len(found) - 1} more columns)" if len(found) > 1 else ""
+    return (
+        f"Column {columns[first]!r}{more} spans {span[first]:.3g} at a level of "
+        f"{level[first]:.3g}, where float32 has steps of {step[first]:.3g}: its changes are lost "
+        "unless you subtract an offset first."
+    )
+
+
+def _late_notes(values: np.ndarray, names: Sequence[str], stamps: np.ndarray | None) -> list[str]:
+    """Name columns of a single series that begin late or end early, with their dates."""
+    late, early = [], []
+    for place in columns_with_gaps(values):
+        name = names[place]
+        measured = np.flatnonzero(~np.isnan(values[:, place]))
+        if not len(measured):
+            continue
+        first, last = int(measured[0]), int(measured[-1])
+        when = (lambda row: f"row {row + 1}") if stamps is None else (lambda row: str(stamps[row]))
+        if first:
+            late.append(f"{name!r} at {when(first)}")
+        if last < len(values) - 1:
+            early.append(f"{name!r} at {when(last)}")
+    notes = [f"Columns that begin late: {some(late)}."] if late else []
+    return notes + ([f"Columns that end early: {some(early)}."] if early else [])
+
+
+def _constant_note(train: np.ndarray, columns: Sequence[str]) -> str | None:
+    """A note on channels that never change in training."""
+    if not len(train):
+        return None
+    flat = np.flatnonzero(np.fmin.reduce(train, axis=0) == np.fmax.reduce(train, axis=0))
+    if not len(flat):
+        return None
+    named = some([repr(columns[place]) for place in flat])
+    return f"Constant in the training rows, so there is nothing to learn: {named}."
+
+
+def separate(
+    table: Table, plan: CovariatePlan, target: Sequence[str] = ()
+) -> tuple[Table, np.ndarray, dict[str, np.ndarray] | None]:
+    """Set the covariates of a table apart from its channels.
+
+    Rows after the last value of the channels, or of those in `target`, hold known-future
+    covariates; what else they hold is dropped here, so that nothing can use it.
+
+    Returns:
+        The channels, the covariates `[T, k]` of the same rows, and by series those `[N, k]` of the
+        rows that follow; past ones are 0 there.
+
+    Raises:
+        DataError: No column is left to forecast, or a static feature changes.
+    """
+    if table.columns is None:
+        raise DataError(f"{table.where} is an array, whose columns have no names: use a frame.")
+    places = [table.columns.index(name) for name in plan.columns]
+    rest = [place for place in range(len(table.columns)) if place not in places]
+    if not rest:
+        raise DataError(f"{table.where}: every column is a covariate, so none is left to forecast.")
+    aim = [place for place in rest if not target or table.columns[place] in target]
+    kept: list[np.ndarray] = []
+    series: list[Segment] = []
+    ahead: dict[str, np.ndarray] = {}
+    counters = dict(table.form.counters)
+    position = 0
+    for name, start, stop in table.series:
+        rows = np.arange(start, stop)
+        _check_static(table.values[rows][:, places], plan, f"{table.where}, series {name!r}")
+        measured = np.flatnonzero(~np.isnan(table.values[rows][:, aim]).all(axis=1))
+        last = int(measured[-1]) + 1 if plan.future and len(measured) else len(rows)
+        following = table.values[rows[last:]][:, places].astype(np.float32)
+        following[:, : len(plan.past)] = 0
+        if len(following):
+            ahead[name] = following
+            key = name if name in counters else ""
+            if key in counters:
+                end, step = counters[key]
+                counters[key] = (end - step * len(following), step)
+        kept.append(rows[:last])
+        series.append(Segment(name, position, position + last))
+        position += last
+    order = np.concatenate(kept)
+    channels = tuple(table.columns[place] for place in rest)
+    form = replace(table.form, counters=counters)
+    if form.long:
+        form = replace(form, channels=channels)
+    cut = replace(
+        table,
+        values=table.values[order][:, rest],
+        columns=channels,
+        times=None if table.times is None else table.times[order],
+        order=table.order[order],
+        series=tuple(series),
+        form=form,
+    )
+    return cut, table.values[order][:, places], ahead or None
+
+
+def _check_static(columns: np.ndarray, plan: CovariatePlan, where: str) -> None:
+    """Refuse static features that change within a series."""
+    for name in plan.static:
+        values = columns[:, plan.columns.index(name)]
+        found = np.unique(values[~np.isnan(values)])
+        if len(found) != 1:
+            what = "changes" if len(found) else "has no value"
+            raise DataError(
+                f"{where}: static feature {name!r} {what}: name it with past= or future=, or fill "
+                "it in."
+            )
+
+
+def _ahead_line(ahead: Mapping[str, np.ndarray] | None) -> tuple[str, ...]:
+    """Say how many rows with known-future covariates follow the last value."""
+    if not ahead:
+        return ()
+    rows = sorted({len(own) for own in ahead.values()})
+    span = f"{rows[0]:,}" if len(rows) == 1 else f"{rows[0]:,} to {rows[-1]:,}"
+    return (f"rows beyond the last value to forecast from: {span}",)

@@ -1,1 +1,0 @@
-"""A user's own data as the three data sets."""

@@ -1,1 +1,0 @@
-"""Read what users have: files, frames and arrays, dates, columns, gaps."""
