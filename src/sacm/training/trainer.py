@@ -6,24 +6,20 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from lightning.fabric import Fabric
 from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone, DetectorNetwork
-from sacm.data.corrupt import corrupt_training
-from sacm.data.datasets import AnyData, ForecastingData
+from sacm.data.datasets import AnyData
 from sacm.data.fingerprint import fingerprint
 from sacm.data.load import resolve
 from sacm.data.loader import WindowBatches
-from sacm.data.scaling import cover_series, fit_scaler
-from sacm.data.windows import SplitWindows
 from sacm.errors import DataError, SACMError
 from sacm.files import (
     read_state,
@@ -35,12 +31,12 @@ from sacm.files import (
 )
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import StrategyRun, TrainingContext
-from sacm.strategies.combined import prepare_once
 from sacm.strategies.race import RECORD, Race, RaceResult, decide
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
-from sacm.tasks.base import EVALUATION_BATCH, Task, scaler_of, to_device
+from sacm.tasks.base import EVALUATION_BATCH, scaler_of, to_device
 from sacm.training.hardware import Hardware, derive_seed, environment, make_fabric, seed_epoch
+from sacm.training.preparation import cut_windows, prepare_data
 from sacm.training.progress import EpochStatistics, TrainingProgress
 from sacm.training.run import (
     CALIBRATION_FILE,
@@ -209,13 +205,11 @@ class Training:
 
     def _prepare(self) -> None:
         """Let the strategy prepare the data, and cut windows."""
-        settings, given = self.settings, self.data
-        given = corrupt_training(given, settings.contamination, seed=settings.seed)
-        prepared = prepare_once(parse(settings.strategy), given, window=settings.input_len)
+        settings = self.settings
+        prepared = prepare_data(settings, self.data)
         self.strategy, self.notes = prepared.strategy, prepared.notes
         self.progress.seconds = prepared.seconds
-        own = leave_unmeasured_out(prepared.data, given)
-        self.windows = cut_windows(self.task, settings, self.data, own)
+        self.windows = cut_windows(self.task, settings, self.data, prepared.data)
         if len(self.windows.val) == 0:
             raise DataError(
                 f"{settings.data}: there are no validation windows to choose by: use more data or "
@@ -486,31 +480,3 @@ def make_optimizer(
         groups.append({"params": run.scalars, "weight_decay": 0.0})
     # One kernel for all parameters: on a CPU a fraction of the time of one call for each.
     return torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)
-
-
-def leave_unmeasured_out(prepared: AnyData, given: AnyData) -> AnyData:
-    """Give weight 0 to targets that were not measured, whatever a strategy has made of them."""
-    if not isinstance(prepared, ForecastingData) or not isinstance(given, ForecastingData):
-        return prepared
-    missing = np.isnan(given.clean)
-    if not missing.any():
-        return prepared
-    weights = np.ones(missing.shape, np.float32) if prepared.observed is None else prepared.observed
-    return replace(prepared, observed=np.where(missing, 0, weights))
-
-
-def cut_windows(
-    task: Task[Any], settings: ResolvedSettings, data: AnyData, prepared: AnyData
-) -> SplitWindows[Any]:
-    """Cut windows of the data that a strategy prepared, scaled by their training rows.
-
-    Forecasting errors are still stated in deviations of the data as given: strategies that repair
-    differently would otherwise be measured in different units.
-    """
-    windows = task.windows(settings, prepared)
-    if prepared is data or not isinstance(data, ForecastingData):
-        return windows
-    scaler = scaler_of(windows)
-    given = cover_series(fit_scaler(data), data, settings.input_len)
-    scaler = replace(scaler, reference=given.of_series(scaler.series).std.reshape(scaler.std.shape))
-    return task.windows(settings, prepared, scaler=scaler)

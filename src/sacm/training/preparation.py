@@ -1,0 +1,58 @@
+"""From the data of a run to its windows: corrupted if asked for, prepared, cut and scaled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sacm.data.corrupt import corrupt_training
+from sacm.data.datasets import AnyData, ForecastingData
+from sacm.data.scaling import cover_series, fit_scaler
+from sacm.data.windows import SplitWindows
+from sacm.settings import ResolvedSettings
+from sacm.strategies.base import Prepared
+from sacm.strategies.combined import prepare_once
+from sacm.strategies.registry import parse
+from sacm.tasks.base import Task, scaler_of
+
+
+def prepare_data(settings: ResolvedSettings, data: AnyData) -> Prepared:
+    """Corrupt the training part if the settings ask for it, and let the strategy prepare it.
+
+    Args:
+        settings: Complete settings.
+        data: The clean data; NaN where a value was not measured.
+
+    Returns:
+        Finite values. What was not measured has the weight 0 in `observed`, whatever the strategy
+        has made of it.
+    """
+    given = corrupt_training(data, settings.contamination, seed=settings.seed)
+    prepared = prepare_once(parse(settings.strategy), given, window=settings.input_len)
+    own = prepared.data
+    if not isinstance(own, ForecastingData) or not isinstance(given, ForecastingData):
+        return prepared
+    missing = np.isnan(given.clean)
+    if not missing.any():
+        return prepared
+    weights = np.ones(missing.shape, np.float32) if own.observed is None else own.observed
+    return prepared._replace(data=replace(own, observed=np.where(missing, 0, weights)))
+
+
+def cut_windows(
+    task: Task[Any], settings: ResolvedSettings, data: AnyData, prepared: AnyData
+) -> SplitWindows[Any]:
+    """Cut windows of the data that a strategy prepared, scaled by their training rows.
+
+    Forecasting errors are still stated in deviations of the data as given: strategies that repair
+    differently would otherwise be measured in different units.
+    """
+    windows = task.windows(settings, prepared)
+    if prepared is data or not isinstance(data, ForecastingData):
+        return windows
+    scaler = scaler_of(windows)
+    given = cover_series(fit_scaler(data), data, settings.input_len)
+    scaler = replace(scaler, reference=given.of_series(scaler.series).std.reshape(scaler.std.shape))
+    return task.windows(settings, prepared, scaler=scaler)
