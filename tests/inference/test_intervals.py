@@ -137,7 +137,7 @@ def test_estimator_predictor_and_command_line_agree_exactly(
     saved = Predictor.load(tmp_path / "saved").predict(new, intervals=[0.8])
     printed = sacm("predict", run, "--data", "new.csv", "--coverage", "0.8")
     assert printed.code == 0, printed.err
-    assert "Intervals are conformal, from 291 test windows of the run; wider" in printed.err
+    assert "test windows of the run; wider where" in printed.err
     written = pd.read_csv(io.StringIO(printed.out))
     for name in ("load", "heat"):
         for bounds, kind in ((lower, "lower"), (upper, "upper")):
