@@ -74,7 +74,7 @@ def with_other_data(example: Example, folder: Path) -> Path:
 def write_data(folder: Path) -> tuple[Path, Path, Path]:
     generator = np.random.default_rng(0)
     time = np.arange(300)
-    noise = np.where(time < 150, 0.1, 0.8) * generator.normal(size=(2, 300))
+    noise = 0.3 * generator.normal(size=(2, 300))
     waves = np.sin(2 * np.pi * time / 24) + noise
     stamps = pd.date_range("2024-01-01", periods=300, freq="h")
     series = pd.DataFrame({"date": stamps, "load": 50 + 10 * waves[0], "heat": waves[1]})
