@@ -209,6 +209,8 @@ def select_rows(
         checks and targets stand under the names of the metrics, and derived rows are added.
     """
     datasets, backbones = choose(experiment, part)
+    if "seconds" in frame:
+        frame = frame.assign(train_seconds=frame["seconds"])  # the name of the metric
     wanted = {
         "task": (experiment.task,),
         "data": datasets,

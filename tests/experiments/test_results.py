@@ -28,7 +28,9 @@ def test_a_run_is_a_row(tmp_path: Path) -> None:
         overrides={"width": 8},
     )
     history = [{"epoch": e, "train_loss": 1.0, "val_mse": float(e)} for e in (1, 2, 3, 4)]
-    write_csv(run.folder / "history.csv", [row | {"rate_mean": row["epoch"] / 16} for row in history])
+    write_csv(
+        run.folder / "history.csv", [row | {"rate_mean": row["epoch"] / 16} for row in history]
+    )
     record = read_json(run.folder / "metrics.json")
     write_json(run.folder / "metrics.json", {**record, "best_val_mse": 0.9})
     (row,) = collect_runs(tmp_path).to_dict("records")

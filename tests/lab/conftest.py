@@ -1,4 +1,4 @@
-"""Runs that stand in for training, and the command line, shared with other tests."""
+"""Stand-in data, and the command line, shared with other tests."""
 
 from __future__ import annotations
 
