@@ -23,7 +23,7 @@ def test_names_and_descriptions():
 
 def test_listing_imports_nothing_heavy():
     code = (
-        "import sys; from sacm_lab.paper import figures; figures.names(); figures.describe('gamma');"
+        "import sys; from sacm_lab.paper import figures; figures.names();"
         "print([m for m in ('matplotlib', 'torch', 'numpy', 'scipy') if m in sys.modules])"
     )
     answer = subprocess.run(
