@@ -18,7 +18,7 @@ from sacm.experiments.grid import forget_data
 from sacm.experiments.results import write_results
 from sacm.registry import temporary_entries
 from sacm_lab.commands import Asked, collect_rows
-from sacm_lab.experiment import Experiment, Part, make_jobs
+from sacm_lab.experiment import Experiment, Part, make_jobs, select_rows
 from sacm_lab.robust.checks import block_means, summarise
 from sacm_lab.robust.commands import choose_protocol
 from sacm_lab.robust.protocols import ON_CLEAN, PROTECTED, PROTOCOLS, RANDOM
@@ -100,8 +100,6 @@ def test_recovered_shares_by_hand() -> None:
     def value(keys: dict[str, Any], metric: str) -> float | None:
         return errors.get(keys["strategy"])
 
-    from sacm_lab.experiment import select_rows
-
     frame = select_rows(experiment, make_frame(experiment, value), Part(), settings=False)
     shares = recovered_shares(experiment, frame)
     found = shares[shares["contamination"] == "mix(0.3)"].set_index("strategy")
@@ -130,8 +128,8 @@ def test_errors_under_faults_are_summarised_by_hand() -> None:
 
 def test_checks_are_registered_by_reference() -> None:
     assert {"faults", "protect", "last", "random"} <= set(CHECKS.names())
-    with pytest.raises(ArgumentError, match="faults at test are for forecasting"):
-        CHECKS.get("faults")(None, make_data("anomaly"))
+    with pytest.raises(ArgumentError, match="random scores are for anomaly detection"):
+        CHECKS.get("random")(None, make_data("forecasting"))
 
 
 def test_names_that_a_protocol_does_not_list_may_be_added() -> None:
