@@ -86,10 +86,13 @@ def value_table(
 
 def _value(rows: pd.DataFrame, cell: list[str], metric: str) -> dict[str, Any]:
     """Mean over cells; with the deviation over seeds where there is one cell."""
-    by_cell = rows.groupby(cell, sort=False, dropna=False)[metric]
-    deviation = rows[metric].std() if by_cell.ngroups == 1 else None
-    value = mean_and_deviation(by_cell.mean().mean(), deviation)
-    return {"n": len(rows), "value": value}
+    by_cell: dict[tuple[Any, ...], list[float]] = {}
+    places = zip(*(rows[name].astype(str) for name in cell), strict=True)
+    for place, value in zip(places, rows[metric], strict=True):
+        by_cell.setdefault(place, []).append(float(value))
+    mean = sum(sum(values) / len(values) for values in by_cell.values()) / len(by_cell)
+    deviation = rows[metric].std() if len(by_cell) == 1 else None
+    return {"n": len(rows), "value": mean_and_deviation(mean, deviation)}
 
 
 def gain_cells(gain: dict[str, Any] | None, metric: str) -> dict[str, Any]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from sacm.errors import ArgumentError
 from sacm.experiments.statistics import (
+    Floats,
     Interval,
     bootstrap_interval,
     holm,
@@ -123,8 +125,9 @@ def summarise_gains(pairs: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame
     groups = [name for name in cell if name in by or name == "size"]
     rows = []
     keys = ["metric", *groups, "strategy"]
-    for values, part in pairs.groupby(keys, sort=False, dropna=False):
-        rows.append({**dict(zip(keys, values, strict=True)), **_summary(part, cell)})
+    numbered = pairs.assign(cell=pairs.groupby(cell, sort=False, dropna=False).ngroup())
+    for values, part in numbered.groupby(keys, sort=False, dropna=False):
+        rows.append({**dict(zip(keys, values, strict=True)), **_summary(part)})
     found = pd.DataFrame(rows, columns=[*keys, *_SUMMARY])
     families = [name for name in ("metric", "size") if name in found]
     for _, part in found.groupby(families, sort=False):
@@ -139,48 +142,57 @@ _SUMMARY = (
 )
 
 
-def _summary(part: pd.DataFrame, cell: list[str]) -> dict[str, Any]:
-    by_cell = part.groupby(cell, sort=False, dropna=False)
-    cells = by_cell["gain"].mean()
-    alone = len(cells) == 1
-    known = cells.notna().all()
-    seeds = _over_seeds(part, cell) if known else Interval(None, None)
-    over = bootstrap_interval(cells) if known else Interval(None, None)
-    tested = part["improvement"] if alone or not known else part["gain"]
-    signs = part["improvement"]
-    deviations = by_cell["improvement"].mean() / by_cell["before"].std()
+def _summary(part: pd.DataFrame) -> dict[str, Any]:
+    """The row of one group; the column `cell` numbers its cells."""
+    cell, seed = part["cell"].to_numpy(), part["seed"].to_numpy()
+    columns = ("gain", "improvement", "before", "after")
+    gain, improvement, before, after = (part[name].to_numpy(dtype=float) for name in columns)
+    cells = [cell == each for each in dict.fromkeys(cell.tolist())]
+
+    def by_cell(values: Floats) -> Floats:
+        return np.array([values[own].mean() for own in cells])
+
+    means = by_cell(gain)
+    alone, known = len(cells) == 1, bool(np.isfinite(means).all())
+    seeds = _over_seeds(gain, seed, cells) if known else Interval(None, None)
+    over = bootstrap_interval(means) if known else Interval(None, None)
+    spread = [before[own].std(ddof=1) if own.sum() > 1 else 0.0 for own in cells]
+    units = [i / s for i, s in zip(by_cell(improvement), spread, strict=True) if s > 0]
+    tested = improvement if alone or not known else gain
     return {
         "n": len(part),
         "cells": len(cells),
-        "seeds": part["seed"].nunique(),
-        "before": by_cell["before"].mean().mean(),
-        "after": by_cell["after"].mean().mean(),
-        "gain": cells.mean(),
+        "seeds": len(set(seed.tolist())),
+        "before": by_cell(before).mean(),
+        "after": by_cell(after).mean(),
+        "gain": means.mean(),
         "low": seeds.low,
         "high": seeds.high,
         "cells_low": over.low,
         "cells_high": over.high,
-        "in_deviations": deviations[deviations.abs() < float("inf")].mean(),
-        "wins": int((signs > 0).sum()),
-        "ties": int((signs == 0).sum()),
-        "losses": int((signs < 0).sum()),
+        "in_deviations": float(np.mean(units)) if units else None,
+        "wins": int((improvement > 0).sum()),
+        "ties": int((improvement == 0).sum()),
+        "losses": int((improvement < 0).sum()),
         "p": paired_t_test(tested) if alone else wilcoxon_test(tested),
         "p_holm": None,
     }
 
 
-def _over_seeds(part: pd.DataFrame, cell: list[str]) -> Interval:
+def _over_seeds(gain: Floats, seed: Any, cells: list[Any]) -> Interval:
     """The interval of the mean gain if other seeds had been drawn for the same cells."""
-    gains = part.groupby(cell, sort=False, dropna=False)["gain"]
-    several = gains.transform("size") > 1
-    distance = (part["gain"] - gains.transform("mean"))[several]
-    if distance.empty:
+    mean = float(np.mean([gain[own].mean() for own in cells]))
+    distances: dict[Any, list[float]] = {}
+    for own in (each for each in cells if each.sum() > 1):
+        for name, value in zip(seed[own].tolist(), gain[own] - gain[own].mean(), strict=True):
+            distances.setdefault(name, []).append(float(value))
+    if not distances:
         return Interval(None, None)
-    half = t_interval(distance.groupby(part["seed"]).mean())
-    if half.low is None or half.high is None:
-        return half
-    mean, width = float(gains.mean().mean()), (half.high - half.low) / 2
-    return Interval(mean - width, mean + width)
+    around = t_interval([float(np.mean(values)) for values in distances.values()])
+    if around.low is None or around.high is None:
+        return around
+    half = (around.high - around.low) / 2
+    return Interval(mean - half, mean + half)
 
 
 def add_best_fixed(frame: pd.DataFrame, *, cell: Sequence[str] = CELL) -> pd.DataFrame:
