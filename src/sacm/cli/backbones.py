@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -50,7 +50,7 @@ def backbones(
                 }
                 for each in (paper, small)
             }
-            record = {"name": paper.name, "task": paper.task, "cost": paper.cost}
+            record: dict[str, Any] = {"name": paper.name, "task": paper.task, "cost": paper.cost}
             record |= {"reference": paper.reference, "takes": list(paper.takes), "sizes": sizes}
             records.append(record)
         show_json(records)

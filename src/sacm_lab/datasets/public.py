@@ -98,7 +98,9 @@ class PublicDataset(Dataset):
                 ("package", BUNDLED),
             ]
         for place, root in places:
-            for layout in (COMPACT, *self.layouts) if root and is_folder(root) else ():
+            if root is None or not is_folder(root):
+                continue
+            for layout in (COMPACT, *self.layouts):
                 path = layout.find(root, self)
                 if path is not None:
                     return Location(place, layout, path)

@@ -56,7 +56,8 @@ def corrupt(
     columns = _channels(table, channels, (time, id))
     series = [np.arange(len(table))]
     if id is not None:
-        series = list(table.groupby(id, sort=False).indices.values())
+        groups = table.groupby(id, sort=False).indices.values()
+        series = [np.asarray(rows) for rows in groups]
     truth = table.copy()
     truth[columns] = ""
     truth = truth.astype(dict.fromkeys(columns, object))
@@ -65,9 +66,8 @@ def corrupt(
     for number, rows in enumerate(series):
         values = table[columns].to_numpy(dtype=np.float64)[rows]
         result = corrupt_series(values, kind, ratio, severity=severity, seed=seed + number)
-        places = [table.columns.get_loc(column) for column in columns]
-        table.iloc[rows, places] = result.values
-        truth.iloc[rows, places] = names[result.kinds]
+        table.loc[rows, columns] = result.values
+        truth.loc[rows, columns] = names[result.kinds]
         share += float(result.corrupted.mean()) * len(rows) / len(table)
     write_atomically(out, lambda file: _write(table, file, out.suffix.lower()))
     write_atomically(truth_file, lambda file: truth.to_csv(file, index=False))
@@ -127,8 +127,8 @@ def _channels(table: pd.DataFrame, named: str, kept: tuple[str | None, ...]) -> 
     wanted = [name.strip() for name in named.split(",") if name.strip()]
     for name in (*wanted, *filter(None, kept)):
         if name not in table.columns:
-            columns = ", ".join(map(str, table.columns))
-            raise ArgumentError(f"there is no column {name!r}: the table has {columns}.")
+            listed = ", ".join(map(str, table.columns))
+            raise ArgumentError(f"there is no column {name!r}: the table has {listed}.")
     numeric = table.select_dtypes("number").columns
     columns = wanted or [str(name) for name in numeric if name not in kept]
     for name in columns:
