@@ -153,7 +153,7 @@ def test_unknown_target_is_named(tmp_path: Path) -> None:
 def test_module_that_no_step_calls_is_warned_about(tmp_path: Path) -> None:
     fit = trainer(tmp_path, SACMCallback(channels=CHANNELS))
     with pytest.warns(sacm.SACMWarning, match="outside a training forward of the attached model"):
-        fit.fit(Regression(), loader())
+        fit.fit(Regression(), loader(), loader())
 
 
 def test_protected_network_trains_and_answers_on_repaired_windows(tmp_path: Path) -> None:

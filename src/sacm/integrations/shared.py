@@ -170,10 +170,9 @@ def repair_frame(
             f"{type(frame).__name__} with {', '.join(map(str, present)) or 'none'}."
         )
     quality = inspect(frame[list(columns)].rename(columns=columns).reset_index(drop=True))
-    broken = quality.flags != 0
-    marks = quality.subject.restore(np.full(quality.values.shape, np.nan), broken)
+    marks = quality.recording.restore(np.full(quality.values.shape, np.nan), quality.changed)
     mended = frame.copy()
-    if broken.any():
+    if quality.changed.any():
         mended[target_col] = quality.repaired["y"].to_numpy()
     mended[mask_col] = marks["y"].notna().to_numpy(np.float64)
     return mended
