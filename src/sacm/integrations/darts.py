@@ -9,7 +9,7 @@ of the callback in darts' checkpoint, whose weights stay those of the raw networ
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from darts.utils.serialization.registry import add_safe_globals
 from torch import nn
@@ -35,20 +35,9 @@ def locate_window(module: Any) -> WindowedNetwork:
 
 
 class SACMCallback(RawCheckpointCallback):
-    """Attaches when a model is fitted, and logs the mean dropout rate of every epoch.
+    """Attaches when a model is fitted, and logs the mean dropout rate of every epoch."""
 
-    Args:
-        config: Settings of the method.
-        coverage: As in `sacm.attach`.
-    """
-
-    def __init__(
-        self,
-        *,
-        config: SACMConfig | None = None,
-        coverage: Literal["modules", "all"] = "modules",
-    ) -> None:
-        super().__init__(locate_window, config=config, coverage=coverage)
+    locate = staticmethod(locate_window)
 
     def change(self, found: WindowedNetwork) -> None:
         """Attach."""
@@ -76,8 +65,10 @@ class ProtectCallback(GuardCallback):
             given, with `input_chunk_length` as its window.
     """
 
+    locate = staticmethod(locate_window)
+
     def __init__(self, guard: Any) -> None:
-        super().__init__(locate_window, window_guard_of(guard))
+        super().__init__(window_guard_of(guard))
 
     def __getstate__(self) -> dict[str, Any]:
         """Save the guard as plain numbers, which darts loads without being told to trust them."""
@@ -85,7 +76,7 @@ class ProtectCallback(GuardCallback):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the guard again."""
-        self.locate, self.guard = locate_window, WindowGuard.load(*state["guard"])
+        self.guard = WindowGuard.load(*state["guard"])
 
 
 # darts unpickles only what it knows.

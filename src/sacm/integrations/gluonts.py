@@ -44,6 +44,8 @@ class SACMCallback(RawCheckpointCallback):
             the training before.
     """
 
+    locate = staticmethod(locate_window)
+
     def __init__(
         self,
         *,
@@ -51,7 +53,7 @@ class SACMCallback(RawCheckpointCallback):
         coverage: Literal["modules", "all"] = "modules",
         scalars: Mapping[str, Tensor] | None = None,
     ) -> None:
-        super().__init__(locate_window, config=config, coverage=coverage)
+        super().__init__(config=config, coverage=coverage)
         self.scalars = scalars
 
     def change(self, found: WindowedNetwork) -> None:

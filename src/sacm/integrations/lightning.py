@@ -38,12 +38,11 @@ Locator = Callable[[Any], WindowedNetwork | None]  # None while the network is n
 class NetworkCallback(Callback, ABC):
     """Changes the network of a LightningModule before optimizers and checkpoints.
 
-    Args:
+    Attributes:
         locate: From the LightningModule to its network, or None while that is not made yet.
     """
 
-    def __init__(self, locate: Locator) -> None:
-        self.locate = locate
+    locate: Locator
 
     @abstractmethod
     def change(self, windowed: WindowedNetwork) -> None:
@@ -78,28 +77,37 @@ class NetworkCallback(Callback, ABC):
 
 
 class AttachCallback(NetworkCallback):
-    """Attaches SACM to the network that `locate` finds and logs the mean rate of every epoch.
+    """Attaches when a model is fitted, and logs the mean dropout rate of every epoch.
 
     Args:
-        locate: From the LightningModule to its network, or None while that is not made yet.
-        **options: What `sacm.attach` takes beyond the network and its window.
+        config: Settings of the method.
+        coverage: As in `sacm.attach`.
 
     Attributes:
         modulator: The modulator of the network; None before the callback was set up.
     """
 
-    def __init__(self, locate: Locator, **options: Any) -> None:
-        super().__init__(locate)
+    def __init__(
+        self,
+        *,
+        config: SACMConfig | None = None,
+        coverage: Literal["modules", "all"] = "modules",
+    ) -> None:
         self.modulator: CapacityModulator | None = None
-        self._options = options
+        self._options: dict[str, Any] = {"config": config, "coverage": coverage}
 
     def change(self, windowed: WindowedNetwork) -> None:
         """Attach; a network that is attached already stays as it is."""
         self.modulator = modulator_of(windowed.network)
         if self.modulator is None:
             network, channels, input_arg, layout = windowed
-            window = {"channels": channels, "input_arg": input_arg, "window_layout": layout}
-            self.modulator = attach(network, **window, **self._options)  # type: ignore[arg-type]
+            self.modulator = attach(
+                network,
+                channels=channels,
+                input_arg=input_arg,
+                window_layout=layout,
+                **self._options,
+            )
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Complain if the network was never found."""
@@ -171,12 +179,10 @@ class GuardCallback(NetworkCallback):
     """Makes the network that `locate` finds repair its windows, in training and in evaluation.
 
     Args:
-        locate: From the LightningModule to its network, or None while that is not made yet.
         guard: A fitted `sacm.Guard`, in the units that the network is fed with.
     """
 
-    def __init__(self, locate: Locator, guard: Any) -> None:
-        super().__init__(locate)
+    def __init__(self, guard: Any) -> None:
         self.guard = guard
 
     def change(self, windowed: WindowedNetwork) -> None:
@@ -241,14 +247,9 @@ class SACMCallback(AttachCallback):
         skip: Sequence[str] = (),
         site_layouts: Mapping[str, SiteLayout] | None = None,
     ) -> None:
-        super().__init__(
-            NamedNetwork(target, channels, input_arg, window_layout),
-            config=config,
-            coverage=coverage,
-            insert_after=insert_after,
-            skip=skip,
-            site_layouts=site_layouts,
-        )
+        super().__init__(config=config, coverage=coverage)
+        self.locate = NamedNetwork(target, channels, input_arg, window_layout)
+        self._options |= {"insert_after": insert_after, "skip": skip, "site_layouts": site_layouts}
 
 
 class ProtectCallback(GuardCallback):
@@ -272,4 +273,5 @@ class ProtectCallback(GuardCallback):
         input_arg: InputArg = 0,
         window_layout: WindowLayout = "BLC",
     ) -> None:
-        super().__init__(NamedNetwork(target, None, input_arg, window_layout), guard)
+        super().__init__(guard)
+        self.locate = NamedNetwork(target, None, input_arg, window_layout)

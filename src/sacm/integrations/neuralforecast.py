@@ -40,19 +40,9 @@ class SACMCallback(AttachCallback):
     """Attaches when a model is fitted: `NHITS(…, callbacks=[SACMCallback()])`.
 
     The library copies models and callbacks: look at `nf.models[0].sacm_modulator`.
-
-    Args:
-        config: Settings of the method.
-        coverage: As in `sacm.attach`.
     """
 
-    def __init__(
-        self,
-        *,
-        config: SACMConfig | None = None,
-        coverage: Literal["modules", "all"] = "modules",
-    ) -> None:
-        super().__init__(locate_window, config=config, coverage=coverage)
+    locate = staticmethod(locate_window)
 
 
 def attach_forecaster(

@@ -9,9 +9,8 @@ frame (`sacm.integrations.shared.repair_frame`), not in the windows.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
-from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
 from sacm.inject.window import WindowPath
 from sacm.integrations.lightning import AttachCallback
@@ -42,16 +41,6 @@ class SACMCallback(AttachCallback):
 
     Checkpoints hold the modulator's scalars. To load one without this callback, pass
     `strict=False` to `load_from_checkpoint`.
-
-    Args:
-        config: Settings of the method.
-        coverage: As in `sacm.attach`.
     """
 
-    def __init__(
-        self,
-        *,
-        config: SACMConfig | None = None,
-        coverage: Literal["modules", "all"] = "modules",
-    ) -> None:
-        super().__init__(locate_window, config=config, coverage=coverage)
+    locate = staticmethod(locate_window)
