@@ -80,8 +80,8 @@ def test_short_history_is_refused(fitted: Forecaster) -> None:
 
 
 def test_short_training_data_are_refused() -> None:
-    with pytest.raises(DataError, match=r"val split has 4 rows .* 12 \+ 4 = 16"):
-        small().fit(frame(40))
+    with pytest.raises(DataError, match=r"train split have 14 rows .* 12 \+ 4 = 16"):
+        small().fit(frame(20))
     with pytest.raises(ArgumentError, match=r"split.* = 'a'"):
         small(split="a").fit(frame())
 
@@ -157,7 +157,7 @@ def test_files_and_containers(tmp_path: Path) -> None:
     from_frame = small().fit(frame()).predict()
     assert from_file["date"].tolist() == from_frame["date"].tolist()
     np.testing.assert_allclose(from_file["a"], from_frame["a"], atol=1e-5)
-    data = forecasting_data(frame(), ratios=(0.7, 0.1, 0.2))
+    data = forecasting_data(frame(), split=(0.7, 0.1, 0.2))
     assert small().fit(data).predict()["a"].tolist() == from_frame["a"].tolist()
 
 

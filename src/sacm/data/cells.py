@@ -36,6 +36,7 @@ LARGEST = np.float64(np.finfo(np.float32).max)
 EXACT = 2**53  # whole numbers above are rounded in float64
 MOST_NAMES = 6  # of a list in a sentence
 MOST_CLASSES = 20  # different cells of a column of words, if it names states
+FEW_WORDS = 0.1  # share of words among numbers that can be gaps whatever the column
 MOST_GAP_WORDS = 5  # kinds of other words in a column of numbers that become gaps
 SAMPLE_ROWS = 2_000  # rows by which a column is told to hold numbers
 
@@ -180,7 +181,7 @@ def _read_written(
     good = parts[~wrong].fillna("")
     before, after = good["before"].str.strip(), good["after"].str.strip()
     marks = (before.str.strip("-+ ") + "…" + after.where(after != "-", "")).unique()
-    if (len(marks) > 1 or len(words)) and cells.nunique() <= MOST_CLASSES:
+    if (len(marks) > 1 or wrong.mean() > FEW_WORDS) and cells.nunique() <= MOST_CLASSES:
         return None
     if len(words) > MOST_GAP_WORDS or any(re.search(r"\d", str(word)) for word in words.index):
         raise DataError(

@@ -240,7 +240,7 @@ def read_column(column: pd.Series, *, named: bool, first: bool = False) -> list[
     columns = (str(column.name),)
     if isinstance(column.dtype, pd.PeriodDtype):
         return [Times(columns, pd.DatetimeIndex(column.dt.to_timestamp()), "periods")]
-    if pd.api.types.is_datetime64_any_dtype(column):
+    if pd.api.types.is_datetime64_any_dtype(column) and not column.isna().any():
         return [_from_typed(pd.DatetimeIndex(column), columns)]
     if pd.api.types.is_bool_dtype(column) or column.dtype.kind in "cm" or column.isna().any():
         return []
@@ -584,10 +584,13 @@ def _index(times: Times) -> pd.DatetimeIndex:
 
 
 def _looks_dated(column: pd.Series) -> bool:
-    """Whether most cells of a column of text look like times."""
+    """Whether most cells of a column look like times, though not all can be read."""
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return bool(column.notna().mean() > MOSTLY)
     if not is_text(column) or holds_numbers(column):
         return False
     text = plain_text(column.iloc[:500])
+    text = text[text != ""]
     return bool(text.str.contains(r"\d+[-/.:]\d+[-/.:T ]|\d+:\d\d", regex=True).mean() > MOSTLY)
 
 

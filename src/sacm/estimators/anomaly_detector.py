@@ -47,6 +47,11 @@ class AnomalyDetector(OutlierMixin, Estimator):
         ignore: Columns to leave out.
         label: The column of labels, which is no channel. Default: found by name.
         decimal: The sign before fractions in text.
+        category: Columns of words that become inputs of 0 and 1.
+        duplicates: "mean" or "first" merges rows of the same time. Default: an error.
+        na: Words or numbers that stand for a missing value.
+        sheet: The sheet of an Excel file, or the file in a zip archive.
+        encoding: Code page of a text file.
 
     Example:
         >>> import numpy as np
@@ -70,6 +75,11 @@ class AnomalyDetector(OutlierMixin, Estimator):
     ignore: Sequence[str] | None = field(default=None, kw_only=True)
     label: str | None = field(default=None, kw_only=True)
     decimal: Literal[",", "."] | None = field(default=None, kw_only=True)
+    category: Sequence[str] | None = field(default=None, kw_only=True)
+    duplicates: Literal["mean", "first", "error"] | None = field(default=None, kw_only=True)
+    na: Sequence[str] | None = field(default=None, kw_only=True)
+    sheet: str | None = field(default=None, kw_only=True)
+    encoding: str | None = field(default=None, kw_only=True)
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Train on rows; `y` is there for scikit-learn and not used."""

@@ -55,6 +55,12 @@ class Forecaster(Estimator):
         scaling: Whether each of several "series" is scaled by its own rows, or all by "shared"
             ones.
         decimal: The sign before fractions in text.
+        category: Columns of words that become inputs of 0 and 1.
+        duplicates: "mean" or "first" merges rows of the same time. Default: an error.
+        resample: Average irregular rows into steps of this length.
+        na: Words or numbers that stand for a missing value.
+        sheet: The sheet of an Excel file, or the file in a zip archive.
+        encoding: Code page of a text file.
         past: Columns that are inputs only.
         future: Columns that are known ahead.
         static: Columns that never change within a series of several.

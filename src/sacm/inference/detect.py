@@ -140,8 +140,11 @@ def read_telemetry(
         chosen = chosen.model_copy(update={"columns": tuple(wanted)})
     # Rows that a grid lacks have no place in the answer, so none are inserted.
     table = read_table(loaded, chosen, labelled=True, grid=False)
+    count = int(np.isnan(table.values).sum())
     values = fill_gaps(table.values, hold_out_tail(len(table.values), held_out))
-    return replace(table, values=np.ascontiguousarray(values, dtype=np.float32))
+    said = (f"{count:,} missing values were interpolated.",) if count else ()
+    values = np.ascontiguousarray(values, dtype=np.float32)
+    return replace(table, values=values, notes=(*table.notes, *said))
 
 
 def row_scores(predictor: TrainedNetwork, rows: Table) -> Array:
