@@ -5,17 +5,14 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sacm.inject.functional.attention import handle_attention
+from sacm.inject.functional.attention import Owner, handle_attention
 from sacm.inject.sites import feature_mask_shape
-
-if TYPE_CHECKING:
-    from sacm.inject.functional.coverage import OwnerForward
 
 _SPATIAL = {F.dropout1d: 1, F.dropout2d: 2, F.dropout3d: 3, torch.feature_dropout: 2}
 _SPATIAL |= {torch.feature_dropout_: 2}
@@ -23,7 +20,7 @@ _IN_PLACE = (torch.dropout_, torch.feature_dropout_)
 
 
 def handle_dropout(
-    owner: OwnerForward,
+    owner: Owner,
     func: Any,
     input: Tensor,
     p: float = 0.5,
@@ -37,9 +34,7 @@ def handle_dropout(
     return _drop(owner, site, func, input, inplace=inplace)
 
 
-def handle_torch_dropout(
-    owner: OwnerForward, func: Any, input: Tensor, p: float, train: bool
-) -> Any:
+def handle_torch_dropout(owner: Owner, func: Any, input: Tensor, p: float, train: bool) -> Any:
     """Stand in for `torch.dropout`, `torch.dropout_` and their relatives."""
     site = owner.next_site(func.__name__.rstrip("_")) if train else None
     if site is None or not owner.covers(site):
@@ -48,7 +43,7 @@ def handle_torch_dropout(
 
 
 def handle_native_dropout(
-    owner: OwnerForward, func: Any, input: Tensor, p: float, train: bool | None
+    owner: Owner, func: Any, input: Tensor, p: float, train: bool | None
 ) -> Any:
     """Stand in for `torch.native_dropout`, which returns its mask too."""
     site = owner.next_site(func.__name__) if train is not False else None
@@ -61,7 +56,7 @@ def handle_native_dropout(
     return input * factor, factor != 0
 
 
-def _drop(owner: OwnerForward, site: Any, func: Any, input: Tensor, *, inplace: bool) -> Tensor:
+def _drop(owner: Owner, site: Any, func: Any, input: Tensor, *, inplace: bool) -> Tensor:
     """Drop at a site, with whole feature maps where the function drops those."""
     spatial = _SPATIAL.get(func)
     shape = None if spatial is None else feature_mask_shape(input, spatial)
@@ -70,7 +65,7 @@ def _drop(owner: OwnerForward, site: Any, func: Any, input: Tensor, *, inplace: 
     return owner.drop(site, input, shape)
 
 
-def handle_multi_head_attention(owner: OwnerForward, func: Any, *args: Any, **kwargs: Any) -> Any:
+def handle_multi_head_attention(owner: Owner, func: Any, *args: Any, **kwargs: Any) -> Any:
     """Stand in for `multi_head_attention_forward`, the function behind `nn.MultiheadAttention`.
 
     Its several hundred lines call `dropout` and `scaled_dot_product_attention` by global names.
