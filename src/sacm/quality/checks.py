@@ -30,6 +30,7 @@ from sacm.quality.predictor import (
     QUANTILES,
     Array,
     Rows,
+    column_quantiles,
     find_season,
     find_segments,
     interpolate,
@@ -534,7 +535,7 @@ def _burst_levels(
     turns = np.arange(-2, 3) * max(1, season // phase_step) if season > 1 else [0]
     near = np.concatenate([np.roll(table, int(turn), axis=1) for turn in turns])
     near = np.concatenate([np.full((1, season), np.median(log)), near])
-    q10, q35, q55, q65 = np.nanquantile(near, probabilities, axis=0)
+    q10, q35, q55, q65 = column_quantiles(near, probabilities)
     deviation = np.maximum((q35 - q10) / lower, (q55 - q35) / upper)
     expected = q35 + to_median * deviation
     return np.stack([expected, deviation, q65 - expected + np.log(config.burst_least)])

@@ -92,6 +92,16 @@ def robust_scale(values: Array) -> Array:
     return np.where(high > low, (high - low) / QUANTILE_WIDTH, np.where(spread > 0, spread, 1.0))
 
 
+def column_quantiles(table: Array, probabilities: Sequence[float]) -> Array:
+    """Quantiles `[q, C]` of the columns of a table `[T, C]`, NaN left out; no column is empty."""
+    ordered = np.sort(table, axis=0)  # NaN comes last
+    place = np.multiply.outer(np.asarray(probabilities), np.isfinite(table).sum(0) - 1)
+    low = np.floor(place).astype(int)
+    below = np.take_along_axis(ordered, low, axis=0)
+    above = np.take_along_axis(ordered, np.ceil(place).astype(int), axis=0)
+    return below + (place - low) * (above - below)
+
+
 def find_segments(mask: Array) -> tuple[Array, Array]:
     """First rows, and rows after the last, of the true stretches of a mask `[T]`."""
     edges = np.diff(np.concatenate([[0], mask.astype(np.int8), [0]]))
