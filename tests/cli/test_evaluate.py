@@ -92,13 +92,13 @@ def test_every_task_stands_beside_its_baselines(sacm: Command, example: Example)
 
 
 def test_other_data_are_tested_as_a_whole(sacm: Command, example: Example) -> None:
-    later = pd.read_csv(example.series).iloc[-60:]
+    later = pd.read_csv(example.series).iloc[-72:]
     later.to_csv("later.csv", index=False)
     outcome = sacm("evaluate", example.forecasting, "--data", "later.csv", "--json")
     assert outcome.code == 0, outcome.err
     record = json.loads(outcome.out)
-    # The last 60 rows are the test part, whose windows are the same.
-    assert record["evaluated_windows"] == 60 - 12 - 4 + 1
+    # The last 60 rows are the test part; inputs reach back into the 12 rows before.
+    assert record["evaluated_windows"] == 72 - 12 - 4 + 1
     assert record["test"]["mae"] == pytest.approx(Run.load(example.forecasting).row["mae"])
     cases = json.loads(
         sacm("evaluate", example.classification, "--data", example.cases, "--json").out
@@ -125,7 +125,7 @@ def test_intervals_are_judged_on_windows_after_those_that_calibrate(
     outcome = sacm("evaluate", example.forecasting, "--coverage", "0.5,0.8", "--json")
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)["uncertainty"]
-    assert (found["calibration_windows"], found["windows"]) == (22, 20)
+    assert (found["calibration_windows"], found["windows"]) == (28, 26)
     wide = found["intervals"][1]
     assert wide["fixed"]["width"] > found["intervals"][0]["fixed"]["width"]
     assert 0 < wide["adaptive"]["coverage"] <= 1

@@ -50,7 +50,7 @@ def make_frame(ahead: int = HORIZON, *, seed: int = 0) -> pd.DataFrame:
     return frame
 
 
-HISTORY = forecasting_data(make_frame(), past="wind", future="promo", ratios=(1.0, 0.0, 0.0))
+HISTORY = forecasting_data(make_frame(), past="wind", future="promo", split=(1.0, 0.0, 0.0))
 
 
 @pytest.fixture(scope="module")

@@ -75,7 +75,7 @@ def tabulate_alarms(predictor: TrainedNetwork, data: Any) -> Answer:
     else:
         rows = read_rows(predictor, data)
         scores, times = row_scores(predictor, rows), rows.times
-        notes, understood = rows.notes, tuple(rows.understood())
+        notes, understood = rows.notes, rows.understood
     numbers = {"row": range(1, len(scores) + 1), "score": scores, "threshold": threshold}
     frame = pd.DataFrame({**numbers, "alarm": flag(scores, threshold)})
     if times is not None and (name := rows.form.time or "time") not in frame:
