@@ -194,7 +194,13 @@ def collect_rows(
     Raises:
         ArgumentError: A folder has no runs, or holds them one level further down.
     """
-    from sacm.experiments.results import collect_runs, join_results, read_results, tidy
+    from sacm.experiments.results import (
+        collect_runs,
+        join_results,
+        read_results,
+        records,
+        tidy,
+    )
     from sacm_lab.experiment import select_rows
 
     parts, frames = [], []
@@ -208,7 +214,7 @@ def collect_rows(
     whole = parts[0] if len(parts) == 1 else join_results(*parts)
     names = set(whole["run"].astype(str).str.partition("#")[0])
     every = frames[0] if len(frames) == 1 else join_results(*frames)
-    return whole, tidy(every[every["run"].isin(names)].to_dict("records"))
+    return whole, tidy(records(every[every["run"].isin(names)]))
 
 
 def check_runs(runs: Path) -> None:
@@ -250,7 +256,7 @@ def carry_out(
     if results:
         frame = read_results(results)
         written = set(frame[frame["state"] == "done"]["run"])
-    states = {
+    states: dict[str, str] = {
         job.run_id: "done" if job.run_id in written else status(job, runs).state for job in jobs
     }
     wanted = {"missing", "interrupted"} | ({"failed"} if work.retry_failed else set())

@@ -20,7 +20,7 @@ from sacm.tasks import get_task
 if TYPE_CHECKING:
     from sacm.types import TaskName
 
-_USUAL_HORIZONS = (96, 192, 336, 720)  # of published results on long series
+_USUAL_HORIZONS: tuple[int, ...] = (96, 192, 336, 720)  # of published results on long series
 RACE = "race(raw,sacm)"
 Settings = Mapping[str, Any]
 

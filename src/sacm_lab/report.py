@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from sacm.experiments.gains import pair_runs, summarise_gains
-from sacm.experiments.results import results_csv
+from sacm.experiments.results import records, results_csv
 from sacm.metrics.catalogue import metric as find_metric
 from sacm.reports.report import Report
 from sacm.reports.table import (
@@ -63,19 +63,19 @@ def value_table(
     keys = [name for name in cell if name in by or name == "size"]
     gains = {
         (*(row[key] for key in keys), row["metric"], row["strategy"]): row
-        for row in summarise_gains(pairs, by).to_dict("records")
+        for row in records(summarise_gains(pairs, by))
     }
     lines: list[dict[str, Any]] = []
     for place, group in sort_cells(experiment, done).groupby(keys, sort=False, dropna=False):
         for metric in experiment.metrics:
             for strategy in experiment.shown_strategies:
                 rows = group[group["strategy"] == strategy]
-                values = rows[metric].dropna() if metric in rows else []
-                if not len(values):
+                rows = rows[rows[metric].notna()] if metric in rows else rows[:0]
+                if rows.empty:
                     continue
                 named = dict(zip(keys, place, strict=True))
                 line = {**named, "metric": find_metric(metric).label, "strategy": strategy}
-                line |= _value(rows.loc[values.index], cell, metric)
+                line |= _value(rows, cell, metric)
                 line |= gain_cells(gains.get((*place, metric, strategy)), metric)
                 line |= beside(named, metric, strategy) if beside is not None else {}
                 lines.append(line)
@@ -133,9 +133,8 @@ def overall_table(
         pairs: Their pairs.
         more: Gives further columns of a size and strategy, for the first metric.
     """
-    summary = summarise_gains(pairs)
     lines = []
-    for row in summary.to_dict("records"):
+    for row in records(summarise_gains(pairs)):
         if row["strategy"] not in experiment.shown_strategies:
             continue
         line = {"size": row["size"], "metric": find_metric(row["metric"]).label}
@@ -266,7 +265,7 @@ def mixed_code(frame: pd.DataFrame) -> list[str]:
     """A note if runs were made with different code or threads."""
     notes = []
     for name, what in (("commit", "commits"), ("threads", "numbers of threads")):
-        values = frame[name].dropna().unique() if name in frame else []
+        values = list(frame[name].dropna().unique()) if name in frame else []
         if len(values) > 1:
             notes.append(
                 f"Runs were made with {len(values)} {what}: {', '.join(map(str, values))}."

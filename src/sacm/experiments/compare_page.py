@@ -20,6 +20,7 @@ from sacm.experiments.compare import (
     result_table,
 )
 from sacm.experiments.examples import anomaly_strip, forecast_examples, rate_sample
+from sacm.experiments.results import records
 from sacm.files import write_atomically
 from sacm.metrics.catalogue import metric
 from sacm.quality.inspect import inspect
@@ -129,12 +130,12 @@ def _results(comparison: Comparison) -> Section:
 
 def _pairs(comparison: Comparison) -> Section:
     leading = get_task(comparison.settings["task"]).leading_metrics
-    frame = comparison.frame.set_index(["strategy", "seed"])
+    rows = {(row["strategy"], row["seed"]): row for row in records(comparison.frame)}
     drawn = []
     for name in (each for each in leading if each in comparison.metrics):
         known = metric(name)
         values = {
-            strategy: [frame.get(name, {}).get((strategy, s), np.nan) for s in comparison.seeds]
+            strategy: [rows[strategy, s].get(name, np.nan) for s in comparison.seeds]
             for strategy in comparison.strategies
         }
         random = known.random and {

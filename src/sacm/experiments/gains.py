@@ -81,7 +81,7 @@ def check_unique(frame: pd.DataFrame, keys: Sequence[str]) -> None:
     ignored = {"run", "reason", "commit", "threads"}
     differing = [
         name
-        for name in frame
+        for name in map(str, frame.columns)
         if name not in ignored and not isinstance(first[name], float)
         if pd.notna(first[name]) and first[name] != second[name]
     ]

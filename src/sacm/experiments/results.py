@@ -129,7 +129,13 @@ def join_results(*frames: pd.DataFrame) -> pd.DataFrame:
                 raise DataError(f"two rows of {name} differ: {metric} {values[0]} and {values[1]}.")
     order = whole["state"].ne("done").sort_values(kind="stable").index
     kept = whole.loc[order].drop_duplicates("run").sort_index()
-    return tidy(kept.to_dict("records"))
+    return tidy(records(kept))
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """One dictionary a row."""
+    rows: Any = frame.to_dict("records")
+    return list(rows)
 
 
 def write_results(frame: pd.DataFrame, path: Path) -> None:

@@ -93,7 +93,7 @@ def tune(
     record = trials_folder / "trials.log"
     study = _open_study(base, record)
 
-    def train_trial(trial: optuna.Trial) -> float:
+    def train_trial(trial: Any) -> float:
         chosen = suggest(trial, base, search, seen)
         if on_trial is not None:
             on_trial(trial.number, chosen)
@@ -211,7 +211,8 @@ def _open_study(base: ResolvedSettings, record: Path) -> optuna.Study:
     from optuna.storages.journal import JournalFileBackend
     from optuna.trial import TrialState
 
-    storage = JournalStorage(JournalFileBackend(str(record), lock_obj=_RecordLock(record)))
+    lock: Any = _RecordLock(record)
+    storage = JournalStorage(JournalFileBackend(str(record), lock_obj=lock))
     study = optuna.create_study(
         study_name="sacm",
         storage=storage,

@@ -190,6 +190,7 @@ def summary_table(results: Path) -> Any:
         ArgumentError: There is none.
     """
     from sacm.experiments.gains import summarise_gains
+    from sacm.experiments.results import records
     from sacm.metrics.catalogue import metric as find_metric
     from sacm.reports.table import Table
     from sacm_lab.experiment import Part
@@ -206,7 +207,7 @@ def summary_table(results: Path) -> Any:
         metric = experiment.metrics[0]
         pairs = pair_experiment(experiment, frame)
         table = summarise_gains(pairs[pairs["metric"] == metric])
-        gains = table.sort_values("size", kind="stable").to_dict("records")
+        gains = records(table.sort_values("size", kind="stable"))
         for gain in (each for each in gains if each["strategy"] in experiment.shown_strategies):
             done = int((rows["state"] == "done").sum())
             start = (path.stem, find_metric(metric).label, gain["size"], gain["strategy"])

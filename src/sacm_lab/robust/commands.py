@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -218,7 +218,7 @@ def _registered(strategies: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _references(experiment: Experiment, asked: tuple[str, ...]) -> dict[str, object]:
+def _references(experiment: Experiment, asked: tuple[str, ...]) -> dict[str, Any]:
     declared = dict(experiment.references)
     if not asked:
         return declared

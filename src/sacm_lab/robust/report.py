@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from importlib import resources
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from sacm.experiments.gains import summarise_gains
+from sacm.experiments.results import records
 from sacm.metrics.catalogue import metric as find_metric
 from sacm.reports.report import Report
 from sacm.reports.table import Table
@@ -42,7 +44,9 @@ def recovered_shares(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFram
     rows = []
     for place, group in done.groupby(keys, sort=False, dropna=False):
         wide = sign * group.pivot_table(index="seed", columns="strategy", values=metric)
-        others = [name for name in wide if name not in ("raw", ON_CLEAN, GUARD_ON_CLEAN)]
+        others = [
+            name for name in map(str, wide.columns) if name not in ("raw", ON_CLEAN, GUARD_ON_CLEAN)
+        ]
         for strategy in others:
             if not {"raw", ON_CLEAN} <= set(wide):
                 continue
@@ -104,7 +108,7 @@ def summary_table(experiment: Experiment, frame: pd.DataFrame) -> Table:
     gains["reference"] = gains["strategy"].isin(REFERENCES)
     ordered = gains.sort_values(["size", "reference", "gain"], ascending=[True, True, False])
     lines = []
-    for row in ordered.to_dict("records"):
+    for row in records(ordered):
         size, strategy = row["size"], row["strategy"]
         line = {"protocol": experiment.name, "metric": find_metric(metric).label, "size": size}
         line |= {"strategy": strategy, "n": row["n"], "of cells": row["cells"]}
@@ -116,15 +120,19 @@ def summary_table(experiment: Experiment, frame: pd.DataFrame) -> Table:
 
 def published_table() -> Table:
     """What SensorFault-Bench (arXiv:2605.10822) prints for ETTh1."""
-    folder = resources.files("sacm_lab.paper.published")
-    scenarios = pd.read_csv(folder / "sensorfault_etth1_scenarios.csv")
+    scenarios = _read_published("scenarios")
     plain = scenarios.groupby("model", sort=False).agg(
         clean_mse=("clean_mse", "first"),
         mean_fault_mse=("fault_mse", "mean"),
         worst_degradation=("degradation", "max"),
     )
     plain = plain.reset_index().assign(method="none")
-    methods = pd.read_csv(folder / "sensorfault_etth1_methods.csv")
+    methods = _read_published("methods")
     columns = ["model", "method", "clean_mse", "mean_fault_mse", "worst_degradation"]
     whole = pd.concat([plain, methods], ignore_index=True)[columns]
     return Table.from_frame(whole, caption="SensorFault-Bench on ETTh1, as published", words=2)
+
+
+def _read_published(part: str) -> pd.DataFrame:
+    folder = resources.files("sacm_lab.paper.published")
+    return pd.read_csv(io.StringIO((folder / f"sensorfault_etth1_{part}.csv").read_text("utf-8")))
