@@ -175,7 +175,7 @@ def test_a_page_has_every_section_and_needs_nothing_but_itself(cases, task):
         *("Settings and environment", "How to repeat it"),
     ]
     pairs = {"forecasting": 2, "classification": 2, "anomaly": 4}[task]
-    assert page.tags.count("svg") == page.tags.count("figure") == pairs + 2 + 2 + examples
+    assert page.tags.count("svg") == page.tags.count("figure") == pairs + 2 + 3 + examples
     assert all(reference.startswith(("#", "data:")) for reference in page.references)
     assert "http" not in text
     assert not {"script", "iframe", "object", "embed", "img", "image"} & set(page.tags)
