@@ -134,7 +134,7 @@ def test_names_are_printed_as_they_are(sacm: Command) -> None:
         (("plant.csv", "--time", "when"), "no column 'when'"),
         (("plant.csv", "--colour", "red"), "No such option"),
         ((), "Missing argument"),
-        (("notes.csv",), "not numeric"),
+        (("notes.csv",), "no rows of numbers"),
     ],
 )
 def test_what_cannot_work_is_said_in_one_sentence(
