@@ -224,3 +224,14 @@ def test_exported_and_onnx_models_repair_batches_of_any_size() -> None:
     for some in (x, x[:5]):
         (found,) = evaluator.run(None, {proto.graph.input[0].name: some.numpy()})
         assert np.allclose(found, model(some).detach().numpy(), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("length", [5, 7])
+def test_windows_shorter_than_a_block_are_repaired(length: int) -> None:
+    rows = np.sin(np.arange(144) / 2)[:, None]
+    guard = fit_window_guard(rows, length)
+    window = torch.from_numpy(rows[:length]).float()[None]
+    broken = window.clone()
+    broken[0, 2] = 50.0
+    assert (guard(broken) - window).abs().max() < 0.5
+    assert torch.equal(guard(window), window)

@@ -612,7 +612,8 @@ def _model_tensors(
     turned = basis.view(length, channels, -1)
     tensors["basis"] = basis
     tensors["lever"] = (1 - turned.square().sum(-1)).clamp_min(0.001)
-    blocks = turned[length - count * BLOCK :].reshape(count, BLOCK, channels, -1).transpose(1, 2)
+    rank = turned.shape[-1]
+    blocks = turned[length - count * BLOCK :].reshape(count, BLOCK, channels, rank).transpose(1, 2)
     inner = torch.eye(BLOCK) - blocks @ blocks.transpose(-1, -2)
     inner = inner.double() + ridge * torch.eye(BLOCK, dtype=torch.float64)
     tensors["inverse"] = torch.linalg.inv(inner).float()
@@ -650,7 +651,9 @@ def _empty_limits(channels: int) -> dict[str, Tensor]:
 
 
 def _upper(values: Tensor, share: float) -> Tensor:
-    """The value `[C]` that a share of values `[N, C]` exceeds."""
+    """The value `[C]` that a share of values `[N, C]` exceeds; infinite without values."""
+    if not len(values):
+        return torch.full(values.shape[1:], inf)
     ordered = values.sort(0, descending=True).values
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
