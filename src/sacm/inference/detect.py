@@ -46,9 +46,10 @@ def predict_alarms(predictor: TrainedNetwork, data: Any) -> Any:
         scores = predictor.window_scores(data)
         return Alarms(scores, _as(flag(scores, threshold), data))
     if is_array(data):
-        rows = read_rows(predictor, as_tensor(data).cpu().numpy())
-        warn(rows.notes)
-        scores = row_scores(predictor, rows)
+        values = as_tensor(data).cpu().numpy().reshape(len(data), -1)
+        if np.isnan(values).any():
+            warn([gap_note(values)])
+        scores = score_values(predictor, fill_gaps(values), name="data")
         return Alarms(_as(scores, data), _as(flag(scores, threshold), data))
     answer = tabulate_alarms(predictor, data)
     warn(answer.notes)
@@ -128,10 +129,10 @@ def read_telemetry(
         columns: The channels. Default: those that `options` names, or all.
         held_out: No gap is filled from this share of the rows, the last ones.
     """
-    name = str(source) if isinstance(source, str | Path) else "data"
     from sacm.data.containers import load_source
     from sacm.data.read import keep_present, read_table
 
+    name = str(source) if isinstance(source, str | Path) else "data"
     chosen = ReadOptions.of({key: value for key, value in options.items() if key not in _NOT_READ})
     loaded = load_source(source, chosen, name=name)
     chosen = keep_present(loaded, chosen)
@@ -140,19 +141,34 @@ def read_telemetry(
         chosen = chosen.model_copy(update={"columns": tuple(wanted)})
     # Rows that a grid lacks have no place in the answer, so none are inserted.
     table = read_table(loaded, chosen, labelled=True, grid=False)
-    count = int(np.isnan(table.values).sum())
     values = fill_gaps(table.values, hold_out_tail(len(table.values), held_out))
-    said = (f"{count:,} missing values were interpolated.",) if count else ()
+    said = (gap_note(table.values),) if np.isnan(table.values).any() else ()
     values = np.ascontiguousarray(values, dtype=np.float32)
     return replace(table, values=values, notes=(*table.notes, *said))
 
 
+def gap_note(values: Array) -> str:
+    """Say how many values were missing."""
+    return f"{int(np.isnan(values).sum()):,} missing values were interpolated."
+
+
 def row_scores(predictor: TrainedNetwork, rows: Table) -> Array:
-    """A score `[T]` for every row, in the order of the user's table.
+    """A score `[T]` for every row, in the order of the user's table."""
+    scores = np.empty(len(rows.values))
+    scores[rows.order] = score_values(predictor, rows.values, name=rows.name, order=rows.order)
+    return scores
+
+
+def score_values(
+    predictor: TrainedNetwork, values: Array, *, name: str, order: Array | None = None
+) -> Array:
+    """A score `[T]` for every row of values `[T, C]` in raw units, without gaps.
 
     Args:
         predictor: A detector.
-        rows: At least L rows in raw units.
+        values: At least L rows.
+        name: What errors call them.
+        order: The numbers by which errors call rows. Default: as they come.
 
     Returns:
         The mean over the windows that cover each row.
@@ -163,19 +179,12 @@ def row_scores(predictor: TrainedNetwork, rows: Table) -> Array:
         SACMError: A score is not finite.
     """
     length, scaler, settings = predictor.shape.input_len, predictor.scaler, predictor.settings
-    predictor.check_channels(rows.values.shape[1], rows.name)
-    if len(rows.values) < length:
-        raise DataError(
-            f"{rows.name} has {len(rows.values)} rows, fewer than one window of {length}."
-        )
-    stride = min(settings.stride, length)
-    starts = covering_starts(range(len(rows.values)), length, stride=stride)
-    windows = TelemetryWindows(Series(rows.values, scaler), starts, length=length, scaler=scaler)
-    scores = np.empty(len(rows.values))
-    scores[rows.order] = step_scores(
-        predictor.network, windows, settings, predictor.strategy, order=rows.order
-    )
-    return scores
+    predictor.check_channels(values.shape[1], name)
+    if len(values) < length:
+        raise DataError(f"{name} has {len(values)} rows, fewer than one window of {length}.")
+    starts = covering_starts(range(len(values)), length, stride=min(settings.stride, length))
+    windows = TelemetryWindows(Series(values, scaler), starts, length=length, scaler=scaler)
+    return step_scores(predictor.network, windows, settings, predictor.strategy, order=order)
 
 
 def _labels(rows: Table, purpose: str) -> Array:

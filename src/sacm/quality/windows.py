@@ -485,6 +485,7 @@ def fit_window_guard(
     z = ((torch.from_numpy(repaired) - mean) / scale).float()
     windows = _cut(z, rows, length)
     enough = sum(len(s) for s in rows.segments) >= LEAST_WINDOWS * length and len(windows) > 1
+    enough = enough and length >= BLOCK  # a shorter window is no example of what comes next
     tensors |= _model_tensors(windows if enough else windows[:0], length, len(mean), config, seed)
     guard = WindowGuard(length, config.online_suspect / config.online_fail, tensors).eval()
     if enough:
