@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import sacm
 from sacm.data import forecasting_data, forecasting_windows, resolve
@@ -141,3 +142,17 @@ def test_forecaster():
     )
     ahead = forecaster.fit(make_frame()).predict()
     assert np.isfinite(ahead[["load", "heat"]].to_numpy()).all()
+
+
+def test_inputs_do_not_see_targets_through_a_gap_that_reaches_beyond_the_window() -> None:
+    values = np.arange(60.0)[:, None].repeat(2, axis=1)
+    values[20:30, 0] = np.nan
+    data, note = fill_data(forecasting_data(values, name="ramp"))
+    assert note is not None
+    windows = forecasting_windows(data, input_len=8, horizon=4)
+    start = int(np.flatnonzero(windows.train.starts == 16)[0])
+    batch = windows.train.batch([start])  # rows 16 to 23: the gap begins at 20
+    assert torch.equal(batch.x[0, 4:, 0], batch.x[0, 3, 0].expand(4))
+    assert (batch.x[0, 1:, 1] > batch.x[0, :-1, 1]).all()
+    inside = windows.train.batch([int(np.flatnonzero(windows.train.starts == 22)[0])])
+    assert float(inside.x[0, 0, 0]) == 0.0  # rows 22 to 29: nothing was measured

@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 
 from sacm.strategies import names
-from sacm.strategies.registry import describe_all
-from sacm.strategies.registry import STRATEGIES, spell_value
+from sacm.strategies.registry import STRATEGIES, describe_all, spell_value
 
 PAGE = Path(__file__).parents[2] / "docs" / "strategies.md"
 ROW = re.compile(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|", re.MULTILINE)

@@ -194,6 +194,7 @@ class ForecastWindows(Windows[ForecastBatch]):
         targets: Series | None = None,
         stamps: Series | None = None,
         observed: Series | None = None,
+        interpolated: Series | None = None,
         covariates: Series | None = None,
         past: int = 0,
         series: np.ndarray | None = None,
@@ -209,6 +210,7 @@ class ForecastWindows(Windows[ForecastBatch]):
         self.read_observed = (
             None if observed is None else observed.reader(horizon, offset=input_len)
         )
+        self.read_interpolated = None if interpolated is None else interpolated.reader(input_len)
         self.read_covariates = (
             None if covariates is None else covariates.reader(input_len + horizon)
         )
@@ -219,8 +221,11 @@ class ForecastWindows(Windows[ForecastBatch]):
     def batch(self, indices: Indices) -> ForecastBatch:
         """See `ForecastBatch`."""
         starts = self.starts[positions_array(indices)]
+        x = self.read_x(starts)
+        if self.read_interpolated is not None:
+            x = hold_last_value(x, self.read_interpolated(starts))
         return ForecastBatch(
-            self.read_x(starts),
+            x,
             self.read_y(starts),
             None if self.read_stamps is None else self.read_stamps(starts),
             None if self.read_observed is None else self.read_observed(starts),
@@ -236,6 +241,27 @@ class ForecastWindows(Windows[ForecastBatch]):
         found = self.read_covariates(starts)
         found[:, self.input_len :, : self.past] = 0
         return found
+
+
+def hold_last_value(x: Tensor, interpolated: Tensor) -> Tensor:
+    """Repeat the last measured value in a gap that reaches beyond the end of a window.
+
+    Interpolation over such a gap would let the inputs see the targets. A channel without any
+    measured value in the window becomes 0, the mean of the scaled training rows.
+
+    Args:
+        x: Scaled windows `[B, L, C]`.
+        interpolated: True where a value was filled from both sides, `[B, L, C]`.
+
+    Example:
+        >>> x = torch.tensor([[[1.0], [2.0], [3.0]]])
+        >>> hold_last_value(x, torch.tensor([[[False], [False], [True]]])).flatten().tolist()
+        [1.0, 2.0, 2.0]
+    """
+    steps = torch.arange(x.shape[1], device=x.device)[None, :, None]
+    last = torch.where(interpolated, -1, steps).amax(dim=1, keepdim=True)  # [B, 1, C]
+    held = x.gather(1, last.clamp(min=0)).masked_fill(last < 0, 0.0)
+    return torch.where(steps > last, held, x)
 
 
 class LabelledWindows(Windows[LabelledBatch]):

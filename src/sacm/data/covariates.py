@@ -249,7 +249,7 @@ def move_channels(data: ForecastingData, plan: CovariatePlan) -> ForecastingData
         raise DataError(f"{data.name}: every channel is a covariate, so none is left to forecast.")
     arrays: dict[str, Any] = {
         name: None if array is None else np.ascontiguousarray(array[:, rest])
-        for name in ("values", "targets", "observed", "broken")
+        for name in ("values", "targets", "observed", "broken", "interpolated")
         for array in (getattr(data, name),)
     }
     return replace(

@@ -33,7 +33,8 @@ class ForecastingData:
     """A multivariate series (or several, end to end) with its chronological split.
 
     `values` is `[T, C]` float32, NaN where nothing was measured; once a strategy has prepared the
-    data they are finite, and `observed` (bool, or weights in [0, 1]) says what was measured.
+    data they are finite, and `observed` (bool, or weights in [0, 1]) says what was measured;
+    `interpolated` is True where a gap was filled from both sides.
     `targets`, where given, replaces `values` as what is to be forecast (Synth-12: clean targets
     behind noisy inputs). `broken` is True where a value was broken on purpose: the truth for tests,
     not for models. `target` names the channels to forecast, empty for all; the others are inputs.
@@ -73,11 +74,12 @@ class ForecastingData:
     zone: str | None = None
     scaling: str | None = None
     reach_back: bool = False
+    interpolated: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2:
             raise DataError(f"{self.name}: values must be [T, C], got {list(self.values.shape)}.")
-        for what in ("timestamps", "targets", "observed", "broken", "covariates"):
+        for what in ("timestamps", "targets", "observed", "broken", "covariates", "interpolated"):
             other = getattr(self, what)
             if other is not None and len(other) != len(self.values):
                 raise DataError(

@@ -94,6 +94,7 @@ def _fill_series(data: ForecastingData) -> tuple[ForecastingData, int, int]:
     if missing is not None:
         count = int(missing.sum())
         changes["values"] = _fill_each(data.values, pieces)
+        changes["interpolated"] = np.isnan(data.values)
         if data.targets is not None:
             changes["targets"] = _fill_each(data.targets, pieces)
         changes["observed"] = (

@@ -81,6 +81,7 @@ def forecasting_windows(
     targets = None if data.targets is None else Series(data.targets, by_row)
     calendar = calendar_series(data) if stamps else None
     observed = None if data.counted is None else Series(data.counted)
+    interpolated = None if data.interpolated is None else Series(data.interpolated)
     covariates = Series(covariate_rows(data, plan)) if plan else None
 
     def windows(split: str, stride: int) -> ForecastWindows:
@@ -96,6 +97,7 @@ def forecasting_windows(
             targets=targets,
             stamps=calendar,
             observed=observed,
+            interpolated=interpolated,
             covariates=covariates,
             past=len(plan.past) if plan else 0,
             series=places if fitted.series else None,

@@ -203,7 +203,7 @@ def cut(data: ForecastingData, start: int, stop: int) -> ForecastingData:
     """Rows `start … stop - 1` of one series."""
     arrays: dict[str, Any] = {
         name: None if getattr(data, name) is None else getattr(data, name)[start:stop]
-        for name in ("values", "timestamps", "targets", "observed", "covariates")
+        for name in ("values", "timestamps", "targets", "observed", "covariates", "interpolated")
     }
     rows = range(stop - start)
     everything = Splits(rows, rows[:0], rows[:0])

@@ -158,7 +158,7 @@ def choose_columns(data: ForecastingData, columns: Sequence[str] | None) -> Fore
         name: None
         if (array := getattr(data, name)) is None
         else np.ascontiguousarray(array[:, places])
-        for name in ("values", "targets", "observed", "broken")
+        for name in ("values", "targets", "observed", "broken", "interpolated")
     }
     return replace(data, columns=tuple(columns), **arrays)
 
