@@ -212,7 +212,7 @@ def collect_rows(
         frames.append(read_results(results))
         parts.append(select_rows(experiment, frames[-1], part, settings=False))
     whole = parts[0] if len(parts) == 1 else join_results(*parts)
-    names = set(whole["run"].astype(str).str.partition("#")[0])
+    names = {str(name).partition("#")[0] for name in whole["run"]}
     every = frames[0] if len(frames) == 1 else join_results(*frames)
     return whole, tidy(records(every[every["run"].isin(names)]))
 

@@ -112,6 +112,14 @@ def test_the_replication_in_every_format(paper: Command, kept: Path, style: str)
         assert "20 cells, the largest first: " in text
 
 
+def test_a_report_before_anything_was_run(paper: Command, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for name in ("replication_classification", "rates", "anomaly"):
+        outcome = paper("report", name)
+        assert outcome.code == 0, outcome.err
+        assert "0 runs are finished" in outcome.out
+
+
 def test_a_summary_of_a_folder(paper: Command, kept: Path, tmp_path: Path) -> None:
     printed = paper("summary", "--results", kept.parent)
     assert printed.code == 0
