@@ -244,7 +244,8 @@ def _find_sign(digits: pd.Series, name: str, style: NumberStyle) -> str:
         return sign
     if other in style.signs and sign not in style.signs:
         return other
-    if sign in style.signs and other not in style.signs:
+    european = sign == "." and style.separator == ";"  # 1.234 is a thousand in many such files
+    if sign in style.signs and other not in style.signs and not european:
         return sign
     raise DataError(
         f"{name} has three digits after every {sign!r} ({cells.iloc[0]!r}), which can be thousands "

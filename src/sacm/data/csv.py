@@ -188,6 +188,8 @@ def find_layout(rows: list[Cells], tail: list[Cells], where: str) -> Layout:
     def share(row: Cells) -> float:
         if not profile or not any(map(is_value, row[:MOST_CELLS])):
             return 0.0
+        if steady and len(row) == width and all(is_value(row[place]) for place in steady):
+            return 1.0  # a word in another column is a gap
         fitting = [place < len(row) and _is_gap_or_value(row[place]) for place in profile]
         return sum(fitting) / len(profile)
 
@@ -310,9 +312,21 @@ def _read_body(
             )
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise _field_error(text, names, separator, where, lines_before) from error
+    if separator == ";":
+        _read_whole_numbers(frame)
     _check_zeros(frame, text)
     frame.columns = [name.strip("'") if quoted_by == "'" else name for name in names]
     return frame
+
+
+def _read_whole_numbers(frame: pd.DataFrame) -> None:
+    """Make numbers of columns of text in which no cell has a sign of fractions or thousands."""
+    for place in frame.columns:
+        cells = frame[place]
+        if not cells.str.contains(r"[.,]", regex=True, na=False).any():
+            numbers = pd.to_numeric(cells, errors="coerce")
+            if numbers.notna().equals(cells.notna()):
+                frame[place] = numbers
 
 
 def _check_zeros(frame: pd.DataFrame, text: str) -> None:

@@ -20,7 +20,7 @@ from sacm.data.cells import (
     some,
     words_of,
 )
-from sacm.data.times import COUNTER_NAMES, Times
+from sacm.data.times import COUNTER_NAMES, Times, part_of
 from sacm.errors import DataError
 
 LABEL_WORDS = frozenset(
@@ -131,7 +131,7 @@ def read_channels(
             found.leave_out(name, _words_reason(column))
         elif np.isnan(values).all() and name not in asked:
             found.leave_out(name, "no value")
-        elif name not in asked and any(np.array_equal(values, part) for part in calendar):
+        elif name not in asked and _repeats_calendar(name, values, calendar):
             found.leave_out(name, "only repeats the calendar")
         else:
             if times is None and name not in asked:
@@ -228,7 +228,16 @@ def _calendar(times: Times | None) -> list[np.ndarray]:
     parts = [np.asarray(getattr(index, name), np.float64) for name in CALENDAR]
     weeks = index.isocalendar()["week"].to_numpy(np.float64)
     found = [*parts, parts[CALENDAR.index("dayofweek")] + 1, weeks]
-    return [part for part in found if len(part) > 2 and part.min() < part.max()]
+    return [part for part in found if len(part) > 2]
+
+
+def _repeats_calendar(name: str, values: np.ndarray, calendar: list[np.ndarray]) -> bool:
+    """Whether a column is a part of the calendar; a constant one only if its name says so."""
+    named = part_of(name) is not None or _plain(name) in (*CALENDAR, *CALENDAR_NAMES)
+    return any(
+        values[0] == part[0] and np.array_equal(values, part) and (named or part.min() < part.max())
+        for part in calendar
+    )
 
 
 def _add_categories(

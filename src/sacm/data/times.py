@@ -73,6 +73,12 @@ TIME_NAME = re.compile(
     r"|^ds$|^ts?$|^when$|^utc$|日|时",
     re.IGNORECASE,
 )
+TIME_NAMES = frozenset(
+    words_of(
+        "date dates time timestamp datetime ds ts zeit datum zeitstempel fecha year jahr month "
+        "monat period quarter week day epoch unix unixtime utc when"
+    )
+)
 COUNTER_NAMES = frozenset(
     words_of(
         "index idx id no nr num number row rownum rowid rownumber rowno n i k t step steps "
@@ -201,9 +207,11 @@ def find_times(
             if parts is not None and name in parts.columns:
                 continue
             named = bool(time) or bool(TIME_NAME.search(name))
-            if not named and name != frame.columns[0] and frame.dtypes[name].kind in "fiu":
+            if not named and name != frame.columns[0] and frame[name].dtype.kind in "fiu":
                 continue
-            readings = read_column(frame[name], named=named, first=name == frame.columns[0])
+            readings = read_column(
+                frame[name], named=named, first=name == frame.columns[0], asked=bool(time)
+            )
             chosen = _choose(readings, name, where, date_order)
             if chosen is None:
                 if broken is None and _looks_dated(frame[name]):
@@ -229,14 +237,19 @@ def find_times(
     return _place_in_zone(best, zone, where, notes), others
 
 
-def read_column(column: pd.Series, *, named: bool, first: bool = False) -> list[Times]:
+def read_column(
+    column: pd.Series, *, named: bool, first: bool = False, asked: bool = False
+) -> list[Times]:
     """Every way to read a whole column as times; none if it holds something else.
 
     Args:
         column: The column `[T]`.
         named: Whether its name is one of times, so that 2024 is a year.
         first: Whether it is the first of the table, where 20240131 is a date whatever its name.
+        asked: Whether the user says that it holds times.
     """
+    plain = re.sub(r"[^a-zà-ÿ]", "", str(column.name).lower())
+    exact = asked or plain in TIME_NAMES
     columns = (str(column.name),)
     if isinstance(column.dtype, pd.PeriodDtype):
         return [Times(columns, pd.DatetimeIndex(column.dt.to_timestamp()), "periods")]
@@ -245,7 +258,7 @@ def read_column(column: pd.Series, *, named: bool, first: bool = False) -> list[
     if pd.api.types.is_bool_dtype(column) or column.dtype.kind in "cm" or column.isna().any():
         return []
     if not is_text(column):
-        return _number_times(column, columns, named=named, first=first)
+        return _number_times(column, columns, named=named, first=first, exact=exact)
     if isinstance(column.iloc[0], list | dict | np.ndarray):
         return []
     start = str(column.iloc[0])
@@ -259,7 +272,7 @@ def read_column(column: pd.Series, *, named: bool, first: bool = False) -> list[
     text = plain_text(pd.Series(unique, dtype=object))
     if text.str.fullmatch(r"\d+(\.\d+)?").all():
         numbers = pd.Series(pd.to_numeric(text).to_numpy()[codes], name=column.name)
-        return _number_times(numbers, columns, named=named, first=first)
+        return _number_times(numbers, columns, named=named, first=first, exact=exact)
     return [_spread(each, codes) for each in _text_times(text, columns)]
 
 
@@ -412,9 +425,12 @@ def _read_clock(clock: pd.Series, half: pd.Series) -> pd.TimedeltaIndex | None:
 
 
 def _number_times(
-    column: pd.Series, columns: tuple[str, ...], *, named: bool, first: bool
+    column: pd.Series, columns: tuple[str, ...], *, named: bool, first: bool, exact: bool
 ) -> list[Times]:
-    """Numbers such as 2024, 20240131, or counts of seconds or days since a known start."""
+    """Numbers such as 2024, 20240131, or counts of seconds or days since a known start.
+
+    Out of order they are times only if the whole name of the column is that of a time.
+    """
     numbers = column.to_numpy()
     if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
         return []
@@ -425,7 +441,7 @@ def _number_times(
         text = pd.Series(numbers.astype(np.int64)).astype(str)
         digits = int(text.str.len().iloc[0])
         form = DIGIT_FORMS.get(digits)
-        sure = digits > 6 or (named and (digits == 4 or ordered or text.nunique() < len(text)))
+        sure = digits > 6 or (named and (ordered or exact))
         if form and sure and text.str.fullmatch(rf"(1\d|2\d)\d{{{digits - 2}}}").all():
             padded, style = text, form
             if digits == 10:  # pandas reads an hour only before a minute
@@ -434,7 +450,7 @@ def _number_times(
             if stamps.notna().all():
                 return [Times(columns, pd.DatetimeIndex(stamps), f"numbers ({style})", style=style)]
     low, high = EPOCH_SECONDS
-    if named or (first and ordered):
+    if (named and exact) or (ordered and (named or first)):
         for unit, ticks in EPOCHS.items():
             if numbers.min() >= low * ticks and numbers.max() <= high * ticks:
                 stamps = _from_epoch(numbers, ticks, whole=whole)
