@@ -1,6 +1,6 @@
-"""Dependencies between the parts of the package are exactly those listed here; read from source.
+"""Imports between the parts of `sacm` are exactly those listed here, and they point one way.
 
-Imports count at any depth of the code, so a lazy import is one too.
+Imports are read from the source at any depth, so one inside a function counts too.
 """
 
 from __future__ import annotations
@@ -14,40 +14,39 @@ from pathlib import Path
 import sacm
 
 ROOT = Path(sacm.__file__).parent
-# What each part may import, lower parts first. A new edge is a decision: add it, or do without.
+# What each part imports, lower parts first. A new edge is a decision: add it, or do without.
 _EDGES = """
 errors:
+types:
 core: errors
 inject: core errors
-registry: errors
-types:
-backbones: core errors inject registry types
-faults: errors registry
-data: errors faults registry types
 files: errors
+registry: errors
+settings: errors types
+theory: errors
 metrics: errors registry types
 reports: core errors files
-quality: backbones data reports errors files inject
-strategies: backbones core data errors faults files inject quality registry types
-settings: errors types
+data: errors files registry settings types
+backbones: core errors inject registry types
+quality: backbones data errors files inject reports
+strategies: backbones core data errors files inject quality registry types
 tasks: backbones data errors metrics quality settings strategies types
 training: backbones data errors files inject settings strategies tasks
+inference: backbones data errors files metrics settings strategies tasks training
 experiments: core data errors files inject metrics quality registry reports settings strategies
     tasks training types
-inference: backbones data errors files metrics quality settings strategies tasks training
-cli: __init__ backbones data errors experiments faults files inference quality reports
-    settings strategies tasks training types
 estimators: backbones data errors files inference metrics settings tasks training types
 integrations: core errors files inject quality
-theory: errors
 testing: backbones core data errors inject strategies tasks types
+cli: __init__ backbones data errors experiments files inference metrics quality registry reports
+    settings strategies tasks training types
 """
 ALLOWED: dict[str, set[str]] = {
     part: set(targets.split())
     for part, targets in re.findall(r"^(\w+):((?:.*\n)(?: +.*\n)*)", _EDGES, flags=re.MULTILINE)
 }
-# Parts that need no library but torch and NumPy.
-CORE_PARTS = ("core", "inject", "quality.windows", "quality.protect", "quality.kinds")
+# What needs no library but torch and NumPy.
+CORE_PARTS = ("core", "inject", "quality.windows", "quality.protect", "quality.config")
 
 
 @functools.cache
@@ -69,19 +68,28 @@ def module_of(name: str) -> str | None:
     return None
 
 
-@functools.cache
-def imports_of(module: str) -> frozenset[str]:
-    """Modules of this package that a module imports, or names in a string to import later."""
-    found: set[str | None] = set()
-    for node in ast.walk(ast.parse(modules()[module].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found.update(module_of(alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module}: imports are absolute"
-            found.update(module_of(f"{node.module}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found.add(node.value if node.value in modules() and node.value != "sacm" else None)
-    return frozenset(name for name in found if name is not None and name != module)
+def imported_names(node: ast.AST, module: str) -> list[str]:
+    """Dotted names that a statement imports; none for other statements."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, f"{module}: imports are absolute"
+        return [f"{node.module}.{alias.name}" for alias in node.names]
+    return []
+
+
+def syntax_tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports_when_loaded(module: str) -> set[str]:
+    """Modules of this package that a module imports while it is loaded itself."""
+    names = [
+        name
+        for node in syntax_tree(modules()[module]).body
+        for name in imported_names(node, module)
+    ]
+    return {target for target in map(module_of, names) if target not in (None, module)}
 
 
 def part_of(module: str) -> str:
@@ -90,19 +98,14 @@ def part_of(module: str) -> str:
 
 
 def import_edges() -> dict[tuple[str, str], str]:
-    """(part, imported part) to a module where that happens; names in strings left out."""
-    found = {}
+    """(part, imported part) to a module where that happens."""
+    edges = {}
     for module, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                names = [f"{node.module}.{alias.name}" for alias in node.names]
-            else:
-                names = [alias.name for alias in getattr(node, "names", ()) if alias is not None]
-                names = names if isinstance(node, ast.Import) else []
-            for target in filter(None, map(module_of, names)):
+        for node in ast.walk(syntax_tree(path)):
+            for target in filter(None, map(module_of, imported_names(node, module))):
                 if part_of(target) != part_of(module) != "__init__":
-                    found[part_of(module), part_of(target)] = module
-    return found
+                    edges[part_of(module), part_of(target)] = module
+    return edges
 
 
 def test_every_part_is_listed() -> None:
@@ -110,14 +113,36 @@ def test_every_part_is_listed() -> None:
 
 
 def test_parts_import_what_is_listed_and_nothing_else() -> None:
-    found = import_edges()
-    wrong = {edge: where for edge, where in found.items() if edge[1] not in ALLOWED[edge[0]]}
+    edges = import_edges()
+    wrong = {edge: module for edge, module in edges.items() if edge[1] not in ALLOWED[edge[0]]}
     assert wrong == {}
     listed = {(part, target) for part, targets in ALLOWED.items() for target in targets}
-    assert listed - set(found) == set(), "an edge that nothing uses should leave the list"
+    assert listed - set(edges) == set(), "an edge that nothing uses should leave the list"
 
 
-def test_no_module_depends_on_itself_through_others() -> None:
+def test_a_part_imports_only_parts_that_are_listed_before_it() -> None:
+    order = ["__init__", *ALLOWED]
+    wrong = [
+        f"{part} imports {target}"
+        for part, targets in ALLOWED.items()
+        for target in targets
+        if order.index(target) > order.index(part)
+    ]
+    assert wrong == []
+
+
+def test_the_library_never_imports_the_laboratory() -> None:
+    wrong = [
+        module
+        for module, path in modules().items()
+        for node in ast.walk(syntax_tree(path))
+        for name in imported_names(node, module)
+        if name.partition(".")[0] == "sacm_lab"
+    ]
+    assert wrong == []
+
+
+def test_no_module_needs_itself_to_be_loaded() -> None:
     done: set[str] = set()
     path: list[str] = []
 
@@ -127,25 +152,22 @@ def test_no_module_depends_on_itself_through_others() -> None:
         if module in done:
             return
         path.append(module)
-        for target in sorted(imports_of(module)):
+        for target in sorted(imports_when_loaded(module)):
             visit(target)
         path.pop()
         done.add(module)
 
-    # The package's own file offers every public name, lazily and by name.
     for module in modules():
-        if module != "sacm":
-            visit(module)
+        visit(module)
 
 
 def test_the_package_file_loads_nothing_at_once_but_the_errors() -> None:
-    tree = ast.parse((ROOT / "__init__.py").read_text())
     at_once = {
-        node.module.split(".")[1]
-        for node in tree.body
+        node.module
+        for node in syntax_tree(ROOT / "__init__.py").body
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("sacm.")
     }
-    assert at_once == {"errors"}
+    assert at_once == {"sacm.errors"}
 
 
 def test_the_core_is_torch_and_numpy_alone() -> None:
@@ -153,14 +175,7 @@ def test_the_core_is_torch_and_numpy_alone() -> None:
     for module, path in modules().items():
         if not module.removeprefix("sacm.").startswith(CORE_PARTS):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            names = (
-                [alias.name for alias in node.names]
-                if isinstance(node, ast.Import)
-                else [node.module or ""]
-                if isinstance(node, ast.ImportFrom)
-                else []
-            )
-            for name in names:
+        for node in ast.walk(syntax_tree(path)):
+            for name in imported_names(node, module):
                 top = name.partition(".")[0]
                 assert top in allowed or top in sys.stdlib_module_names, f"{module} imports {name}"

@@ -1,58 +1,47 @@
-"""The architecture page tells the way of a prediction through the files as it is."""
+"""The architecture page shows the folders and the walks as they are."""
 
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
-import numpy as np
-import pandas as pd
+import pytest
 
-import sacm
-from sacm.cli.predict import predict
+from benchmarks import walks
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = Path(sacm.__file__).parent
-RUN = ROOT / "tests" / "fixtures" / "finished_runs" / "forecasting"
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-STEPS = re.findall(r"^\| `([\w/]+\.py|backbones/…)` \| `(\w+)` \|", PAGE, flags=re.MULTILINE)
+WALKS = {
+    re.sub(r"</?code>", "", name): files.split()
+    for name, files in re.findall(
+        r"<summary>(.+): \d+ files</summary>\n\n```text\n(.+?)\n```", PAGE, flags=re.DOTALL
+    )
+}
 
 
-def follow(command: Any) -> list[tuple[str, str]]:
-    """File and name of every function of the package that a command enters, in order."""
-    entered: list[tuple[str, str]] = []
-
-    def note(frame: FrameType, event: str, _: Any) -> None:
-        path = Path(frame.f_code.co_filename)
-        if event == "call" and path.is_relative_to(PACKAGE):
-            file = path.relative_to(PACKAGE)
-            place = "backbones/…" if file.parts[0] == "backbones" else file.as_posix()
-            entered.append((place, frame.f_code.co_name))
-
-    sys.setprofile(note)
-    try:
-        command()
-    finally:
-        sys.setprofile(None)
-    return entered
-
-
-def test_predict_goes_through_the_files_of_the_page(tmp_path: Path) -> None:
-    table = tmp_path / "new.csv"
-    pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3))).to_csv(table, index=False)
-    entered = follow(lambda: predict(**options(run=RUN, data=str(table), out=tmp_path / "a.csv")))
-    assert len(STEPS) == len({file for file, _ in STEPS}) == 12
-    places = [entered.index(step) for step in STEPS]
-    assert places == sorted(places)
-
-
-def options(**given: Any) -> dict[str, Any]:
-    """Every option of the command, at None where it is not given."""
-    names = predict.__signature__.parameters
-    defaults = {
-        name: None if each.default is each.empty else each.default for name, each in names.items()
+def test_every_folder_of_both_packages_is_in_the_tree() -> None:
+    tree = PAGE.partition("```text")[2].partition("```")[0]
+    listed = set(re.findall(r"^  (\w+)/ ", tree, flags=re.MULTILINE))
+    folders = {
+        path.parent.name for name in walks.PACKAGES for path in (ROOT / "src" / name).glob("*/*.py")
     }
-    return {**defaults, **given}
+    assert listed == folders
+
+
+def test_the_walks_of_the_page_are_those_of_the_command() -> None:
+    assert list(WALKS) == list(walks.AIMS)
+    missing = [
+        file for files in WALKS.values() for file in files if not (ROOT / "src" / file).exists()
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", ["one attached training step", "one protected batch"])
+def test_a_walk_goes_through_the_files_of_the_page(name: str) -> None:
+    make = walks.attached_step if "step" in name else lambda: walks.protected_batch(table)
+    table = walks.make_table()
+    action = make()
+    action()
+    with walks.trace() as files:
+        action()
+    assert set(files) == set(WALKS[name])
