@@ -314,7 +314,7 @@ def _read_body(
         raise _field_error(text, names, separator, where, lines_before) from error
     if separator == ";":
         _read_whole_numbers(frame)
-    _check_zeros(frame, text)
+    _keep_zeros(frame, text, separator)
     frame.columns = [name.strip("'") if quoted_by == "'" else name for name in names]
     return frame
 
@@ -329,31 +329,26 @@ def _read_whole_numbers(frame: pd.DataFrame) -> None:
                 frame[place] = numbers
 
 
-def _check_zeros(frame: pd.DataFrame, text: str) -> None:
-    """Keep numbers with leading zeros, such as 007, as text: they are names."""
+def _keep_zeros(frame: pd.DataFrame, text: str, separator: str) -> None:
+    """Keep whole numbers with leading zeros, such as 007, as text: they are names."""
+    sign = re.escape(separator)
+    start = text[: _line_end(text, HEAD_LINES)]
+    if separator == " " or not re.search(rf'(?:^|{sign})"?0\d+"?(?:{sign}|$)', start, re.MULTILINE):
+        return
     for place in frame.columns:
-        column = frame[place]
-        if column.dtype.kind != "i" or column.nunique() > len(column) / 2:
-            continue
-        for sign in SEPARATORS:
-            if re.search(
-                rf"(?:^|{re.escape(sign)})\s*\"?0\d+\"?\s*(?:{re.escape(sign)}|$)",
-                text[:4000],
-                re.M,
-            ):
-                break
-        else:
+        if frame[place].dtype.kind != "i":
             continue
         raw = pd.read_csv(
             io.StringIO(text),
-            sep=sign,
+            sep=separator,
             header=None,
             usecols=[place],
             dtype=str,
             keep_default_na=False,
+            skipinitialspace=True,
         )
-        cells = raw.iloc[:, 0].str.strip()
-        if cells.str.match(r"0\d").any():
+        cells = raw.iloc[:, 0]
+        if cells.str.match(r"0\d").any() and len(cells) == len(frame):
             frame[place] = cells
 
 
