@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 import sacm
-from sacm.quality.figures import draw_event
-from sacm.quality.words import worst_events
+from sacm.quality.page import draw_event
 
 
 def make_plant() -> pd.DataFrame:
@@ -37,7 +36,7 @@ def main() -> None:
     print(quality)
     folder = Path(__file__).parent
     quality.plot().savefig(folder / "quality-overview.png", dpi=110)
-    stuck = next(event for event in worst_events(quality, 20) if event.kind == "stuck")
+    stuck = next(event for event in quality.events if event.kind == "stuck")
     draw_event(quality, stuck, width=7.0).savefig(folder / "quality-event.png", dpi=110)
 
 

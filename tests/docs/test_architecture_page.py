@@ -14,7 +14,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 WALKS = {
     re.sub(r"</?code>", "", name): files.split()
     for name, files in re.findall(
-        r"<summary>(.+): \d+ files</summary>\n\n```text\n(.+?)\n```", PAGE, flags=re.DOTALL
+        r"<summary>([^\n]+): \d+ files</summary>\n\n```text\n(.+?)\n```", PAGE, flags=re.DOTALL
     )
 }
 
