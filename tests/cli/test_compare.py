@@ -95,7 +95,7 @@ WRONG = [
     ("--seeds 1,1", "seed 1 is named twice"),
     ("--seeds ,", "at least one seed"),
     ("--seeds 1,-1", "seed = -1"),
-    ("--horizon 5000", "a window needs"),
+    ("--horizon 5000", "have 210 rows to lie in"),
     ("--train-fraction 2", "train_fraction = 2.0"),
     ("--out {series}/inside/r.html", "cannot be made: Not a directory"),
     ("--out {folder}", "is a folder: name a file in it"),

@@ -24,7 +24,7 @@ WRONG = [
     (TRAIN + "--strategy sacmm", "Did you mean 'sacm'"),
     (TRAIN + "--strategy fixed", "needs p: write fixed(p="),
     (TRAIN + "--strategy fixed(2)", "needs a rate in [0, 1), got 2"),
-    (TRAIN + "--horizon 5000", "a window needs"),
+    (TRAIN + "--horizon 5000", "have 210 rows to lie in"),
     (TRAIN + "--input-len 0", "input_len = 0"),
     (TRAIN + "--lr -0.1", "learning_rate = -0.1"),
     (TRAIN + "--lr inf", "learning_rate = inf: input should be a finite number"),
@@ -53,7 +53,6 @@ WRONG = [
     ("train forecasting --data ETTh11", "there is no file and no data set 'ETTh11'"),
     ("train forecasting --data {folder}", "is a folder"),
     ("train forecasting --data empty.csv", "is empty"),
-    ("train forecasting --data text.csv", "row 4 of column 'load' holds 'many'"),
     ("train forecasting --data short.csv", "too few"),
     ("train forecasting --data eight.csv", "no validation windows to choose by: use more data"),
     ("train forecasting --data binary.csv", "not a text file"),
@@ -72,7 +71,7 @@ WRONG = [
     ("predict {forecasting} --data missing.csv", "There is no file missing.csv"),
     ("predict {forecasting} --data {cases}", "name one 'values'"),
     ("predict {forecasting} --data few.csv", "has 5 rows but a forecast starts from the last 12"),
-    ("predict {forecasting} --data renamed.csv", "no column 'load'"),
+    ("predict {forecasting} --data renamed.csv", "load, heat were trained on"),
     ("predict {forecasting} --out next.xlsx", "written to .csv or .parquet"),
     ("predict {forecasting} --out {series}/next.csv", "cannot be written to"),
     ("predict {classification} --data {series}", "cases are read from .ts or .npz files"),
@@ -153,4 +152,4 @@ def test_extreme_values_are_named_before_training(sacm: Command, tmp_path: Path)
     np.save(tmp_path / "large.npy", np.array([1.0, 2.0, 1e300, 4.0]))
     outcome = sacm("train", "forecasting", "--data", "large.npy")
     assert outcome.code == 2
-    assert "row 3 of column 0 is 1e+300, which is infinite or too large" in outcome.err
+    assert "row 3 of column 0 is 1e+300, which is too large" in outcome.err

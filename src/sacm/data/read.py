@@ -401,7 +401,10 @@ def _from_array(loaded: Source, array: np.ndarray, options: ReadOptions) -> Tabl
         infinite = np.isinf(column)
         wrong = np.flatnonzero(np.abs(np.where(infinite, 0, column)) > LARGEST)
         if len(wrong):
-            raise DataError(f"{where}: row {wrong[0] + 1} of column {place} is too large.")
+            value = f"{column[wrong[0]]:g}"
+            raise DataError(
+                f"{where}: row {wrong[0] + 1} of column {place} is {value}, which is too large."
+            )
         if infinite.any():
             values = values.copy() if values is array or flat else values
             values[infinite, place] = np.nan
