@@ -1,7 +1,7 @@
 """A newcomer's first session, recorded: `python -m benchmarks.first_session [PYTHON]`.
 
 PYTHON is that of the environment in which sacm was installed; default: this one. Prints every
-command, what it answered and how long it took, for docs/first_session.md.
+command, what it answered and how long it took, for docs/start.md.
 """
 
 from __future__ import annotations

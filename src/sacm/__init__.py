@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sacm.quality.protect import protect as protect
     from sacm.quality.protect import unprotect as unprotect
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Where each public name is; type checkers see the imports above.
 _PUBLIC = {
