@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sacm.data.datasets import AnomalyData
-from sacm.data.read import Table, read_table
+from sacm.data.read import read_table
 from sacm.errors import ArgumentError, DataError
 from sacm.settings import ReadOptions
 
@@ -117,8 +117,3 @@ def _check_marks(marks: np.ndarray, rows: int, where: str) -> None:
         raise DataError(
             f"{where}: label {marks[wrong[0]]} of test row {wrong[0] + 1} is not 0 or 1."
         )
-
-
-def read_telemetry_table(source: Any, options: ReadOptions, *, name: str) -> Table:
-    """New telemetry to score, in order of time, without inserted rows."""
-    return read_table(source, options, name=name, grid=False, labelled=True)

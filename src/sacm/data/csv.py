@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from sacm.data.cells import GAP_WORDS, PLAIN, some
-from sacm.data.times import MONTHS, read_column
+from sacm.data.dates import MONTHS, read_column
 from sacm.errors import DataError
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -143,10 +143,9 @@ def _find_separator(lines: Sequence[str]) -> str:
         cells = [cell for row in rows[-200:] if len(row) == width for cell in row[:MOST_CELLS]]
         others = "".join(sign for sign in SEPARATORS if sign not in (separator, ","))
         whole = np.mean([not any(sign in cell for sign in others) for cell in cells])
-        if width > 1:
-            best, winner = max(
-                (best, winner), ((round(count / len(rows) * whole, 1), width), separator)
-            )
+        score = (round(float(count / len(rows) * whole), 1), float(width))
+        if width > 1 and score > best:
+            best, winner = score, separator
     if best[0] > 0:
         return winner
     blanks = [len(line.split()) for line in sample]

@@ -160,7 +160,7 @@ class Form:
         import pandas as pd
 
         if self.style is not None:
-            from sacm.data.times import write_numbers
+            from sacm.data.dates import write_numbers
 
             numbers = write_numbers(times, self.style)
             return pd.Series(times if numbers is None else numbers)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, ForecastingData
+from sacm.data.datasets import AnomalyData, AnyData, ForecastingData
 from sacm.data.scaling import chunks
 from sacm.data.splits import hold_out_tail
 from sacm.errors import DataError
@@ -177,12 +177,3 @@ def fill_cases(X: np.ndarray, lengths: np.ndarray, where: str) -> int:
             raise DataError(f"{where}: channel {channel} of case {case + 1} has no value.")
         part[:] = fill_gaps(part[:, None])[:, 0]
     return int(gaps.sum())
-
-
-def is_complete(data: AnyData) -> bool:
-    """Whether nothing is missing in a data set that was prepared."""
-    if isinstance(data, ForecastingData):
-        return not len(columns_with_gaps(data.values))
-    if isinstance(data, ClassificationData):
-        return True
-    return not (len(columns_with_gaps(data.train)) or len(columns_with_gaps(data.test)))

@@ -317,7 +317,8 @@ def _snap(index: pd.DatetimeIndex) -> tuple[pd.DatetimeIndex, np.ndarray, float]
 
 def propose_step(index: pd.DatetimeIndex) -> str:
     """A round step near the usual one, for `resample`."""
-    return _round_step(pd.Series(index).diff().dropna().quantile(0.75))
+    nanos = np.diff(index.as_unit("ns").asi8)
+    return _round_step(pd.Timedelta(int(np.quantile(nanos, 0.75))))
 
 
 def _round_step(length: pd.Timedelta) -> str:

@@ -10,7 +10,8 @@ import pandas as pd
 
 from sacm.data.cells import holds_numbers, is_text, some, words_of
 from sacm.data.csv import dated_cells, is_value
-from sacm.data.times import MONTHS, Times, part_of
+from sacm.data.dates import MONTHS, Times
+from sacm.data.times import part_of
 from sacm.errors import DataError
 
 USUAL_ID, USUAL_TIME, USUAL_CHANNEL = "unique_id", "ds", "y"

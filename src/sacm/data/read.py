@@ -12,6 +12,7 @@ import pandas as pd
 from sacm.data.cells import LARGEST, NumberStyle, some
 from sacm.data.containers import Source, load_source
 from sacm.data.datasets import Segment
+from sacm.data.dates import Times
 from sacm.data.form import Form
 from sacm.data.grid import Rows, check_frequency, order_rows, runs
 from sacm.data.panel import (
@@ -24,7 +25,7 @@ from sacm.data.panel import (
     turn_wide,
 )
 from sacm.data.roles import Channels, read_channels
-from sacm.data.times import Times, find_times
+from sacm.data.times import find_times
 from sacm.errors import DataError
 from sacm.settings import ReadOptions
 
@@ -271,7 +272,7 @@ def _form(
                 last, before = (float(times.counter[row]) for row in rows[[-1, -2]])
                 counters[series] = (last, last - before)
     numeric = ids is not None and pd.api.types.is_numeric_dtype(ids)
-    return Form(
+    form = Form(
         loaded.kind,
         long=ids is not None,
         time=name,
@@ -281,8 +282,8 @@ def _form(
         counters=counters,
         id_type=str(ids.dtype) if ids is not None and numeric else None,
         style=None if times is None else times.style,
-        **({} if ids is None else {"id": str(ids.name), "channels": tuple(found.names)}),
     )
+    return form if ids is None else replace(form, id=str(ids.name), channels=tuple(found.names))
 
 
 def _assemble(

@@ -20,7 +20,8 @@ from sacm.data.cells import (
     some,
     words_of,
 )
-from sacm.data.times import COUNTER_NAMES, Times, part_of
+from sacm.data.dates import Times
+from sacm.data.times import COUNTER_NAMES, part_of
 from sacm.errors import DataError
 
 LABEL_WORDS = frozenset(

@@ -140,8 +140,8 @@ def find_table(folder: Path, dataset: ForecastingSet) -> Path | None:
 def read_series_table(path: Path, dataset: ForecastingSet) -> Arrays:
     """Values, column names and times of one of the tables."""
     from sacm.data.containers import load_source
+    from sacm.data.dates import read_column
     from sacm.data.read import in_seconds
-    from sacm.data.times import read_column
 
     table: Any = load_source(path).content
     arrays: Arrays = {}
