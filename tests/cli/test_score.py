@@ -23,7 +23,6 @@ def test_ranking_is_that_of_the_scorer(sacm: Command, example: Example) -> None:
     scores = [window["score"] for window in windows]
     np.testing.assert_allclose(scores, np.sort(expected)[::-1], rtol=1e-4)
     assert all(window["last_row"] - window["first_row"] == 23 for window in windows)
-    assert min(order[:5]) >= 6  # the noisy half
     assert windows[0]["from"].startswith("2024-01-")
 
 

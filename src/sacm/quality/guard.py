@@ -511,7 +511,7 @@ class GuardStream:
             raise ArgumentError(f"time = {time!r} is no time.") from None
         step = self.guard.step_
         if self._time is not None:
-            seconds = float((here - self._time).astype(np.int64)) / 1e9
+            seconds = float((here - self._time) / np.timedelta64(1, "s"))
             if seconds <= 0:
                 raise ArgumentError(f"time = {time} does not follow {self._time}.")
             steps = seconds / step if step else 1.0

@@ -129,7 +129,7 @@ class Rules:
         elif isinstance(rules, str | Path):
             made = cls._of_file(Path(rules))
         elif isinstance(rules, Mapping):
-            entries = [(str(key), 0, value, {}) for key, value in rules.items()]
+            entries: list[Any] = [(str(key), 0, value, {}) for key, value in rules.items()]
             made = cls._of_entries("rules", entries)
         else:
             raise ArgumentError(f"rules must be a file or a dict, got {type(rules).__name__}.")
@@ -303,6 +303,7 @@ def _parse(value: Any, pattern: re.Pattern[str], example: str, refuse: Any) -> S
     match = pattern.match(value) if isinstance(value, str) else None
     if match is None:
         refuse(f"must look like {example}, got {value!r}")
+    assert match is not None  # `refuse` raises
     if not float(match[1]) > 0:
         refuse(f"must be above 0, got {value!r}")
     return Span(float(match[1]), UNITS.get(match[2]), str(value))

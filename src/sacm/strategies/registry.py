@@ -152,7 +152,7 @@ def _fields(kind: Any) -> tuple[dataclasses.Field[Any], ...]:
 
 def _spell(part: Strategy) -> str:
     """The name with the options that are not at their defaults; several names are always told."""
-    options = []
+    options: list[str] = []
     for field in _fields(part):
         value = getattr(part, field.name)
         if isinstance(value, tuple):

@@ -181,8 +181,8 @@ def test_offline(server):
 
 
 def test_not_to_download_can_be_asked_for(own_cache):
-    with pytest.raises(DataError, match=r"ILI is not in .*: it should hold illness/national"):
-        sacm.data.load("ILI", download=False)
+    with pytest.raises(DataError, match=r"ETTh1 is not in .*: it should hold"):
+        sacm.data.load("ETTh1", download=False)
 
 
 def child(server: Server) -> subprocess.Popen[bytes]:

@@ -60,9 +60,9 @@ def _drop(owner: Owner, site: Any, func: Any, input: Tensor, *, inplace: bool) -
     """Drop at a site, with whole feature maps where the function drops those."""
     spatial = _SPATIAL.get(func)
     shape = None if spatial is None else feature_mask_shape(input, spatial)
-    if inplace:  # a forward may not look at what is returned
-        return input.copy_(owner.drop(site, input.clone(), shape))
-    return owner.drop(site, input, shape)
+    dropped: Tensor = owner.drop(site, input.clone() if inplace else input, shape)
+    # A forward may not look at what is returned by an operation in place.
+    return input.copy_(dropped) if inplace else dropped
 
 
 def handle_multi_head_attention(owner: Owner, func: Any, *args: Any, **kwargs: Any) -> Any:

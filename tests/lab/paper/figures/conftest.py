@@ -12,6 +12,12 @@ from tests.lab.datasets import layouts
 QUIET = Hardware(show_progress=False)
 
 
+@pytest.fixture(autouse=True)
+def without_bundled_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of all data at hand see those of a test alone."""
+    monkeypatch.setattr("sacm_lab.datasets.public.BUNDLED", tmp_path / "none")
+
+
 @pytest.fixture
 def three_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data folder with three of the nine sets: a calm, a noisier and a wild one."""
