@@ -13,7 +13,7 @@ OLD_TESTS := $(addprefix tests/,core inject data strategies tasks training estim
 
 help:
 	@echo "make demo   train a network on broken data, as they came and repaired, write sacm-demo/report.html"
-	@echo "make quick  the tests of daily work: without slow ones, the compiler and Ray"
+	@echo "make quick  the tests of daily work: without slow ones and the compiler"
 	@echo "make test   run every test but the nightly ones"
 	@echo "make nightly  what takes long: attached networks trained and compiled, kills, exports"
 	@echo "make docs   build the documentation in site/, with warnings as errors"
@@ -25,7 +25,7 @@ demo: $(VENV)/.ready-to-train
 	$(BIN)/sacm demo
 
 quick: $(VENV)/.ready-to-develop
-	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow and not compile and not ray and not nightly"
+	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow and not compile and not nightly"
 
 test: $(VENV)/.ready-to-develop
 	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
@@ -63,7 +63,7 @@ $(VENV)/.ready-to-train: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.ready-to-develop: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Installing sacm with everything the tests need (the first time takes a few minutes)"
-	@$(PIP) --editable '.[train,ray,integrations,dev,docs]'
+	@$(PIP) --editable '.[train,integrations,dev,docs]'
 	@touch $@ $(VENV)/.ready-to-train
 
 clean:

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Example
 
 # Never for a command that trains nothing.
-TRAINING = {"lightning", "transformers", "torchmetrics", "sklearn", "optuna", "ray", "fastapi"}
+TRAINING = {"lightning", "transformers", "torchmetrics", "sklearn", "optuna", "fastapi"}
 TRAINING |= {"torch._dynamo", "torch._inductor", "torch.onnx", "matplotlib"}
 READING = {"pandas", "pyarrow", "scipy"}
 _CODE = """
