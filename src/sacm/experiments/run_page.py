@@ -98,7 +98,7 @@ def _use(run: Run) -> Section:
         f"sacm predict {run.folder} --data new.csv --out answers.csv",
         f"sacm evaluate {run.folder} --data labelled_or_later.csv",
         f"sacm export {run.folder} --to onnx --out model.onnx",
-        f"sacm replay {run.folder}",
+        f"sacm train --config {run.folder / 'config.json'} --runs again",
     ]
     return Section("How to use it", (code_block("\n".join(lines)),))
 
