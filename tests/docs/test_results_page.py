@@ -1,15 +1,29 @@
-"""The results page shows what the kept results say."""
+"""The tables of the results page are those that the commands make from the kept results."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
-from sacm_lab.paper.commands import summary_table
+import pytest
+
+from sacm_lab.paper import commands as paper
+from sacm_lab.robust import commands as robust
 
 ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "results.md"
 
 
-def test_the_table_is_the_one_that_the_command_makes() -> None:
-    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    table = page.partition("<!-- results:begin -->")[2].partition("<!-- results:end -->")[0]
-    assert table.strip() == summary_table(ROOT / "results").markdown()
+@pytest.mark.parametrize(
+    ("summary", "results"),
+    [(paper.summary, ROOT / "results"), (robust.summary, ROOT / "results" / "robust")],
+    ids=["paper", "robust"],
+)
+def test_a_command_changes_nothing_on_the_page(
+    summary: Callable[..., None], results: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "results.md"
+    shutil.copy(PAGE, copy)
+    summary(results=results, into=copy)
+    assert copy.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8")
