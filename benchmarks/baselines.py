@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks import make_parser
 from sacm.data import load, names
 from sacm.data.load import is_present
 from sacm.data.loader import WindowBatches
@@ -61,4 +62,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    make_parser(__doc__).parse_args()
     main()

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 import sacm
+from benchmarks import make_parser
 from benchmarks.timing import interleave, ratio
 from sacm.core.dropout import drop_entries_composed
 
@@ -166,4 +167,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    make_parser(__doc__).parse_args()
     main()

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import make_parser
 from sacm.data import ForecastingData, forecasting_data, load
 from sacm.tasks import make_settings
 from sacm.training import Hardware, train
@@ -96,7 +96,11 @@ def measure(data: ForecastingData, given: dict[str, Any], folder: Path) -> list[
 
 def main() -> None:
     """Measure and print; write the results if a file is named."""
-    taxi = sys.argv[1]
+    parser = make_parser(__doc__)
+    parser.add_argument("taxi", help="NAB's nyc_taxi.csv")
+    parser.add_argument("out", nargs="?", type=Path, help="JSON file to write")
+    options = parser.parse_args()
+    taxi = options.taxi
     etth1 = load("ETTh1")
     assert isinstance(etth1, ForecastingData)
     sources = {
@@ -114,8 +118,8 @@ def main() -> None:
                 print(
                     f"{name:9} {label:36} mae {mean['mae']:.4f} mse {mean['mse']:.4f}", flush=True
                 )
-                if len(sys.argv) > 2:
-                    Path(sys.argv[2]).write_text(json.dumps(results, indent=1) + "\n")
+                if options.out is not None:
+                    options.out.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from these. Adds to results/users/coverage.json.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import make_parser
 from sacm.data import resolve
 from sacm.data.batches import ForecastWindows
 from sacm.data.splits import Splits
@@ -106,10 +106,13 @@ def add_alike(found: dict[str, Any], predictor: Predictor, windows: ForecastWind
 
 
 def main() -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("sources", nargs="*", default=SETS, help="names of data sets, or files")
+    sources = parser.parse_args().sources
     print("set        nominal  fixed  alike  adaptive  learnt   widths        CRPS, alike, learnt")
     results = read_json(OUT) if OUT.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
-        for source in sys.argv[1:] or SETS:
+        for source in sources:
             name = Path(source).stem
             try:
                 results[name] = measure(source, Path(folder))

@@ -7,6 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks import make_parser
 from sacm.experiments.engines import make_engine
 from sacm.experiments.grid import run_jobs
 from sacm_lab.experiment import Part, make_jobs
@@ -47,4 +48,5 @@ def main(rounds: int = 1) -> None:
 
 
 if __name__ == "__main__":
+    make_parser(__doc__).parse_args()
     main()

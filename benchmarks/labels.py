@@ -15,7 +15,6 @@ from __future__ import annotations
 import csv
 import itertools
 import resource
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import make_parser
 from sacm.quality.label_model import CaseKernel, LabelSettings, judge_labels
 from sacm.quality.labels import LabelQuality, _conclude, find_wrong_labels, ridge_baseline
 
@@ -279,7 +279,9 @@ def main() -> None:
         "inputs": inputs,
         "networks": networks,
     }
-    for name in sys.argv[1:] or parts:
+    parser = make_parser(__doc__)
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(parts)}; all if none is named")
+    for name in parser.parse_args().parts or parts:
         parts[name]()
 
 

@@ -12,6 +12,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 import sacm.data
+from benchmarks import make_parser
 from benchmarks.timing import interleave, ratio
 from sacm.errors import DataError
 
@@ -56,7 +57,7 @@ def series() -> sacm.data.ForecastingData:
         print("ETTm1 is not here: random numbers of its shape instead")
         return sacm.data.forecasting_data(
             np.random.default_rng(0).standard_normal((57_600, 7), dtype=np.float32),
-            ratios=(0.6, 0.2, 0.2),
+            split=(0.6, 0.2, 0.2),
         )
     assert isinstance(data, sacm.data.ForecastingData)
     return data
@@ -112,4 +113,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    make_parser(__doc__).parse_args()
     main()

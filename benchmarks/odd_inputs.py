@@ -205,10 +205,7 @@ def compare(table: OddTable, windows: list[dict[str, Any]]) -> str:
 
 def expected_windows(table: OddTable) -> dict[tuple[str, int], tuple[Any, Any, float]]:
     """First time, last time and score of every window, by series and first row."""
-    filled = {
-        name: fill_gaps(values)
-        for name, (_, values) in table.series.items()
-    }
+    filled = {name: fill_gaps(values) for name, (_, values) in table.series.items()}
     scaler = ChannelScaler.fit(filled.values())
     found = {}
     for name, (grid, _) in table.series.items():

@@ -9,6 +9,7 @@ from time import perf_counter
 import numpy as np
 import torch
 
+from benchmarks import make_parser
 from benchmarks.timing import interleave, ratio
 from sacm.data import forecasting_data
 from sacm.inference import Predictor
@@ -32,7 +33,7 @@ def _predictor(folder: str, strategy: str) -> Predictor:
         epochs=1,
         stride=8,
     )
-    data = forecasting_data(rows, ratios=(0.6, 0.4, 0.0))
+    data = forecasting_data(rows, split=(0.6, 0.4, 0.0))
     run = train(settings, folder=folder, data=data, hardware=Hardware(show_progress=False))
     return Predictor.load(run)
 
@@ -75,4 +76,5 @@ def main(rounds: int = 300) -> None:
 
 
 if __name__ == "__main__":
+    make_parser(__doc__).parse_args()
     main()

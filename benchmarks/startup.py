@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import make_parser
 from benchmarks.timing import interleave, ratio
 
 _RUN = "import sys; from sacm.cli.main import main; sys.argv = ['sacm', *sys.argv[1:]]; main()"
@@ -64,4 +65,5 @@ def main(rounds: int = 7) -> None:
 
 
 if __name__ == "__main__":
+    make_parser(__doc__).parse_args()
     main()

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from lightning.fabric import Fabric
 
+from benchmarks import make_parser
 from benchmarks.timing import interleave, ratio
 from sacm.data import synth12
 from sacm.tasks import get_task, make_settings
@@ -77,4 +78,5 @@ def main(rounds: int = 7) -> None:
 
 
 if __name__ == "__main__":
+    make_parser(__doc__).parse_args()
     main()
