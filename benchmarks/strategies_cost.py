@@ -3,7 +3,7 @@
 Each strategy is measured in the first task that it is for, with PatchTST small, batches of 32
 windows of 96 steps and 7 channels. Steps of all strategies run turn by turn in one process and one
 thread, in processor time; ratios are paired round by round. `before` is what a strategy does before
-the first step, in seconds, on 2,500 rows (training windows with stride 8). Memory is the highest
+the first step, in seconds, on 2,500 rows. Memory is the highest
 sum of what a step allocates on top of weights and optimizer, plus these.
 
     python -m benchmarks.strategies_cost [results/costs/strategies.json]
@@ -67,7 +67,7 @@ def make_training(strategy: str, task: str, folder: Path) -> Training:
     chosen, data = get_task(task), make_data(task)  # type: ignore[arg-type]  # a task's name
     sizes: dict[str, Any] = {"input_len": LENGTH, "batch_size": BATCH}
     if task == "forecasting":
-        sizes |= {"horizon": LENGTH, "stride": 8}
+        sizes |= {"horizon": LENGTH}
     settings = make_settings(
         task=task, data="memory", backbone="PatchTST", size="small", strategy=strategy, **sizes
     )
