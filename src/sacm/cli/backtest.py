@@ -27,7 +27,7 @@ def backtest(
         int | None, typer.Option(help="Rows between two forecasts. Default: the horizon.", min=1)
     ] = None,
     refit: Annotated[
-        int, typer.Option(help="Train anew before every so-manieth forecast; 0 never.", min=0)
+        int, typer.Option(help="Retrain every N forecasts; 0 = never.", min=0)
     ] = 0,
     runs: Runs = Path("runs/backtests"),
     out: Annotated[

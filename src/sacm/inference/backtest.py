@@ -119,7 +119,7 @@ def backtest(
         data: One series; without refits the origins lie in its test part.
         origins: How many, at most. Default: as many as there are, up to 10.
         step: Rows between two origins. Default: the horizon.
-        refit: Train anew at every so-manieth origin; 0 never.
+        refit: Retrain every so many origins; 0 = never.
         folder: Where the runs of refits are kept; they are not repeated.
         hardware: Where refits train.
         on_refit: Called with the number of the origin before each refit.
