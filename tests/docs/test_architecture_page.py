@@ -38,9 +38,8 @@ def test_the_walks_of_the_page_are_those_of_the_command() -> None:
 
 @pytest.mark.parametrize("name", ["one attached training step", "one protected batch"])
 def test_a_walk_goes_through_the_files_of_the_page(name: str) -> None:
-    make = walks.attached_step if "step" in name else lambda: walks.protected_batch(table)
-    table = walks.make_table()
-    action = make()
+    step = "step" in name
+    action = walks.attached_step() if step else walks.protected_batch(walks.make_table())
     action()
     with walks.trace() as files:
         action()
