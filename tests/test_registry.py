@@ -183,7 +183,7 @@ def test_a_registered_data_set_is_loaded_listed_and_resolved() -> None:
         assert isinstance(data, sacm.data.ForecastingData)
         assert (data.name, data.values.shape) == ("Two Waves", (400, 2))
         assert resolve(spelling, task="forecasting").name == "Two Waves"
-    assert sacm.data.names("forecasting")[-1] == "Two Waves"
+    assert "Two Waves" in sacm.data.names("forecasting")
     assert "Two Waves" not in sacm.data.names("anomaly")
     assert find("two waves").facts == ("Two sines.",)
     assert find("two waves").present
@@ -274,7 +274,7 @@ def test_a_registered_corruption_is_applied_and_its_level_checked() -> None:
 
     own = {"gaussian", "student_t", "missing", "layered"}
     assert own < set(corruption_names())
-    assert corruption_names()[-1] == "shrink"
+    assert "shrink" in corruption_names()
     series = torch.arange(3.0)
     assert torch.equal(sacm.data.corrupt(series, "Shrink", 0.5), series / 2)
     with pytest.raises(ArgumentError, match="level of shrink must be in 0 … 1"):

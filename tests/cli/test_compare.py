@@ -43,14 +43,14 @@ def test_texts_that_are_no_lists():
 
 def test_tables_sentences_and_a_report(sacm: Command, example: Example):
     command = (*arguments("forecasting", example.series), "--seeds", "1,2", "--out", "out/r.html")
-    done = sacm(*command)
+    done = sacm(*command, "--strategies", "raw,sacm")
     assert done.code == 0, done.err
     assert "Test results over 2 seeds: 1, 2" in done.out
     assert "MSE, raw units" in done.out
-    assert "Over 2 seeds, guard " in done.out
+    assert "Over 2 seeds, sacm " in done.out
     assert "paired t-test" in done.out
     assert "report: out/r.html" in done.out
-    assert "[4/4] iTransformer, guard, seed 2" in done.err
+    assert "[4/4] iTransformer, sacm, seed 2" in done.err
     assert Path("out/r.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
