@@ -26,9 +26,7 @@ def backtest(
     step: Annotated[
         int | None, typer.Option(help="Rows between two forecasts. Default: the horizon.", min=1)
     ] = None,
-    refit: Annotated[
-        int, typer.Option(help="Retrain every N forecasts; 0 = never.", min=0)
-    ] = 0,
+    refit: Annotated[int, typer.Option(help="Retrain every N forecasts; 0 = never.", min=0)] = 0,
     runs: Runs = Path("runs/backtests"),
     out: Annotated[
         Path | None, typer.Option(help="Write every forecast and its truth to this .csv file.")
