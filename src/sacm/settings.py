@@ -138,10 +138,6 @@ class ReadOptions(BaseModel):
         """The options for reading that were given, by name."""
         return self._given(READING)
 
-    def table_reading(self) -> dict[str, Any]:
-        """Those of the options that say how to read a table, and nothing of what is made of it."""
-        return self._given(TABLE_READING)
-
     def _given(self, names: Iterable[str]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 

@@ -6,8 +6,7 @@ import os
 import platform
 import random
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -66,17 +65,6 @@ def make_logger(kind: str, folder: Path) -> Any:
         return MLFlowLogger(experiment_name="sacm", run_name=folder.name)
     except ModuleNotFoundError:
         raise ArgumentError(f"the {kind} logger needs `pip install 'sacm[loggers]'`.") from None
-
-
-@contextmanager
-def thread_count(threads: int) -> Iterator[None]:
-    """Use so many threads for a while: they decide how long sums take, and how they round."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def seed_epoch(seed: int, epoch: int = 0, rank: int = 0) -> None:
