@@ -13,8 +13,8 @@ import torch
 
 from benchmarks import make_parser
 from sacm.data import load, names
+from sacm.data.batches import WindowBatches
 from sacm.data.load import is_present
-from sacm.data.loader import WindowBatches
 from sacm.data.windows import forecasting_windows
 from sacm.files import write_json
 from sacm.metrics.anomaly import evaluate_scores

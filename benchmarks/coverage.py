@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks import make_parser
 from sacm.data import resolve
 from sacm.data.batches import ForecastWindows
-from sacm.data.splits import Splits
+from sacm.data.datasets import Splits
 from sacm.errors import SACMError
 from sacm.files import read_json, write_json
 from sacm.inference import Predictor

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sacm.data.calendar import (
+from sacm.data.covariates import (
     FEATURES,
+    CovariatePlan,
     calendar_features,
     find_holidays,
     holiday_features,
 )
-from sacm.data.covariates import CovariatePlan
 from sacm.errors import ArgumentError, DataError
 
 HOURS = pd.date_range("2024-02-27 00:00", periods=24 * 9, freq="h")

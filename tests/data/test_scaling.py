@@ -6,7 +6,7 @@ import torch
 from sklearn.preprocessing import StandardScaler
 
 from sacm.data import ChannelScaler
-from sacm.data import scaling as module
+from sacm.data import datasets as module
 from sacm.errors import ArgumentError, DataError
 
 X = np.random.default_rng(0).normal([0, 1e4, -3], [1, 5, 0.01], (500, 3)).astype(np.float32)

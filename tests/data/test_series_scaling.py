@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from sacm.data import fingerprint, forecasting_data
+from sacm.data.datasets import Splits
 from sacm.data.scaling import ChannelScaler, cover_series, fit_scaler, new_series
-from sacm.data.splits import Splits
 from sacm.data.windows import forecasting_windows
 from sacm.errors import ArgumentError
 

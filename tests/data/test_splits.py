@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sacm.data.splits import segment_ranges, split_by_class, split_by_ratio, split_by_subject
+from sacm.data.datasets import segment_ranges, split_by_class, split_by_ratio, split_by_subject
 from sacm.errors import ArgumentError, DataError
 
 

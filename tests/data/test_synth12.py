@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sacm.data
-from sacm.data.synth12 import add_layered_noise, clean_series, series_flatness, statistics
+from sacm.data.synthetic import add_layered_noise, clean_series, series_flatness, statistics
 from sacm.errors import ArgumentError
 
 # level: SNR in dB, spectral flatness, mean squared error, as published

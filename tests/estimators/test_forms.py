@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import torch
 
-from sacm.data.calendar import future_timestamps
+from sacm.data.covariates import future_timestamps
 from sacm.data.form import Form
 from sacm.inference.history import History, read_series_as_came
 

@@ -8,8 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData, TelemetrySegment
-from sacm.data.splits import split_by_ratio
+from sacm.data.datasets import (
+    AnomalyData,
+    ClassificationData,
+    ForecastingData,
+    TelemetrySegment,
+    split_by_ratio,
+)
 from sacm.experiments.compare import Comparison, compare
 from sacm.tasks import make_settings
 from sacm.training import Hardware

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData
-from sacm.data.splits import split_by_ratio
+from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData, split_by_ratio
 
 ROWS, GAP, STUCK, SPIKE = 400, slice(60, 66), slice(150, 180), 250
 

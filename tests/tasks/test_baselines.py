@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from sacm.data import forecasting_data
+from sacm.data.batches import WindowBatches
 from sacm.data.datasets import ClassificationData
-from sacm.data.loader import WindowBatches
 from sacm.data.windows import forecasting_windows
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.classification import ClassificationAccumulator

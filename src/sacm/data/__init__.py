@@ -16,26 +16,27 @@ from sacm.data.batches import (
     ForecastWindows,
     LabelledBatch,
     LabelledWindows,
+    OverlapMean,
     TelemetryBatch,
     TelemetryWindows,
+    WindowBatches,
     Windows,
 )
-from sacm.data.calendar import calendar_sizes, future_timestamps, stamp_features
 from sacm.data.corrupt import corrupt, corrupt_training
+from sacm.data.covariates import calendar_sizes, future_timestamps, stamp_features
 from sacm.data.datasets import (
     AnomalyData,
     ClassificationData,
     ForecastingData,
     Segment,
+    Splits,
     TelemetrySegment,
+    fingerprint,
 )
-from sacm.data.fingerprint import fingerprint
 from sacm.data.gaps import fill_gaps
 from sacm.data.load import load, names, register, resolve
-from sacm.data.loader import OverlapMean, WindowBatches
 from sacm.data.scaling import ChannelScaler
-from sacm.data.splits import Splits
-from sacm.data.synth12 import synth12
+from sacm.data.synthetic import synth12
 from sacm.data.windows import (
     SplitWindows,
     anomaly_windows,

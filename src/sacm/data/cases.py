@@ -11,12 +11,55 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from sacm.data.archive import Arrays, check_file, read_archive
-from sacm.data.datasets import ClassificationData
+from sacm.data.datasets import DATA_TYPES, ClassificationData, split_by_class
 from sacm.data.gaps import fill_cases
-from sacm.data.splits import split_by_class
 from sacm.errors import ArgumentError, DataError
+from sacm.files import write_atomically
 from sacm.settings import ReadOptions
+from sacm.types import TaskName
+
+Arrays = dict[str, np.ndarray]
+
+
+def check_file(path: Path) -> None:
+    """Refuse what is not a readable, non-empty file."""
+    if not path.exists():
+        raise DataError(f"There is no file {path}.")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder: name a file.")
+    if path.stat().st_size == 0:
+        raise DataError(f"{path} is empty.")
+
+
+def read_archive(path: Path, task: TaskName) -> Arrays:
+    """Read the arrays of an `.npz` file.
+
+    Raises:
+        DataError: If it is damaged or lacks an array that the task needs.
+    """
+    check_file(path)
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in archive.files}
+    except PermissionError as error:
+        raise DataError(f"{path} cannot be read: permission denied.") from error
+    except Exception as error:  # NumPy, zipfile and zlib each have their own for damaged files
+        raise DataError(f"{path} is a damaged archive: remove it and fetch it again.") from error
+    absent = [key for key in DATA_TYPES[task].required_arrays if key not in arrays]
+    if absent:
+        raise DataError(f"{path} is not a {task} archive: it has no array {absent[0]!r}.")
+    return arrays
+
+
+def write_archive(path: Path, arrays: Arrays) -> None:
+    """Write an `.npz` file, whole or not at all."""
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+
+    write_atomically(path, write)
+
 
 LARGEST = np.float64(np.finfo(np.float32).max)
 TEST_SHARE = 0.3  # of the cases of a table, by class

@@ -20,7 +20,7 @@ from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, Forecas
 from sacm.data.faults import Channel, SeriesFault, at_points, on_segments
 from sacm.data.form import as_numpy
 from sacm.data.gaps import fill_data
-from sacm.data.synth12 import SEED_STEP, add_layered_noise
+from sacm.data.synthetic import SEED_STEP, add_layered_noise
 from sacm.errors import ArgumentError
 from sacm.registry import Registry
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from sacm.data.cells import GAP_WORDS, PLAIN, some
 from sacm.data.dates import MONTHS, read_column
+from sacm.data.numbers import GAP_WORDS, PLAIN, some
 from sacm.errors import DataError
 
 SEPARATORS = (",", ";", "\t", "|")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from sacm.data.cells import is_text, plain_text, words_of
+from sacm.data.numbers import is_text, plain_text, words_of
 
 MONTHS = {
     word: place % 12 + 1

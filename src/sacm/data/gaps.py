@@ -9,9 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from sacm.data.datasets import AnomalyData, AnyData, ForecastingData
-from sacm.data.scaling import chunks
-from sacm.data.splits import hold_out_tail
+from sacm.data.datasets import AnomalyData, AnyData, ForecastingData, chunks, hold_out_tail
 from sacm.errors import DataError
 
 Data = TypeVar("Data", bound=AnyData)

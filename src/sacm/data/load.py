@@ -11,12 +11,8 @@ from typing import Any, TypeVar, get_args
 
 from sacm import registry
 from sacm.data.covariates import ROLES, CovariatePlan, move_channels
-from sacm.data.datasets import DATA_TYPES, AnomalyData, AnyData, ForecastingData
-from sacm.data.plant import NAME as PLANT
-from sacm.data.plant import plant
-from sacm.data.splits import split_by_ratio
-from sacm.data.synth12 import NAME as SYNTH12
-from sacm.data.synth12 import synth12
+from sacm.data.datasets import DATA_TYPES, AnomalyData, AnyData, ForecastingData, split_by_ratio
+from sacm.data.synthetic import PLANT, SYNTH12, plant, synth12
 from sacm.errors import ArgumentError, DataError, did_you_mean
 from sacm.registry import Registry
 from sacm.types import TaskName

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from sacm.data.cells import holds_numbers, is_text, some, words_of
 from sacm.data.csv import dated_cells, is_value
 from sacm.data.dates import MONTHS, Times
+from sacm.data.numbers import holds_numbers, is_text, some, words_of
 from sacm.data.times import part_of
 from sacm.errors import DataError
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sacm.data.cells import LARGEST, NumberStyle, some
-from sacm.data.containers import Source, load_source
 from sacm.data.datasets import Segment
 from sacm.data.dates import Times
+from sacm.data.files import Source, load_source
 from sacm.data.form import Form
 from sacm.data.grid import Rows, check_frequency, order_rows, runs
+from sacm.data.numbers import LARGEST, NumberStyle, some
 from sacm.data.panel import (
     USUAL_CHANNEL,
     USUAL_ID,

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from sacm.data.cells import (
+from sacm.data.dates import Times
+from sacm.data.numbers import (
     MOST_CLASSES,
     NumberStyle,
     certain_sign,
@@ -20,7 +21,6 @@ from sacm.data.cells import (
     some,
     words_of,
 )
-from sacm.data.dates import Times
 from sacm.data.times import COUNTER_NAMES, part_of
 from sacm.errors import DataError
 

@@ -10,14 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.data.datasets import ForecastingData
-from sacm.data.splits import segment_ranges
+from sacm.data.datasets import ForecastingData, chunks, segment_ranges
 from sacm.errors import ArgumentError, DataError
 
 Values = TypeVar("Values", np.ndarray, Tensor)
-
-# Long series are read in pieces, so that a memory-mapped one never lies in memory as a whole.
-CHUNK_ROWS = 65_536
 
 
 @dataclass(frozen=True)
@@ -129,12 +125,6 @@ class ChannelScaler:
         names = [name for name in ("mean", "std", "reference") if name in record]
         arrays = {name: np.array(record[name], np.float32) for name in names}
         return cls(**arrays, series=tuple(record.get("series", ())))
-
-
-def chunks(values: np.ndarray) -> Iterable[np.ndarray]:
-    """`values` in pieces of at most `CHUNK_ROWS` rows."""
-    for start in range(0, len(values), CHUNK_ROWS):
-        yield values[start : start + CHUNK_ROWS]
 
 
 def sum_over(pieces: list[np.ndarray], statistic: Any) -> np.ndarray:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sacm.data.cells import GAP_WORDS, holds_numbers, is_text, plain_text, words_of
 from sacm.data.dates import AWARE, DATE_FORMS, MONTHS, Times, from_typed, read_clock, read_column
 from sacm.data.grid import coverage
+from sacm.data.numbers import GAP_WORDS, holds_numbers, is_text, plain_text, words_of
 from sacm.errors import ArgumentError, DataError
 
 # Names of columns that hold a part of the date.

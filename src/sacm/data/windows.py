@@ -14,11 +14,16 @@ from sacm.data.batches import (
     covering_starts,
     window_starts,
 )
-from sacm.data.calendar import stamp_features
-from sacm.data.covariates import CovariatePlan, covariate_rows
-from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData
+from sacm.data.covariates import CovariatePlan, covariate_rows, stamp_features
+from sacm.data.datasets import (
+    HELD_OUT,
+    AnomalyData,
+    ClassificationData,
+    ForecastingData,
+    hold_out_tail,
+    segment_ranges,
+)
 from sacm.data.scaling import ChannelScaler, cover_series, fit_scaler, places_of_rows
-from sacm.data.splits import HELD_OUT, hold_out_tail, segment_ranges
 from sacm.errors import ArgumentError, DataError
 
 Windowed = TypeVar("Windowed", ForecastWindows, LabelledWindows, TelemetryWindows)

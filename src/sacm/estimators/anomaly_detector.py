@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.base import OutlierMixin
 
-from sacm.data.datasets import AnomalyData
-from sacm.data.splits import HELD_OUT
+from sacm.data.datasets import HELD_OUT, AnomalyData
 from sacm.errors import DataError
 from sacm.estimators.base import Estimator, check_share, like_rows
 from sacm.inference.detect import read_rows, read_telemetry, row_scores

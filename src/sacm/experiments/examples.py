@@ -11,7 +11,7 @@ import torch
 
 from sacm.core.mapper import RateMapper
 from sacm.core.scorer import SpectralScorer
-from sacm.data.loader import WindowBatches
+from sacm.data.batches import WindowBatches
 from sacm.errors import ArgumentError
 from sacm.files import read_weights
 from sacm.inject.sites import MODULATOR

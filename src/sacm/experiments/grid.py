@@ -13,7 +13,7 @@ import numpy as np
 from filelock import FileLock
 
 from sacm.data import resolve
-from sacm.data.fingerprint import fingerprint
+from sacm.data.datasets import fingerprint
 from sacm.errors import SACMError
 from sacm.experiments import CHECKS
 from sacm.files import read_json, write_json

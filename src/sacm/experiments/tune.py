@@ -13,9 +13,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, Segment, TelemetrySegment
-from sacm.data.fingerprint import fingerprint
-from sacm.data.splits import Splits
+from sacm.data.datasets import (
+    AnomalyData,
+    AnyData,
+    ClassificationData,
+    Segment,
+    Splits,
+    TelemetrySegment,
+    fingerprint,
+)
 from sacm.errors import ArgumentError, SACMError
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.tasks import get_task

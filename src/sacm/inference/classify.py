@@ -10,12 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.data.batches import LabelledWindows
+from sacm.data.batches import LabelledWindows, WindowBatches
 from sacm.data.cases import as_cases, pad, parse_case_file
 from sacm.data.datasets import ClassificationData
 from sacm.data.gaps import fill_cases
 from sacm.data.load import names_file, resolve
-from sacm.data.loader import WindowBatches
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
 from sacm.inference.network import UNDECIDED, Answer, Array, TrainedNetwork, check_finite, is_array

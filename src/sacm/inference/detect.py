@@ -11,9 +11,8 @@ import numpy as np
 import torch
 
 from sacm.data.batches import Series, TelemetryWindows, covering_starts
-from sacm.data.datasets import AnomalyData
+from sacm.data.datasets import AnomalyData, hold_out_tail
 from sacm.data.gaps import fill_gaps
-from sacm.data.splits import hold_out_tail
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.network import Answer, Array, TrainedNetwork, as_tensor, is_array, like, warn
 from sacm.metrics.pointwise import best_f1, quantile_threshold
@@ -129,7 +128,7 @@ def read_telemetry(
         columns: The channels. Default: those that `options` names, or all.
         held_out: No gap is filled from this share of the rows, the last ones.
     """
-    from sacm.data.containers import load_source
+    from sacm.data.files import load_source
     from sacm.data.read import keep_present, read_table
 
     name = str(source) if isinstance(source, str | Path) else "data"

@@ -11,11 +11,9 @@ from torch import Tensor
 
 from sacm.backbones.quantiles import at_level, take_median
 from sacm.data.batches import ForecastWindows
-from sacm.data.calendar import future_timestamps, stamp_features
-from sacm.data.covariates import check_roles, window_ahead
-from sacm.data.datasets import ForecastingData, Segment
+from sacm.data.covariates import check_roles, future_timestamps, stamp_features, window_ahead
+from sacm.data.datasets import ForecastingData, Segment, Splits
 from sacm.data.scaling import ChannelScaler, new_series
-from sacm.data.splits import Splits
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.history import History, choose_columns, read_history

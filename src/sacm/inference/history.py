@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from sacm.data.calendar import future_timestamps
-from sacm.data.covariates import ROLES, CovariatePlan
-from sacm.data.datasets import ForecastingData
+from sacm.data.covariates import ROLES, CovariatePlan, future_timestamps
+from sacm.data.datasets import ForecastingData, Splits
 from sacm.data.form import Form
-from sacm.data.splits import Splits
 from sacm.errors import ArgumentError, DataError
 from sacm.settings import ReadOptions
 from sacm.tasks.base import check_trained_columns
@@ -71,7 +69,7 @@ def read_series_as_came(
             channels=source.columns if long else ("y",),
         )
         return History(source, form, len(source.values))
-    from sacm.data.containers import load_source
+    from sacm.data.files import load_source
     from sacm.data.forecasting import ALL_ROWS, separate, series_data
     from sacm.data.read import keep_present, read_table
 
@@ -224,7 +222,7 @@ def _read_tables(
     history: History, source: Any, name: str, plan: CovariatePlan, options: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
     """Values and times of the series of a table by name; "" if it holds one without a name."""
-    from sacm.data.containers import load_source
+    from sacm.data.files import load_source
     from sacm.data.read import read_table
 
     form = history.form

@@ -15,7 +15,7 @@ from sacm.errors import ArgumentError, DataError
 from sacm.quality.predictor import Array, Rows
 
 if TYPE_CHECKING:
-    from sacm.data.containers import Source
+    from sacm.data.files import Source
 
 TEST_KEPT = (
     "Test rows stay as they are in `repaired`: their anomalies are to be found, not repaired."

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
-from sacm.data.fingerprint import fingerprint
+from sacm.data.datasets import fingerprint
 from sacm.strategies.base import Prepared, Step, Strategy, StrategyRun, TrainingContext
 
 # What strategies made of data sets before: runs of one experiment differ in backbone or in one

@@ -12,9 +12,8 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.backbones.registry import build
-from sacm.data.batches import TelemetryWindows
+from sacm.data.batches import OverlapMean, TelemetryWindows, WindowBatches
 from sacm.data.datasets import AnomalyData
-from sacm.data.loader import OverlapMean, WindowBatches
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, anomaly_windows
 from sacm.errors import SACMError

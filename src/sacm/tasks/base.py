@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
 from sacm.backbones.registry import entry
-from sacm.data.loader import WindowBatches
+from sacm.data.batches import WindowBatches
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError, DataError

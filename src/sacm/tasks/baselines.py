@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sacm.data.batches import WindowBatches
 from sacm.data.datasets import ClassificationData, ForecastingData
-from sacm.data.loader import WindowBatches
 from sacm.data.scaling import ChannelScaler, find_segments
 from sacm.metrics.anomaly import AnomalyReport
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport

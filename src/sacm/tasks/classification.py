@@ -11,8 +11,8 @@ from torch import Tensor
 
 from sacm.backbones.base import Backbone
 from sacm.backbones.registry import build
+from sacm.data.batches import WindowBatches
 from sacm.data.datasets import ClassificationData
-from sacm.data.loader import WindowBatches
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, classification_windows
 from sacm.errors import ArgumentError, DataError

@@ -20,12 +20,10 @@ from sacm.backbones.quantiles import (
     take_median,
 )
 from sacm.backbones.registry import build, takes_calendar
-from sacm.data.batches import beside_windows
-from sacm.data.calendar import calendar_sizes
-from sacm.data.covariates import ROLES, CovariatePlan, check_roles, fit_covariates
+from sacm.data.batches import WindowBatches, beside_windows
+from sacm.data.covariates import ROLES, CovariatePlan, calendar_sizes, check_roles, fit_covariates
 from sacm.data.datasets import ForecastingData
 from sacm.data.load import published
-from sacm.data.loader import WindowBatches
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, forecasting_windows
 from sacm.errors import ArgumentError

@@ -16,10 +16,9 @@ from lightning.fabric import Fabric
 from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone, DetectorNetwork
-from sacm.data.datasets import AnyData
-from sacm.data.fingerprint import fingerprint
+from sacm.data.batches import WindowBatches
+from sacm.data.datasets import AnyData, fingerprint
 from sacm.data.load import resolve
-from sacm.data.loader import WindowBatches
 from sacm.errors import DataError, SACMError
 from sacm.files import (
     read_state,

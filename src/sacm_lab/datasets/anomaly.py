@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data.archive import Arrays, check_file
+from sacm.data.cases import Arrays, check_file
 from sacm.data.datasets import AnomalyData, TelemetrySegment
 from sacm.errors import DataError
 from sacm.types import TaskName
@@ -131,7 +131,7 @@ def read_smd(folder: Path, dataset: AnomalySet) -> Arrays:
 
 def read_frame(path: Path) -> Any:
     """A table as a frame."""
-    from sacm.data.containers import load_source
+    from sacm.data.files import load_source
 
     return load_source(path).content
 

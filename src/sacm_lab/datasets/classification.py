@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sacm.data.archive import Arrays
-from sacm.data.cases import Cases, case_arrays, from_padded, parse_ts, read_ts
+from sacm.data.cases import Arrays, Cases, case_arrays, from_padded, parse_ts, read_ts
 from sacm.data.datasets import ClassificationData
 from sacm.errors import DataError
 from sacm.types import TaskName

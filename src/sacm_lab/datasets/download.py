@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sacm.data.archive import write_archive
+from sacm.data.cases import write_archive
 from sacm.errors import DataError
 from sacm.files import is_alive, write_json
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sacm.data.archive import Arrays
-from sacm.data.datasets import ForecastingData
+from sacm.data.cases import Arrays
+from sacm.data.datasets import ForecastingData, Splits, split_by_ratio
 from sacm.data.gaps import fill_gaps
 from sacm.data.load import Ratios
-from sacm.data.splits import Splits, split_by_ratio
 from sacm.errors import DataError
 from sacm.types import TaskName
 from sacm_lab.datasets import mitbih
@@ -139,8 +138,8 @@ def find_table(folder: Path, dataset: ForecastingSet) -> Path | None:
 
 def read_series_table(path: Path, dataset: ForecastingSet) -> Arrays:
     """Values, column names and times of one of the tables."""
-    from sacm.data.containers import load_source
     from sacm.data.dates import read_column
+    from sacm.data.files import load_source
     from sacm.data.read import in_seconds
 
     table: Any = load_source(path).content

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sacm.data.archive import Arrays
+from sacm.data.cases import Arrays
 from sacm.errors import DataError
 from sacm_lab.datasets.public import first_file
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sacm.data.archive import Arrays
+from sacm.data.cases import Arrays
 from sacm.data.gaps import fill_gaps
 from sacm.errors import DataError
 from sacm_lab.datasets.public import first_folder

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sacm.data.archive import Arrays, read_archive
+from sacm.data.cases import Arrays, read_archive
 from sacm.data.datasets import AnyData
 from sacm.data.load import Dataset, Ratios
 from sacm.errors import ArgumentError, DataError
@@ -238,7 +238,7 @@ def number_matrix(table: Any, where: str) -> np.ndarray:
     Raises:
         DataError: A column holds something else than numbers.
     """
-    from sacm.data.cells import NumberStyle, read_numbers
+    from sacm.data.numbers import NumberStyle, read_numbers
 
     columns = []
     for name in table.columns:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from sacm.data.archive import Arrays, check_file
+from sacm.data.cases import Arrays, check_file
 from sacm.errors import DataError
 from sacm_lab.datasets.public import first_folder
 

@@ -11,7 +11,7 @@ from textwrap import fill
 
 from pydantic import ValidationError
 
-from sacm.data.synth12 import NAME
+from sacm.data.synthetic import SYNTH12
 from sacm.errors import SACMError, SACMWarning
 from sacm.training.run import Run
 
@@ -60,7 +60,7 @@ def has_results(run: Run, *measures: str) -> bool:
 def noise_level(data: str) -> float | None:
     """The level of Synth-12 that a data name asks for; None for other data."""
     base, _, level = data.partition("@")
-    if base.lower().replace("-", "") != NAME.lower().replace("-", ""):
+    if base.lower().replace("-", "") != SYNTH12.lower().replace("-", ""):
         return None
     return float(level) if level else DEFAULT_LEVEL
 

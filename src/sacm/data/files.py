@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from sacm.data.cells import some
 from sacm.data.csv import is_value, read_cells, read_text
 from sacm.data.form import Kind, as_numpy
+from sacm.data.numbers import some
 from sacm.errors import DataError
 from sacm.settings import ReadOptions
 

@@ -1,18 +1,17 @@
-"""Synth-12: a composite of trend, tones and events, under noise that comes and goes.
+"""Generated data: Synth-12 of the paper, and the simulated plant of the demo.
 
-The order of the random draws is part of the definition: it reproduces the published statistics to
-the printed digits.
+Synth-12 is a composite of trend, tones and events, under noise that comes and goes. The order of
+the random draws is part of its definition: it reproduces the published statistics.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from sacm.data.datasets import ForecastingData
-from sacm.data.splits import split_by_ratio
+from sacm.data.datasets import ForecastingData, split_by_ratio
 from sacm.errors import ArgumentError
 
-NAME = "Synth-12"
+SYNTH12 = "Synth-12"
 STEPS = 33_600
 SIGNAL_SEED, NOISE_SEED, SEED_STEP = 42, 43, 100
 RATIOS = (0.6, 0.2, 0.2)
@@ -42,7 +41,7 @@ def synth12(sigma: float = 0.5, channels: int = 1) -> ForecastingData:
         for series, offset in zip(clean, offsets, strict=True)
     ]
     return ForecastingData(
-        name=f"{NAME}@{sigma:g}",
+        name=f"{SYNTH12}@{sigma:g}",
         values=np.stack(noisy, axis=1).astype(np.float32),
         targets=np.stack(clean, axis=1).astype(np.float32),
         columns=tuple(f"synth{number}" for number in range(channels)),
@@ -167,3 +166,60 @@ def series_flatness(values: np.ndarray) -> float:
     """Spectral flatness of a whole series: geometric over arithmetic mean of its power."""
     power = np.abs(np.fft.rfft(values)) ** 2 + 1e-10
     return float(np.exp(np.log(power).mean()) / power.mean())
+
+
+PLANT = "Plant"
+PLANT_ROWS, PLANT_RATIOS, CORRUPTED = 4000, (0.7, 0.1, 0.2), 0.25
+
+
+def plant(seed: int = 0) -> ForecastingData:
+    """Hourly load, heat and pressure of a plant; training and validation rows are corrupted.
+
+    A quarter of their values are wild points, bursts of noise, held values or zeros, each channel
+    by itself. Test rows are clean.
+
+    Args:
+        seed: Of noise and faults.
+
+    Example:
+        >>> plant().values.shape
+        (4000, 3)
+    """
+    from sacm.data.corrupt import corrupt_series  # which itself uses the noise of Synth-12
+
+    random = np.random.default_rng(seed)
+    hours = np.arange(PLANT_ROWS)
+    day, week = 2 * np.pi * hours / 24, 2 * np.pi * hours / 168
+    load = 50 + 10 * np.sin(day) + 4 * np.sin(week) + _wander(random, 0.9, 1.0)
+    heat = 20 + 0.6 * (np.roll(load, 2) - 50) + 3 * np.cos(day) + _wander(random, 0.8, 0.5)
+    pressure = 5 + 0.05 * (load - 50) + _wander(random, 0.99, 0.05)
+    clean = np.stack([load, heat, pressure], axis=1).astype(np.float32)
+    splits = split_by_ratio(PLANT_ROWS, PLANT_RATIOS)
+    values = clean.copy()
+    for number, rows in enumerate((splits.train, splits.val)):
+        part = slice(rows.start, rows.stop)
+        values[part] = corrupt_series(clean[part], "mix", CORRUPTED, seed=seed + number).values
+    first = np.datetime64("2024-01-01", "s")
+    return ForecastingData(
+        name=PLANT,
+        values=values,
+        columns=("load", "heat", "pressure"),
+        splits=splits,
+        timestamps=first + hours.astype("timedelta64[h]"),
+        frequency="h",
+        notes=(
+            f"Simulated: {CORRUPTED:.0%} of the training and validation values are broken on "
+            "purpose, test rows are clean.",
+        ),
+    )
+
+
+def _wander(random: np.random.Generator, persistence: float, size: float) -> np.ndarray:
+    """Noise of deviation `size` that remembers: an autoregression of first order."""
+    steps = random.normal(0, size * np.sqrt(1 - persistence**2), PLANT_ROWS)
+    values = np.empty(PLANT_ROWS)
+    level = 0.0
+    for row, step in enumerate(steps):
+        level = persistence * level + step
+        values[row] = level
+    return values
