@@ -188,3 +188,57 @@ def test_a_share_of_broken_values_sets_the_exit_code(sacm: Command, file: Path) 
         assert outcome.code == code
         assert ("more than --fail-above" in outcome.err) == bool(code)
     assert "are broken" in outcome.out
+
+
+_SMALL = ("--size", "small", "--epochs", 1, "--input-len", 24, "--horizon", 6)
+
+
+def test_rules_and_kept_events_hold_in_every_command_that_reads_data(
+    sacm: Command, file: Path
+) -> None:
+    table = tables.wide()
+    table.loc[395:397, "load"] = 8.0
+    table.to_csv(file, index=False)
+    Path("rules.yaml").write_text("load:\n  range: [-5, 5]\n", encoding="utf-8")
+    assert sacm("quality", file, "--flags", "events.csv").code == 0
+    events = pd.read_csv("events.csv")
+    events["keep"] = np.where(events["kind"] == "stuck", "yes", "")
+    events.to_csv("events.csv", index=False)
+    files = ("--rules", "rules.yaml", "--keep", "events.csv")
+    trained = sacm("train", "forecasting", "--data", file, *_SMALL, *files)
+    assert trained.code == 0, trained.err
+    assert "against a rule" in trained.err
+    assert "guard(rules=rules.yaml,keep=events.csv)" in trained.err
+    Path("rules.yaml").unlink()  # the run carries them
+    own = sacm("predict", "latest")
+    assert "Of the last 24 values of 'load' 3 are missing" in own.err
+    Path("strict.yaml").write_text("load:\n  range: [-5, 1]\n", encoding="utf-8")
+    strict = ("--rules", "strict.yaml", "--keep", "events.csv")
+    other = sacm("predict", "latest", *strict, "--max-repaired", 1)
+    assert other.code == 0, other.err
+    assert other.out != own.out
+    again = json.loads(sacm("evaluate", "latest", "--json").out)
+    assert again["same_results"]
+    assert not json.loads(sacm("evaluate", "latest", *strict, "--json").out)["same_results"]
+    assert sacm("backtest", "latest", *strict, "--origins", 2).code == 0
+    strategies = ("--strategies", "raw,guard", "--seeds", 1)
+    compared = sacm("compare", "forecasting", "--data", file, *_SMALL, *strict, *strategies)
+    assert compared.code == 0, compared.err
+    assert "guard(rules=strict.yaml,keep=events.csv)" in compared.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--strategy", "raw", "--rules", "r.yaml"), "are for the guard, which raw has not"),
+        (("--rules", "a,b.yaml"), "give the file a name without"),
+        (("--rules", "none.yaml"), "none.yaml cannot be read"),
+        (("--keep", "none.csv"), "none.csv cannot be read"),
+    ],
+)
+def test_rules_that_cannot_be_obeyed_are_refused(
+    sacm: Command, file: Path, arguments: tuple[object, ...], sentence: str
+) -> None:
+    outcome = sacm("train", "forecasting", "--data", file, *_SMALL, *arguments)
+    assert outcome.code == 2
+    assert sentence in outcome.err

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sacm.cli.options import AsJson, Runs, takes_reading
+from sacm.cli.options import AsJson, KeepFile, RulesFile, Runs, takes_reading
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ def backtest(
     out: Annotated[
         Path | None, typer.Option(help="Write every forecast and its truth to this .csv file.")
     ] = None,
+    rules: RulesFile = None,
+    keep: KeepFile = None,
     as_json: AsJson = False,
     *,
     reading: dict[str, Any],
@@ -48,10 +50,11 @@ def backtest(
     from sacm.inference import Predictor
     from sacm.inference.backtest import backtest as look_back
     from sacm.inference.history import read_history
+    from sacm.strategies.guard import obeying
 
     finished = load_run(run).read_as(reading)
     with as_user_error():
-        predictor = Predictor.load(finished)
+        predictor = obeying(Predictor.load(finished), rules, keep)
         series: Any = finished.load_data() if data is None else read_history(predictor, data).data
         known = finished.settings.task == "forecasting" and not len(series.splits.test)
         if data is None and not refit and known:

@@ -44,11 +44,12 @@ def compare(
 
     Example: sacm compare forecasting --data ILI --seeds 2022,2023 --out report.html
     """
+    from sacm.strategies.guard import share_files
     from sacm.tasks import make_settings
 
     settings = make_settings(**asked)
     second = "sacm" if settings.strategy == "raw" else settings.strategy
-    names = split_strategies(strategies or f"raw,{second}")
+    names = share_files(split_strategies(strategies or f"raw,{second}"), settings.strategy or "raw")
     numbers = options.whole_numbers(seeds, "--seeds")
     hardware = options.make_hardware(
         accelerator=accelerator, devices=devices, loggers=logger, quiet=as_json

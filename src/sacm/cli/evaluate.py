@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sacm.cli.options import AsJson, takes_reading
+from sacm.cli.options import AsJson, KeepFile, RulesFile, takes_reading
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ def evaluate(
         str | None,
         typer.Option(help="Forecasts: also test intervals of these shares, such as 0.8,0.95."),
     ] = None,
+    rules: RulesFile = None,
+    keep: KeepFile = None,
     as_json: AsJson = False,
     *,
     reading: dict[str, Any],
@@ -43,12 +45,13 @@ def evaluate(
     from sacm.data import fingerprint
     from sacm.files import read_json
     from sacm.inference import Predictor
+    from sacm.strategies.guard import obeying
 
     nominal = shares(coverage, "--coverage")
     finished = load_run(run).read_as(reading)
     facts: dict[str, Any] = {"run": str(finished.folder)}
     with as_user_error():
-        predictor = Predictor.load(finished)
+        predictor = obeying(Predictor.load(finished), rules, keep)
         source: Any = finished.load_data() if data is None else data
         metrics = as_metrics(predictor.evaluate(source))
         if nominal:

@@ -38,6 +38,13 @@ Logger = Annotated[
         help="tensorboard or mlflow, beside the CSV. Repeatable.", rich_help_panel=HARDWARE
     ),
 ]
+RulesFile = Annotated[
+    Path | None, typer.Option("--rules", help="What the guard is told, as `sacm rules` writes it.")
+]
+KeepFile = Annotated[
+    Path | None,
+    typer.Option("--keep", help="Events that stay as measured: a --flags file, keep filled in."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 _Config = Annotated[
     Path | None,
@@ -77,12 +84,23 @@ def takes_settings(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]
     """
     names = sorted(RunSettings.model_fields, key=lambda name: name not in ("task", *_FIRST))
     options = [_parameter(name) for name in names if name not in without]
-    config = inspect.Parameter("config", _KIND, default=None, annotation=_Config)
+    kinds = {"rules": RulesFile, "keep": KeepFile, "config": _Config}
+    files = [
+        inspect.Parameter(name, _KIND, default=None, annotation=kind)
+        for name, kind in kinds.items()
+    ]
 
-    def merge(config: Path | None, **given: Any) -> dict[str, Any]:
-        return _merge(given, config)
+    def merge(
+        rules: Path | None, keep: Path | None, config: Path | None, **given: Any
+    ) -> dict[str, Any]:
+        asked = _merge(given, config)
+        if rules is not None or keep is not None:
+            from sacm.strategies.guard import with_files
 
-    return _takes_parameters([*options, config], merge, into="asked", first=True)
+            asked["strategy"] = with_files(asked.get("strategy") or "guard", rules, keep)
+        return asked
+
+    return _takes_parameters([*options, *files], merge, into="asked", first=True)
 
 
 def takes_reading(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sacm.cli.options import AsJson, takes_reading
+from sacm.cli.options import AsJson, KeepFile, RulesFile, takes_reading
 from sacm.cli.output import DIGITS, note, show_notes
 from sacm.errors import ArgumentError
 
@@ -71,6 +71,8 @@ def predict(
     repair: Annotated[
         bool, typer.Option("--repair/--no-repair", help="Whether a guard repairs what is broken.")
     ] = True,
+    rules: RulesFile = None,
+    keep: KeepFile = None,
     as_json: AsJson = False,
     *,
     reading: dict[str, Any],
@@ -84,6 +86,7 @@ def predict(
     from sacm.cli.reading import show_understood
     from sacm.cli.runs import as_user_error, load_run
     from sacm.inference import Predictor
+    from sacm.strategies.guard import obeying
     from sacm.strategies.registry import without
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
@@ -98,7 +101,7 @@ def predict(
     }
     finished = load_run(run)
     with as_user_error():
-        predictor = Predictor.load(finished)
+        predictor = obeying(Predictor.load(finished), rules, keep)
         if not repair:
             predictor = replace(predictor, strategy=without(predictor.strategy, "guard"))
         settings = predictor.settings.model_copy(update=reading)

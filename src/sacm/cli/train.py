@@ -50,7 +50,7 @@ def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_js
     data = resolve(settings.data, task=settings.task, reading=settings.reading())
     if is_main_process():
         show_reading(data, settings)
-    quality = inspect_quality(data) if is_main_process() else None
+    quality = inspect_quality(data, settings) if is_main_process() else None
     run = training.train(settings, folder=runs, hardware=hardware, data=data)
     if not is_main_process():
         return
@@ -69,18 +69,20 @@ def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_js
     print_run(run.folder)
 
 
-def inspect_quality(data: Any) -> dict[str, Any] | None:
+def inspect_quality(data: Any, settings: RunSettings) -> dict[str, Any] | None:
     """Say in one line what is broken in the data; None where they are too large to look at now."""
     from sacm.cli.output import note
     from sacm.errors import SACMError
     from sacm.quality.inspect import inspect
+    from sacm.strategies.guard import files_of
 
     arrays = (getattr(data, name, None) for name in ("values", "X_train", "train"))
     if sum(array.size for array in arrays if array is not None) > _LARGE:
         note("Quality: not looked at, the data are large; `sacm quality` does it on request.")
         return None
     try:
-        quality = inspect(data)
+        files = files_of(settings.strategy or "raw")
+        quality = inspect(data, rules=files.get("rules"), keep=files.get("keep"))
     except SACMError as error:
         note(f"Quality: could not be judged: {error}")
         return None

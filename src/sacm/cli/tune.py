@@ -39,7 +39,7 @@ def tune(
     from sacm.cli.runs import check_writable
     from sacm.data import resolve
     from sacm.experiments.tune import TUNED, Search, tune
-    from sacm.strategies.registry import canonical
+    from sacm.strategies.guard import share_files
     from sacm.tasks import make_settings
 
     settings = make_settings(**asked)
@@ -52,7 +52,7 @@ def tune(
     chosen = strategies or settings.strategy or ""
     search = Search(
         trials=trials,
-        strategies=tuple(canonical(each) for each in split_strategies(chosen)),
+        strategies=tuple(share_files(split_strategies(chosen), settings.strategy or "raw")),
         fixed=tuple(name for name in TUNED if name in asked),
     )
     tuned = tune(

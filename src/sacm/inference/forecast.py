@@ -212,6 +212,7 @@ def _last_window(
     predictor: TrainedNetwork, data: ForecastingData, scaler: ChannelScaler | None = None
 ) -> Window:
     """The window that a forecast of each series starts from."""
+    data = predictor.strategy.obey(data)
     shape, plan = predictor.shape, predictor.plan
     rows = data.last_rows(shape.input_len)
     for name, positions in rows.items():

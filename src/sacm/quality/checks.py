@@ -68,6 +68,7 @@ class Levels:
         season: Rows of a season; 0 for none.
         size: `[C]` usual size of residuals, in deviations.
         lone: `[C]` whether large residuals are independent of each other.
+        one_sided: `[C]` whether spikes are common and mostly go one way: they may be real.
         related: `[C, C]` which channels move together.
         fail_cut, suspect_cut: `[C]` residuals from which on a point is flagged.
         burst: `[2, 3, season, C]` for both widths: expected logarithm of the running median of
@@ -89,6 +90,7 @@ class Levels:
     season: int
     size: Array
     lone: Array
+    one_sided: Array
     related: Array
     fail_cut: Array
     suspect_cut: Array
@@ -192,6 +194,7 @@ def _blank(channels: int) -> Levels:
         season=0,
         size=one.copy(),
         lone=zero.astype(bool),
+        one_sided=zero.astype(bool),
         related=none,
         fail_cut=one * np.inf,
         suspect_cut=one * np.inf,
@@ -316,9 +319,8 @@ def _learn_rests(
         if count < config.code_count:
             continue
         briefly = np.searchsorted(brief, value, "right") - np.searchsorted(brief, value, "left")
-        natural = bool(ties) or briefly >= count / 2
         edges = (enter[own].mean() + leave[own].mean()) / 2
-        if edges > config.jump or not natural:
+        if briefly < count / 2 and (edges > config.jump or not ties):
             levels.codes[channel].append(float(value))
         else:
             levels.rests[channel].append(float(value))
@@ -375,7 +377,7 @@ def check_points_and_bursts(
     first_cut = config.point_cut(config.false_rate)
     for turn in range(config.rounds):
         last = turn == config.rounds - 1
-        residual, score, plain = _residual_scores(
+        residual, score, plain, up = _residual_scores(
             scaled, known, wild, rows, config, levels, learning
         )
         if learning:
@@ -394,15 +396,18 @@ def check_points_and_bursts(
         wild = fail
         if last:
             common = levels.fail_cut < first_cut * (1 - config.wrong_share)
+            if learning:
+                levels.one_sided = (common | levels.lone) & _one_sided(fail, up, config)
             far = common | (residual > config.spike_fail)
-            alone = levels.lone | ((shared < config.together) & far)
+            alone = levels.lone | ((shared < config.together) & far & ~levels.resting)
             spike[(divided > levels.suspect_cut) & material] = SUSPECT
-            spike[fail & alone] = FAIL
+            spike[fail & alone & ~levels.one_sided] = FAIL
         if turn == 1 or last:
             found = check_bursts(residual, known, rows, config, levels, learning)
             burst = np.maximum(burst, found)
             known |= found > 0
             wild &= ~(found > 0)
+    burst[(burst == FAIL) & levels.one_sided] = SUSPECT
     return [(BURST, burst), (SPIKE, spike)]
 
 
@@ -414,10 +419,11 @@ def _residual_scores(
     config: GuardConfig,
     levels: Levels,
     learning: bool,
-) -> tuple[Array, Array, Array]:
-    """Residuals `[T, C]` in deviations, over their local size, and over their usual size."""
+) -> tuple[Array, Array, Array, Array]:
+    """Residuals `[T, C]` in deviations, over their local and their usual size, and their sign."""
     fewest = 50
     residual, score, plain = np.zeros((3, *scaled.shape))
+    up = np.zeros(scaled.shape, bool)
     here = np.arange(len(scaled))
     for channel in np.flatnonzero(levels.judged):
         kept = ~(known[:, channel] | wild[:, channel])
@@ -427,15 +433,23 @@ def _residual_scores(
             levels.judged[channel] = enough
         if not enough:
             continue
-        own = neighbour_residual(scaled[:, channel], kept, rows)
-        own[known[:, channel]] = 0.0
+        signed = neighbour_residual(scaled[:, channel], kept, rows)
+        up[:, channel] = signed > 0
+        own = np.where(known[:, channel], 0.0, np.abs(signed))
         if learning:
             levels.size[channel] = usual_size(own[at], config.moving)
         size = levels.size[channel]
         local = running_median(own[at], config.local_rows) / NORMAL_MEDIAN
         residual[:, channel], plain[:, channel] = own, own / size
         score[:, channel] = own / np.maximum(np.interp(here, at, local), size)
-    return residual, score, plain
+    return residual, score, plain, up
+
+
+def _one_sided(fail: Array, up: Array, config: GuardConfig) -> Array:
+    """Channels `[C]` whose spikes mostly go one way: promotions, rain or beats, not faults."""
+    count, above = fail.sum(0), (fail & up).sum(0)
+    most = np.maximum(above, count - above)
+    return (count >= config.fewest_spikes) & (most > config.one_sided * count)
 
 
 def _independent(wild: Array, known: Array, config: GuardConfig) -> Array:

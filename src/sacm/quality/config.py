@@ -34,6 +34,8 @@ class GuardConfig:
         material: Smallest residual worth flagging, in deviations.
         spike_fail: Smallest residual of a rare spike that is a fail, in deviations; where spikes
             are common every one beyond the cut is.
+        one_sided: Common spikes of a channel are suspect if this share of them goes one way.
+        fewest_spikes: Spikes from which on their direction is judged.
         most_broken: Largest share of a channel's rows that may be broken.
         fewest_values: Measured values from which on a channel is judged.
         moving: Share of steps with a change from which on residuals of a channel are judged.
@@ -73,6 +75,8 @@ class GuardConfig:
     lone_wrong_share: float = 0.3
     material: float = 0.25
     spike_fail: float = 3.0
+    one_sided: float = 0.75
+    fewest_spikes: int = 20
     most_broken: float = 0.35
     fewest_values: int = 100
     moving: float = 0.3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import asdict, replace
 from numbers import Integral
 from pathlib import Path
@@ -188,6 +189,21 @@ class Guard:
         """Values `[T, C]` that stay as measured."""
         rows = len(recording.values)
         return kept_mask(self.rules_.kept, self.columns_, recording.times, rows)
+
+    def breaks_rules(self, data: Any) -> Array:
+        """Which values `[T, C]` of rows with the channels of the fit break a rule, bool."""
+        recording, _ = read_recording(data).ordered(self.columns_, None)
+        ruled, kept = self._known(recording)
+        alone = np.array([rules.leave_alone for rules in self.channel_rules_])
+        return (ruled > 0) & ~kept & ~alone
+
+    def with_rules(self, rules: Any = None, keep: Any = None) -> Self:
+        """A copy that judges tables by other rules; None keeps those that it has."""
+        self._check_fitted()
+        other = copy(self)
+        other.rules_ = Rules.read(self.rules_ if rules is None else rules, keep)
+        other.channel_rules_ = other.rules_.of_channels(other.columns_)
+        return other
 
     def _combine(
         self, flags: Array, grades: Array, values: Array, ruled: Array, kept: Array

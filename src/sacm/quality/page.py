@@ -84,11 +84,10 @@ def _effects(quality: Quality) -> list[str]:
         return ["Nothing would change: no value is repaired, every value counts in full."]
     sentences = []
     if quality.changed.any():
-        trusted = float(quality.reliability[quality.changed].mean())
+        share = format_share(float(quality.changed.mean()))
         sentences.append(
-            f"{format_share(float(quality.changed.mean()))} of the values would be replaced by "
-            f"their repair before a network sees them. As targets they would count "
-            f"{100 * trusted:.0f} % on average: the more uncertain a repair, the less it counts."
+            f"{share} of the values would be replaced by their repair before a network sees them. "
+            "As targets broken values do not count."
         )
     if unusual:
         weight = quality.config.suspect_weight

@@ -148,7 +148,7 @@ def find_season(values: Array, least: float = 0.02) -> tuple[int, Array]:
 
 
 def neighbour_residual(values: Array, kept: Array, rows: Rows) -> Array:
-    """Distance of each value `[T]` from its kept neighbours.
+    """Signed distance of each value `[T]` from its kept neighbours.
 
     The prediction is the median of the two kept values on either side, or the line between the
     inner two, whichever is nearer to the value.
@@ -165,8 +165,8 @@ def neighbour_residual(values: Array, kept: Array, rows: Rows) -> Array:
     way = np.where(at[2] > at[1], (here - at[1]) / width, 0.5)
     line = near[1] * (1 - way) + near[2] * way
     middle = (near.sum(0) - near.max(0) - near.min(0)) / 2
-    residual = np.minimum(np.abs(values - middle), np.abs(values - line))
-    return np.where(empty, 0.0, residual)
+    nearer = np.where(np.abs(values - middle) < np.abs(values - line), middle, line)
+    return np.where(empty, 0.0, values - nearer)
 
 
 def related_channels(scores: Array, known: Array, large: float, share: float) -> Array:

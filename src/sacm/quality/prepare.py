@@ -49,10 +49,13 @@ def repair_for_training(data: AnyData, guard: Guard) -> Repaired:
 
 
 def _forecasting(data: ForecastingData, guard: Guard) -> Repaired:
-    """Training and validation rows, each by themselves; gaps of test rows stay gaps."""
+    """Training and validation rows, each by themselves; test rows obey rules and nothing else."""
     stop = data.splits.val.stop
     recording = read_recording(data)
     values, weights = data.values.copy(), np.isfinite(recording.values).astype(np.float32)
+    against = guard.breaks_rules(data)
+    against[:stop] = False
+    values[against], weights[against] = np.nan, 0.0
     quality = guard.judge(recording.until(stop))
     measured = np.isfinite(quality.recording.values)
     values[:stop] = np.where(quality.changed, quality.values, values[:stop])

@@ -126,13 +126,9 @@ class Quality:
     def reliability(self) -> Array:
         """How far to trust each value, `[T, C]` in [0, 1]; a weight for a training loss.
 
-        Normal values count 1, suspect ones `suspect_weight`, repaired ones the less the more
-        uncertain they are, and values that are broken and not repaired 0.
+        Normal values count 1, suspect ones `suspect_weight`, broken ones 0, repaired or not.
         """
-        relative = self.uncertainty / self.scales
-        weight = np.where(self.grades == SUSPECT, self.config.suspect_weight, 1.0)
-        weight = np.where(self.grades == FAIL, 0.0, weight)
-        return np.where(self.changed, 1 / (1 + relative**2), weight)
+        return np.choose(self.grades, (1.0, self.config.suspect_weight, 0.0))
 
     @cached_property
     def events(self) -> list[QualityEvent]:

@@ -44,6 +44,7 @@ MOST_DOUBTED = 0.5
 ITERATIONS = 32
 CHUNK = 256
 SHORTEST_WINDOW = 5
+FOLDS, JUDGED = 4, 500
 LEAST_WINDOWS = 8
 """Rows must hold this many windows side by side to learn a model of them."""
 STEPS = (1, 2, 4, 8, 16, 32)
@@ -243,8 +244,8 @@ class WindowGuard(nn.Module):
         if self.basis.shape[1] == 0:
             return self._finish(x, z, flags, grades)
         measured = (flags == 0) & ~self.alone
-        single, block = self.residuals(z)
-        z, rough = self._smooth(z, single)
+        single, block, middle = self.scores(z)
+        z, rough = self._smooth(z, middle)
         rough = rough.unsqueeze(1) & measured
         count = self.inverse.shape[0]
         start = self.length - count * BLOCK
@@ -326,9 +327,23 @@ class WindowGuard(nn.Module):
         enough = (same.float().sum(1) + 1 >= self.run_limit).any(1)
         return _on_windows(enough, long, same, z) & enough.view(-1, 1, 1)
 
-    def _smooth(self, z: Tensor, single: Tensor) -> tuple[Tensor, Tensor]:
+    def scores(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Residuals of entries `[B, L, C]` and blocks `[B, n, C]`, and their medians `[B, C]`.
+
+        They are divided by what most channels of the window show: when everything moves, a move
+        is no fault.
+        """
+        single, block = self.residuals(z)
+        middle = single.sort(1).values[:, (self.length - 1) // 2]
+        shared = middle.sort(1).values[:, (self.channels - 1) // 4].clamp_min(1.0)
+        return (
+            single / shared.view(-1, 1, 1),
+            block / shared.view(-1, 1, 1),
+            middle / shared.view(-1, 1),
+        )
+
+    def _smooth(self, z: Tensor, middle: Tensor) -> tuple[Tensor, Tensor]:
         """Take noise out of channels whose median residual is large; which ones, `[B, C]`."""
-        middle = single.sort(1).values[:, (self.length - 1) // 2]  # [B, C]
         rough = (middle > self.cuts[2]) & ~self.alone
         many = rough.float().mean(1, keepdim=True) > MOST_DOUBTED
         rough = rough & ~many if self.channels > 2 else rough
@@ -483,10 +498,12 @@ def fit_window_guard(
     tensors = _limit_tensors(array, repaired, flags, rows, levels, rules, config, length, step)
     mean, scale = tensors["mean"], tensors["scale"]
     z = ((torch.from_numpy(repaired) - mean) / scale).float()
-    windows = _cut(z, rows, length)
+    windows, stride = _cut(z, rows, length)
     enough = sum(len(s) for s in rows.segments) >= LEAST_WINDOWS * length and len(windows) > 1
     enough = enough and length >= BLOCK  # a shorter window is no example of what comes next
-    tensors |= _model_tensors(windows if enough else windows[:0], length, len(mean), config, seed)
+    tensors |= _model_tensors(
+        windows if enough else windows[:0], stride, length, len(mean), config, seed
+    )
     guard = WindowGuard(length, config.online_suspect / config.online_fail, tensors).eval()
     if enough:
         guard.errors.copy_(_measure(guard, windows))
@@ -572,20 +589,65 @@ def _online_run_limit(
     return limit if limit <= length // 2 else length + 1
 
 
-def _cut(z: Tensor, rows: Rows, length: int) -> Tensor:
-    """At most a few thousand windows `[N, L, C]` of rows `[T, C]`."""
+def _cut(z: Tensor, rows: Rows, length: int) -> tuple[Tensor, int]:
+    """At most a few thousand windows `[N, L, C]` of rows `[T, C]`, and the rows between two."""
     most_windows, most_entries = 5000, 20_000_000
     most = min(most_windows, max(LEAST_WINDOWS, most_entries // (length * z.shape[1])))
     ranges = [torch.arange(s.start, s.stop - length + 1) for s in rows.segments if len(s) >= length]
     starts = torch.cat(ranges) if ranges else torch.zeros(0, dtype=torch.long)
-    starts = starts[:: max(1, len(starts) // most)]
-    return z[starts[:, None] + torch.arange(length)]
+    stride = max(1, len(starts) // most)
+    return z[starts[::stride, None] + torch.arange(length)], stride
 
 
 def _model_tensors(
-    windows: Tensor, length: int, channels: int, config: GuardConfig, seed: int
+    windows: Tensor, stride: int, length: int, channels: int, config: GuardConfig, seed: int
 ) -> dict[str, Tensor]:
-    """Buffers of the Gaussian model, and the cuts that normal windows keep."""
+    """Buffers of the Gaussian model, and the cuts that normal windows keep.
+
+    Sizes and cuts are those of windows that the model has not seen: the rows are cut into
+    `FOLDS` parts in order of time, and each part is judged by a model of the others. A cut is that
+    of the part with the largest, so that a season or a year of its own is no fault.
+    """
+    model = _gaussian(windows, length, channels, seed)
+    if not len(windows):
+        return model
+    unseen = []
+    for number in range(FOLDS):
+        first, stop = (len(windows) * end // FOLDS for end in (number, number + 1))
+        margin = length // stride  # windows that overlap the part
+        others = torch.cat([windows[: max(first - margin, 0)], windows[stop + margin :]])
+        guard = WindowGuard(
+            length,
+            1.0,
+            {**_empty_limits(channels), **_gaussian(others, length, channels, seed)},
+        )
+        part = windows[first:stop][:: max(1, (stop - first) // JUDGED)]
+        residuals = map(guard.residuals, part.split(CHUNK))
+        unseen.append([torch.cat(each) for each in zip(*residuals, strict=True)])
+    tiny = torch.finfo(torch.float32).eps
+    size, block_size = (
+        torch.cat(parts).median(0).values.clamp_min(tiny) for parts in zip(*unseen, strict=True)
+    )
+    model |= {"size": size, "block_size": block_size}
+    cuts = []
+    for single, block in unseen:
+        single, block = single / size, block / block_size
+        middle = single.sort(1).values[:, (length - 1) // 2]
+        shared = middle.sort(1).values[:, (channels - 1) // 4].clamp_min(1.0)
+        single, block = single / shared.view(-1, 1, 1), block / shared.view(-1, 1, 1)
+        middle = middle / shared.view(-1, 1)
+        quantiles = (
+            _upper(single.flatten(0, 1), config.false_rate),
+            _upper(block.flatten(0, 1), config.false_rate * BLOCK),
+            _upper(middle, config.suspect_rate),
+        )
+        cuts.append(torch.stack(quantiles))
+    model["cuts"] = torch.stack(cuts).amax(0) * config.online_fail
+    return model
+
+
+def _gaussian(windows: Tensor, length: int, channels: int, seed: int) -> dict[str, Tensor]:
+    """Buffers of the model of windows `[N, L, C]`; of a model that flags nothing without any."""
     count = length // BLOCK
     tensors = {
         "basis": torch.zeros(length * channels, 0),
@@ -618,20 +680,6 @@ def _model_tensors(
     inner = torch.eye(BLOCK) - blocks @ blocks.transpose(-1, -2)
     inner = inner.double() + ridge * torch.eye(BLOCK, dtype=torch.float64)
     tensors["inverse"] = torch.linalg.inv(inner).float()
-    guard = WindowGuard(length, 1.0, {**_empty_limits(channels), **tensors})
-    chosen = windows[:: max(1, len(windows) // 2000)]
-    parts = [guard.residuals(part) for part in chosen.split(CHUNK)]
-    single, block = (torch.cat(p) for p in zip(*parts, strict=True))
-    tensors["size"] = single.median(0).values.clamp_min(smallest)
-    tensors["block_size"] = block.median(0).values.clamp_min(smallest)
-    single, block = single / tensors["size"], block / tensors["block_size"]
-    middle = single.sort(1).values[:, (length - 1) // 2]
-    quantiles = [
-        _upper(single.flatten(0, 1), config.false_rate),
-        _upper(block.flatten(0, 1), config.false_rate * BLOCK),
-        _upper(middle, config.suspect_rate),
-    ]
-    tensors["cuts"] = torch.stack(quantiles) * config.online_fail
     return tensors
 
 

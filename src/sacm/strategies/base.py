@@ -144,6 +144,10 @@ class Strategy:
         filled, notes = fill_missing(data)
         return Prepared(filled, self, notes)
 
+    def obey(self, data: Any) -> Any:
+        """Data to predict from, with what breaks a user's rules as missing."""
+        return data
+
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """What the network sees instead of windows `[B, L, C]`."""
         return x

@@ -76,6 +76,12 @@ class Combined(Strategy):
         filled = super().prepare(data, window=window)
         return Prepared(filled.data, Combined(parts), (*notes, *filled.notes), seconds)
 
+    def obey(self, data: Any) -> Any:
+        """Obey the rules of each."""
+        for part in self.parts:
+            data = part.obey(data)
+        return data
+
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """Change windows by each in turn."""
         for part in self.parts:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Prepared, Strategy
-from sacm.strategies.registry import register
+from sacm.strategies.combined import Combined
+from sacm.strategies.registry import parse, parts_of, register, spell
 
 if TYPE_CHECKING:
     from sacm.quality.guard import Guard
@@ -30,11 +34,13 @@ class GuardStrategy(Strategy):
 
     repair: What is repaired: broken values (fail), unusual ones too (all), or nothing (none).
     rules: A file with what you know about the channels, as `sacm rules` writes one.
+    keep: Events that stay as measured: a file of `sacm quality --flags`, its column keep filled.
     false_events: Expected false events in 10,000 normal values; more find more.
     """
 
     repair: str = "fail"
     rules: str = ""
+    keep: str = ""
     false_events: float = 1.0
 
     def __post_init__(self) -> None:
@@ -53,16 +59,16 @@ class GuardStrategy(Strategy):
         from sacm.quality.windows import SHORTEST_WINDOW
 
         windows = isinstance(data, ForecastingData) and window >= SHORTEST_WINDOW
-        guard = Guard(
-            self.rules or None, self.false_events, window if windows else None, self.repair
-        ).fit(data)
+        length = window if windows else None
+        files = self.rules or None, self.keep or None
+        guard = Guard(files[0], self.false_events, length, self.repair, files[1]).fit(data)
         repaired = repair_for_training(data, guard)
         module = scaled_module(guard, repaired.data, window) if windows else None
         notes = []
         if repaired.share:
             share = f"{repaired.share:.2%}"
             notes.append(f"{share} of the training values are broken and were repaired.")
-        fitted = FittedGuard(self.repair, self.rules, self.false_events, guard, module)
+        fitted = self._fitted(guard, module)
         filled, _, said, *_ = super().prepare(repaired.data, window=window)
         return Prepared(filled, fitted, (*notes, *said))
 
@@ -81,7 +87,11 @@ class GuardStrategy(Strategy):
                 module = WindowGuard.load(json.loads(text["config"]), tensors)
             except (KeyError, TypeError, ValueError, ArgumentError):
                 raise other_version_error(path) from None
-        return FittedGuard(self.repair, self.rules, self.false_events, guard, module)
+        return self._fitted(guard, module)
+
+    def _fitted(self, guard: Guard, module: WindowGuard | None) -> FittedGuard:
+        options = {field.name: getattr(self, field.name) for field in fields(GuardStrategy)}
+        return FittedGuard(**options, guard=guard, module=module)
 
 
 @dataclass(frozen=True)
@@ -103,7 +113,30 @@ class FittedGuard(GuardStrategy):
 
         if self.guard is not None and isinstance(data, ClassificationData):
             data = repair_for_training(data, self.guard).data
-        return super(GuardStrategy, self).prepare(data, window=window)
+        return super(GuardStrategy, self).prepare(self.obey(data), window=window)
+
+    def obey(self, data: Any) -> Any:
+        """Series in which what breaks a rule counts as missing."""
+        from sacm.data.datasets import ForecastingData
+
+        if self.guard is None or not isinstance(data, ForecastingData):
+            return data
+        broken = self.guard.breaks_rules(data)
+        if not broken.any():
+            return data
+        return replace(data, values=np.where(broken, np.float32(np.nan), data.values))
+
+    def with_files(self, rules: Path | None, keep: Path | None) -> FittedGuard:
+        """The same guard with other rules; a channel with an event to keep is left alone."""
+        assert self.guard is not None
+        guard = self.guard.with_rules(rules, keep)
+        alone = {event.channel for event in guard.rules_.kept} if keep else set()
+        module = self.module
+        if module is not None:
+            own = zip(guard.columns_, guard.channel_rules_, strict=True)
+            named = [name in alone or rules.leave_alone for name, rules in own]
+            module = module.leave_alone(torch.tensor(named))
+        return replace(self, guard=guard, module=module)
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """Windows `[B, L, C]` with what is broken in them repaired; training rows are already."""
@@ -152,3 +185,64 @@ def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
     ends = np.cumsum([0, *map(len, parts)])
     joined = Rows([range(int(a), int(b)) for a, b in pairwise(ends)])
     return fit_window_guard(np.concatenate(parts), window, rows=joined, config=guard.config_)
+
+
+def share_files(strategies: Sequence[str], source: str) -> list[str]:
+    """Strategies whose guards have the rules and kept events of the guard in `source`.
+
+    Example:
+        >>> share_files(["raw", "guard+sacm"], "guard(rules=my.yaml)")
+        ['raw', 'guard(rules=my.yaml)+sacm']
+    """
+    files: dict[str, Any] = files_of(source)
+    return [
+        spell(*(replace(p, **files) if isinstance(p, GuardStrategy) else p for p in parts_of(each)))
+        for each in map(parse, strategies)
+    ]
+
+
+def files_of(strategy: str) -> dict[str, str]:
+    """Rules file and file of kept events of a strategy's guard, by option, where it has them."""
+    own = [part for part in parts_of(parse(strategy)) if isinstance(part, GuardStrategy)]
+    names = ("rules", "keep")
+    return {name: getattr(p, name) for p in own for name in names if getattr(p, name)}
+
+
+def with_files(strategy: str, rules: Path | None, keep: Path | None) -> str:
+    """A strategy whose guard obeys a rules file and keeps events.
+
+    Raises:
+        ArgumentError: It has no guard, or a file's name cannot be part of a strategy's.
+    """
+    files = {"rules": rules, "keep": keep}
+    options = ",".join(f"{name}={path}" for name, path in files.items() if path is not None)
+    if not options:
+        return strategy
+    for name, path in files.items():
+        if path is not None and re.search(r"[(),+=]", str(path)):
+            raise ArgumentError(f"--{name} {path}: give the file a name without ( ) , + or =.")
+    if not any(isinstance(part, GuardStrategy) for part in parts_of(parse(strategy))):
+        raise ArgumentError(f"--rules and --keep are for the guard, which {strategy} has not.")
+    return share_files([strategy], f"guard({options})")[0]
+
+
+def obeying(predictor: Any, rules: Path | None, keep: Path | None) -> Any:
+    """A loaded network whose guard has other rules, or further events to keep.
+
+    Args:
+        predictor: What `sacm.Predictor.load` returns.
+        rules: A rules file in place of the rules of the run; None keeps those.
+        keep: A table of events; their channels are left alone.
+
+    Raises:
+        ArgumentError: The run has no guard, or a file cannot be read.
+    """
+    if rules is None and keep is None:
+        return predictor
+    settings = predictor.settings
+    text = with_files(settings.strategy, rules, keep)  # what a refit trains with
+    parts = parts_of(predictor.strategy)
+    changed = [p.with_files(rules, keep) if isinstance(p, FittedGuard) else p for p in parts]
+    strategy = changed[0] if len(changed) == 1 else Combined(changed)
+    settings = settings.model_copy(update={"strategy": text})
+    return replace(predictor, strategy=strategy, settings=settings)

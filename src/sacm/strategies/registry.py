@@ -92,7 +92,12 @@ def parse(text: str) -> Strategy:
 
 def canonical(text: str) -> str:
     """Spell a strategy in the one way that its meaning has: defaults out, options in order."""
-    return "+".join(map(_spell, parts_of(parse(text))))
+    return spell(*parts_of(parse(text)))
+
+
+def spell(*parts: Strategy) -> str:
+    """The text that `parse` makes these strategies of."""
+    return "+".join(map(_spell, parts))
 
 
 def parts_of(strategy: Strategy) -> tuple[Strategy, ...]:

@@ -18,7 +18,7 @@ class Oracle(Strategy):
     For forecasting runs with a contamination: what perfect detection reaches, for comparison. On
     other data it does nothing.
 
-    repair: Repair inputs and targets; false only leaves broken targets out of the loss.
+    repair: Repair inputs as well; false only leaves broken targets out of the loss.
     """
 
     name: ClassVar[str] = "oracle"
@@ -43,10 +43,8 @@ class Oracle(Strategy):
         if self.repair:
             given = np.asarray(recording.values, np.float64)
             model = RepairModel.learn(given[at], data.broken[at], rows)
-            repaired = model.repair(given[:stop], broken, Rows(*known.parts()))
-            values[:stop] = np.where(broken, repaired.values, values[:stop])
-            trust = 1 / (1 + (repaired.uncertainty / model.scale) ** 2)
-            weights[:stop] = np.where(broken, trust, 1.0)
+            repaired = model.fill(given[:stop], broken, Rows(*known.parts()))
+            values[:stop] = np.where(broken, repaired, values[:stop])
         if data.observed is not None:
             weights = weights * data.observed
         found = replace(data, values=values, observed=weights)
