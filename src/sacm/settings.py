@@ -160,7 +160,7 @@ class ReadOptions(BaseModel):
 
 
 READING = tuple(ReadOptions.model_fields)
-_USE = ("frequency", "target", "split", "scaling", "category", "resample")  # not of the table
+_USE = ("target", "split", "scaling", "category")  # not of the table
 TABLE_READING = tuple(name for name in READING if name not in _USE)
 
 

@@ -68,7 +68,7 @@ def test_predict_reads_the_same_way_and_gives_the_target_with_its_zone(
     found = pd.read_csv(io.StringIO(outcome.out))
     assert list(found.columns) == ["when", "b", "repaired_share"]
     assert found["when"][0] == "2024-03-06 00:00:00+01:00"
-    assert "time: column 'when' (time=), read as dates like 01.03.2024 00:00 (date_order=)" in (
+    assert "time: column 'when' (--time), read as dates like 01.03.2024 00:00 (--date-order)" in (
         outcome.err
     )
 
@@ -103,7 +103,7 @@ def test_options_in_a_config_file(sacm: Command, run: Run, tmp_path: Path) -> No
     (tmp_path / "run.yaml").write_text("\n".join(lines))
     outcome = sacm("train", "--config", "run.yaml", "--ignore", "remark,a", "--json")
     assert json.loads(outcome.out)["settings"]["ignore"] == ["remark", "a"]
-    assert "channels (1, columns= and ignore= choose): b" in outcome.err
+    assert "channels (1, --columns and --ignore choose): b" in outcome.err
 
 
 def test_ids_of_runs_without_options_are_those_from_before() -> None:
@@ -193,9 +193,9 @@ def test_labels_are_named(sacm: Command) -> None:
     words = ("train", "anomaly", "--data", "x.csv", "--backbone", "iTransformer", "--size", "small")
     outcome = sacm(*words, "--epochs", 1, "--stride", 8, "--label", "bad", "--split", "0.6,0.4")
     assert outcome.code == 0
-    assert "labels: column 'bad' (label=)" in outcome.err
+    assert "labels: column 'bad' (--label)" in outcome.err
     assert "split (--split): 120 training, 80 test rows" in outcome.err
-    assert "channels (1, columns= and ignore= choose): v" in outcome.err
+    assert "channels (1, --columns and --ignore choose): v" in outcome.err
 
 
 def test_names_with_commas_stand_in_quotes() -> None:

@@ -46,7 +46,7 @@ def test_rows_that_a_grid_lacks_stay_away() -> None:
     table = telemetry().drop(index=[3, 15])
     data = anomaly_data(table, labels=np.zeros(9))
     assert (len(data.train), len(data.test)) == (9, 9)
-    assert data.notes == ()
+    assert data.notes[0].startswith("2 of 20 rows on the grid of step h are missing")
 
 
 def test_the_users_array_stays_as_it_was() -> None:

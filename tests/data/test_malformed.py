@@ -86,11 +86,11 @@ FORECASTING = {
     ),
     "duplicate dates": (
         table(date=dates((5, "2021-01-01 04:00"))),
-        "rows 5 and 6 have the same time, 2021-01-01 04:00:00 .* duplicates='mean' or 'first'",
+        "rows 5 and 6 have the same time, 2021-01-01 04:00:00 .* --duplicates mean or",
     ),
     "irregular dates": (
         table(date=dates((5, "2021-01-01 05:07"))),
-        r"irregular: 1 of 20 rows .* \(first 2021-01-01 05:07:00, row 6\): resample='h'",
+        r"irregular: 1 of 20 rows .* \(first 2021-01-01 05:07:00 \(row 6\)\): --resample",
     ),
     "a stray date": (
         table(date=dates((19, "2121-01-01 00:00"))),
@@ -102,7 +102,7 @@ FORECASTING = {
     ),
     "a time column that goes back": (
         table(date=[*range(10), *range(10)]),
-        "column 'date' counts rows and begins anew: leave it out with ignore='date'",
+        "column 'date' counts rows and begins anew: leave it out with --ignore date",
     ),
     "frame columns of the same name": (
         lambda folder: pd.DataFrame(np.zeros((9, 2)), columns=["a", "a"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sacm.data import forecasting_data
+from sacm.data.gaps import fill_data
 from sacm.data.read import read_table
+from sacm.data.scaling import fit_scaler
 from sacm.errors import DataError
 
 COUNT = 72
@@ -105,13 +109,6 @@ def test_months_quarters_years_and_weeks(dates: Any, step: str, tmp_path: Path):
     assert table.names == ("load",)
 
 
-def test_year_and_name_of_month_are_one_time(tmp_path: Path):
-    path = tmp_path / "x.csv"
-    path.write_text(rows(MONTHS.strftime("%Y,%b"), name="Year,Month"))
-    table = read_table(path)
-    assert (table.step, table.names) == ("MS", ("load",))
-
-
 @pytest.mark.parametrize("ending", ["json", "jsonl", "feather", "parquet", "csv.gz", "zip"])
 def test_containers(ending: str, tmp_path: Path):
     path = tmp_path / f"x.{ending}"
@@ -141,33 +138,33 @@ def write(tmp_path: Path, text: str | bytes) -> Path:
 TWICE = CSV + "2024-01-01 05:00:00,99\n"
 UNEVEN = rows(HOURS + pd.to_timedelta(np.arange(COUNT) * 37 % 50, "min"))
 REFUSED = {
-    "a time twice": (TWICE, "duplicates='mean'", {"duplicates": "mean"}),
-    "no grid": (UNEVEN, "resample=", {"resample": "h"}),
+    "a time twice": (TWICE, "--duplicates mean", {"duplicates": "mean"}),
+    "no grid": (UNEVEN, "--resample h", {"resample": "h"}),
     "another code page": (
         CSV.replace("load", "温度").encode("shift_jis"),
-        "encoding=",
+        "--encoding",
         {"encoding": "shift_jis"},
     ),
     "thousands or fractions": (
         FRAME.assign(load=[f"{x * 1000:,.0f}" for x in LOAD]).to_csv(index=False),
-        "decimal=",
+        "--decimal .",
         {"decimal": "."},
     ),
     "dates in two ways": (
         rows([f"01/02/{2000 + k}" for k in range(9)]),
-        "date_order=",
+        "--date-order day",
         {"date_order": "day"},
     ),
     "words with numbers in them": (
         FRAME.assign(load=["<90" if k % 9 == 0 else f"{x}1" for k, x in enumerate(LOAD)]).to_csv(
             index=False
         ),
-        "na='<90'",
+        "--na '<90'",
         {"na": "<90"},
     ),
     "half of the rows missing": (
         "\n".join([*LINES[:21], *LINES[24::4]]),
-        "frequency='h'",
+        "--frequency h",
         {"frequency": "h"},
     ),
 }
@@ -194,7 +191,7 @@ def test_words_are_left_out_and_can_become_inputs(tmp_path: Path):
     path = write(tmp_path, frame.to_csv(index=False))
     table = read_table(path)
     assert table.names == ("load",)
-    assert any("weather" in note and "category=" in note for note in table.notes)
+    assert any("weather" in note and "--category" in note for note in table.notes)
     coded = read_table(path, {"category": "weather"})
     assert coded.names == ("load", "weather=rain", "weather=sun")
     np.testing.assert_array_equal(coded.values[:, 2], (LOAD > 20).astype(float))
@@ -205,7 +202,7 @@ def test_a_clock_that_was_put_back_is_no_error(tmp_path: Path):
     path = write(tmp_path, rows(local.strftime("%Y-%m-%d %H:%M")))
     table = read_table(path)
     assert len(table.values) == COUNT - 1
-    assert any("clock was put back" in note for note in table.notes)
+    assert any("clock showed twice" in note for note in table.notes)
     assert len(read_table(path, {"zone": "Europe/Berlin"}).values) == COUNT
 
 
@@ -214,7 +211,7 @@ def test_constant_columns_stay_and_codes_are_proposed(tmp_path: Path):
     path = write(tmp_path, frame.to_csv(index=False))
     table = read_table(path)
     assert table.names == ("load", "stuck", "broken")
-    assert any("'broken' is -9999" in note and "na=-9999" in note for note in table.notes)
+    assert any("'broken' is -9999" in note and "--na -9999" in note for note in table.notes)
     assert np.isnan(read_table(path, {"na": "-9999"}).values[:, 2]).sum() == 8
 
 
@@ -246,7 +243,7 @@ def test_series_are_told_apart_by_the_column_that_repeats_no_time(tmp_path: Path
 def test_more_than_a_tenth_of_inserted_rows_names_the_option(tmp_path: Path):
     kept = [LINES[0], *(line for k, line in enumerate(LINES[1:]) if k % 5)]
     table = read_table(write(tmp_path, "\n".join(kept[:1] + LINES[1:4] + kept[4:])))
-    assert any("resample=" in note for note in table.notes)
+    assert any("--resample" in note for note in table.notes)
     assert table.inserted > 0
 
 
@@ -265,3 +262,195 @@ def test_many_rows_are_read_about_as_fast_as_pandas_reads_them(tmp_path: Path):
     table = read_table(path)
     assert len(table.values) == count
     assert time.process_time() - started < 8 * plain  # about 2.5 on an idle machine
+
+
+# What a new user met: each S1 and S2 finding about reading, by its number.
+
+
+def excel(path: Path, **sheets: list[list[Any]]) -> Path:
+    """An Excel file with these rows of cells in its sheets."""
+    with pd.ExcelWriter(path) as writer:
+        for name, cells in sheets.items():
+            pd.DataFrame(cells).to_excel(writer, sheet_name=name, index=False, header=False)
+    return path
+
+
+BODY = [["date", "load"], *([str(hour), value] for hour, value in zip(HOURS, LOAD, strict=True))]
+
+
+def test_5_columns_that_begin_late_or_end_early_are_named_with_their_dates():
+    late, early = np.where(np.arange(COUNT) < 40, np.nan, LOAD), LOAD.copy()
+    early[50:] = np.nan
+    data = forecasting_data(FRAME.assign(late=late, early=early), split=(0.8, 0.1, 0.1))
+    said = " ".join(data.notes)
+    assert "begin late: 'late' at 2024-01-02T16:00:00" in said
+    assert "end early: 'early' at 2024-01-03T01:00:00" in said
+    measured = late[40 : data.splits.train.stop]
+    scaler = fit_scaler(fill_data(data)[0])
+    np.testing.assert_allclose(scaler.std[1], measured.std(), rtol=1e-5)
+
+
+def test_8_sheets_of_an_excel_file_are_named_and_chosen(tmp_path: Path):
+    path = excel(tmp_path / "x.xlsx", Jan=BODY, Feb=BODY[:40])
+    with pytest.raises(DataError, match="2 sheets, Jan, Feb: --sheet Jan"):
+        read_table(path)
+    assert len(read_table(path, {"sheet": "Feb"}).values) == 39
+
+
+def test_9_empty_rows_are_no_rows_and_year_and_month_are_the_time(tmp_path: Path):
+    lines = [f"{x.year},{x.month},{v}" for x, v in zip(MONTHS, LOAD, strict=True)]
+    blocks = [line for k, line in enumerate(lines) for line in ([line, ",,"] if k % 12 else [line])]
+    table = read_table(write(tmp_path, "\n".join(["Year,Month,CO2", *blocks])))
+    assert (table.names, table.step, len(table.values)) == (("CO2",), "MS", COUNT)
+
+
+@pytest.mark.parametrize("month", ["%b", "%B", "%m"])
+def test_10_year_and_month_are_one_time_and_no_ids(month: str, tmp_path: Path):
+    text = rows(MONTHS.strftime(f"%Y,{month}"), name="Year,Month")
+    table = read_table(write(tmp_path, text))
+    assert (table.step, table.names, len(table.series)) == ("MS", ("load",), 1)
+
+
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        ("%Y%m%d,%H%M", "YYYYMMDD,HHMM"),
+        ("%Y,%j,%H", "year,doy,hour"),
+        ("%Y-%m-%d,1,%H", "date,season,hr"),
+        ("%d/%m/%Y,%H.%M.%S", "Date,Time"),
+    ],
+)
+def test_11_dates_and_hours_in_columns_of_their_own_are_no_channels(
+    form: str, names: str, tmp_path: Path
+):
+    table = read_table(write(tmp_path, rows(HOURS.strftime(form), name=names)))
+    assert table.step == "h"
+    assert set(table.names) - {"season"} == {"load"}
+
+
+@pytest.mark.parametrize("period", ["Q0{quarter}", "M{month:02d}"])
+def test_11_periods_beside_a_year_are_the_time(period: str, tmp_path: Path):
+    freq = "QS" if period.startswith("Q") else "MS"
+    dates = pd.date_range("1995", periods=COUNT, freq=freq)
+    written = [f"{x.year},{period.format(quarter=x.quarter, month=x.month)}" for x in dates]
+    table = read_table(write(tmp_path, rows(written, name="Year,Period")))
+    assert len(table.series) == 1
+    np.testing.assert_array_equal(table.times.astype("M8[s]"), dates.to_numpy("M8[s]"))
+
+
+def test_12_half_of_the_rows_invented_is_an_error_in_training_and_a_note_before(tmp_path: Path):
+    quarters = pd.date_range("2024-01-04", periods=99, freq="15min")
+    mixed = [*HOURS.astype(str), *quarters.astype(str)]
+    text = "date,load\n" + "".join(f"{x},{k % 7}\n" for k, x in enumerate(mixed))
+    with pytest.raises(DataError, match="half of all or more: --resample h"):
+        read_table(write(tmp_path, text))
+    table = read_table(write(tmp_path, text), grid=False)
+    assert (table.step, len(table.values)) == (None, len(mixed))
+    assert any("--resample h" in note for note in table.notes)
+
+
+def test_19_other_code_pages_are_said_or_asked_for(tmp_path: Path):
+    western = read_table(write(tmp_path, CSV.replace("load", "Größe €").encode("cp1252")))
+    assert western.names == ("Größe €",)
+    assert any("cp1252 (--encoding)" in note for note in western.notes)
+    path = write(tmp_path, CSV.replace("load", "温度").encode("gb18030"))
+    with pytest.raises(DataError, match=r"--encoding names its code page, .* gb18030"):
+        read_table(path)
+    assert read_table(path, {"encoding": "gb18030"}).names == ("温度",)
+
+
+def test_23_hours_that_a_clock_shows_twice_do_not_stop_an_energy_file(tmp_path: Path):
+    hours = pd.date_range("2004-10-01 01:00", "2006-11-30", freq="h")
+    twice = pd.DatetimeIndex(["2004-10-31 02:00", "2005-10-30 02:00", "2006-10-29 02:00"])
+    frame = pd.DataFrame({"Datetime": [*hours, *twice]})
+    frame["MW"] = np.arange(len(frame)) % 24
+    table = read_table(write(tmp_path, frame.to_csv(index=False)))
+    assert (table.step, len(table.values)) == ("h", len(hours))
+    assert any("clock showed twice" in note for note in table.notes)
+
+
+def test_24_a_series_in_every_row_with_numbered_columns(tmp_path: Path):
+    wide = pd.DataFrame([["W1", *LOAD], ["W2", *LOAD[:20], *[None] * 52]])
+    wide.columns = pd.Index([f"V{k + 1}" for k in range(COUNT + 1)])
+    table = read_table(write(tmp_path, wide.to_csv(index=False)))
+    assert [(name, stop - start) for name, start, stop in table.series] == [("W1", 72), ("W2", 20)]
+    np.testing.assert_allclose(table.values[:COUNT, 0], LOAD)
+
+
+@pytest.mark.parametrize("before", [["Export of plant 7"], ["", "Plant A"]])
+def test_25_excel_files_with_a_title_or_a_merged_header(before: list[str], tmp_path: Path):
+    table = read_table(excel(tmp_path / "x.xlsx", Data=[before, *BODY]))
+    assert (table.names, table.step) == (("load",), "h")
+
+
+def test_27_months_that_are_absent_from_a_panel_are_gaps(tmp_path: Path):
+    frames = [pd.DataFrame({"market": m, "date": MONTHS, "price": LOAD}) for m in "AB"]
+    panel = pd.concat([frames[0], frames[1].drop(index=[3, 4, 30])])
+    table = read_table(write(tmp_path, panel.to_csv(index=False)))
+    assert (table.step, table.inserted, len(table.series)) == ("MS", 3, 2)
+
+
+def test_29_irregular_rows_are_resampled_by_the_option_that_the_error_names(tmp_path: Path):
+    path = write(tmp_path, UNEVEN)
+    with pytest.raises(DataError) as caught:
+        read_table(path)
+    proposed = re.search(r"--resample (\S+)", str(caught.value))[1]
+    assert read_table(path, {"resample": proposed}).step == proposed
+    assert "--resample" in " ".join(read_table(path, grid=False).notes)
+
+
+def test_30_one_series_without_a_value_is_left_out_by_name():
+    frame = FRAME.assign(micronesia=np.where(np.arange(COUNT) < 60, np.nan, 1.0))
+    data = forecasting_data(frame)
+    assert data.columns == ("load",)
+    assert any("no value in the training rows: micronesia" in note for note in data.notes)
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"name": "x", "time": {"raw": list(map(str, HOURS))}, "series": [{"raw": list(LOAD)}]},
+        {"latitude": 1.5, "hourly": {"time": list(map(str, HOURS)), "load": list(LOAD)}},
+        {"status": "ok", "data": FRAME.astype({"date": str}).to_dict("records")},
+        {"meta": {"a": "b"}, "values": {str(t): {"load": v} for t, v in FRAME.values}},
+        {str(t): v for t, v in FRAME.values},
+        json.loads(FRAME.to_json(orient="split", date_format="iso")),
+    ],
+)
+def test_32_tables_inside_json(held: Any, tmp_path: Path):
+    table = read_table(write(tmp_path, json.dumps(held)))
+    assert table.step == "h"
+    np.testing.assert_allclose(table.values[:, 0], LOAD)
+
+
+def test_33_all_columns_of_words_are_named_at_once(tmp_path: Path):
+    frame = FRAME.assign(city="Bonn", state=[f"s{k}" for k in range(COUNT)], kind="a")
+    table = read_table(write(tmp_path, frame.to_csv(index=False)))
+    assert table.names == ("load",)
+    assert any("'city', 'state', 'kind'" in note for note in table.notes)
+
+
+def test_46_an_hour_that_spring_skips_names_the_zone(tmp_path: Path):
+    local = pd.date_range("2024-03-30", periods=COUNT, freq="h", tz="Europe/Berlin")
+    path = write(tmp_path, rows(local.strftime("%Y-%m-%d %H:%M")))
+    assert any("--zone names the time zone" in note for note in read_table(path).notes)
+    assert read_table(path, {"zone": "Europe/Berlin"}).inserted == 0
+
+
+def test_47_a_year_that_was_mistyped_is_named_with_its_row(tmp_path: Path):
+    dates = [*HOURS[:30].astype(str), "2042-01-02 06:00:00", *HOURS[31:].astype(str)]
+    with pytest.raises(DataError, match=r"2042-01-02 06:00:00 \(row 31\) is far from"):
+        read_table(write(tmp_path, rows(dates)))
+
+
+def test_years_with_a_fraction_are_months(tmp_path: Path):
+    text = rows([f"{x.year + (x.month - 1) / 12:.4f}" for x in MONTHS], name="time")
+    table = read_table(write(tmp_path, text))
+    np.testing.assert_array_equal(table.times.astype("M8[s]"), MONTHS.to_numpy("M8[s]"))
+
+
+def test_a_header_without_a_name_for_the_names_of_rows(tmp_path: Path):
+    text = '"a" "b"\n' + "".join(f'"row {k}" {k % 5} {v}\n' for k, v in enumerate(LOAD))
+    table = read_table(write(tmp_path, text))
+    assert table.names == ("a", "b")
+    np.testing.assert_allclose(table.values[:, 1], LOAD)

@@ -16,7 +16,7 @@ def show_understood(lines: Iterable[str], *, without: Sequence[str] = ()) -> Non
 
     for line in lines:
         for name in without:
-            line = line.replace(f" ({name}=)", "")
+            line = line.replace(f" (--{name})", "")
         note(line)
 
 

@@ -10,14 +10,14 @@ import io
 import re
 import warnings
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from sacm.data.dates import MONTHS, read_column
-from sacm.data.numbers import GAP_WORDS, PLAIN, some
+from sacm.data.numbers import GAP_WORDS, PLAIN, Reading, is_text, some
 from sacm.errors import DataError
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -27,7 +27,7 @@ FITTING = 0.5  # share of the columns of values in which a row of the table has 
 ALWAYS = 0.98  # share of rows in which a column always has a value
 FEWEST_DATES = 5  # dates in a header that make a row a series
 VALUE = re.compile(
-    r"^[-+(<>$€£¥'\"]*[.,]?\d|^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? \d|^q[1-4] |^(?:"
+    r"^[-+(<>$€£¥'\"?]*[.,]?\d|^(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,? \d|^q[1-4] |^(?:"
     + "|".join(MONTHS)
     + r")\.?[-/ ,]+\d",
     re.IGNORECASE,
@@ -36,32 +36,16 @@ DATE_AND_CLOCK = re.compile(r"(\d{4}-\d\d-\d\d) +(\d\d:\d\d)")
 Cells = list[str]
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Where the table is among rows of cells.
-
-    Attributes:
-        names: Names of the columns.
-        first: The first row of the body.
-        last: The number of rows of the tail that are no body.
-        notes: What was left out.
-    """
+class Layout(NamedTuple):
+    """Names of the columns, the first row of the body, and how many rows follow its end."""
 
     names: list[str]
     first: int
     last: int
-    notes: tuple[str, ...]
 
 
-def read_text(text: str, where: str) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
-    """Read delimited text.
-
-    Args:
-        text: The whole text.
-        where: What errors call it.
-
-    Returns:
-        The frame (text where a column holds anything but numbers), the separator, and notes.
+def read_text(text: str, reading: Reading) -> pd.DataFrame:
+    """Read delimited text; columns that hold anything but numbers are text.
 
     Raises:
         DataError: There is no table, or a row has more fields than the others.
@@ -69,9 +53,8 @@ def read_text(text: str, where: str) -> tuple[pd.DataFrame, str, tuple[str, ...]
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     hint = re.match(r"sep=(.)\n", text)
     text = text[hint.end() :] if hint else text
-    head_end = _line_end(text, HEAD_LINES)
-    head = text[:head_end].splitlines(keepends=True)
-    separator = hint[1] if hint else _find_separator(head)
+    head = text[: _line_end(text, HEAD_LINES)].splitlines(keepends=True)
+    separator = reading.separator = hint[1] if hint else _find_separator(head)
     if separator == " ":
         text = DATE_AND_CLOCK.sub(r"\1T\2", text)
         head = text[: _line_end(text, HEAD_LINES)].splitlines(keepends=True)
@@ -79,20 +62,17 @@ def read_text(text: str, where: str) -> tuple[pd.DataFrame, str, tuple[str, ...]
     tail_start = max(_line_start(text, TAIL_LINES), _line_end(text, lines[0] if lines else 1))
     tail_lines = text[tail_start:].splitlines(keepends=True)
     tail, tail_ends = _split(tail_lines, separator)
-    layout = find_layout(rows, tail, where)
-    start = _line_end(text, lines[layout.first - 1] if layout.first else 0)
-    kept = tail_ends[-layout.last - 1] if layout.last and len(tail_ends) > layout.last else None
+    layout = find_layout(rows, tail, reading)
+    before = lines[layout.first - 1] if layout.first else 0
     stop = len(text)
     if layout.last:
-        stop = tail_start + sum(map(len, tail_lines[:kept])) if kept else tail_start
-    cut = tail and not text.endswith("\n") and 1 < len(tail[-1]) < len(layout.names)
-    cut_notes: tuple[str, ...] = ()
-    if cut and not layout.last and len(tail) > 1:
+        kept = tail_ends[-layout.last - 1] if len(tail_ends) > layout.last else 0
+        stop = tail_start + sum(map(len, tail_lines[:kept]))
+    elif len(tail) > 1 and not text.endswith("\n") and 1 < len(tail[-1]) < len(layout.names):
         stop = text.rfind("\n") + 1
-        cut_notes = ("The last line is cut off and was left out.",)
-    frame = _read_body(text[start:stop], layout.names, separator, where, lines[layout.first - 1])
-    frame, notes = drop_hollow(frame)
-    return frame, separator, (*layout.notes, *cut_notes, *notes)
+        reading.note("The last line is cut off and was left out.")
+    body = text[_line_end(text, before) : stop]
+    return drop_empty(_read_body(body, layout.names, reading, before), reading)
 
 
 def _line_end(text: str, count: int) -> int:
@@ -119,7 +99,7 @@ def _line_start(text: str, count: int) -> int:
 def _split(lines: Sequence[str], separator: str) -> tuple[list[Cells], list[int]]:
     """Rows of cells, and how many lines were read up to the end of each."""
     if separator == " ":
-        return [line.split() for line in lines], list(range(1, len(lines) + 1))
+        lines = [re.sub(r"\s+", " ", line.strip()) for line in lines]
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
     rows, ends = [], []
     try:
@@ -157,34 +137,38 @@ def is_value(cell: str) -> bool:
     return bool(VALUE.match(cell.strip().translate(PLAIN)))
 
 
-def find_layout(rows: list[Cells], tail: list[Cells], where: str) -> Layout:
+def _is_gap_or_value(cell: str) -> bool:
+    return is_value(cell) or cell.strip().lower() in GAP_WORDS
+
+
+def _filled(row: Cells) -> list[str]:
+    return [cell.strip() for cell in row if cell.strip()]
+
+
+def find_layout(rows: list[Cells], tail: list[Cells], reading: Reading) -> Layout:
     """Find header and body among rows, by the columns in which most rows have values.
 
     Args:
         rows: The first rows.
         tail: The last rows, perhaps the same.
-        where: What errors call the table.
+        reading: Takes notes on what was left out.
     """
-    full = [row for row in rows if any(cell.strip() for cell in row)]
+    full = [row for row in rows if _filled(row)]
     if not full:
-        raise DataError(f"{where} is empty.")
+        raise DataError(f"{reading.where} is empty.")
     sample = full[1:] or full
     width = Counter(map(len, sample)).most_common(1)[0][0]
-    counts = {
-        place: sum(place < len(row) and is_value(row[place]) for row in sample)
+    columns = [
+        [row[place] if place < len(row) else "" for row in sample]
         for place in range(min(width, MOST_CELLS))
-    }
-    words = {
-        place: sum(
-            place < len(row) and bool(row[place].strip()) and not _is_gap_or_value(row[place])
-            for row in sample
-        )
-        for place in counts
-    }
-    profile = [place for place, count in counts.items() if count > words[place]]
+    ]
+    counts = [sum(map(is_value, column)) for column in columns]
+    words = [sum(not _is_gap_or_value(cell) for cell in column) for column in columns]
+    profile = [place for place, count in enumerate(counts) if count > words[place]]
     steady = [place for place in profile if counts[place] > ALWAYS * len(sample)]
 
     def share(row: Cells) -> float:
+        """The share of the columns of values in which a row has values."""
         if not profile or not any(map(is_value, row[:MOST_CELLS])):
             return 0.0
         if steady and len(row) == width and all(is_value(row[place]) for place in steady):
@@ -194,74 +178,65 @@ def find_layout(rows: list[Cells], tail: list[Cells], where: str) -> Layout:
 
     head = full[0]
     # The first row is a header if it has words, or nothing, where all others have values.
-    named = any(
-        place >= len(head)
-        or head[place].strip().lower() in ("", *GAP_WORDS)
-        or not is_value(head[place])
-        for place in steady
-    )
-    numbers = [cell.strip() for cell in head if cell.strip()]
-    first_number = next(iter(numbers), "")
-    if len(numbers) > 1 and first_number in ("0", "1"):  # columns that are numbered
-        start = int(first_number)
-        named |= numbers == [str(place) for place in range(start, start + len(numbers))]
+    named = any(place >= len(head) or not is_value(head[place]) for place in steady)
+    numbers = _filled(head)
+    counts_up = [[str(k + start) for k in range(len(numbers))] for start in (0, 1)]
+    named |= len(numbers) > 1 and numbers in counts_up
     nameless = bool(steady) and (len(head) <= steady[0] or not head[steady[0]].strip())
-    found = [place for place, row in enumerate(rows) if row in full and share(row) > FITTING]
+    found = [place for place, row in enumerate(rows) if _filled(row) and share(row) > FITTING]
     found = [place for place in found if not (named and rows[place] is head)]
     if not found:
-        raise DataError(
-            f"{where}: there are no rows of numbers after {' '.join(full[0])[:60]!r}: "
-            "name another file, or a sheet with sheet= (--sheet)."
+        raise reading.error(
+            f"there are no rows of numbers after {' '.join(full[0])[:60]!r}: name another file."
         )
     first = found[0]
     if len(found) > 1 and dated_cells(rows[first]):
         first += 1
-    before = [row for row in rows[:first] if any(cell.strip() for cell in row)]
+    before = [row for row in rows[:first] if _filled(row)]
     least = max(min(2, width) - bool(nameless and first == 1), 0.5 * width - 1)
-    heads = [row for row in before if sum(bool(cell.strip()) for cell in row) >= least][-3:]
+    heads = [row for row in before if len(_filled(row)) >= least][-3:]
     given = heads[0] if heads else []
     last = _count_footers(tail, share, steady)
-    notes = []
-    titles = [" ".join(filter(str.strip, row)) for row in before if row is not given]
+    titles = [" ".join(_filled(row)) for row in before if row is not given]
     if titles:
-        notes.append(f"Lines beside the header were left out: {some(titles)}.")
+        reading.note(f"Lines beside the header were left out: {some(titles)}.")
     if last:
-        feet = [" ".join(filter(str.strip, row)) for row in tail[-last:]]
-        notes.append(f"Lines after the table were left out: {some(filter(None, feet))}.")
+        feet = filter(None, (" ".join(_filled(row)) for row in tail[-last:]))
+        reading.note(f"Lines after the table were left out: {some(feet)}.")
     if not heads:
-        notes.append("There is no header: columns are numbered.")
-    body_width = max(width, len(given))
-    names = [cell.strip() for cell in given] + [""] * (body_width - len(given))
-    return Layout(_name_columns(names, notes, bool(heads)), first, last, tuple(notes))
+        reading.note("There is no header: columns are numbered.")
+        return Layout([f"column {place + 1}" for place in range(width)], first, last)
+    names = [re.sub(r"^(['\"])(.*)\1$", r"\2", cell.strip()) for cell in given]
+    if len(names) == width - 1 == len(_filled(given)) and any(columns[-1][first:]):
+        names = ["", *names]  # the first column holds names of rows, as R writes them
+    return Layout(
+        _name_columns(names + [""] * (width - len(names)), reading), first=first, last=last
+    )
 
 
-def _is_gap_or_value(cell: str) -> bool:
-    return is_value(cell) or cell.strip().lower() in GAP_WORDS
-
-
-def _count_footers(tail: list[Cells], share: object, steady: list[int]) -> int:
+def _count_footers(
+    tail: list[Cells], share: Callable[[Cells], float], steady: Sequence[int]
+) -> int:
     """How many of the last rows are footnotes or totals."""
     count = 0
     for row in reversed(tail):
-        held = [cell for cell in row if cell.strip()]
         unsteady = bool(steady) and (len(row) <= steady[0] or not is_value(row[steady[0]]))
-        if held and not (callable(share) and share(row) <= FITTING) and not unsteady:
+        if _filled(row) and share(row) > FITTING and not unsteady:
             break
         count += 1
-    empty = all(not any(cell.strip() for cell in row) for row in tail[len(tail) - count :])
+    empty = not any(_filled(row) for row in tail[len(tail) - count :])
     return 0 if count == len(tail) or empty else count
 
 
-def _name_columns(given: list[str], notes: list[str], named: bool) -> list[str]:
+def _name_columns(given: list[str], reading: Reading) -> list[str]:
     """Every column with a name of its own."""
     names: list[str] = []
     for place, name in enumerate(given):
-        name = name or ("" if named else f"column {place + 1}")
-        new = name
+        new, number = name, given[:place].count(name) + 1
         while new and new in names:
-            new = f"{name}.{given[:place].count(name) + 1 + (new != name)}"
+            new, number = f"{name}.{number}", number + 1
         if new != name:
-            notes.append(f"Another column {name!r} is called {new!r}.")
+            reading.note(f"Another column {name!r} is called {new!r}.")
         names.append(new)
     nameless = [place for place, name in enumerate(names) if not name]
     for place in nameless:
@@ -286,127 +261,91 @@ def dated_cells(cells: Sequence[str]) -> list[str]:
     return []
 
 
-def _read_body(
-    text: str, names: list[str], separator: str, where: str, lines_before: int
-) -> pd.DataFrame:
+def _read_body(text: str, names: list[str], reading: Reading, lines_before: int) -> pd.DataFrame:
     """The rows between header and footnotes, by pandas."""
+    separator = str(reading.separator)
     if not text.strip():
-        raise DataError(f"{where} has a header but no rows.")
+        raise DataError(f"{reading.where} has a header but no rows.")
     quoted_by = "'" if re.match(r"\s*'[^']*'\s*(?:[,;\t|\n]|$)", text) else '"'
+    how: dict[str, Any] = {
+        "sep": r"\s+" if separator == " " else separator,
+        "header": None,
+        "names": range(len(names)),
+        "index_col": False,
+        "keep_default_na": False,
+        "na_values": [""],
+        "skipinitialspace": True,
+        "quotechar": quoted_by,
+        "low_memory": False,
+    }
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame = pd.read_csv(
-                io.StringIO(text),
-                sep=r"\s+" if separator == " " else separator,
-                header=None,
-                names=range(len(names)),
-                index_col=False,
-                keep_default_na=False,
-                na_values=[""],
-                skipinitialspace=True,
-                quotechar=quoted_by,
-                low_memory=False,
-                dtype=str if separator == ";" else None,  # 1.234 may be a thousand there
-            )
+            # With semicolons 1.234 may be a thousand, so numbers are read later.
+            frame = pd.read_csv(io.StringIO(text), dtype=str if separator == ";" else None, **how)
+            frame = _keep_zeros(frame, text, how)
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        raise _field_error(text, names, separator, where, lines_before) from error
+        raise _field_error(text, names, reading, lines_before) from error
     if separator == ";":
-        _read_whole_numbers(frame)
-    _keep_zeros(frame, text, separator)
-    frame.columns = [name.strip("'") if quoted_by == "'" else name for name in names]
+        for place in frame.columns:
+            cells = frame[place]
+            if not cells.str.contains(r"[.,]|^0\d", regex=True, na=False).any():
+                numbers = pd.to_numeric(cells, errors="coerce")
+                if numbers.notna().equals(cells.notna()):
+                    frame[place] = numbers
+    frame.columns = pd.Index(names)
     return frame
 
 
-def _read_whole_numbers(frame: pd.DataFrame) -> None:
-    """Make numbers of columns of text in which no cell has a sign of fractions or thousands."""
-    for place in frame.columns:
-        cells = frame[place]
-        if not cells.str.contains(r"[.,]", regex=True, na=False).any():
-            numbers = pd.to_numeric(cells, errors="coerce")
-            if numbers.notna().equals(cells.notna()):
-                frame[place] = numbers
-
-
-def _keep_zeros(frame: pd.DataFrame, text: str, separator: str) -> None:
+def _keep_zeros(frame: pd.DataFrame, text: str, how: dict[str, Any]) -> pd.DataFrame:
     """Keep whole numbers with leading zeros, such as 007, as text: they are names."""
-    sign = re.escape(separator)
+    whole = [place for place in frame.columns if frame[place].dtype.kind == "i"]
     start = text[: _line_end(text, HEAD_LINES)]
-    if separator == " " or not re.search(rf'(?:^|{sign})"?0\d+"?(?:{sign}|$)', start, re.MULTILINE):
-        return
-    for place in frame.columns:
-        if frame[place].dtype.kind != "i":
-            continue
-        raw = pd.read_csv(
-            io.StringIO(text),
-            sep=separator,
-            header=None,
-            usecols=[place],
-            dtype=str,
-            keep_default_na=False,
-            skipinitialspace=True,
-        )
-        cells = raw.iloc[:, 0]
-        if cells.str.match(r"0\d").any() and len(cells) == len(frame):
-            frame[place] = cells
+    if not whole or not re.search(r"(?:^|[,;\t| \"])0\d+(?:[,;\t| \"]|$)", start, re.MULTILINE):
+        return frame
+    cells = pd.read_csv(io.StringIO(text), dtype=str, usecols=whole, **how)
+    for place in whole:
+        if cells[place].str.match(r"0\d", na=False).any():
+            frame[place] = cells[place]
+    return frame
 
 
-def _field_error(
-    text: str, names: list[str], separator: str, where: str, lines_before: int
-) -> DataError:
+def _field_error(text: str, names: list[str], reading: Reading, lines_before: int) -> DataError:
     """Name the line that has more fields than the header."""
+    separator = str(reading.separator)
     rows, ends = _split(text.splitlines(keepends=True), separator)
     for row, end in zip(rows, ends, strict=True):
         if len(row) > len(names):
-            return DataError(
-                f"{where}: line {lines_before + end} has {len(row)} fields where the header has "
+            return reading.error(
+                f"line {lines_before + end} has {len(row)} fields where the header has "
                 f"{len(names)}: put a cell that holds {separator!r} in quotes."
             )
-    return DataError(f"{where} cannot be read as a table: a quote is opened and never closed.")
+    return reading.error("a quote is opened and never closed, so there is no table.")
 
 
-def read_cells(rows: list[Cells], where: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def read_cells(rows: list[Cells], reading: Reading) -> pd.DataFrame:
     """Read rows of cells that are text, such as those of a sheet."""
-    layout = find_layout(rows, rows[-TAIL_LINES:], where)
+    layout = find_layout(rows, rows[-TAIL_LINES:], reading)
     width = len(layout.names)
     body = [
         [*row[:width], *[""] * (width - len(row))]
         for row in rows[layout.first : len(rows) - layout.last]
     ]
     frame = pd.DataFrame(body, columns=layout.names, dtype=object).replace("", None)
-    frame, notes = drop_hollow(frame)
-    return frame, (*layout.notes, *notes)
+    return drop_empty(frame, reading)
 
 
-def drop_hollow(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def drop_empty(frame: pd.DataFrame, reading: Reading) -> pd.DataFrame:
     """The table without empty rows, repeated headers, and nameless columns without a value."""
-    notes = []
-    texts = [name for name in frame.columns if frame[name].dtype.kind not in "iufbM"]
-    count = len(frame)
-    if texts:
-        frame = frame[~_is_empty(frame)]
-        if len(frame) < count:
-            notes.append(f"{count - len(frame):,} empty rows were left out.")
-        again = pd.Series(True, index=frame.index)
-        for name in texts:
-            again &= frame[name].astype(str) == str(name)
-        if again.any() and len(texts) == len(frame.columns):
-            frame = frame[~again]
-            notes.append(f"{int(again.sum()):,} repeated headers were left out.")
-    elif frame.isna().any(axis=None):
-        frame = frame[~_is_empty(frame)]
-        if len(frame) < count:
-            notes.append(f"{count - len(frame):,} empty rows were left out.")
-    nameless = [name for name in frame.columns if not name or str(name).startswith("Unnamed: ")]
-    empty = [name for name in nameless if frame[name].isna().all()]
-    return frame.drop(columns=empty).reset_index(drop=True), notes
-
-
-def _is_empty(frame: pd.DataFrame) -> pd.Series:
-    """Which rows hold nothing at all."""
-    empty = pd.Series(True, index=frame.index)
+    empty = again = np.ones(len(frame), dtype=bool)
     for name in frame.columns:
-        empty &= frame[name].isna()
-        if not empty.any():
-            break
-    return empty
+        if empty.any():
+            empty = empty & frame[name].isna().to_numpy()
+        if again.any():
+            again = again & (is_text(frame[name]) and (frame[name] == name).to_numpy())
+    for rows, what in ((empty, "Empty rows"), (again, "Repeated headers")):
+        if rows.any():
+            reading.note(f"{what} were left out: {int(rows.sum()):,}.")
+    nameless = [name for name in frame.columns if not name or str(name).startswith("Unnamed: ")]
+    hollow = [name for name in nameless if frame[name].isna().all()]
+    return frame[~(empty | again)].drop(columns=hollow).reset_index(drop=True)

@@ -9,40 +9,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from sacm.data.numbers import is_text, plain_text, words_of
+from sacm.data.numbers import is_text, plain_name, plain_text, words_of
 
 MONTHS = {
     word: place % 12 + 1
     for place, word in enumerate(
         words_of(
             "jan feb mar apr may jun jul aug sep oct nov dec january february march april may "
-            "june july august september october november december januar februar märz april mai "
-            "juni juli august september oktober november dezember janvier février mars avril mai "
-            "juin juillet août septembre octobre novembre décembre enero febrero marzo abril mayo "
-            "junio julio agosto septiembre octubre noviembre diciembre gennaio febbraio marzo "
-            "aprile maggio giugno luglio agosto settembre ottobre novembre dicembre januari "
-            "februari maart april mei juni juli augustus september oktober november december jän "
-            "feb mrz apr mai jun jul aug sept okt nov dez"
+            "june july august september october november december januar februar märz april "
+            "mai juni juli august september oktober november dezember janvier février mars "
+            "avril mai juin juillet août septembre octobre novembre décembre enero febrero "
+            "marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre "
+            "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre "
+            "novembre dicembre januari februari maart april mei juni juli augustus september "
+            "oktober november december jän feb mrz apr mai jun jul aug sept okt nov dez"
         )
     )
 }
-ZONES = {
-    "Z": 0,
-    "UTC": 0,
-    "GMT": 0,
-    "WET": 0,
-    "WEST": 1,
-    "CET": 1,
-    "CEST": 2,
-    "EET": 2,
-    "EEST": 3,
-    "EST": -5,
-    "EDT": -4,
-    "MST": -7,
-    "MDT": -6,
-    "PST": -8,
-    "PDT": -7,
-}
+# Hours from UTC.
+ZONES = {"Z": 0, "UTC": 0, "GMT": 0, "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3}
+ZONES |= {"EST": -5, "EDT": -4, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}
 TIME_NAMES = frozenset(
     words_of(
         "date dates time timestamp datetime ds ts zeit datum zeitstempel fecha year jahr month "
@@ -50,14 +36,13 @@ TIME_NAMES = frozenset(
     )
 )
 # Forms of whole numbers by their count of digits, and of counts since a start.
-DIGIT_FORMS = {
-    4: "%Y",
-    6: "%Y%m",
-    8: "%Y%m%d",
-    10: "%Y%m%d%H",
-    12: "%Y%m%d%H%M",
-    14: "%Y%m%d%H%M%S",
-}
+DIGIT_FORMS = dict(
+    zip(
+        range(4, 15, 2),
+        ("%Y", "%Y%m", "%Y%m%d", "%Y%m%d%H", "%Y%m%d%H%M", "%Y%m%d%H%M%S"),
+        strict=True,
+    )
+)
 EPOCHS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 EPOCH_SECONDS = (10**8, 4_102_444_800)  # March 1973 to 2100; smaller numbers count something
 DAY_COUNTS = {"1899-12-30": (20_000, 80_000, 25_569), "year 0": (700_000, 770_000, 719_529)}
@@ -122,6 +107,12 @@ class Times:
     offsets: pd.TimedeltaIndex | None = None
 
     @property
+    def index(self) -> pd.DatetimeIndex:
+        """The stamps, of which there must be some."""
+        assert self.stamps is not None
+        return self.stamps
+
+    @property
     def distinct(self) -> int:
         """How many different times there are."""
         return 0 if self.stamps is None else int(self.stamps.nunique())
@@ -138,8 +129,7 @@ def read_column(
         first: Whether it is the first of the table, where 20240131 is a date whatever its name.
         asked: Whether the user says that it holds times.
     """
-    plain = re.sub(r"[^a-zà-ÿ]", "", str(column.name).lower())
-    exact = asked or plain in TIME_NAMES
+    exact = asked or plain_name(column.name) in TIME_NAMES
     columns = (str(column.name),)
     if isinstance(column.dtype, pd.PeriodDtype):
         return [Times(columns, pd.DatetimeIndex(column.dt.to_timestamp()), "periods")]
@@ -220,9 +210,8 @@ def _spread(times: Times, codes: np.ndarray) -> Times:
     return replace(times, stamps=stamps, offsets=offsets)
 
 
-def _text_times(text: pd.Series, columns: tuple[str, ...]) -> list[Times]:
-    """Every form that reads all of some different texts."""
-    written = f"dates like {text.iloc[0]}"
+def _plain_dates(text: pd.Series) -> pd.Series:
+    """Texts of dates with numbers for months, hyphens between fields, and without weekdays."""
     text = text.str.replace(r"\s+(-|–|to)\s+\d.*$", "", regex=True)  # the end of an interval
     text = text.str.replace(WEEKDAY, "", regex=True, flags=re.IGNORECASE)
     text = text.str.replace(
@@ -231,7 +220,13 @@ def _text_times(text: pd.Series, columns: tuple[str, ...]) -> list[Times]:
     text = text.str.replace(r"(\d)T(\d)", r"\1 \2", regex=True)
     for pattern, replacement in REWRITES:
         text = text.str.replace(pattern, replacement, regex=True)
-    text = text.str.strip()
+    return text.str.strip()
+
+
+def _text_times(text: pd.Series, columns: tuple[str, ...]) -> list[Times]:
+    """Every form that reads all of some different texts."""
+    written = f"dates like {text.iloc[0]}"
+    text = _plain_dates(text)
     if text.str.fullmatch(r"\d{4}q\d").all():
         quarters = pd.PeriodIndex(text.str.upper(), freq="Q").to_timestamp()
         return [Times(columns, quarters, written)]
@@ -242,24 +237,30 @@ def _text_times(text: pd.Series, columns: tuple[str, ...]) -> list[Times]:
     parts = text.str.extract(WHEN)
     if parts["date"].isna().any():
         return []
-    clock, offsets = read_clock(parts["clock"], parts["half"]), None
+    clock, offsets, zone = read_clock(parts["clock"], parts["half"]), None, None
     aware = parts["zone"].notna() | parts["offset"].notna()
-    if clock is None or (aware.any() and not aware.all()):
+    if clock is None or aware.nunique() > 1 or not parts["zone"].dropna().isin(ZONES).all():
         return []
     if aware.any():
-        if not parts["zone"].dropna().isin(ZONES).all():
-            return []
         offsets = _offsets(parts["offset"].fillna(parts["zone"]))
+        zone = _zone_name(offsets)
     found = []
     for form in _date_forms(parts["date"]):
         read = pd.DatetimeIndex(pd.to_datetime(parts["date"], format=form, errors="coerce"))
         if not read.hasnans:
-            stamps = read + clock
-            if offsets is not None:
-                stamps = stamps - offsets
-            zone = None if offsets is None else _zone_name(offsets)
+            stamps = read + clock if offsets is None else read + clock - offsets
             found.append(Times(columns, stamps, written, form, zone=zone, offsets=offsets))
     return found
+
+
+def first_unread(column: pd.Series) -> int:
+    """The first row that cannot be read in the form that reads the most rows."""
+    dates = _plain_dates(plain_text(column)).str.extract(WHEN)["date"]
+    unread = [
+        pd.to_datetime(dates, format=form, errors="coerce").isna() for form in _date_forms(dates)
+    ]
+    best = min(unread, key=lambda missing: missing.sum(), default=dates.isna())
+    return int(best.to_numpy().argmax())
 
 
 def _date_forms(text: pd.Series) -> Sequence[str]:
@@ -333,11 +334,23 @@ def _number_times(
                 kept = f"epoch {unit}" if whole else None
                 stamps = _from_epoch(numbers, ticks)
                 return [Times(columns, stamps, f"{unit} since 1970", style=kept)]
+    if named and ordered and not whole and numbers.min() > 1500 and numbers.max() < 2100:
+        return _decimal_years(numbers, columns)
     for start, (least, most, zero) in DAY_COUNTS.items():
         if named and ordered and numbers.min() > least and numbers.max() < most:
             days = pd.to_datetime(numbers.astype(np.float64) - zero, unit="D")
             return [Times(columns, pd.DatetimeIndex(days).round("s"), f"days since {start}")]
     return []
+
+
+def _decimal_years(numbers: np.ndarray, columns: tuple[str, ...]) -> list[Times]:
+    """Years with a fraction, such as 1949.083 for February; none if they are no months."""
+    months = (numbers - 1970) * 12
+    counts = np.round(months).astype(np.int64)
+    if np.abs(months - counts).max() > 0.1:
+        return []
+    stamps = pd.DatetimeIndex(counts.astype("datetime64[M]").astype("datetime64[s]"))
+    return [Times(columns, stamps, "years with a fraction")]
 
 
 def _from_epoch(numbers: np.ndarray, ticks: int) -> pd.DatetimeIndex:

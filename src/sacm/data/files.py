@@ -10,6 +10,7 @@ import re
 import sys
 import zipfile
 import zlib
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from sacm.data.csv import is_value, read_cells, read_text
 from sacm.data.form import Kind, as_numpy
-from sacm.data.numbers import some
+from sacm.data.numbers import Reading, flag, some
 from sacm.errors import DataError
 from sacm.settings import ReadOptions
 
@@ -33,6 +34,8 @@ MARKS = {
     b"\xff\xfe": "utf-16",
     b"\xfe\xff": "utf-16",
 }
+CODE_PAGES = ("shift_jis", "gb18030", "euc_kr", "big5", "cp1251", "cp1253", "cp1255", "cp1256")
+BINARY = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")  # bytes that text does not hold
 FOREIGN_RUN = 2  # bytes above 127 in a row that Western European text has at most
 
 
@@ -82,17 +85,17 @@ def load_source(
         return Source(_from_object(source, where), name or "data", where, _kind_of(source))
     path = Path(source)
     if str(source) == STDIN:
-        return _parse(_read_stdin(), "standard input", name or "stdin", "", options)
+        return _parse(_read_stdin(), name or "stdin", "", Reading("standard input", options))
     if path.is_dir() and str(source):
         return _read_folder(path, name or path.name, options)
     content = read_bytes(path)
     if path.suffix in (".npy", ".npz"):
         return Source(_read_array(path), name or path.stem, str(source), "pandas")
-    return _parse(content, str(source), name or path.stem, path.suffix.lower(), options)
+    return _parse(content, name or path.stem, path.suffix.lower(), Reading(str(source), options))
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file.
+    """The content of a file, unpacked if it is gzipped.
 
     Raises:
         DataError: There is no such file, it is a folder, or it is empty.
@@ -107,10 +110,10 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(f"{path} cannot be read: {str(error.strerror).lower()}.") from error
     if not content:
         raise DataError(f"{path} is empty.")
-    return unpack(content, str(path))
+    return _unpack(content, str(path))
 
 
-def unpack(content: bytes, where: str) -> bytes:
+def _unpack(content: bytes, where: str) -> bytes:
     """The content of a gzipped file; any other as it is."""
     if content[:2] != b"\x1f\x8b":
         return content
@@ -120,114 +123,115 @@ def unpack(content: bytes, where: str) -> bytes:
         raise DataError(f"{where} is a damaged gzip file.") from error
 
 
-def _parse(content: bytes, where: str, name: str, suffix: str, options: ReadOptions) -> Source:
+def _parse(content: bytes, name: str, suffix: str, reading: Reading) -> Source:
     """The table in the content of a file, by its first bytes."""
-    notes: list[str] = []
+    if content[:4] == b"PK\x03\x04" and not suffix.startswith(".xls"):
+        content = _unzip(content, reading)
     start = content[:4]
-    if start == b"PK\x03\x04" and not suffix.startswith(".xls"):
-        content = _unzip(content, where, options.sheet)
-        start = content[:4]
     if start == b"\xd0\xcf\x11\xe0" or suffix.startswith(".xls"):
-        frame, said = _read_excel(content, where, options.sheet)
-        return Source(frame, name, where, "pandas", notes=said)
-    if start in (b"PAR1", b"ARRO", b"FEA1"):
-        reader = pd.read_parquet if start == b"PAR1" else pd.read_feather
+        frame = _read_excel(content, reading)
+    elif start in (b"PAR1", b"ARRO", b"FEA1"):
+        kind, reader = ("Parquet", pd.read_parquet) if start == b"PAR1" else ("", pd.read_feather)
         try:
-            frame = reader(io.BytesIO(content))
+            frame = _tidy(reader(io.BytesIO(content)))
         except Exception as error:  # pyarrow lets through whatever it stumbles on
-            raise DataError(
-                f"{where} is not a readable {'Parquet' if start == b'PAR1' else 'Feather'} file."
-            ) from error
-        return Source(_tidy(frame), name, where, "pandas")
-    text = decode(content, where, options.encoding, notes)
-    if text.lstrip()[:1] in ("{", "["):
-        return Source(_read_json(text, where), name, where, "pandas", notes=tuple(notes))
-    frame, separator, said = read_text(text, where)
-    return Source(frame, name, where, "pandas", separator=separator, notes=(*notes, *said))
+            what = f"not a readable {kind or 'Feather'} file"
+            raise DataError(f"{reading.where} is {what}.") from error
+    else:
+        text = _decode(content, reading)
+        json_like = text.lstrip()[:1] in ("{", "[")
+        frame = _read_json(text, reading) if json_like else read_text(text, reading)
+    notes = tuple(reading.notes)
+    return Source(frame, name, reading.where, "pandas", None, reading.separator, notes)
 
 
-def decode(content: bytes, where: str, encoding: str | None, notes: list[str]) -> str:
+def _decode(content: bytes, reading: Reading) -> str:
     """Text by the mark it begins with, as UTF-8, or as Western European; others are asked for."""
-    found = encoding or next((name for mark, name in MARKS.items() if content.startswith(mark)), "")
-    if not found and 0 in content[:200]:
-        wide = content[: 400 - 400 % 2]
-        if wide[::2].count(0) < 0.4 * len(wide[::2]) > wide[1::2].count(0):
-            raise DataError(f"{where} is not a text file: it holds binary data.")
-        found = "utf-16-be" if content[0] == 0 else "utf-16-le"
+    marked = next((name for mark, name in MARKS.items() if content.startswith(mark)), "")
+    encoding = reading.options.encoding or marked
+    start = content[:2000]
+    if not encoding and BINARY.search(start):
+        places = (start[::2].count(0), start[1::2].count(0))
+        if 2 * max(places) < 0.4 * len(start):
+            raise DataError(f"{reading.where} is not a text file: it holds binary data.")
+        encoding = "utf-16-be" if places[0] > places[1] else "utf-16-le"
     try:
-        return content.decode(found or "utf-8")
+        return content.decode(encoding or "utf-8")
     except LookupError:
-        raise DataError(f"encoding {found!r} is not a code page: use one such as cp1251.") from None
+        raise DataError(f"encoding {encoding!r} is no code page: use one such as cp1251.") from None
     except UnicodeDecodeError:
         longest = max(map(len, re.findall(rb"[\x80-\xff]+", content)), default=0)
-        if found or longest > FOREIGN_RUN:
+        if encoding or longest > FOREIGN_RUN:
+            able = [each for each in CODE_PAGES if _can_decode(content, each)]
             raise DataError(
-                f"{where} is not {found or 'utf-8'} text and its code page cannot be told: "
-                "encoding= (--encoding) names it, such as 'shift_jis', 'gb18030' or 'cp1251'."
+                f"{reading.where} is not {encoding or 'utf-8'} text: "
+                f"{flag('encoding')} names its code page"
+                + (f", which may be {' or '.join(able[:4])}." if able else ".")
             ) from None
-        notes.append("The text was read as cp1252 (encoding=).")
+        reading.note(f"The text was read as cp1252 ({flag('encoding')}).")
         return content.decode("cp1252", errors="replace")
 
 
-def _unzip(content: bytes, where: str, wanted: str | None) -> bytes:
+def _can_decode(content: bytes, encoding: str) -> bool:
+    try:
+        content.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _unzip(content: bytes, reading: Reading) -> bytes:
     """The only file of a zip archive, or the one that is named."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            names = [
-                each
-                for each in archive.namelist()
-                if not each.endswith("/") and not each.startswith("__MACOSX")
-            ]
-            return unpack(archive.read(_choose(names, wanted, "files", where)), where)
+            held = [each for each in archive.namelist() if not each.startswith("__MACOSX")]
+            name = _choose([each for each in held if not each.endswith("/")], "files", reading)
+            return _unpack(archive.read(name), reading.where)
     except (zipfile.BadZipFile, EOFError, zlib.error, RuntimeError) as error:
-        raise DataError(f"{where} is a damaged zip file, or it has a password.") from error
+        raise DataError(f"{reading.where} is a damaged zip file, or has a password.") from error
 
 
-def _choose(names: list[str], wanted: str | None, what: str, where: str) -> str:
+def _choose(names: list[str], what: str, reading: Reading) -> str:
     """The only name, or the one that is wanted."""
+    wanted = reading.options.sheet
     if wanted is None and len(names) == 1:
         return names[0]
     if wanted in names:
         return str(wanted)
-    example = f": sheet={names[0]!r} (--sheet) reads one of them" if names else ""
-    raise DataError(f"{where} holds {len(names)} {what}, {some(names) or 'none'}{example}.")
+    example = f": {flag('sheet', names[0])} reads one of them" if names else ""
+    raise DataError(f"{reading.where} holds {len(names)} {what}, {some(names) or 'none'}{example}.")
 
 
-def _read_excel(
-    content: bytes, where: str, sheet: str | None
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def _read_excel(content: bytes, reading: Reading) -> pd.DataFrame:
     """One sheet of an Excel file, if the library for it is installed."""
-    old = content[:4] == b"\xd0\xcf\x11\xe0"
-    library = "xlrd" if old else "openpyxl"
+    library = "xlrd" if content[:4] == b"\xd0\xcf\x11\xe0" else "openpyxl"
     if importlib.util.find_spec(library) is None:
         raise DataError(
-            f"{where} is an Excel file, which needs {library}: pip install {library}, or save the "
-            "sheet as CSV."
+            f"{reading.where} is an Excel file, which needs {library}: pip install {library}, or "
+            "save the sheet as CSV."
         )
     try:
         sheets = pd.read_excel(io.BytesIO(content), sheet_name=None, header=None, dtype=object)
     except Exception as error:  # whatever a damaged file makes the library stumble on
-        raise DataError(f"{where} is not a readable Excel file.") from error
+        raise DataError(f"{reading.where} is not a readable Excel file.") from error
     rows = {
-        str(name): [[as_text(cell) for cell in row] for row in held.to_numpy(object)]
+        str(name): [[_as_text(cell) for cell in row] for row in held.to_numpy(object)]
         for name, held in sheets.items()
     }
-    filled = [
+    tables = [
         name for name, held in rows.items() if sum(any(map(is_value, row)) for row in held) > 2
     ]
-    chosen = _choose(filled if sheet is None else list(rows), sheet, "sheets", where)
-    frame, notes = read_cells(rows[chosen], where)
+    chosen = _choose(tables if reading.options.sheet is None else list(rows), "sheets", reading)
     others = [name for name in rows if name != chosen]
-    said = (f"Sheet {chosen!r} was read, not {some(others)} (sheet=).",) if others else ()
-    return frame, (*said, *notes)
+    if others:
+        reading.note(f"Sheet {chosen!r} was read, not {some(others)} ({flag('sheet')}).")
+    return read_cells(rows[chosen], reading)
 
 
-def as_text(cell: Any) -> str:
-    """A cell of a sheet or a record as text, "" for nothing."""
+def _as_text(cell: Any) -> str:
+    """A cell of a sheet as text, "" for nothing."""
     if isinstance(cell, str):
         return cell
-    if isinstance(cell, list | dict | tuple | np.ndarray):
-        return f"[{cell}]"
     if pd.isna(cell):
         return ""
     if hasattr(cell, "isoformat"):
@@ -236,18 +240,64 @@ def as_text(cell: Any) -> str:
     return str(int(cell)) if whole else str(cell)
 
 
-def _read_json(text: str, where: str) -> pd.DataFrame:
-    """Records, columns, or a record a line."""
+def _read_json(text: str, reading: Reading) -> pd.DataFrame:
+    """Records, columns, a record a line, or the largest table somewhere inside an answer."""
     try:
         if re.match(r"\s*\{[^\n]*\}\s*\n\s*\{", text):
             held: Any = [json.loads(line) for line in text.splitlines() if line.strip()]
         else:
             held = json.loads(text)
-        if isinstance(held, dict) and {"columns", "data"} <= held.keys():
-            return _tidy(pd.DataFrame(held["data"], columns=held["columns"]))
-        return _tidy(pd.DataFrame(held))
-    except (ValueError, TypeError, KeyError) as error:
-        raise DataError(f"{where} is not a readable JSON table of records or columns.") from error
+    except ValueError as error:
+        raise DataError(f"{reading.where} is not a readable JSON file.") from error
+    tables = [each for each in _json_tables(held) if len(each.columns)]
+    if not tables:
+        raise DataError(f"{reading.where} holds no table of records or columns.")
+    return _tidy(max(tables, key=len))
+
+
+def _json_tables(held: Any) -> Iterator[pd.DataFrame]:
+    """The tables inside a JSON value: records, rows, records by key, and lists of one length."""
+    if isinstance(held, list) and held:
+        if all(isinstance(each, dict) for each in held):
+            yield pd.json_normalize(held)
+        elif all(isinstance(each, list) for each in held):
+            yield pd.DataFrame(held)
+    if not isinstance(held, dict) or not held:
+        return
+    if {"columns", "data"} <= held.keys():
+        yield pd.DataFrame(held["data"], columns=held["columns"])
+        return
+    inner = list(held.values())
+    if all(isinstance(each, dict) and each.keys() == inner[0].keys() for each in inner):
+        rows = pd.DataFrame.from_dict(held, orient="index")
+        rows = rows if len(rows) >= len(rows.columns) else rows.T
+        counted = [str(key) for key in rows.index] == [str(k) for k in range(len(rows))]
+        yield rows.reset_index(drop=True) if counted else rows.rename_axis("key")
+        return
+    if len(inner) > 2 and all(isinstance(each, int | float | None) for each in inner):
+        yield pd.Series(held, name="value").rename_axis("key").to_frame()
+        return
+    lists = dict(_json_lists(held, ()))
+    longest = max(map(len, lists.values()), default=0)
+    columns = {path: cells for path, cells in lists.items() if len(cells) == longest}
+    keys = [path[-1] for path in columns]
+    names = [path[-1] if keys.count(path[-1]) == 1 else ".".join(path) for path in columns]
+    yield pd.DataFrame(dict(zip(names, columns.values(), strict=True)))
+    for each in inner:
+        yield from _json_tables(each)
+
+
+def _json_lists(held: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+    """Path and cells of all lists of plain values inside a JSON value."""
+    if isinstance(held, dict):
+        for key, each in held.items():
+            yield from _json_lists(each, (*path, str(key)))
+    elif isinstance(held, list) and held and not isinstance(held[0], list | dict):
+        yield path, held
+    elif isinstance(held, list) and held and isinstance(held[0], dict):
+        nested = any(isinstance(each, list | dict) for each in held[0].values())
+        for place, each in enumerate(held) if nested else ():
+            yield from _json_lists(each, (*path[:-1], str(each.get("label", place + 1))))
 
 
 def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
@@ -255,7 +305,7 @@ def _tidy(frame: pd.DataFrame) -> pd.DataFrame:
     if frame.index.name is not None or isinstance(frame.index, pd.DatetimeIndex):
         frame = frame.reset_index()
     frame = frame.copy(deep=False)
-    frame.columns = [str(name) for name in frame.columns]
+    frame.columns = pd.Index([str(name) for name in frame.columns])
     return frame
 
 
@@ -268,14 +318,13 @@ def _from_object(source: Any, where: str) -> np.ndarray | pd.DataFrame:
         return np.asarray(floats.filled(np.nan))
     if isinstance(source, np.ndarray):
         return source
+    if not isinstance(source, pd.DataFrame | pd.Series) and hasattr(source, "to_pandas"):
+        source = source.to_pandas()
     if isinstance(source, pd.Series):
         source = source.to_frame(name=source.name or "0")
-    elif not isinstance(source, pd.DataFrame) and hasattr(source, "to_pandas"):
-        source = source.to_pandas()
-        source = source.to_frame(name=source.name or "0") if source.ndim == 1 else source
     if isinstance(source, pd.DataFrame):
         frame = source.copy(deep=False)
-        frame.columns = [str(column) for column in frame.columns]
+        frame.columns = pd.Index([str(column) for column in frame.columns])
         return frame
     try:
         return np.asarray(source, dtype=np.float64)
@@ -315,7 +364,7 @@ def _read_stdin() -> bytes:
     """The table that is piped in."""
     if sys.stdin is None or sys.stdin.isatty():
         raise DataError("There is nothing on standard input: pipe a table into the command.")
-    content = unpack(_read_once(sys.stdin), "standard input")
+    content = _unpack(_read_once(sys.stdin), "standard input")
     if not content.strip():
         raise DataError("Standard input is empty: pipe a table into the command.")
     return content
@@ -341,15 +390,13 @@ def _read_folder(folder: Path, name: str, options: ReadOptions) -> Source:
         loaded = load_source(path, options)
         part: Any = loaded.content
         wanted = parts[0].columns[1:].tolist() if parts else part.columns.tolist()
-        if sorted(part.columns) != sorted(wanted):
+        if sorted(part.columns) != sorted(wanted) or FILE_COLUMN in wanted:
             raise DataError(
-                f"{folder} is a folder of files with different columns: {path.name} has "
-                f"{some(part.columns)}, {files[0].name} has {some(wanted)}."
+                f"{folder} is a folder of files with different columns, or with a column "
+                f"{FILE_COLUMN!r}: {path.name} has {some(part.columns)}, {files[0].name} has "
+                f"{some(wanted)}."
             )
-        if FILE_COLUMN in part.columns:
-            raise DataError(f"{path} has a column {FILE_COLUMN!r}: rename it.")
-        stem = next(path.name[: -len(end)] for end in ENDINGS if path.name.lower().endswith(end))
-        stem = stem.removesuffix(".csv")
+        stem = path.name.removesuffix(".gz").rpartition(".")[0]
         part = part[wanted].copy()
         part.insert(0, FILE_COLUMN, stem)
         parts.append(part)

@@ -10,9 +10,8 @@ import pandas as pd
 
 from sacm.data.csv import dated_cells, is_value
 from sacm.data.dates import MONTHS, Times
-from sacm.data.numbers import holds_numbers, is_text, some, words_of
-from sacm.data.times import part_of
-from sacm.errors import DataError
+from sacm.data.numbers import Reading, flag, holds_numbers, is_text, plain_name, some, words_of
+from sacm.data.times import is_calendar, part_of
 
 USUAL_ID, USUAL_TIME, USUAL_CHANNEL = "unique_id", "ds", "y"
 REPEATED = 0.75  # share of different times below which several series are looked for
@@ -20,9 +19,8 @@ FEWEST_NUMBERED = 9  # numbered columns that make a row a series
 ID_NAMES = frozenset(
     words_of(
         "uniqueid id seriesid series tsid itemid item sku product store storeid shop dept "
-        "sensor sensorid station stationid device deviceid machine machineid unit unitid "
-        "asset meter meterid site siteid plant location locationid customer customerid entity "
-        "group"
+        "sensor sensorid station stationid device deviceid machine machineid unit unitid asset "
+        "meter meterid site siteid plant location locationid customer customerid entity group"
     )
 )
 TURNED_TIME, TURNED_VALUE = "time", "value"
@@ -34,7 +32,7 @@ def is_usual(frame: pd.DataFrame) -> bool:
 
 
 def turn_wide(
-    frame: pd.DataFrame, ids: Sequence[str], time: Sequence[str], where: str, notes: list[str]
+    frame: pd.DataFrame, ids: Sequence[str], time: Sequence[str], reading: Reading
 ) -> tuple[pd.DataFrame, list[str], list[str]]:
     """Make a table with times or months in its header, or a series a row, one series a column.
 
@@ -47,28 +45,27 @@ def turn_wide(
     if len(months) == 12 and not time and any(part_of(name) == "year" for name in names):
         rest = [name for name in names if name not in months]
         long = frame.melt(rest, months, "month", TURNED_VALUE, ignore_index=False)
-        notes.append("A calendar (a row a year, a column a month) was read as one series.")
+        reading.note("A calendar (a row a year, a column a month) was read as one series.")
         return long.sort_index(kind="stable").reset_index(drop=True), list(ids), []
     dated = dated_cells(names)
     numbered = not dated and _is_numbered(frame, names)
     if time or not (dated or numbered):
         return frame, list(ids), list(time)
     if numbered and not ids and frame[names[-1]].notna().mean() > 0.5:
-        raise DataError(
-            f"{where}: column {names[0]!r} names every row and the others are numbered: "
-            f"id={names[0]!r} (--id) if a row is a series, ignore={names[0]!r} (--ignore) if a "
-            "column is one."
+        raise reading.error(
+            f"column {names[0]!r} names every row and the others are numbered: "
+            f"{flag('id', names[0])} if a row is a series, {flag('ignore', names[0])} if a column "
+            "is one."
         )
     labels = [name for name in names if not is_value(name)] if dated else names[:1]
-    odd = [name for name in names if name not in labels and name not in dated] if dated else []
+    odd = [name for name in names if name not in (*labels, *dated)] if dated else []
     labels = [name for name in labels if frame[name].nunique() > 1] or labels
-    values = dated or names[1:]
-    long = frame.melt(labels, values, TURNED_TIME, TURNED_VALUE, ignore_index=False)
+    long = frame.melt(labels, dated or names[1:], TURNED_TIME, TURNED_VALUE, ignore_index=False)
     long = long.sort_index(kind="stable").reset_index(drop=True)
     how = ", with its times in the header" if dated else ""
-    notes.append(f"Every row was read as a series, named by {some(labels)}{how}.")
+    reading.note(f"Every row was read as a series, named by {some(labels)}{how}.")
     if odd:
-        notes.append(f"Columns whose header is no time like the others were left out: {some(odd)}.")
+        reading.note(f"Columns whose header is no time like the others were left out: {some(odd)}.")
     if dated:
         return long, list(ids) or labels, [TURNED_TIME]
     given = long[TURNED_VALUE].notna()
@@ -91,7 +88,7 @@ def _is_numbered(frame: pd.DataFrame, names: list[str]) -> bool:
 
 
 def find_ids(
-    frame: pd.DataFrame, times: Times | None, skip: Sequence[str], where: str
+    frame: pd.DataFrame, times: Times | None, skip: Sequence[str], reading: Reading
 ) -> list[str]:
     """Find the column that tells several series apart, where times repeat.
 
@@ -99,7 +96,7 @@ def find_ids(
         frame: The table.
         times: Its times, None if it has none.
         skip: Columns that are something else.
-        where: What errors call the table.
+        reading: Takes a note.
 
     Returns:
         The column, none if there is one series.
@@ -107,11 +104,9 @@ def find_ids(
     Raises:
         DataError: Several columns could be it.
     """
-    if times is None or times.stamps is None:
+    if times is None or times.stamps is None or times.distinct == len(frame):
         return []
     stamps = pd.Series(times.stamps)
-    if not stamps.duplicated().any():
-        return []
     names = [name for name in frame.columns if name not in (*skip, *times.columns)]
     words = [name for name in names if is_text(frame[name]) and not holds_numbers(frame[name])]
     numbers = [
@@ -119,8 +114,8 @@ def find_ids(
         for name in names
         if frame[name].dtype.kind in "iu" or (name not in words and is_text(frame[name]))
     ]
-    usual = [name for name in numbers if _plain(name) in ID_NAMES]
-    few = stamps.nunique() < REPEATED * len(stamps)
+    usual = [name for name in numbers if plain_name(name) in ID_NAMES]
+    few = times.distinct < REPEATED * len(stamps)
     for pool in (words, usual, numbers if few else []):
         able = [name for name in pool if _tells_apart(frame[name], stamps)]
         able = [
@@ -129,17 +124,17 @@ def find_ids(
             if not any(frame.groupby(other)[name].nunique().max() == 1 for other in able[:place])
         ]
         if len(able) > 1:
-            raise DataError(
-                f"{where}: times repeat and several columns can tell series apart ({some(able)}): "
-                f"id={able[0]!r} (--id) names one of them."
+            raise reading.error(
+                f"times repeat and several columns can tell series apart ({some(able)}): "
+                f"{flag('id', able[0])} names one of them."
             )
         if able:
+            reading.note(
+                f"Column {able[0]!r} was taken to tell series apart: {flag('id')} names another, "
+                f"{flag('ignore')} leaves it out."
+            )
             return able
     return []
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def _tells_apart(column: pd.Series, stamps: pd.Series) -> bool:
@@ -147,13 +142,13 @@ def _tells_apart(column: pd.Series, stamps: pd.Series) -> bool:
     text = column.reset_index(drop=True).astype(str)
     if column.isna().any() or not 1 < text.nunique() <= len(text) / 2:
         return False
-    pairs = pd.DataFrame({"id": text, "time": stamps})
-    again = pairs.duplicated()
-    return bool(not again.any())
+    if part_of(column.name) is not None or is_calendar(text):
+        return False
+    return not bool(pd.DataFrame({"id": text, "time": stamps}).duplicated().any())
 
 
 def series_rows(
-    frame: pd.DataFrame, ids: Sequence[str], where: str
+    frame: pd.DataFrame, ids: Sequence[str], reading: Reading
 ) -> tuple[pd.Series | None, list[tuple[str, np.ndarray]]]:
     """The column of names, and name and rows of every series in the order in which they occur."""
     if not ids:
@@ -161,7 +156,7 @@ def series_rows(
     for name in ids:
         if frame[name].isna().any():
             row = int(np.flatnonzero(frame[name].isna())[0])
-            raise DataError(f"{where}: row {row + 1} has no {name}.")
+            raise reading.error(f"row {row + 1} has no {name}.")
     joined = frame[ids[0]]
     for name in ids[1:]:
         joined = joined.astype(str) + "/" + frame[name].astype(str)

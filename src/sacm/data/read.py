@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from sacm.data.datasets import Segment
 from sacm.data.dates import Times
 from sacm.data.files import Source, load_source
 from sacm.data.form import Form
-from sacm.data.grid import Rows, check_frequency, order_rows, runs
-from sacm.data.numbers import LARGEST, NumberStyle, some
+from sacm.data.grid import Rows, check_frequency, order_rows
+from sacm.data.numbers import LARGEST, Reading, flag, some
 from sacm.data.panel import (
     USUAL_CHANNEL,
     USUAL_ID,
@@ -100,7 +101,8 @@ def read_table(
         source: What `load_source` takes.
         options: How to read it. Default: found in the data.
         name: A short name. Default: that of the file, or "data".
-        grid: Whether to insert the rows that a regular grid lacks; False keeps irregular rows.
+        grid: Whether to insert the rows that a regular grid lacks, and to refuse irregular times;
+            False keeps the rows as they are and notes what a grid lacks.
         labelled: Whether labels are usual, so that no note names a column called label.
         also: Columns that are wanted besides the channels, whatever they look like.
 
@@ -119,11 +121,10 @@ def read_table(
     loaded = load_source(source, options, name=name)
     if isinstance(loaded.content, np.ndarray):
         return _from_array(loaded, loaded.content, options)
-    frame, where, notes = loaded.content, loaded.where, list(loaded.notes)
-    frame_index = frame.index
-    _check_columns(frame, options, also, where)
-    if not len(frame) or not len(frame.columns):
-        raise DataError(f"{where} has no rows or no columns.")
+    frame, reading = loaded.content, Reading(loaded.where, options, loaded.separator)
+    reading.notes += loaded.notes
+    index = frame.index
+    _check_columns(frame, also, reading)
     usual = is_usual(frame) and not options.id and not options.time
     ids = list(options.id or ([loaded.id] if loaded.id else [USUAL_ID] if usual else []))
     time = [USUAL_TIME] if usual else list(options.time or ())
@@ -132,71 +133,61 @@ def read_table(
         columns = (USUAL_CHANNEL,)
     frame = frame.drop(columns=list(options.ignore or ()))
     ids = [each for each in ids if each in frame.columns]
-    frame, ids, time = turn_wide(frame, ids, time, where, notes)
-    channels_asked = [*(columns or ()), *also]
-    times, others = find_times(
-        frame.drop(columns=_nameless_counter(frame, time)),
-        where,
-        time=time,
-        skip=[*channels_asked, *(options.category or ())],
-        ids=ids,
-        date_order=options.date_order,
-        zone=options.zone,
-        notes=notes,
-    )
-    _check_zone(options.zone, times, where)
-    others = [each for each in others if each not in channels_asked]
-    if not ids:
-        skip = [*others, *channels_asked, *(options.category or ()), options.label or ""]
-        ids = find_ids(frame, times, skip, where)
-        if ids:
-            notes.append(
-                f"Column {ids[0]!r} was taken to tell series apart: id= names another, ignore= "
-                "leaves it out."
-            )
+    frame, ids, time = turn_wide(frame, ids, time, reading)
+    counter = _nameless_counter(frame, time)
+    wanted = [*(columns or ()), *also]
+    skip = [*wanted, *(options.category or ())]
+    times, others = find_times(frame.drop(columns=counter), reading, time=time, skip=skip, ids=ids)
+    if options.zone is not None and (times is None or times.stamps is None):
+        raise DataError(
+            f"{loaded.where} has no dates, so it has no zone: name their column with "
+            f"{flag('time')}."
+        )
+    others = [each for each in others if each not in wanted]
+    ids = ids or find_ids(frame, times, [*others, *skip, options.label or ""], reading)
     frame = frame.reset_index(drop=True)
-    id_column, groups = series_rows(frame, ids, where)
-    used = [*ids, *others, *(times.columns if times is not None else ())]
-    used += _nameless_counter(frame, time)
+    id_column, groups = series_rows(frame, ids, reading)
+    used = {*ids, *others, *counter, *(times.columns if times is not None else ())}
     found = read_channels(
-        frame.drop(columns=list(dict.fromkeys(each for each in used if each in frame.columns))),
-        where,
-        NumberStyle(options.decimal, frozenset(_na_words(options.na)), loaded.separator),
+        frame.drop(columns=[each for each in frame.columns if each in used]),
+        reading,
         times=times,
         columns=columns,
-        label=options.label,
-        category=options.category or (),
         also=also,
         labelled=labelled,
     )
     if times is not None and times.counter is not None:
-        notes.append(
-            f"The time column {times.columns[0]!r} only counts: it gives the order of rows (time=)."
+        reading.note(
+            f"The time column {times.columns[0]!r} only counts: it gives the order of rows."
         )
-    if not usual and (times is None or times.columns) and _has_unused_index(frame_index):
-        notes.append("The index of the frame is not used: it holds no dates, or a column does.")
-    notes += found.notes
-    rows = _order(found, times, groups, where, options, grid=grid)
+    if index.inferred_type not in ("integer", "datetime64", "period") and (
+        times is None or times.columns
+    ):
+        reading.note("The index of the frame is not used: it holds no dates, or a column does.")
+    rows = _order(found, times, groups, reading, grid=grid)
     form = _form(loaded, times, id_column, found, groups)
-    return _assemble(loaded, found, times, rows, groups, form, id_column, notes, options)
+    return _assemble(loaded, found, times, rows, groups, form, reading)
 
 
-def _check_columns(
-    frame: pd.DataFrame, options: ReadOptions, also: Sequence[str], where: str
-) -> None:
-    """Refuse names that occur twice, and names that are no columns."""
-    if not frame.columns.is_unique:
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise DataError(f"{where}: two columns are called {twice!r}: rename one.")
+def _check_columns(frame: pd.DataFrame, also: Sequence[str], reading: Reading) -> None:
+    """Refuse tables without rows, names that are not there, and names that are there twice."""
+    if not len(frame) or not len(frame.columns):
+        raise DataError(f"{reading.where} has no rows or no columns.")
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise reading.error(f"two columns are called {twice[0]!r}: rename one.")
+    options = reading.options
     category = options.category or ()
-    asked: list[str] = [*(options.time or ()), *(options.ignore or ()), *(options.id or ())]
-    asked += [*([options.label] if options.label else ()), *category]
+    asked = [*(options.time or ()), *(options.id or ()), *(options.ignore or ()), *category]
+    asked += [options.label] if options.label else []
     asked += [
         name for name in (*(options.columns or ()), *also) if name.partition("=")[0] not in category
     ]
     for name in asked:
         if name not in frame.columns:
-            raise DataError(f"{where} has no column {name!r}; it has {some(frame.columns, 8)}.")
+            raise DataError(
+                f"{reading.where} has no column {name!r}; it has {some(frame.columns, 8)}."
+            )
 
 
 def _nameless_counter(frame: pd.DataFrame, time: Sequence[str]) -> list[str]:
@@ -207,25 +198,11 @@ def _nameless_counter(frame: pd.DataFrame, time: Sequence[str]) -> list[str]:
     return [first] if frame[first].dtype.kind in "iu" else []
 
 
-def _has_unused_index(index: pd.Index) -> bool:
-    return index.inferred_type not in ("integer", "datetime64", "period")
-
-
-def _check_zone(zone: str | None, times: Times | None, where: str) -> None:
-    if zone is not None and (times is None or times.stamps is None):
-        raise DataError(f"{where} has no dates, so it has no zone: time= (--time) names a column.")
-
-
-def _na_words(words: Sequence[str] | None) -> list[str]:
-    return [word.strip().lower() for word in words or ()]
-
-
 def _order(
     found: Channels,
     times: Times | None,
     groups: list[tuple[str, np.ndarray]],
-    where: str,
-    options: ReadOptions,
+    reading: Reading,
     *,
     grid: bool,
 ) -> Rows:
@@ -233,23 +210,14 @@ def _order(
     labels = [] if found.labels is None else [found.labels]
     values = np.stack([*found.values, *labels], axis=1)
     if times is not None and times.stamps is not None:
-        return order_rows(
-            values,
-            times.stamps,
-            groups,
-            where,
-            grid=grid,
-            frequency=options.frequency,
-            resample=options.resample,
-            duplicates=options.duplicates,
-        )
+        return order_rows(values, times.stamps, groups, reading, grid=grid)
+    options = reading.options
     if options.resample is not None:
-        raise DataError(f"{where} has no dates to resample by: time= (--time) names a column.")
+        raise reading.error(f"there are no dates to resample by: {flag('time')} names a column.")
     check_frequency(options.frequency)
     order = np.concatenate([rows for _, rows in groups])
     ends = [0, *np.cumsum([len(rows) for _, rows in groups]).tolist()]
-    step = options.frequency if times is None else None
-    return Rows(values[order], None, order, ends, step)
+    return Rows(values[order], None, order, ends, options.frequency if times is None else None)
 
 
 def _form(
@@ -293,39 +261,32 @@ def _assemble(
     rows: Rows,
     groups: list[tuple[str, np.ndarray]],
     form: Form,
-    ids: pd.Series | None,
-    notes: list[str],
-    options: ReadOptions,
+    reading: Reading,
 ) -> Table:
     """The table, with the lines that say how it was read."""
     count = len(found.names)
-    values = np.ascontiguousarray(rows.values[:, :count])
-    labels = None if found.labels is None else np.ceil(rows.values[:, count])
-    names = [name for name, _ in groups] if ids is not None else [loaded.name]
-    series = tuple(
-        Segment(name, span.start, span.stop)
-        for name, span in zip(names, runs(rows.ends), strict=True)
-    )
-    stamps = None if rows.stamps is None else in_seconds(rows.stamps)
+    names = [name for name, _ in groups] if form.long else [loaded.name]
     table = Table(
         name=loaded.name,
         where=loaded.where,
-        values=values,
+        values=np.ascontiguousarray(rows.values[:, :count]),
         columns=tuple(found.names),
-        times=stamps,
+        times=None if rows.stamps is None else in_seconds(rows.stamps),
         step=rows.step,
-        series=series,
+        series=tuple(
+            Segment(name, start, stop)
+            for name, (start, stop) in zip(names, pairwise(rows.ends), strict=True)
+        ),
         order=rows.order,
         form=form,
         source=loaded,
         label=found.label,
-        labels=labels,
+        labels=None if found.labels is None else np.ceil(rows.values[:, count]),
         categories=tuple(found.categories),
-        notes=(*notes, *rows.notes),
+        notes=tuple(reading.notes),
     )
-    ignored = {"not wanted": list(options.ignore)} if options.ignore else {}
-    lines = _describe(table, times, {**ignored, **found.left_out})
-    return replace(table, understood=tuple(lines))
+    ignored = {"not wanted": list(reading.options.ignore)} if reading.options.ignore else {}
+    return replace(table, understood=tuple(_describe(table, times, {**ignored, **found.left_out})))
 
 
 def in_seconds(stamps: np.ndarray) -> np.ndarray:
@@ -344,15 +305,15 @@ def _describe(table: Table, times: Times | None, left_out: Mapping[str, list[str
     if table.form.long:
         lengths = [stop - start for _, start, stop in table.series]
         names = some([name for name, *_ in table.series], MOST_NAMES)
-        lines.append(f"series ({len(lengths)}, by column {table.form.id!r}, id=): {names}")
+        lines.append(f"series ({len(lengths)}, by column {table.form.id!r}, --id): {names}")
         rows += f", {min(lengths):,} to {max(lengths):,} a series"
     lines += [
         rows,
-        f"channels ({len(table.names)}, columns= and ignore= choose): "
+        f"channels ({len(table.names)}, --columns and --ignore choose): "
         f"{some(table.names, MOST_NAMES)}",
     ]
     if table.label is not None:
-        lines.append(f"labels: column {table.label!r} (label=)")
+        lines.append(f"labels: column {table.label!r} (--label)")
     lines += [f"left out, {reason}: {some(names)}" for reason, names in left_out.items()]
     return lines
 
@@ -360,23 +321,23 @@ def _describe(table: Table, times: Times | None, left_out: Mapping[str, list[str
 def _describe_time(table: Table, times: Times | None) -> str:
     """One line on the time: where it was found, how it was read, its step and its span."""
     if times is None:
-        return "time: none (time= names a column), rows are taken as evenly spaced"
+        return "time: none (--time names a column), rows are taken as evenly spaced"
     columns = "the index" if not times.columns else f"column {' + '.join(times.columns)!r}"
-    order = " (date_order=)" if times.form and "-%m-" in f"-{times.form}-" else ""
-    parts = [f"time: {columns} (time=)", f"read as {times.written}{order}"]
+    order = " (--date-order)" if times.form and "-%m-" in f"-{times.form}-" else ""
+    parts = [f"time: {columns} (--time)", f"read as {times.written}{order}"]
     if table.times is None or not len(table.times):
         return ", ".join([*parts, "used for the order of rows only"])
     ends = table.form.write_times(np.sort(table.times)[[0, -1]])
-    parts.append("no regular step" if table.step is None else f"step {table.step} (frequency=)")
+    parts.append("no regular step" if table.step is None else f"step {table.step} (--frequency)")
     parts.append(f"{ends.iloc[0]} to {ends.iloc[1]}")
     if times.style is not None and times.style.startswith("epoch"):
         dates = [str(each).replace("T", " ") for each in np.sort(table.times)[[0, -1]]]
         parts.append(f"that is {dates[0]} to {dates[1]} in UTC")
     if times.zone is not None:
         clock = "by the local clock" if times.local else "kept in UTC"
-        parts.append(f"zone {times.zone} (zone=), {clock}")
+        parts.append(f"zone {times.zone} (--zone), {clock}")
     elif times.style is None:
-        parts.append("no zone (zone=)")
+        parts.append("no zone (--zone)")
     return ", ".join(parts)
 
 
@@ -385,9 +346,7 @@ def _from_array(loaded: Source, array: np.ndarray, options: ReadOptions) -> Tabl
     where = loaded.where
     for name in ("id", "time", "columns", "target", "ignore", "category", "label", "zone"):
         if getattr(options, name):
-            raise DataError(
-                f"{where} is an array, whose columns have no names: {name}= needs some."
-            )
+            raise DataError(f"{where} is an array, whose columns have no names: {name} needs some.")
     check_frequency(options.frequency)
     if array.dtype.kind not in "fiub":
         raise DataError(f"{where}: the array holds {array.dtype}, not numbers.")
@@ -400,20 +359,18 @@ def _from_array(loaded: Source, array: np.ndarray, options: ReadOptions) -> Tabl
     for place in range(values.shape[1]):
         column = np.asarray(values[:, place])
         infinite = np.isinf(column)
-        wrong = np.flatnonzero(np.abs(np.where(infinite, 0, column)) > LARGEST)
+        wrong = np.flatnonzero((np.abs(column) > LARGEST) & ~infinite)
         if len(wrong):
-            value = f"{column[wrong[0]]:g}"
             raise DataError(
-                f"{where}: row {wrong[0] + 1} of column {place} is {value}, which is too large."
+                f"{where}: row {wrong[0] + 1} of column {place} is {column[wrong[0]]:g}, which is "
+                "too large."
             )
         if infinite.any():
-            values = values.copy() if values is array or flat else values
+            values = values.copy() if np.shares_memory(values, array) else values
             values[infinite, place] = np.nan
             notes.append(f"Column {place}: {int(infinite.sum()):,} infinite values are gaps.")
-    codes = [float(word) for word in options.na or ()]
-    if codes:
-        values = np.where(np.isin(values, codes), np.nan, values)
-    count = len(values)
+    if options.na:
+        values = np.where(np.isin(values, [float(word) for word in options.na]), np.nan, values)
     table = Table(
         name=loaded.name,
         where=where,
@@ -421,8 +378,8 @@ def _from_array(loaded: Source, array: np.ndarray, options: ReadOptions) -> Tabl
         columns=None,
         times=None,
         step=options.frequency,
-        series=(Segment(loaded.name, 0, count),),
-        order=np.arange(count),
+        series=(Segment(loaded.name, 0, len(values)),),
+        order=np.arange(len(values)),
         form=Form("tensor" if loaded.kind == "tensor" else "array", flat=flat),
         source=loaded,
         notes=tuple(notes),

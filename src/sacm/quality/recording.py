@@ -16,6 +16,7 @@ from sacm.quality.predictor import Array, Rows
 
 if TYPE_CHECKING:
     from sacm.data.files import Source
+    from sacm.data.read import Table
 
 TEST_KEPT = (
     "Test rows stay as they are in `repaired`: their anomalies are to be found, not repaired."
@@ -220,13 +221,31 @@ def _from_source(data: Any, options: dict[str, Any]) -> Recording:
         starts=(0,) * len(segments),
         train=segments,
         times=table.times,
-        restore=_restorer(data, table.source, table.names, table.order),
+        restore=(
+            (lambda new, changed: _give_resampled(table, new))
+            if options.get("resample")
+            else _restorer(data, table.source, table.names, table.order)
+        ),
         notes=table.notes,
         understood=table.understood,
     )
 
 
 # The way back
+
+
+def _give_resampled(table: Table, values: Array) -> Any:
+    """Rows that were averaged into even steps, as a frame with their times and series."""
+    import pandas as pd
+
+    form = table.form.as_table()
+    frame = pd.DataFrame(values, columns=list(table.names))
+    assert table.times is not None
+    frame.insert(0, form.time or "time", form.write_times(table.times))
+    if form.long:
+        lengths = [stop - start for _, start, stop in table.series]
+        frame.insert(0, form.id, np.repeat([name for name, *_ in table.series], lengths))
+    return frame
 
 
 def _restorer(

@@ -238,11 +238,11 @@ def number_matrix(table: Any, where: str) -> np.ndarray:
     Raises:
         DataError: A column holds something else than numbers.
     """
-    from sacm.data.numbers import NumberStyle, read_numbers
+    from sacm.data.numbers import Reading, read_numbers
 
     columns = []
     for name in table.columns:
-        values = read_numbers(table[name], where, NumberStyle(), [])
+        values = read_numbers(table[name], Reading(where))
         if values is None:
             raise DataError(f"{where}: column {name!r} is not numeric.")
         columns.append(values.astype(np.float32))
