@@ -9,12 +9,13 @@ SINGLE := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 # What needs nothing that is newer than the oldest versions.
 OLD_TESTS := $(addprefix tests/,core inject data strategies tasks training estimators reports cli)
 
-.PHONY: help demo quick test nightly docs oldest lint bench clean
+.PHONY: help demo quick test library nightly docs oldest lint bench clean
 
 help:
 	@echo "make demo   train a network on broken data, as they came and repaired, write sacm-demo/report.html"
 	@echo "make quick  the tests of daily work: without slow ones and the compiler"
 	@echo "make test   run every test but the nightly ones"
+	@echo "make library  the tests of the library, with the laboratory (sacm_lab) hidden"
 	@echo "make nightly  what takes long: attached networks trained and compiled, kills, exports"
 	@echo "make docs   build the documentation in site/, with warnings as errors"
 	@echo "make oldest run most tests with the oldest versions of everything but torch"
@@ -29,6 +30,9 @@ quick: $(VENV)/.ready-to-develop
 
 test: $(VENV)/.ready-to-develop
 	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+library: $(VENV)/.ready-to-develop
+	PYTHONPATH=tests/without_lab $(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 nightly: $(VENV)/.ready-to-develop
 	$(SINGLE) $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m nightly

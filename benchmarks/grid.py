@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 
 from benchmarks import make_parser
-from sacm.experiments.engines import make_engine
-from sacm.experiments.grid import run_jobs
+from sacm_lab.engines import make_engine
 from sacm_lab.experiment import Part, make_jobs
+from sacm_lab.grid import run_jobs
 from sacm_lab.paper.catalogue import EXPERIMENTS
 
 SEEDS = tuple(range(8))

@@ -38,7 +38,6 @@ LENGTH, CHANNELS, BATCH = 96, 7, 32
 NEEDED = {"fixed": "fixed(p=0.2)"}  # strategies that need an option
 VARIANTS = (
     "sacm(scale=free)",
-    "sacm(per_channel=true)",
     "sacm(score=amplitude)",
     "selective(threshold=channel,share=0.3)",
     "expose(consistency=1)",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import hypothesis
@@ -16,20 +17,25 @@ SLOW = (
     "cli/test_backtest.py",
     "cli/test_export.py",
     "cli/test_startup.py",
-    "data/tables/test_odd_sources.py",
     "estimators",
     "examples",
     "experiments",
     "inference",
     "integrations",
-    "paper",
+    "lab/paper",
+    "lab/robust",
+    "lab/test_experiment.py",
+    "lab/test_grid.py",
     "parity",
     "quality/test_guard.py",
     "reports",
-    "robust",
     "tasks/test_base.py",
     "training/test_trainer.py",
 )
+
+
+# Tests of the lab, and of documentation that shows it.
+LAB_TESTS = ("lab", "docs", "examples", "test_lab_is_a_plugin.py", "without_lab")
 
 
 def is_slow(path: Path) -> bool:
@@ -38,8 +44,21 @@ def is_slow(path: Path) -> bool:
     return any(place == name or place.startswith(f"{name}/") for name in SLOW)
 
 
+def lab_is_hidden() -> bool:
+    """Whether `tests/without_lab` is on the path, as in `make library`."""
+    try:
+        return importlib.util.find_spec("sacm_lab") is None
+    except ModuleNotFoundError:
+        return True
+
+
+LAB_HIDDEN = lab_is_hidden()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave files alone whose tests are not wanted: they import large libraries."""
+    """Leave files alone whose tests are not wanted: they import large libraries, or the lab."""
+    if LAB_HIDDEN and any(collection_path == Path(__file__).parent / name for name in LAB_TESTS):
+        return True
     return True if "not slow" in config.option.markexpr and is_slow(collection_path) else None
 
 

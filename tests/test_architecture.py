@@ -33,8 +33,8 @@ strategies: backbones core data errors files inject quality registry types
 tasks: backbones data errors metrics quality settings strategies types
 training: backbones data errors files inject settings strategies tasks
 inference: backbones data errors files metrics settings strategies tasks training
-experiments: core data errors files inject metrics quality registry reports settings strategies
-    tasks training types
+experiments: core data errors files inject metrics quality reports settings strategies
+    tasks training
 estimators: backbones data errors files inference metrics settings tasks training types
 integrations: core errors files inject quality
 testing: backbones core data errors inject strategies tasks types

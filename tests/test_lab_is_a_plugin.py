@@ -15,30 +15,12 @@ import sacm
 
 LIBRARY = Path(sacm.__file__).parent
 LAB_COMMANDS = ("paper", "robust", "data", "corrupt")
-# Runs before anything else in the process: no plug-ins are installed, and there is no laboratory.
-WITHOUT_LAB = """
-import importlib.metadata
-import sys
-
-find = importlib.metadata.entry_points
-
-def without_plugins(**wanted):
-    return () if wanted.get("group") == "sacm.plugins" else find(**wanted)
-
-class NoLab:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "sacm_lab":
-            raise ModuleNotFoundError(f"No module named {name!r}")
-
-importlib.metadata.entry_points = without_plugins
-sys.meta_path.insert(0, NoLab())
-"""
+HIDES_THE_LAB = Path(__file__).parent / "without_lab"
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command line in a process without the laboratory."""
-    (folder / "sitecustomize.py").write_text(WITHOUT_LAB)
-    path = os.pathsep.join([str(folder), str(LIBRARY.parent)])
+    path = os.pathsep.join([str(HIDES_THE_LAB), str(LIBRARY.parent)])
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
     environment.pop("SACM_DATA", None)
     command = [sys.executable, "-m", "sacm", *arguments]

@@ -7,10 +7,17 @@ by reference, so that importing this module costs next to nothing.
 
 from __future__ import annotations
 
-from sacm.experiments import CHECKS
-from sacm.registry import COMMANDS
+from typing import Any
+
+from sacm.registry import COMMANDS, Registry
 from sacm_lab import datasets, rivals
 from sacm_lab.robust import faults
+
+CHECKS: Registry[Any] = Registry("check")
+"""Functions `(run, data)` of a finished run and the clean data it was trained on.
+
+They return a record whose `test` holds numbers by name; a job writes it into the run folder.
+"""
 
 datasets.register()
 rivals.register()

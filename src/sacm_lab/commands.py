@@ -91,7 +91,7 @@ def read_work(
     ] = False,
 ) -> Work:
     """How to run, checked before anything is run."""
-    from sacm.experiments.engines import make_engine
+    from sacm_lab.engines import make_engine
 
     make_engine(engine, workers=workers)
     return Work(parse_duration(budget) if budget else None, workers, engine, plan, retry_failed)
@@ -194,14 +194,9 @@ def collect_rows(
     Raises:
         ArgumentError: A folder has no runs, or holds them one level further down.
     """
-    from sacm.experiments.results import (
-        collect_runs,
-        join_results,
-        read_results,
-        records,
-        tidy,
-    )
+    from sacm.experiments.results import collect_runs, records, tidy
     from sacm_lab.experiment import select_rows
+    from sacm_lab.results import join_results, read_results
 
     parts, frames = [], []
     if runs is not None:
@@ -243,10 +238,10 @@ def carry_out(
 
     from sacm.cli.output import note
     from sacm.cli.runs import check_writable
-    from sacm.experiments.engines import make_engine
-    from sacm.experiments.grid import Outcome, run_jobs, status
-    from sacm.experiments.results import read_results
+    from sacm_lab.engines import make_engine
     from sacm_lab.experiment import make_jobs
+    from sacm_lab.grid import Outcome, run_jobs, status
+    from sacm_lab.results import read_results
 
     check_writable(runs)
     jobs, absent = make_jobs(experiment, part)
@@ -281,8 +276,8 @@ def carry_out(
 def show_plan(jobs: Any, states: dict[str, str], left: Any, work: Work, *, as_json: bool) -> None:
     """Runs done, failed and left by data and network, and seconds an epoch of what is left."""
     from sacm.cli.output import note, show_json
-    from sacm.experiments.grid import time_epoch
     from sacm.reports.table import Table
+    from sacm_lab.grid import time_epoch
 
     todo = {job.run_id for job in left}
     rows: dict[tuple[str, ...], dict[str, Any]] = {}

@@ -12,10 +12,11 @@ import pandas as pd
 
 from sacm.data.load import find, is_present, is_synthetic
 from sacm.errors import ArgumentError
-from sacm.experiments.gains import BEST_FIXED, CELL, add_best_fixed, add_race
-from sacm.experiments.grid import Job, merge_jobs
+from sacm.experiments.gains import CELL
 from sacm.experiments.results import setting_defaults
 from sacm.tasks import get_task
+from sacm_lab.grid import Job, merge_jobs
+from sacm_lab.results import BEST_FIXED, add_best_fixed, add_race
 
 if TYPE_CHECKING:
     from sacm.types import TaskName

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from sacm.experiments.gains import pair_runs, summarise_gains
-from sacm.experiments.results import records, results_csv
+from sacm.experiments.results import records
 from sacm.metrics.catalogue import metric as find_metric
 from sacm.reports.report import Report
 from sacm.reports.table import (
@@ -21,6 +21,7 @@ from sacm.reports.table import (
     signed,
 )
 from sacm_lab.experiment import Experiment, count_declared
+from sacm_lab.results import results_csv
 
 LEGEND = (
     "Gain: mean over cells of the mean gain over seeds, against the first strategy of the same "

@@ -12,32 +12,6 @@ from sacm.backbones.blocks.divergence import symmetric_distance
 from sacm.errors import ArgumentError
 
 from .cases import noise
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "AnomTrans",
-        "anomaly",
-        rates={0.1: 5},
-        calls=5,
-        parameters={
-            Size(100, 38): 285_742,
-            Size(100, 55): 294_463,
-            Size(100, 25): 279_073,
-            Size(96, 7): 269_839,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
 
 
 def detector(**settings: object) -> AnomTrans:

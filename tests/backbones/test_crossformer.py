@@ -7,32 +7,6 @@ from sacm import backbones
 from sacm.backbones.crossformer import SMALL, Merge, SegmentEmbedding, TwoStageBlock
 from sacm.errors import ArgumentError
 
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "Crossformer",
-        "forecasting",
-        rates={0.05: 32},
-        calls=32,
-        parameters={
-            Size(96, 7, 96): 46_976_560,
-            Size(24, 7, 60): 46_893_616,
-            Size(96, 1, 96): 46_939_696,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
-
 
 def crossformer(**settings: int) -> backbones.Backbone:
     torch.manual_seed(0)

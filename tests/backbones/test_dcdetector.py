@@ -12,31 +12,6 @@ from sacm.backbones.dcdetector import DCdetector, patch_sizes, spread_blocks, ti
 from sacm.errors import ArgumentError
 
 from .cases import noise
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "DCdetector",
-        "anomaly",
-        rates={0.1: 6},
-        calls=6,
-        parameters={
-            Size(100, 38): 94_464,
-            Size(100, 55): 94_464,
-            Size(100, 25): 94_464,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
 
 
 def detector(**settings: object) -> DCdetector:

@@ -11,30 +11,6 @@ from sacm.backbones.inceptiontime import InceptionModule, InceptionTimeConfig
 from sacm.errors import ArgumentError
 
 from .cases import noise
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "InceptionTime",
-        "classification",
-        rates={0.1: 6},
-        calls=6,
-        parameters={
-            Size(96, 7): 473_029,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
-
 
 TINY = InceptionTimeConfig(filters=3, bottleneck=4, kernels=(5, 3, 1))
 

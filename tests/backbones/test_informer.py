@@ -11,35 +11,6 @@ from sacm.backbones.blocks.attention import split_heads
 from sacm.backbones.informer import Distil, SparseAttention, active_queries
 from sacm.errors import ArgumentError
 
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "Informer",
-        "forecasting",
-        rates={0.05: 9},
-        calls=9,
-        parameters={
-            Size(96, 7, 96): 11_323_911,
-            Size(24, 7, 60): 11_323_911,
-            Size(96, 1, 96): 11_302_401,
-            Size(96, 7, 96, 24): 11_762_183,
-            Size(24, 7, 60, 60): 11_799_047,
-            Size(96, 1, 96, 96): 11_814_401,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
-
 
 def informer(**settings: int) -> backbones.Backbone:
     torch.manual_seed(0)

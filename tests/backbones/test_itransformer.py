@@ -1,57 +1,9 @@
 from __future__ import annotations
 
-import pytest
 import torch
 
 from sacm import backbones
 from sacm.backbones.itransformer import Encoder, ITransformerConfig
-
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "iTransformer",
-        "forecasting",
-        rates={0.1: 3},
-        calls=3,
-        parameters={
-            Size(96, 7, 96): 839_776,
-            Size(24, 7, 60): 812_092,
-            Size(96, 1, 96): 839_776,
-        },
-    ),
-    Expectation(
-        "iTransformer",
-        "classification",
-        rates={0.1: 4},
-        calls=4,
-        parameters={
-            Size(96, 7): 824_069,
-        },
-    ),
-    Expectation(
-        "iTransformer",
-        "anomaly",
-        rates={0.1: 3},
-        calls=3,
-        parameters={
-            Size(100, 38): 841_828,
-            Size(100, 55): 841_828,
-            Size(100, 25): 841_828,
-            Size(96, 7): 839_776,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
 
 
 @torch.no_grad()

@@ -20,29 +20,6 @@ from sacm.backbones.minirocket import (
 from sacm.errors import ArgumentError
 
 from .cases import noise
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "MiniROCKET",
-        "classification",
-        rates={0.1: 1},
-        calls=1,
-        parameters={
-            Size(96, 7): 49_985,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
 
 
 def classifier(length: int = 30, channels: int = 3, **settings: object) -> minirocket.MiniRocket:

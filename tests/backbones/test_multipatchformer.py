@@ -13,32 +13,6 @@ from sacm.backbones.multipatchformer import (
 )
 from sacm.errors import ArgumentError
 
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "MultiPatchFormer",
-        "forecasting",
-        rates={0.1: 12},
-        calls=12,
-        parameters={
-            Size(96, 7, 96): 4_045_614,
-            Size(24, 7, 60): 3_443_562,
-            Size(96, 1, 96): 4_045_602,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
-
 
 @pytest.mark.parametrize(
     ("length", "tokens", "patches", "strides"),

@@ -10,42 +10,6 @@ from sacm import backbones
 from sacm.backbones.nsformer import Encoder, NSFormerClassifierConfig, NSFormerConfig, Projector
 
 from .cases import noise
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "NSFormer",
-        "classification",
-        rates={0.1: 6},
-        calls=6,
-        parameters={
-            Size(96, 7): 6_595_397,
-        },
-    ),
-    Expectation(
-        "NSFormer",
-        "anomaly",
-        rates={0.1: 5},
-        calls=5,
-        parameters={
-            Size(100, 38): 6_449_534,
-            Size(100, 55): 6_501_775,
-            Size(100, 25): 6_409_585,
-            Size(96, 7): 6_353_223,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
-
 
 TINY = NSFormerConfig(width=8, heads=2, hidden=16, layers=1, projector=6)
 

@@ -7,53 +7,6 @@ from sacm import backbones
 from sacm.backbones.patchtst import Encoder, PatchTSTClassifierConfig, PatchTSTConfig
 from sacm.errors import ArgumentError
 
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "PatchTST",
-        "forecasting",
-        rates={0.1: 3, 0.0: 1},
-        calls=4,
-        parameters={
-            Size(96, 7, 96): 1_089_134,
-            Size(24, 7, 60): 840_266,
-            Size(96, 1, 96): 1_089_122,
-        },
-    ),
-    Expectation(
-        "PatchTST",
-        "classification",
-        rates={0.1: 3, 0.0: 1},
-        calls=4,
-        parameters={
-            Size(96, 7): 77_971,
-        },
-    ),
-    Expectation(
-        "PatchTST",
-        "anomaly",
-        rates={0.1: 3, 0.0: 1},
-        calls=4,
-        parameters={
-            Size(100, 38): 1_101_488,
-            Size(100, 55): 1_101_522,
-            Size(100, 25): 1_101_462,
-            Size(96, 7): 1_089_134,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
-
 
 @pytest.mark.parametrize(
     ("length", "patches", "patch"),

@@ -22,32 +22,6 @@ from sacm.backbones.timefilter import (
 from sacm.errors import ArgumentError
 
 from .cases import noise
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "TimeFilter",
-        "forecasting",
-        rates={0.1: 6},
-        calls=6,
-        parameters={
-            Size(96, 7, 96): 190_056,
-            Size(24, 7, 60): 126_678,
-            Size(96, 1, 96): 188_760,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
-
 
 TINY = TimeFilterConfig(width=8, hidden=16, heads=2, blocks=2)
 

@@ -9,32 +9,6 @@ from sacm.backbones.timemixer import MixingBlock, TimeMixerConfig, pyramid
 from sacm.errors import ArgumentError
 
 from .cases import noise
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "TimeMixer",
-        "forecasting",
-        rates={0.1: 1, 0.0: 7},
-        calls=14,
-        parameters={
-            Size(96, 7, 96): 572_033,
-            Size(24, 7, 60): 531_416,
-            Size(96, 1, 96): 571_985,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
-
 
 LENGTHS = [16, 8, 4]
 

@@ -16,56 +16,6 @@ from sacm.backbones.timesnet import (
 from sacm.errors import ArgumentError
 
 from .cases import noise
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "TimesNet",
-        "forecasting",
-        rates={0.1: 1},
-        calls=1,
-        parameters={
-            Size(96, 7, 96): 18_380_231,
-            Size(24, 7, 60): 18_363_707,
-            Size(96, 1, 96): 18_374_081,
-            Size(96, 7, 96, 24): 18_489_799,
-            Size(24, 7, 60, 60): 18_482_491,
-            Size(96, 1, 96, 96): 18_502_081,
-        },
-    ),
-    Expectation(
-        "TimesNet",
-        "classification",
-        rates={0.1: 2},
-        calls=2,
-        parameters={
-            Size(96, 7): 4_654_213,
-        },
-    ),
-    Expectation(
-        "TimesNet",
-        "anomaly",
-        rates={0.1: 1},
-        calls=1,
-        parameters={
-            Size(100, 38): 4_609_574,
-            Size(100, 55): 4_618_295,
-            Size(100, 25): 4_602_905,
-            Size(96, 7): 4_593_671,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
-
 
 TINY = TimesNetConfig(width=4, hidden=6, periods=3)
 

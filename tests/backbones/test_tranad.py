@@ -9,32 +9,6 @@ from sacm.backbones.tranad import Passes, TranAD
 from sacm.errors import ArgumentError
 
 from .cases import noise
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "TranAD",
-        "anomaly",
-        rates={0.1: 22},
-        calls=39,
-        parameters={
-            Size(100, 38): 687_180,
-            Size(100, 55): 698_094,
-            Size(100, 25): 678_834,
-            Size(96, 7): 667_278,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
 
 
 def detector(length: int = 20, *, prepared: bool = True, **settings: object) -> TranAD:

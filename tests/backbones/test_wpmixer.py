@@ -11,31 +11,6 @@ from sacm.backbones.wpmixer import Wavelet
 from sacm.errors import ArgumentError
 
 from .cases import noise
-from .expectations import Expectation, Size, check_parameters, check_sites
-
-EXPECTED = [
-    Expectation(
-        "WPMixer",
-        "forecasting",
-        rates={0.1: 14},
-        calls=18,
-        parameters={
-            Size(96, 7, 96): 207_076,
-            Size(24, 7, 60): 171_856,
-            Size(96, 1, 96): 206_896,
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_sites_and_their_rates(expected: Expectation) -> None:
-    check_sites(expected)
-
-
-@pytest.mark.parametrize("expected", EXPECTED, ids=str)
-def test_number_of_parameters(expected: Expectation) -> None:
-    check_parameters(expected)
 
 
 @settings(max_examples=60, deadline=None)

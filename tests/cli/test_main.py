@@ -53,6 +53,17 @@ def test_every_command_has_help_with_an_example(sacm: Command, name: str) -> Non
     assert f"Example: sacm {name}" in outcome.out
 
 
+@pytest.mark.parametrize("name", ["train", "predict", "quality", "compare"])
+def test_help_begins_with_six_options_and_has_headings_for_the_rest(
+    sacm: Command, name: str
+) -> None:
+    lists = sacm(name, "--help").out.split("╭─ ")
+    (first,) = [text for text in lists if text.startswith("Options")]
+    options = [line.split()[1] for line in first.splitlines() if line.startswith("│ --")]
+    assert len([option for option in options if option != "--help"]) <= 6
+    assert any(text.startswith("More options") for text in lists)
+
+
 def test_a_plugin_adds_a_command(sacm: Command) -> None:
     with temporary_entries():
         add = commands.COMMANDS.register("greet", group="Mine", help="Say hello.")

@@ -23,7 +23,7 @@ OTHERS = [
     "hard_denoise(keep=0.2,kind=lowpass)",
     "selective(masks=uncertainty)",
     "selective+sacm",
-    "sacm(scale=free,per_channel=true)",
+    "sacm(scale=free)",
     "ema+sacm",
 ]
 

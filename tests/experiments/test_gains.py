@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from sacm.errors import ArgumentError
-from sacm.experiments.gains import add_best_fixed, add_race, pair_runs, summarise_gains
+from sacm.experiments.gains import pair_runs, summarise_gains
 from sacm.experiments.statistics import bootstrap_interval, holm
 
 
@@ -104,43 +104,3 @@ def test_two_runs_in_one_place_are_refused_with_the_option_that_chooses() -> Non
     rows = [run("raw", 1, 1.0, stride=1), {**run("raw", 1, 2.0, stride=4), "run": "other"}]
     with pytest.raises(ArgumentError, match=r"two runs, raw-24-paper-1 and other; .* --where str"):
         pair_runs(frame(*rows), ["mse"])
-
-
-def test_the_best_fixed_rate_is_chosen_by_validation() -> None:
-    runs = frame(
-        *(
-            run(f"fixed(p={p})", 1, mse, validation=v)
-            for p, mse, v in ((0.1, 3.0, 0.5), (0.2, 9.0, 0.4), (0.3, 1.0, 0.4))
-        ),
-        run("fixed(p=0.1)", 2, 3.0, validation=0.1),  # not every rate was run with seed 2
-        run("raw", 1, 2.0, validation=0.0),
-    )
-    added = add_best_fixed(runs)
-    (best,) = added[added["strategy"] == "best_fixed"].to_dict("records")
-    assert (best["seed"], best["mse"], best["chosen"]) == (1, 9.0, "fixed(p=0.2)")
-    assert len(add_best_fixed(runs.drop(columns="validation"))) == len(runs)
-
-
-def test_a_race_takes_the_arm_that_is_ahead_after_four_epochs() -> None:
-    rows = [
-        run("raw", 1, 4.0, early_validation=0.50, seconds=20.0, seconds_per_epoch=2.0),
-        run("sacm", 1, 3.0, early_validation=0.40, seconds=30.0, seconds_per_epoch=3.0),
-        run("raw", 2, 4.0, early_validation=0.50),
-        run("sacm", 2, 3.0, early_validation=0.60),
-        run("raw", 3, 4.0, early_validation=0.50),
-        run("sacm", 3, 3.0, early_validation=None),
-    ]
-    races = add_race(frame(*rows))
-    races = races[races["strategy"] == "race(raw,sacm)"].set_index("seed")
-    assert races["chosen"].to_dict() == {1: "sacm", 2: "raw"}
-    assert races["mse"].to_dict() == {1: 3.0, 2: 4.0}
-    assert races.loc[1, "seconds"] == 30.0 + 4 * 2.0
-    assert races.loc[1, "cost"] == pytest.approx(38 / 30)
-
-
-def test_a_race_by_accuracy_takes_the_higher() -> None:
-    rows = [
-        run("raw", 1, 4.0, early_validation=0.9, select="accuracy"),
-        run("sacm", 1, 3.0, early_validation=0.8, select="accuracy"),
-    ]
-    assert add_race(frame(*rows))["chosen"].dropna().tolist() == ["raw"]

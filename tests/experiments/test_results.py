@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from sacm.errors import DataError
-from sacm.experiments.results import collect_runs, join_results, read_results, write_results
+from sacm.experiments.results import collect_runs
 from sacm.files import read_json, write_csv, write_json
 from tests.experiments.cases import write_run
 
@@ -105,38 +102,6 @@ def test_checks_transfers_and_tests_of_every_epoch(tmp_path: Path) -> None:
     assert row["accuracy_last_ten"] == pytest.approx(0.075)  # epochs 3 to 12
 
 
-def test_a_file_is_the_frame(tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    runs.mkdir()
-    for seed, value in ((1, 0.1 + 0.2), (2, None)):
-        write_run(runs, strategy="raw", seed=seed, row={"mse": value}, contamination="mix(0.3)")
-    frame = collect_runs(runs)
-    write_results(frame, tmp_path / "a.csv")
-    again = read_results([tmp_path / "a.csv"])
-    pd.testing.assert_frame_equal(again, frame.fillna(np.nan), check_dtype=False)
-    assert again["mse"][0] == 0.1 + 0.2
-    write_results(again, tmp_path / "b.csv")
-    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
-    assert len(read_results([tmp_path])) == 2  # the same runs in two files of a folder
-
-
-def test_joined_frames_hold_a_run_once(tmp_path: Path) -> None:
-    for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-    kept = write_run(tmp_path / "one", strategy="raw", seed=1, row={"mse": 1.0})
-    frame = collect_runs(tmp_path / "one")
-    begun = frame.assign(state="begun", mse=None)
-    assert join_results(begun, frame)["mse"].tolist() == [1.0]
-    with pytest.raises(DataError, match=f"two rows of {kept.folder.name} differ: mse 1.0 and 2.0"):
-        join_results(frame, frame.assign(mse=2.0))
-
-
-def test_files_that_hold_no_results(tmp_path: Path) -> None:
-    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(DataError, match="no file holds results"):
-        read_results([tmp_path / "other.csv"])
-    with pytest.raises(DataError, match=r"there is no .*nowhere.csv"):
-        read_results([tmp_path / "nowhere.csv"])
+def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such folder of runs"):
         collect_runs(tmp_path / "nowhere")
-    assert json.loads(collect_runs(tmp_path).to_json()) is not None

@@ -17,7 +17,6 @@ from sacm.experiments.statistics import (
     improvements,
     paired_t_test,
     relative_gain,
-    sign_test,
     t_interval,
     wilcoxon_test,
 )
@@ -73,11 +72,6 @@ def test_wilcoxon_of_distinct_and_of_many_differences_is_scipys() -> None:
     expected = stats.wilcoxon(many, method="approx", correction=False).pvalue
     assert wilcoxon_test(many) == pytest.approx(expected)
     assert wilcoxon_test([1, 2, 3, 4, 5]) == 0.0625
-
-
-def test_the_sign_test_is_the_binomial_one() -> None:
-    assert sign_test([1, 1, 1, 1, 0, -1]) == pytest.approx(stats.binomtest(4, 5).pvalue)
-    assert sign_test([0.0, 0.0]) is None
 
 
 def test_the_bootstrap_encloses_the_mean_and_does_not_hang_on_the_order() -> None:

@@ -47,7 +47,7 @@ def test_trials_never_see_test_rows_and_the_best_is_a_run_like_any_other(tmp_pat
     assert "mae" in found.run.row
     assert found.run.settings.learning_rate == found.chosen["learning_rate"]
     assert found.run.metrics["best_val_mae"] == pytest.approx(found.value)
-    for folder in found.record.parent.glob("*/metrics.json"):
+    for folder in found.folder.glob("*/metrics.json"):
         assert "test" not in json.loads(folder.read_text())
     # Other test rows change nothing in the search, and a finished search is not repeated.
     other = data.values.copy()

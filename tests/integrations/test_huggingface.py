@@ -18,7 +18,7 @@ from transformers import (
 import sacm
 from sacm.errors import ArgumentError
 from sacm.integrations.huggingface import ProtectCallback, SACMCallback, attach_transformer
-from sacm.integrations.shared import save_scalars
+from sacm.integrations.shared import load_scalars, save_scalars
 
 from .series import cut_windows
 
@@ -241,7 +241,8 @@ def test_adapters_and_scalars_are_saved_and_loaded_together(tmp_path: Path) -> N
     with torch.no_grad():
         expected = model.eval()(**batch()).prediction_outputs
         assert torch.equal(loaded.eval()(**batch()).prediction_outputs, expected)
-    modulator = attach_transformer(loaded, saved=tmp_path)
+    modulator = attach_transformer(loaded)
+    load_scalars(loaded, tmp_path)
     learnt = model.sacm_modulator.state_dict()
     for key, value in modulator.state_dict().items():
         assert torch.equal(value, learnt[key])

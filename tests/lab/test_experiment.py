@@ -11,14 +11,15 @@ import pandas as pd
 import pytest
 
 from sacm.errors import ArgumentError
-from sacm.experiments.results import collect_runs, read_results, write_results
+from sacm.experiments.results import collect_runs
 from sacm_lab.commands import collect_rows, find_files, owner_of, write_between
 from sacm_lab.experiment import RACE, Experiment, Part, count_declared, make_jobs, select_rows
 from sacm_lab.paper.catalogue import EXPERIMENTS
 from sacm_lab.paper.commands import make_report
 from sacm_lab.paper.published import read_published
-from tests.experiments.tiny import run_all
+from sacm_lab.results import read_results, write_results
 from tests.lab.frames import make_frame
+from tests.lab.tiny import run_all
 
 PUBLISHED = [name for name in EXPERIMENTS.names() if read_published(name)]
 TINY = Experiment(

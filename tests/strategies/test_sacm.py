@@ -110,12 +110,11 @@ def test_an_unknown_part_is_named_with_the_known_ones(part: str) -> None:
 
 
 def test_options_of_the_method_keep_its_spelling_and_refuse_what_has_no_meaning() -> None:
-    assert canonical("sacm(scale=data,per_channel=false,score=spectral,rates=own)") == "sacm"
+    assert canonical("sacm(scale=data,score=spectral,rates=own)") == "sacm"
     for text, message in (
         ("sacm(scale=none)", "scale must be one of"),
         ("sacm(score=luck)", "score"),
         ("sacm(rates=sorted)", "own, permuted, mean, reversed"),
-        ("sacm(rates=mean,per_channel=true)", "one rate a window"),
         ("sacm+learned_global", "both set the dropout rates"),
     ):
         with pytest.raises(ArgumentError, match=message):

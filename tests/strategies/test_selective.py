@@ -9,7 +9,7 @@ from sacm.errors import ArgumentError
 from sacm.strategies import parse
 from sacm.strategies.selective import LinearEstimator, ResidualSpread, SelectiveRun, quantile
 
-from .cases import Net, batches, context
+from .cases import batches
 
 
 def test_the_uncertainty_mask_leaves_out_the_most_variable_steps() -> None:
@@ -69,13 +69,3 @@ def test_a_threshold_for_each_channel_leaves_out_the_same_share_of_each() -> Non
     kept = spread.keep(rows)
     assert kept is not None
     assert (~kept[0]).nonzero().tolist() == [[2, 1], [4, 0], [7, 1], [11, 0]]
-
-
-def test_the_masks_may_have_shares_of_their_own() -> None:
-    run = parse("selective(uncertain=0.3,anomalous=0.2,masks=uncertainty)").begin(Net(), context())
-    assert isinstance(run, SelectiveRun)
-    assert run.spread is not None
-    assert (run.spread.share, run.share) == (0.3, 0.2)
-    for text in ("selective(threshold=none)", "selective(uncertain=1)"):
-        with pytest.raises(ArgumentError, match="selective"):
-            parse(text)

@@ -16,7 +16,7 @@ from benchmarks.third_party.case import (
     Configurations,
     make_windows,
 )
-from sacm.integrations.pypots import locate_window
+from sacm.inject.window import WindowPath
 
 SMALL: dict[str, Any] = {
     **dict.fromkeys(("n_steps", "n_pred_steps", "seq_len"), LENGTH),
@@ -94,7 +94,6 @@ def build(task: str, name: str) -> Case:
     if name == "FEDformer":
         options |= {"n_heads": 8}  # fixed in its Fourier blocks
     model = cls(**options, device="cpu", verbose=False)
-    found = locate_window(model)
     window = make_windows()
     ones = torch.ones_like(window)
     inputs = {
@@ -112,7 +111,7 @@ def build(task: str, name: str) -> Case:
     }
     both = {"X": window, "missing_mask": ones, "deltas": torch.zeros_like(window)}
     inputs |= {"forward": both, "backward": both}
-    return Case(found.network, (inputs,), channels=found.channels, input_arg=found.input_arg)
+    return Case(model.model, (inputs,), channels=CHANNELS, input_arg=WindowPath((0, "X")))
 
 
 def configurations() -> Configurations:

@@ -58,17 +58,10 @@ def compare(
 
 
 def split_strategies(text: str) -> list[str]:
-    """`raw,sacm(p_max=0.4,gamma=2)` at the commas outside of parentheses."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += {"(": 1, ")": -1}.get(letter, 0)
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    if depth:
-        raise ArgumentError(f"--strategies {text!r}: the parentheses do not match.")
-    return [part.strip() for part in parts if part.strip()]
+    """Split `raw,sacm(p_max=0.4,gamma=2)` at the commas outside of parentheses."""
+    from sacm.strategies.registry import split
+
+    return [part for part in split(text, ",") if part]
 
 
 def run_comparison(

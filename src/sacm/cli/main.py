@@ -14,6 +14,7 @@ from sacm.cli import commands
 from sacm.cli.commands import COMMANDS
 from sacm.errors import ArgumentError, SACMError, SACMWarning
 
+_FIRST_OPTIONS = 6  # that the help of a command shows before headings
 _INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 
@@ -47,7 +48,20 @@ def load_command(name: str) -> Any:
         app.command()(function_or_app)
     command = typer.main.get_command(app)
     command.name = name
+    for each in (command, *getattr(command, "commands", {}).values()):
+        _shorten_first_list(each)
     return command
+
+
+def _shorten_first_list(command: Any) -> None:
+    """Leave six options in the first list of a command's help; further ones get a heading."""
+    plain = [
+        option
+        for option in command.params
+        if option.param_type_name == "option" and not getattr(option, "rich_help_panel", None)
+    ]
+    for option in plain[_FIRST_OPTIONS:]:
+        option.rich_help_panel = "More options"
 
 
 app = typer.Typer(

@@ -52,8 +52,8 @@ _Config = Annotated[
         help="Settings in a YAML or JSON file, or the config.json of a run; options override them."
     ),
 ]
-# The settings that the help shows first; the others have headings of their own.
-_FIRST = ("data", "backbone", "size", "strategy", "input_len", "horizon", "epochs", "seed")
+# The settings that the help shows first, in this order; the others stand under headings.
+_FIRST = ("data", "horizon", "backbone", "strategy", "epochs", "seed")
 _KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
@@ -82,7 +82,7 @@ def takes_settings(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]
         A decorator. The command's parameter `asked` receives what the user gave, by setting: the
         options, over the values of the file that `--config` names.
     """
-    names = sorted(RunSettings.model_fields, key=lambda name: name not in ("task", *_FIRST))
+    names = dict.fromkeys(("task", *_FIRST, *RunSettings.model_fields))
     options = [_parameter(name) for name in names if name not in without]
     kinds = {"rules": RulesFile, "keep": KeepFile, "config": _Config}
     files = [

@@ -99,5 +99,5 @@ def show_tuned(tuned: Tuned, *, as_json: bool) -> None:
     title = f"{ends.count('complete')} trials, {ends.count('pruned')} stopped early"
     show_table(headings, rows, title=title)
     show_results(settings.task, tuned.run.metrics)
-    note(f"Trials are recorded in {tuned.record}.")
+    note(f"The runs of the trials are in {tuned.folder}.")
     typer.echo(f"run: {tuned.run.folder}")

@@ -6,7 +6,7 @@ whatever else an experiment varies. Sizes are never mixed in one mean.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,6 @@ from sacm.experiments.statistics import (
 from sacm.metrics.catalogue import metric as find_metric
 
 CELL = ("task", "data", "backbone", "size", "horizon")
-# The name of a derived row, and the runs that it is chosen from.
-BEST_FIXED = "best_fixed"
 
 
 def pair_runs(
@@ -193,76 +191,3 @@ def _over_seeds(gain: Floats, seed: Any, cells: list[Any]) -> Interval:
         return around
     half = (around.high - around.low) / 2
     return Interval(mean - half, mean + half)
-
-
-def add_best_fixed(frame: pd.DataFrame, *, cell: Sequence[str] = CELL) -> pd.DataFrame:
-    """Add a row `best_fixed` where every fixed rate of the frame was run: what validation chooses.
-
-    Ties go to the smaller rate. The column `chosen` names the rate.
-    """
-    done = frame[frame["state"] == "done"]
-    fixed = done[done["strategy"].str.startswith("fixed(")]
-    rates = fixed["strategy"].nunique()
-    rows = []
-    for _, part in _cells(fixed, cell):
-        if len(part) == rates > 1 and _known(part, "validation"):
-            ordered = part.sort_values("strategy", kind="stable")
-            best = ordered.loc[_best(ordered, "validation")]
-            name = f"{best['run']}#{BEST_FIXED}"
-            rows.append({**best, "run": name, "strategy": BEST_FIXED, "chosen": best["strategy"]})
-    return _with_rows(frame, rows)
-
-
-def add_race(
-    frame: pd.DataFrame,
-    arms: tuple[str, str] = ("raw", "sacm"),
-    *,
-    epochs: int = 4,
-    cell: Sequence[str] = CELL,
-) -> pd.DataFrame:
-    """Add a row `race(a,b)` for every pair of arms: the one that a race would have gone on with.
-
-    The arm with the better mean validation of epochs 2 to 4 wins. `chosen` names it; `seconds` are
-    its own and those of the first `epochs` epochs of the other; `cost` is their ratio to its own.
-    """
-    done = frame[(frame["state"] == "done") & frame["strategy"].isin(arms)]
-    rows = []
-    for _, part in _cells(done, cell):
-        if set(part["strategy"]) == set(arms) and _known(part, "early_validation"):
-            ordered = part.sort_values("strategy", key=lambda names: names.map(arms.index))
-            winner = ordered.loc[_best(ordered, "early_validation")]
-            loser = ordered[ordered["strategy"] != winner["strategy"]].iloc[0]
-            seconds = winner["seconds"] + epochs * loser["seconds_per_epoch"]
-            rows.append(
-                {
-                    **winner,
-                    "run": f"{winner['run']}#race",
-                    "strategy": f"race({','.join(arms)})",
-                    "chosen": winner["strategy"],
-                    "seconds": seconds,
-                    "cost": seconds / winner["seconds"],
-                }
-            )
-    return _with_rows(frame, rows)
-
-
-def _cells(frame: pd.DataFrame, cell: Sequence[str]) -> Iterator[tuple[Any, pd.DataFrame]]:
-    keys = [*(name for name in cell if name in frame), "seed"]
-    check_unique(frame, [*keys, "strategy"])
-    return iter(frame.groupby(keys, sort=False, dropna=False))
-
-
-def _known(part: pd.DataFrame, column: str) -> bool:
-    return column in part and bool(part[column].notna().all())
-
-
-def _best(part: pd.DataFrame, column: str) -> Any:
-    """The index of the best validation; higher is better for accuracy."""
-    highest = "select" in part and (part["select"] == "accuracy").all()
-    return part[column].idxmax() if highest else part[column].idxmin()
-
-
-def _with_rows(frame: pd.DataFrame, rows: list[dict[str, Any]]) -> pd.DataFrame:
-    if not rows:
-        return frame
-    return pd.concat([frame, pd.DataFrame(rows)], ignore_index=True)

@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from sacm.errors import DataError, SACMError
-from sacm.files import read_json, write_atomically
+from sacm.files import read_json
 from sacm.settings import RunSettings
 
 KEYS = ("task", "data", "backbone", "size", "horizon", "strategy", "seed")
@@ -30,7 +30,7 @@ OUTCOMES = (
 EARLY = slice(1, 4)  # epochs 2 to 4
 _LAST_EPOCHS = 10
 _NEEDED = ("epochs", "train_seconds")
-_FIRST = ("run", "state", "reason", *KEYS)
+FIRST = ("run", "state", "reason", *KEYS)
 # Settings that are called as an outcome is: `epochs` counts those that were run.
 _COLUMNS = {"epochs": "epoch_limit", "precision": "float_precision"}
 
@@ -67,16 +67,16 @@ def tidy(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """Make the frame of rows: settings at their default left out, columns in their usual order."""
     frame = pd.DataFrame(list(rows))
     if frame.empty:
-        return pd.DataFrame(columns=list(_FIRST))
+        return pd.DataFrame(columns=list(FIRST))
     defaults = setting_defaults()
     for name in [column for column in frame if column in defaults]:
         if (frame[name].isna() | (frame[name] == defaults[name])).all():
             frame = frame.drop(columns=name)
-    for name in _FIRST:
+    for name in FIRST:
         if name not in frame:
             frame[name] = None
     settings = [name for name in setting_defaults(every=True) if name in frame]
-    start = [*_FIRST, *settings]
+    start = [*FIRST, *settings]
     outcomes = [name for name in OUTCOMES if name in frame]
     tested = [name for name in frame if name not in (*start, *outcomes, "commit", "threads")]
     end = [name for name in ("commit", "threads") if name in frame]
@@ -97,79 +97,15 @@ def setting_defaults(*, every: bool = False) -> dict[str, Any]:
     }
 
 
-def read_results(paths: Iterable[Path]) -> pd.DataFrame:
-    """Read result files, and all of the folders among them, as one frame; a run counts once.
-
-    Raises:
-        DataError: A file is missing or holds no results, or two rows of one run differ.
-    """
-    frames = []
-    for path in paths:
-        files = sorted(path.glob("*.csv")) if path.is_dir() else [path]
-        frames += [frame for frame in map(_read_file, files) if frame is not None]
-        if not path.is_dir() and (not files or not path.exists()):
-            raise DataError(f"there is no {path}.")
-    if not frames:
-        raise DataError("no file holds results of runs: make one with `--format csv`.")
-    return join_results(*frames)
-
-
-def join_results(*frames: pd.DataFrame) -> pd.DataFrame:
-    """Several frames as one; of the same run, a finished row stands for one that is not.
-
-    Raises:
-        DataError: Two finished rows of one run differ in their results.
-    """
-    whole = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
-    finished = whole[whole["state"] == "done"]
-    for name, rows in finished[finished["run"].duplicated(keep=False)].groupby("run"):
-        for metric in tested_columns(rows):
-            if rows[metric].nunique() > 1:
-                values = rows[metric].unique()
-                raise DataError(f"two rows of {name} differ: {metric} {values[0]} and {values[1]}.")
-    order = whole["state"].ne("done").sort_values(kind="stable").index
-    kept = whole.loc[order].drop_duplicates("run").sort_index()
-    return tidy(records(kept))
-
-
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """One dictionary a row."""
     rows: Any = frame.to_dict("records")
     return list(rows)
 
 
-def write_results(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame as CSV; the file is whole or not there."""
-    text = results_csv(frame)
-    write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
-
-
-def results_csv(frame: pd.DataFrame) -> str:
-    """A frame as CSV; whole numbers stay whole beside missing ones."""
-    return str(frame.convert_dtypes(convert_string=False).to_csv(index=False, lineterminator="\n"))
-
-
-def tested_columns(frame: pd.DataFrame) -> list[str]:
-    """Columns of test results."""
-    known = {*_FIRST, *setting_defaults(every=True), *OUTCOMES, "commit", "threads", "chosen"}
-    numeric = frame.select_dtypes("number").columns
-    return [name for name in numeric if name not in known]
-
-
 def _column(setting: str) -> str:
     """The column of a setting."""
     return _COLUMNS.get(setting, setting)
-
-
-def _read_file(path: Path) -> pd.DataFrame | None:
-    """The frame of a file; None of a table of something else."""
-    try:
-        frame = pd.read_csv(path, float_precision="round_trip", keep_default_na=True)
-    except FileNotFoundError:
-        raise DataError(f"there is no {path}.") from None
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise DataError(f"{path} cannot be read: {error}.") from None
-    return frame if {"run", "state", *KEYS} <= set(frame.columns) else None
 
 
 def _read(folder: Path) -> dict[str, Any]:

@@ -112,15 +112,6 @@ def wilcoxon_test(improvement: ArrayLike) -> float | None:
     return float(stats.wilcoxon(signed, zero_method="wilcox", correction=False).pvalue)
 
 
-def sign_test(improvement: ArrayLike) -> float | None:
-    """Two-sided p-value of as many better as worse pairs; zeros are dropped."""
-    gained = _checked(improvement)
-    moved = gained[gained != 0]
-    if not len(moved):
-        return None
-    return float(stats.binomtest(int((moved > 0).sum()), len(moved)).pvalue)
-
-
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Step-down correction over all defined p-values, in the given order; None stays None."""
     defined = [(p, at) for at, p in enumerate(p_values) if p is not None]

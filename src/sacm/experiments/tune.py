@@ -1,11 +1,13 @@
-"""Search for good settings with Optuna; what is found becomes a run like any other.
+"""Search for good settings with Optuna; the best become a run like any other.
 
-Trials see training and validation rows only: the data they get have no test part. Every trial is
-recorded in one file, so that a search that was killed goes on where it stopped.
+Trials see training and validation rows only: the data they get have no test part. Trials are runs
+in a folder of the search, and the sampler is seeded: a search that was killed tries the same
+settings again, takes what its finished runs say, and goes on with the one that was interrupted.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -55,13 +57,13 @@ class Search:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The run with the best settings, what was chosen, and how every trial went."""
+    """The run with the best settings, what was chosen, how every trial went, and their folder."""
 
     run: Run
     chosen: dict[str, Any]
     value: float
     trials: list[dict[str, Any]]
-    record: Path
+    folder: Path
 
 
 def tune(
@@ -96,8 +98,12 @@ def tune(
     base = get_task(settings.task).resolve(settings, data)
     trials_folder = folder / "tuning" / _study_name(base, search, fingerprint(data))
     trials_folder.mkdir(parents=True, exist_ok=True)
-    record = trials_folder / "trials.log"
-    study = _open_study(base, record)
+    column = f"val_{base.select}"
+    study = optuna.create_study(
+        direction="maximize" if base.select == "accuracy" else "minimize",
+        sampler=optuna.samplers.TPESampler(seed=base.seed, n_startup_trials=_STARTUP_TRIALS),
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS - 1, n_warmup_steps=1),
+    )
 
     def train_trial(trial: Any) -> float:
         chosen = suggest(trial, base, search, seen)
@@ -105,22 +111,20 @@ def tune(
             on_trial(trial.number, chosen)
 
         def report(epoch: int, value: float) -> None:
+            reported.append(epoch)
             trial.report(value, epoch)
             if trial.should_prune():
                 raise optuna.TrialPruned
 
-        run = train(
-            base.model_copy(update=chosen),
-            folder=trials_folder,
-            hardware=hardware,
-            data=seen,
-            on_epoch=report,
-        )
-        return float(run.metrics[f"best_val_{base.select}"])
+        reported: list[int] = []
+        settings = base.model_copy(update=chosen)
+        run = train(settings, folder=trials_folder, hardware=hardware, data=seen, on_epoch=report)
+        if not reported:  # finished before: later trials are compared with its epochs all the same
+            for epoch, value in _read_history(run.folder, column):
+                trial.report(value, epoch)
+        return float(run.metrics[f"best_{column}"])
 
-    left = search.trials - _count_ended(study)
-    if left > 0:
-        study.optimize(train_trial, n_trials=left, catch=(SACMError,))
+    study.optimize(train_trial, n_trials=search.trials, catch=(SACMError,))
     if not any(trial.state.name == "COMPLETE" for trial in study.trials):
         raise SACMError("no trial succeeded: see what stops a single training with `sacm train`.")
     chosen = dict(study.best_trial.params)
@@ -129,7 +133,13 @@ def tune(
         {"number": t.number, "state": t.state.name.lower(), "value": t.value, **t.params}
         for t in study.trials
     ]
-    return Tuned(run, chosen, float(study.best_value), trials, record)
+    return Tuned(run, chosen, float(study.best_value), trials, trials_folder)
+
+
+def _read_history(folder: Path, column: str) -> list[tuple[int, float]]:
+    """Epochs of a finished run with their validation results."""
+    with (folder / "history.csv").open(encoding="utf-8") as file:
+        return [(int(row["epoch"]), float(row[column])) for row in csv.DictReader(file)]
 
 
 def suggest(
@@ -208,56 +218,3 @@ def _study_name(base: ResolvedSettings, search: Search, mark: str) -> str:
     text = json.dumps([base.identity(), choices, mark], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:10]
     return f"{base.run_id(mark).rpartition('_')[0]}_{digest}"
-
-
-def _open_study(base: ResolvedSettings, record: Path) -> optuna.Study:
-    """The study in a file, new or as it was left; trials that were killed are run again."""
-    optuna = _import_optuna()
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
-    from optuna.trial import TrialState
-
-    lock: Any = _RecordLock(record)
-    storage = JournalStorage(JournalFileBackend(str(record), lock_obj=lock))
-    study = optuna.create_study(
-        study_name="sacm",
-        storage=storage,
-        load_if_exists=True,
-        direction="maximize" if base.select == "accuracy" else "minimize",
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS - 1, n_warmup_steps=1),
-    )
-    # A continued search must not draw again what it has drawn.
-    study.sampler = optuna.samplers.TPESampler(
-        seed=base.seed + len(study.trials), n_startup_trials=_STARTUP_TRIALS
-    )
-    for trial in study.trials:
-        if trial.state == TrialState.RUNNING:
-            study.tell(trial.number, state=TrialState.FAIL)
-            if trial.params:
-                study.enqueue_trial(trial.params, user_attrs={"continues": trial.number})
-    return study
-
-
-def _count_ended(study: optuna.Study) -> int:
-    """Trials that came to an end of their own, good or bad; a killed one is run again."""
-    continued = {t.user_attrs["continues"] for t in study.trials if "continues" in t.user_attrs}
-    ended = [t for t in study.trials if t.state.is_finished() and t.params]
-    return sum(trial.number not in continued for trial in ended)
-
-
-class _RecordLock:
-    """A lock that the system releases when its process is killed; Optuna's own stays behind."""
-
-    def __init__(self, record: Path) -> None:
-        from filelock import FileLock
-
-        self._lock = FileLock(record.with_suffix(".lock"))
-
-    def acquire(self) -> bool:
-        """Wait for the lock."""
-        self._lock.acquire()
-        return True
-
-    def release(self) -> None:
-        """Give it back."""
-        self._lock.release()

@@ -38,10 +38,8 @@ from sacm.inject.modulator import CapacityModulator
 from sacm.inject.probe.run import Call
 from sacm.inject.sites import (
     ADAPTIVE,
-    FROZEN,
     MODULATOR,
     ORIGINAL,
-    SITE_LAYERS,
     SKIPPED,
     InsertedSite,
     Site,
@@ -64,7 +62,6 @@ def attach(
     coverage: Literal["modules", "all"] = "modules",
     scorer: nn.Module | None = None,
     mapper: nn.Module | None = None,
-    per_channel: bool = False,
     insert_after: Sequence[str] = (),
     skip: Sequence[str] = (),
     site_layouts: Mapping[str, SiteLayout] | None = None,
@@ -92,8 +89,6 @@ def attach(
             one by one in training.
         scorer: Module from windows `[B, L, C]` to scores `[B]`, in place of `SpectralScorer`.
         mapper: Module from scores `[B]` to rates `[B]`, each in [0, 1), in place of `RateMapper`.
-        per_channel: Give every channel a rate of its own at the sites that keep channels apart; the
-            other sites drop at the mean of a window's rates.
         insert_after: Names or globs of modules whose output shall drop too.
         skip: Names or globs of dropout sites to leave ordinary.
         site_layouts: Layout by site name or glob, for sites that the probe cannot resolve, e.g.
@@ -128,7 +123,6 @@ def attach(
         config=check_config(config),
         scorer=scorer,
         mapper=mapper,
-        per_channel=per_channel,
     )
     _find_sites(
         model,
@@ -201,7 +195,7 @@ def strip_state_dict(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {
         key.replace("_orig_mod.", ""): value
         for key, value in state_dict.items()
-        if {MODULATOR, SITE_LAYERS}.isdisjoint(key.split("."))
+        if MODULATOR not in key.split(".")
     }
 
 
@@ -222,7 +216,6 @@ def _find_sites(
     hosts = {}  # modules that drop, or may be told to, but are of none of torch's classes
     for module, site in modules.items():
         site.state = modulator.state
-        site.adaptive |= site.reason == FROZEN  # the probe sees whether gradients pass it
         torch_class = type(module) in (*ADAPTIVE, *ORIGINAL)
         if not torch_class and (site.adaptive or site.reason == SKIPPED):
             hosts[module] = site

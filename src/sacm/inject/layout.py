@@ -84,20 +84,6 @@ class SiteLayout:
             return drop_entries(h, keep, mask_shape)
         return drop_entries(h.view(split), keep, mask_shape).reshape(h.shape)
 
-    def drop_channels(self, h: Tensor, keep: Keep, channel_dim: int) -> Tensor:
-        """Drop `h` at the keep probabilities `[B, C]` of the channels of its windows.
-
-        `channel_dim` is the dimension of the channels after `unfold`.
-        """
-        batch, channels = keep.probability.shape
-        split, position = self.unfold(h.shape, batch)
-        if channel_dim < position:
-            keep = Keep(*(part.t().contiguous() for part in keep))
-        shape = [1] * len(split)
-        shape[position], shape[channel_dim] = batch, channels
-        view = Keep(keep.probability, keep.scale.view(shape), keep.highest_kept.view(shape))
-        return drop_entries(h.reshape(split), view).reshape(h.shape)
-
     def _unfold_mask(self, mask: Sequence[int], shape: Sequence[int], batch: int) -> list[int]:
         """Split a mask shape as `unfold` splits the activation."""
         split, position = self.unfold(mask, batch)

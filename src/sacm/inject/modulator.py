@@ -18,11 +18,10 @@ from sacm.core.scorer import SpectralScorer, without_autocast
 from sacm.errors import ArgumentError, SACMError, SACMWarning
 from sacm.inject.functional.coverage import FunctionalCoverage
 from sacm.inject.layout import layout_error
-from sacm.inject.probe.layouts import Probe, find_channel_dims
+from sacm.inject.probe.layouts import Probe
 from sacm.inject.probe.run import Call, PassRunner, copy_tensors, restored_afterwards
 from sacm.inject.probe.verify import LayoutCheck
 from sacm.inject.sites import (
-    FROZEN,
     InsertedSite,
     ModulationState,
     Site,
@@ -68,10 +67,9 @@ class CapacityModulator(nn.Module):
         config: SACMConfig,
         scorer: nn.Module | None,
         mapper: nn.Module | None = None,
-        per_channel: bool = False,
     ) -> None:
         super().__init__()
-        self.config, self.window, self.per_channel = config, window, per_channel
+        self.config, self.window = config, window
         self.scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
         self.mapper = RateMapper(config) if mapper is None else mapper
         self.state = ModulationState()
@@ -171,35 +169,24 @@ class CapacityModulator(nn.Module):
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
             window = torch.where(reliable.view(-1, 1, 1), window, 0)
-        scores, channel_scores = self._score(window)
-        if channel_scores is None:
-            rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
-        else:
-            usable = None if reliable is None else reliable.repeat_interleave(window.shape[2])
-            channel_rates = self._map(channel_scores.flatten(), usable).view(channel_scores.shape)
-            rates, self.state.channel_rates = channel_rates.mean(dim=1), channel_rates
+        scores = self._score(window)
+        rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
         scores = scores.detach()
         self.state.scores = scores if reliable is None else torch.where(reliable, scores, torch.inf)
         return rates
 
-    def _score(self, window: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return scores `[B]`, and those of channels `[B, C]` where channels have rates.
+    def _score(self, window: Tensor) -> Tensor:
+        """Return scores `[B]` of windows `[B, L, C]`.
 
         Raises:
             ArgumentError: A user's own scorer gives something else.
         """
-        quick = not self.per_channel and self.scorer._compiled_call_impl is None
-        if quick and type(self.scorer) is SpectralScorer:
-            return self.scorer.score(window), None
+        if type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None:
+            return self.scorer.score(window)  # without the outputs that only `forward` returns
         result = self.scorer(window)
-        scores = getattr(result, "scores", result)
+        scores: Tensor = getattr(result, "scores", result)
         _check_shape("the scorer must give one score", scores, window.shape[:1])
-        if not self.per_channel:
-            return scores, None
-        channel_scores = getattr(result, "channel_scores", None)
-        if channel_scores is None:
-            raise ArgumentError("per_channel needs a scorer that gives channel_scores [B, C].")
-        return scores, channel_scores
+        return scores
 
     def _map(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
         """Map scores `[B]` to rates `[B]`; what a user's own mapper gives is checked.
@@ -276,10 +263,7 @@ class CapacityModulator(nn.Module):
         # Functional dropout does not show in evaluation mode.
         probe = Probe(runner, self.window, stated, training=self.coverage is not None)
         with self._paused(call.model), _explaining_refusal(call):
-            self._leave_frozen(probe.choose_batch(call).call)
             self.random_evaluation = probe.run(call)
-            if self.per_channel:
-                find_channel_dims(runner, self.window, call, (site for _, site in self.adaptive))
         self._finish_probe(call.model)
         self.verify(call)
 
@@ -310,22 +294,6 @@ class CapacityModulator(nn.Module):
         if torch.is_grad_enabled():
             self.checks_left -= 1
             self.verify(call)
-
-    def _leave_frozen(self, call: Call) -> None:
-        """Leave sites with frozen neighbours ordinary, unless their activation has a gradient."""
-        doubtful = [site for site in self.sites if site.adaptive and site.reason == FROZEN]
-        if not doubtful:
-            return
-        trained: set[Site] = set()
-        with restored_afterwards(call.model):
-            runner = PassRunner(call.model, self._install_taps, gradients=True)
-            runner.set_flags(training=True)
-            runner.run(call, watch=lambda s, _, h: trained.add(s) if h.requires_grad else None)
-        for site in doubtful:
-            if site in trained:
-                site.reason = ""
-            else:
-                site.leave_ordinary(FROZEN)
 
     def _find_random_training(self, runner: PassRunner, call: Call) -> list[str]:
         """Return what is random in training although no adaptive site drops."""

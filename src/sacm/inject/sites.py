@@ -18,7 +18,6 @@ from sacm.errors import SACMWarning
 from sacm.inject.layout import SiteLayout, Unresolved
 
 MODULATOR = "sacm_modulator"  # its name among the model's children, and in the model's state_dict
-SITE_LAYERS = "sacm_site_layers"  # likewise, of layers that serve training alone
 SKIPPED = "skipped on request: ordinary dropout"
 _SELU_LIMIT = -1.7580993408473766  # what SELU tends to, and what alpha dropout sets entries to
 FROZEN = "frozen: nothing around it is trained"
@@ -33,7 +32,6 @@ class ModulationState:
     """
 
     rates: Tensor | None = None  # [B], with its graph
-    channel_rates: Tensor | None = None  # [B, C], with its graph, where channels have their own
     roots: Sequence[Tensor | nn.Module] = ()  # what that graph leads to
     repeated: bool = False  # whether the backward of the rates may run more than once
     scores: Tensor | None = None  # [B], detached
@@ -44,7 +42,7 @@ class ModulationState:
 
     def begin(self) -> None:
         """Forget the last forward before anything of the next can fail."""
-        self.rates = self.scores = self.channel_rates = None
+        self.rates = self.scores = None
         self.roots, self.repeated = (), False
         self.keep_by_device = {}
         self.running = True
@@ -59,24 +57,11 @@ class ModulationState:
             return None
         if self.rates.requires_grad and not torch.is_grad_enabled() and not self.repeated:
             # Reentrant checkpointing runs a part without gradients now, and with them in backward.
-            sources = [*self._sources()]
-            self.rates, self.repeated = _retain_rates(self.rates, sources), True
-            if self.channel_rates is not None:
-                self.channel_rates = _retain_rates(self.channel_rates, sources)
+            self.rates, self.repeated = _retain_rates(self.rates, [*self._sources()]), True
             self.keep_by_device = {}
-        return self._keep(self.rates, like, "windows")
-
-    def keep_channels(self, like: Tensor) -> Keep | None:
-        """Return keep probabilities `[B, C]`; None where channels have no rates of their own."""
-        if self.channel_rates is None:
-            return None
-        return self._keep(self.channel_rates, like, "channels")
-
-    def _keep(self, rates: Tensor, like: Tensor, what: str) -> Keep:
-        """Compute keep probabilities once for each device and gradient mode."""
-        key = like.device, torch.is_grad_enabled(), what
+        key = like.device, torch.is_grad_enabled()
         if key not in self.keep_by_device:
-            self.keep_by_device[key] = Keep.of(1 - rates.to(like.device))
+            self.keep_by_device[key] = Keep.of(1 - self.rates.to(like.device))
         return self.keep_by_device[key]
 
     def _sources(self) -> Iterator[Tensor]:
@@ -149,7 +134,6 @@ class Site:
         reached: Whether the probe saw a call; None before the probe.
         overwritten: The model changes the activation in place after the call, so it is copied for
             the gradient of the rates.
-        channel_dim: The dimension that keeps the channels apart, after unfolding; None if they mix.
         state: Rates of the running forward, shared by all sites of the model.
 
     Example:
@@ -166,7 +150,6 @@ class Site:
     layouts: list[tuple[tuple[int, ...], SiteLayout]] = field(default_factory=list)
     reached: bool | None = None
     overwritten: bool = False
-    channel_dim: int | None = None
     state: ModulationState = field(default_factory=ModulationState, repr=False)
     warned: bool = field(default=False, repr=False)
 
@@ -208,10 +191,6 @@ class Site:
         layout = self.layout_for(h.shape, keep.probability.shape[0])
         if layout is None:
             return self._drop_alike(h, keep, mask_shape)
-        if self.channel_dim is not None and mask_shape is None:
-            channels = self.state.keep_channels(h)
-            if channels is not None:
-                return layout.drop_channels(h, channels, self.channel_dim)
         return layout.drop(h, keep, mask_shape)
 
     def drop_alpha(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
@@ -219,7 +198,6 @@ class Site:
 
         With `m` the limit, alpha dropout is `a (B h + (1 - B) m) - a m p` for
         `a = (q (1 + p m²))^(-1/2)`. That is `a q ((h - m) B / q + m)`, an ordinary dropout inside.
-        Windows drop at one rate each, also where channels have rates of their own.
         """
         keep = self.state.keep(h)
         if keep is None or 0 in h.shape:

@@ -39,11 +39,11 @@ class SACMCallback(RawCheckpointCallback):
 
     locate = staticmethod(locate_window)
 
-    def change(self, found: WindowedNetwork) -> None:
+    def change(self, windowed: WindowedNetwork) -> None:
         """Attach."""
-        super().change(found)
+        super().change(windowed)
         if self.modulator is not None:
-            _release_losses(found.network, self.modulator)
+            _release_losses(windowed.network, self.modulator)
 
 
 def _release_losses(network: Any, modulator: CapacityModulator) -> None:

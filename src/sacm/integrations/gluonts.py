@@ -8,15 +8,11 @@ Its models take NaN as missing: broken values may also be set to NaN in the data
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
-from torch import Tensor
-
-from sacm.core.config import SACMConfig
 from sacm.inject.window import WindowPath
 from sacm.integrations.lightning import RawCheckpointCallback
-from sacm.integrations.shared import WindowedNetwork, modulator_of, protect_network, put_scalars
+from sacm.integrations.shared import WindowedNetwork
 
 WINDOW = "past_target"
 
@@ -36,32 +32,9 @@ class SACMCallback(RawCheckpointCallback):
 
     A saved predictor is a raw one with the trained weights. The scalars stay in
     `callback.modulator`.
-
-    Args:
-        config: Settings of the method.
-        coverage: As in `sacm.attach`.
-        scalars: Where to start, for `estimator.train_from`: `callback.modulator.state_dict()` of
-            the training before.
     """
 
     locate = staticmethod(locate_window)
-
-    def __init__(
-        self,
-        *,
-        config: SACMConfig | None = None,
-        coverage: Literal["modules", "all"] = "modules",
-        scalars: Mapping[str, Tensor] | None = None,
-    ) -> None:
-        super().__init__(config=config, coverage=coverage)
-        self.scalars = scalars
-
-    def change(self, found: WindowedNetwork) -> None:
-        """Attach."""
-        fresh = modulator_of(found.network) is None
-        super().change(found)
-        if fresh and self.scalars is not None and self.modulator is not None:
-            put_scalars(self.modulator, self.scalars, "scalars")
 
 
 def protect_predictor(predictor: Any, guard: Any) -> None:
@@ -76,7 +49,7 @@ def protect_predictor(predictor: Any, guard: Any) -> None:
         ArgumentError: The guard has other channels than the network.
     """
     module = predictor.prediction_net
-    place = list(predictor.input_names).index(WINDOW)
+    position = list(predictor.input_names).index(WINDOW)
     channels = locate_window(module).channels
     # The library calls the forward of the inner network by name, past its hooks.
-    protect_network(WindowedNetwork(module, channels, WindowPath((place,))), guard)
+    WindowedNetwork(module, channels, WindowPath((position,))).protect(guard)

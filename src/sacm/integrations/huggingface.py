@@ -13,8 +13,7 @@ import inspect
 from pathlib import Path
 from typing import Any, Literal
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 from transformers import PreTrainedModel, TrainerCallback
 
 from sacm.core.config import SACMConfig
@@ -22,11 +21,11 @@ from sacm.errors import ArgumentError
 from sacm.inject.attach import attach
 from sacm.inject.modulator import CapacityModulator
 from sacm.integrations.shared import (
+    MeanRate,
     WindowedNetwork,
     check_optimizers,
     load_scalars,
     modulator_of,
-    protect_network,
     save_scalars,
 )
 
@@ -40,28 +39,25 @@ def attach_transformer(
     config: SACMConfig | None = None,
     channels: int | None = None,
     coverage: Literal["modules", "all"] = "modules",
-    saved: str | Path | None = None,
 ) -> CapacityModulator:
     """Attach to a model whose forward takes `past_values` `[B, L, C]` (or `[B, L]`).
 
     Do this before the optimizer is made. `save_pretrained` then writes the modulator's scalars too;
     a raw model ignores them on loading. The adapter files of PEFT do not hold them: write them
-    beside these with `sacm.integrations.shared.save_scalars`, as `SACMCallback` does at every
-    checkpoint.
+    beside these with `save_scalars` of `sacm.integrations.shared`, as `SACMCallback` does at every
+    checkpoint, and read them with `load_scalars`.
 
     Args:
         model: A model of the library, or a `PeftModel` around one.
         config: Settings of the method.
         channels: Number of channels; read from the model's configuration where that says it.
         coverage: As in `sacm.attach`.
-        saved: A folder that `save_scalars` wrote to, to go on with the scalars there.
 
     Returns:
         The modulator.
 
     Raises:
-        ArgumentError: The model takes no `past_values`, its channels are not known, or the scalars
-            are those of another model.
+        ArgumentError: The model takes no `past_values`, or its channels are not known.
     """
     base = _check_forward(model)
     if channels is None:
@@ -71,18 +67,15 @@ def attach_transformer(
             f"the configuration of {type(base).__name__} does not say how many channels its "
             "windows have: pass channels=…"
         )
-    modulator = attach(model, channels=channels, config=config, input_arg=WINDOW, coverage=coverage)
-    if saved is not None:
-        load_scalars(model, saved)
-    return modulator
+    return attach(model, channels=channels, config=config, input_arg=WINDOW, coverage=coverage)
 
 
 def _read_channels(config: Any) -> int | None:
     """Return the channels of a window, where the configuration of a model says so."""
     if config.model_type.startswith("timesfm"):  # takes single series
         return 1
-    found = (getattr(config, name, None) for name in CHANNELS)
-    return next((count for count in found if count is not None), None)
+    counts = (getattr(config, name, None) for name in CHANNELS)
+    return next((count for count in counts if count is not None), None)
 
 
 def _check_forward(model: nn.Module) -> PreTrainedModel:
@@ -94,8 +87,8 @@ def _check_forward(model: nn.Module) -> PreTrainedModel:
             f"{type(base).__name__}.forward takes no {WINDOW}, so it is no time-series model: use "
             "sacm.attach with input_arg=…"
         )
-    found: PreTrainedModel = base
-    return found
+    time_series_model: PreTrainedModel = base
+    return time_series_model
 
 
 def _is_adapted(model: Any) -> bool:
@@ -123,7 +116,7 @@ class SACMCallback(TrainerCallback):
         coverage: Literal["modules", "all"] = "modules",
     ) -> None:
         self.config, self.channels, self.coverage = config, channels, coverage
-        self._rates: list[Tensor] = []
+        self._rate = MeanRate()
 
     def on_init_end(
         self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
@@ -154,17 +147,13 @@ class SACMCallback(TrainerCallback):
         self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
     ) -> None:
         """Remember the mean rate of a step."""
-        modulator = modulator_of(model)
-        if modulator is not None and modulator.rates is not None:
-            self._rates.append(modulator.rates.mean())
+        self._rate.add(model)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         """Add the mean rate since the last training log; logs of an evaluation stay as they are."""
-        if logs is not None and "loss" in logs and self._rates:
-            mean = float(torch.stack(self._rates).mean())
+        if logs is not None and "loss" in logs and (mean := self._rate.read()) is not None:
             logs["sacm_rate_mean"] = mean  # for reporters, which are asked after this callback
             state.log_history[-1]["sacm_rate_mean"] = mean
-            self._rates.clear()
 
     def on_save(
         self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
@@ -204,4 +193,4 @@ class ProtectCallback(TrainerCallback):
     ) -> None:
         """Protect the model."""
         _check_forward(model)
-        protect_network(WindowedNetwork(model, None, WINDOW), self.guard)
+        WindowedNetwork(model, None, WINDOW).protect(self.guard)

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
-from sacm.inject.attach import attach
 from sacm.inject.layout import SiteLayout
 from sacm.inject.modulator import CapacityModulator
 from sacm.inject.sites import MODULATOR
@@ -28,7 +27,6 @@ from sacm.integrations.shared import (
     WindowedNetwork,
     check_optimizers,
     modulator_of,
-    protect_network,
     put_scalars,
 )
 
@@ -100,14 +98,7 @@ class AttachCallback(NetworkCallback):
         """Attach; a network that is attached already stays as it is."""
         self.modulator = modulator_of(windowed.network)
         if self.modulator is None:
-            network, channels, input_arg, layout = windowed
-            self.modulator = attach(
-                network,
-                channels=channels,
-                input_arg=input_arg,
-                window_layout=layout,
-                **self._options,
-            )
+            self.modulator = windowed.attach(**self._options)
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Complain if the network was never found."""
@@ -187,7 +178,7 @@ class GuardCallback(NetworkCallback):
 
     def change(self, windowed: WindowedNetwork) -> None:
         """Protect the network."""
-        protect_network(windowed, self.guard)
+        windowed.protect(self.guard)
 
 
 @dataclass(frozen=True)

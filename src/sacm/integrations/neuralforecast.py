@@ -19,7 +19,7 @@ from sacm.errors import ArgumentError
 from sacm.files import read_weights
 from sacm.inject.window import WindowPath
 from sacm.integrations.lightning import AttachCallback
-from sacm.integrations.shared import WindowedNetwork, protect_network, put_scalars
+from sacm.integrations.shared import WindowedNetwork, put_scalars
 
 if TYPE_CHECKING:
     from neuralforecast import NeuralForecast
@@ -108,8 +108,8 @@ def _restore(forecaster: NeuralForecast, folder: Path) -> None:
     count: dict[str, int] = {}
     for pair in zip(forecaster.models, forecaster.models_init, strict=True):
         name = repr(pair[0])
-        place = count[name] = count.get(name, -1) + 1
-        file = folder / f"{name}_{place}.safetensors"
+        index = count[name] = count.get(name, -1) + 1
+        file = folder / f"{name}_{index}.safetensors"
         scalars = read_weights(file)
         for model in pair:
             callback = model.trainer_kwargs["callbacks"][-1]
@@ -138,4 +138,4 @@ def protect_forecaster(forecaster: NeuralForecast, guard: Any) -> None:
                 f"{forecaster.local_scaler_type!r}, scaler_type={scaling!r}), which a guard of the "
                 "frame's units cannot judge: repair the frame with repair_frame instead."
             )
-        protect_network(locate_window(inner), guard)
+        locate_window(inner).protect(guard)

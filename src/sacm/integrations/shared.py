@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
 from sacm.files import read_weights, write_weights
+from sacm.inject.attach import attach
 from sacm.inject.modulator import CapacityModulator
 from sacm.inject.sites import MODULATOR
 from sacm.inject.window import InputArg, WindowLayout
@@ -38,27 +40,46 @@ class WindowedNetwork(NamedTuple):
     input_arg: InputArg = 0
     window_layout: WindowLayout = "BLC"
 
+    def attach(self, **options: Any) -> CapacityModulator:
+        """Attach to the network, with further options of `sacm.attach`."""
+        where: Any = {"input_arg": self.input_arg, "window_layout": self.window_layout}
+        return attach(self.network, channels=self.channels, **where, **options)
 
-def protect_network(windowed: WindowedNetwork, guard: Any) -> None:
-    """Make a network repair its windows; one that repairs them already gets the new guard."""
-    module: Any = window_guard_of(guard)
-    if windowed.channels not in (None, module.channels):
-        raise ArgumentError(
-            f"{type(windowed.network).__name__} takes windows with {windowed.channels} channels, "
-            f"but the guard was fitted on {module.channels}."
-        )
-    protect(
-        unprotect(windowed.network),
-        module,
-        input_arg=windowed.input_arg,
-        window_layout=windowed.window_layout,
-    )
+    def protect(self, guard: Any) -> None:
+        """Make the network repair its windows; one that does so already gets the new guard."""
+        module: Any = window_guard_of(guard)
+        if self.channels not in (None, module.channels):
+            raise ArgumentError(
+                f"{type(self.network).__name__} takes windows with {self.channels} channels, "
+                f"but the guard was fitted on {module.channels}."
+            )
+        where: Any = {"input_arg": self.input_arg, "window_layout": self.window_layout}
+        protect(unprotect(self.network), module, **where)
 
 
 def modulator_of(model: nn.Module) -> CapacityModulator | None:
     """Return the modulator of a model that is attached already."""
     modulator = getattr(model, MODULATOR, None)
     return modulator if isinstance(modulator, CapacityModulator) else None
+
+
+class MeanRate:
+    """The mean dropout rate of the training steps since it was last read."""
+
+    def __init__(self) -> None:
+        self._rates: list[Tensor] = []
+
+    def add(self, model: nn.Module) -> None:
+        """Add the rates of the last training step of an attached model."""
+        modulator = modulator_of(model)
+        if modulator is not None and modulator.rates is not None:
+            self._rates.append(modulator.rates.mean())
+
+    def read(self) -> float | None:
+        """Return the mean and start again; None without steps."""
+        mean = float(torch.stack(self._rates).mean()) if self._rates else None
+        self._rates.clear()
+        return mean
 
 
 def check_optimizers(modulator: CapacityModulator, optimizers: Iterable[Any]) -> None:

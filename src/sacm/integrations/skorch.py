@@ -8,20 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-import torch
 from skorch.callbacks import Callback
-from torch import Tensor, nn
+from torch import nn
 
 from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
-from sacm.inject.attach import attach
 from sacm.inject.window import InputArg, WindowLayout
-from sacm.integrations.shared import (
-    WindowedNetwork,
-    check_optimizers,
-    modulator_of,
-    protect_network,
-)
+from sacm.integrations.shared import MeanRate, WindowedNetwork, check_optimizers, modulator_of
 
 
 class AttachedModule:
@@ -39,7 +32,6 @@ class AttachedModule:
         window_layout: Order of the dimensions of the window.
         coverage: As in `sacm.attach`.
         guard: A guard to repair windows with before the network gets them; None for none.
-        adaptive: Whether to attach; False protects only.
     """
 
     def __init__(
@@ -52,35 +44,25 @@ class AttachedModule:
         window_layout: WindowLayout = "BLC",
         coverage: Literal["modules", "all"] = "modules",
         guard: Any = None,
-        adaptive: bool = True,
     ) -> None:
-        self.module, self.guard, self.adaptive = module, guard, adaptive
+        self.module, self.guard = module, guard
         self.window = channels, input_arg, window_layout
-        self.config, self.coverage = config, coverage
+        self.options: Any = {"config": config, "coverage": coverage}
 
     def __call__(self, **parameters: Any) -> nn.Module:
-        """Make a network and attach to it."""
-        network = self.module(**parameters)
-        channels, input_arg, layout = self.window
+        """Make a network, protect it if there is a guard, and attach to it."""
+        windowed = WindowedNetwork(self.module(**parameters), *self.window)
         if self.guard is not None:
-            protect_network(WindowedNetwork(network, *self.window), self.guard)
-        if self.adaptive:
-            attach(
-                network,
-                channels=channels,
-                config=self.config,
-                input_arg=input_arg,
-                window_layout=layout,
-                coverage=self.coverage,
-            )
-        return network
+            windowed.protect(self.guard)
+        windowed.attach(**self.options)
+        return windowed.network
 
 
 class SACMCallback(Callback):
     """Checks that training reaches the scalars, and writes `sacm_rate_mean` into the history."""
 
     def __init__(self) -> None:
-        self._rates: list[Tensor] = []
+        self._rate = MeanRate()
 
     def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
         """Complain if the network is not attached, or the optimizer was made before it was."""
@@ -96,12 +78,11 @@ class SACMCallback(Callback):
         self, net: Any, batch: Any = None, training: bool = False, **kwargs: Any
     ) -> None:
         """Remember the mean rate of a step."""
-        modulator = modulator_of(net.module_)
-        if training and modulator is not None and modulator.rates is not None:
-            self._rates.append(modulator.rates.mean())
+        if training:
+            self._rate.add(net.module_)
 
     def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
         """Write the mean rate of the epoch."""
-        if self._rates:
-            net.history.record("sacm_rate_mean", float(torch.stack(self._rates).mean()))
-            self._rates.clear()
+        mean = self._rate.read()
+        if mean is not None:
+            net.history.record("sacm_rate_mean", mean)

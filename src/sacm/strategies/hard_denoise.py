@@ -28,10 +28,6 @@ class HardDenoise(Strategy):
     def __post_init__(self) -> None:
         if not 0 < self.keep <= 1:
             raise ArgumentError(f"hard_denoise(keep=…) needs a share in (0, 1], got {self.keep}.")
-        if self.kind not in ("largest", "lowpass"):
-            raise ArgumentError(
-                f"hard_denoise(kind=…) must be largest or lowpass, got {self.kind!r}."
-            )
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """The filtered windows `[B, L, C]`."""

@@ -47,26 +47,12 @@ def register(name: str) -> Callable[[Factory], Factory]:
         ...     canonical("sacm(mapper=RANK)")
         'sacm(mapper=rank)'
     """
-
-    def add(factory: Factory) -> Factory:
-        MAPPERS.register(name)(factory)
-        return factory
-
-    return add
+    return MAPPERS.register(name)
 
 
 def names() -> list[str]:
     """List the registered mappers, plug-ins included."""
     return MAPPERS.names()
-
-
-def build(name: str, config: SACMConfig) -> nn.Module:
-    """Make a mapper.
-
-    Raises:
-        ArgumentError: If there is none of that name.
-    """
-    return MAPPERS.get(name)(config)
 
 
 @register(DEFAULT)

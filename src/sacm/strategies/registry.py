@@ -189,7 +189,7 @@ def _options(kind: type[Strategy], inner: str, text: str) -> dict[str, Any]:
         if key not in fields:
             known = ", ".join(fields) or "none"
             raise ArgumentError(f"strategy {text!r}: no option {key or item!r}; options: {known}.")
-        options[key] = _value(value, hints[key], text)
+        options[key] = _value(value, hints[key], key, text)
     for field in _fields(kind):
         if field.default is dataclasses.MISSING and field.name not in options:
             raise ArgumentError(
@@ -204,7 +204,16 @@ def _name_and_value(item: str) -> tuple[str, str]:
     return ("", item) if match is None else (match[1], match[2])
 
 
-def _value(text: str, hint: Any, whole: str) -> Any:
+def _value(text: str, hint: Any, key: str, whole: str) -> Any:
+    """Read the value of an option by its type.
+
+    Raises:
+        ArgumentError: The text is not a value of this type.
+    """
+    if get_origin(hint) is Literal and text not in get_args(hint):
+        raise ArgumentError(
+            f"strategy {whole!r}: {key} must be one of {_kind(hint)}, got {text!r}."
+        )
     if hint is bool:
         if text.lower() not in ("true", "false"):
             raise ArgumentError(f"strategy {whole!r}: expected true or false, got {text!r}.")

@@ -18,7 +18,6 @@ from sacm.strategies.base import SETS_RATES, Strategy, StrategyRun, TrainingCont
 from sacm.strategies.registry import register
 
 Rearrangement = Literal["permuted", "mean", "reversed"]
-REARRANGEMENTS: tuple[Rearrangement, ...] = ("permuted", "mean", "reversed")
 
 
 class RearrangedMapper(RateMapper):
@@ -83,7 +82,6 @@ class SACM(Strategy, SACMConfig):
     skip: A glob of dropout sites to leave ordinary, such as PatchTST's `network.head_dropout`.
     scorer: A registered scorer of windows.
     mapper: A registered map from scores to rates.
-    per_channel: Give every channel a rate of its own where activations keep channels apart.
     score: What the scorer says (spectral), or the window's own deviation (amplitude; a control).
     rates: The rates that scores give (own), or a control: a random permutation within the batch
         (permuted), the batch's mean for every window (mean), or the reversed order, so that the
@@ -95,7 +93,6 @@ class SACM(Strategy, SACMConfig):
     skip: str = ""
     scorer: str = scorers.DEFAULT
     mapper: str = mappers.DEFAULT
-    per_channel: bool = False
     score: Literal["spectral", "amplitude"] = "spectral"
     rates: Literal["own", "permuted", "mean", "reversed"] = "own"
 
@@ -104,16 +101,8 @@ class SACM(Strategy, SACMConfig):
         # One spelling for one meaning: the dataclass is frozen, so it is set by this detour.
         object.__setattr__(self, "scorer", scorers.SCORERS.spelling(self.scorer))
         object.__setattr__(self, "mapper", mappers.MAPPERS.spelling(self.mapper))
-        if self.score not in ("spectral", "amplitude"):
-            raise ArgumentError(f"sacm(score=…) must be spectral or amplitude, got {self.score!r}.")
-        if self.rates not in ("own", *REARRANGEMENTS):
-            raise ArgumentError(
-                f"sacm(rates=…) must be own, {', '.join(REARRANGEMENTS)}, got {self.rates!r}."
-            )
-        if self.rates != "own" and (self.mapper != mappers.DEFAULT or self.per_channel):
-            raise ArgumentError(
-                f"sacm(rates={self.rates}) works with the mapper tanh and one rate a window alone."
-            )
+        if self.rates != "own" and self.mapper != mappers.DEFAULT:
+            raise ArgumentError(f"sacm(rates={self.rates}) works with the mapper tanh alone.")
         if self.score != "spectral" and self.scorer != scorers.DEFAULT:
             raise ArgumentError(f"sacm(score={self.score}) works with the scorer spectral alone.")
 
@@ -125,13 +114,13 @@ class SACM(Strategy, SACMConfig):
         """Make the scorer that is attached."""
         if self.score == "amplitude":
             return AmplitudeScorer()
-        return scorers.build(self.scorer, channels, self.config())
+        return scorers.SCORERS.get(self.scorer)(channels, self.config())
 
     def make_mapper(self) -> nn.Module:
         """Make the mapper that is attached."""
         if self.rates != "own":
             return RearrangedMapper(self.config(), self.rates)
-        return mappers.build(self.mapper, self.config())
+        return mappers.MAPPERS.get(self.mapper)(self.config())
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Attach; the layout probe runs on the first training batch."""
@@ -141,7 +130,6 @@ class SACM(Strategy, SACMConfig):
             config=self.config(),
             scorer=self.make_scorer(context.channels),
             mapper=self.make_mapper(),
-            per_channel=self.per_channel,
             skip=[self.skip] if self.skip else [],
         )
         return ModulatedRun(modulator)

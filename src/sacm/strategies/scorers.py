@@ -45,26 +45,12 @@ def register(name: str) -> Callable[[Factory], Factory]:
         ...     canonical("sacm(scorer=roughness)")
         'sacm(scorer=roughness)'
     """
-
-    def add(factory: Factory) -> Factory:
-        SCORERS.register(name)(factory)
-        return factory
-
-    return add
+    return SCORERS.register(name)
 
 
 def names() -> list[str]:
     """List the registered scorers, plug-ins included."""
     return SCORERS.names()
-
-
-def build(name: str, channels: int, config: SACMConfig) -> nn.Module:
-    """Make a scorer for windows of `channels` channels.
-
-    Raises:
-        ArgumentError: If there is none of that name.
-    """
-    return SCORERS.get(name)(channels, config)
 
 
 @register(DEFAULT)

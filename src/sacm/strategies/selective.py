@@ -35,8 +35,6 @@ class Selective(Strategy):
     share: The share of targets that each mask leaves out, in (0, 1).
     threshold: Where residuals vary too much: one threshold for all channels (pooled), as in the
         paper's experiments, or one for each (channel), as published by its authors.
-    uncertain: The share of the uncertainty mask, in (0, 1); 0 takes `share`.
-    anomalous: The share of the anomaly mask, in (0, 1); 0 takes `share`.
     """
 
     tasks: ClassVar[tuple[TaskName, ...]] = ("forecasting",)
@@ -44,25 +42,10 @@ class Selective(Strategy):
     masks: Literal["both", "uncertainty", "anomaly"] = "both"
     share: float = 0.1
     threshold: Literal["pooled", "channel"] = "pooled"
-    uncertain: float = 0.0
-    anomalous: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.masks not in ("both", "uncertainty", "anomaly"):
-            raise ArgumentError(
-                f"selective(masks=…) must be both, uncertainty or anomaly, got {self.masks!r}."
-            )
         if not 0 < self.share < 1:
             raise ArgumentError(f"selective(share=…) must be in (0, 1), got {self.share}.")
-        if self.threshold not in ("pooled", "channel"):
-            raise ArgumentError(
-                f"selective(threshold=…) must be pooled or channel, got {self.threshold!r}."
-            )
-        for name in ("uncertain", "anomalous"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ArgumentError(
-                    f"selective({name}=…) must be in [0, 1), got {getattr(self, name)}."
-                )
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Pretrain the estimator where the anomaly mask is asked for."""
@@ -75,11 +58,11 @@ class Selective(Strategy):
             spread = ResidualSpread(
                 context.rows,
                 context.channels,
-                self.uncertain or self.share,
+                self.share,
                 device,
                 by_channel=self.threshold == "channel",
             )
-        return SelectiveRun(self.anomalous or self.share, spread=spread, estimator=estimator)
+        return SelectiveRun(self.share, spread=spread, estimator=estimator)
 
 
 class SelectiveRun(StrategyRun):
@@ -167,8 +150,8 @@ class ResidualSpread:
         """The quantile of variances `[rows, C]`, of all channels together or of each `[C]`."""
         if not self.by_channel:
             return quantile(variance[seen], 1 - self.share)
-        pairs = zip(variance.unbind(1), seen.unbind(1), strict=True)
-        return torch.stack([quantile(values[known], 1 - self.share) for values, known in pairs])
+        channels = [values[rows] for values, rows in zip(variance.T, seen.T, strict=True)]
+        return torch.stack([quantile(values, 1 - self.share) for values in channels])
 
     def keep(self, rows: Tensor) -> Tensor | None:
         """The mask `[B, H, C]` of rows `[B, H]`; None in the first epoch."""

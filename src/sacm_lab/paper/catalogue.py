@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sacm.experiments.gains import BEST_FIXED
 from sacm.registry import Registry
 from sacm_lab.datasets import ANOMALY, CLASSIFICATION, FORECASTING
 from sacm_lab.experiment import RACE, Experiment
+from sacm_lab.results import BEST_FIXED
 
 _FORECASTERS = (
     "Informer",

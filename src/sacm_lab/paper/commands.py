@@ -271,11 +271,12 @@ def figure(
 def draw_gains(results: list[Path] | None, runs: Path, strategies: str) -> Any:
     """Gain over raw by cell, for the experiments whose files are named, or all runs."""
     from sacm.cli.compare import split_strategies
-    from sacm.experiments.gains import CELL, add_best_fixed, add_race, pair_runs
-    from sacm.experiments.results import collect_runs, read_results
+    from sacm.experiments.gains import CELL, pair_runs
+    from sacm.experiments.results import collect_runs
     from sacm.metrics.catalogue import metric as find_metric
     from sacm.reports.figures import gain_figure
     from sacm.tasks import get_task
+    from sacm_lab.results import add_best_fixed, add_race, read_results
 
     frame = read_results(results) if results else collect_runs(runs)
     frame = add_race(add_best_fixed(frame))

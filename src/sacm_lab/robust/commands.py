@@ -257,7 +257,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 def widen(experiment: Experiment, asked: Asked, results: list[Path]) -> Experiment:
     """A protocol with all data, networks, faults and strategies of result files."""
-    from sacm.experiments.results import read_results
+    from sacm_lab.results import read_results
 
     if not results:
         return experiment

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from sacm.errors import ArgumentError
-from sacm.experiments.grid import forget_data
-from sacm.experiments.results import read_results, write_results
 from sacm_lab.commands import format_duration, parse_duration
+from sacm_lab.grid import forget_data
 from sacm_lab.paper import figures
 from sacm_lab.paper.catalogue import EXPERIMENTS
+from sacm_lab.results import read_results, write_results
 from tests.cli.conftest import Command
 from tests.lab.frames import make_frame
 

@@ -13,19 +13,19 @@ import pytest
 
 import sacm.data
 from sacm.errors import ArgumentError
-from sacm.experiments import CHECKS
-from sacm.experiments.grid import forget_data
-from sacm.experiments.results import write_results
 from sacm.registry import temporary_entries
+from sacm_lab import CHECKS
 from sacm_lab.commands import Asked, collect_rows
 from sacm_lab.experiment import Experiment, Part, make_jobs, select_rows
+from sacm_lab.grid import forget_data
+from sacm_lab.results import write_results
 from sacm_lab.robust.checks import block_means, summarise
 from sacm_lab.robust.commands import choose_protocol
 from sacm_lab.robust.protocols import ON_CLEAN, PROTECTED, PROTOCOLS, RANDOM
 from sacm_lab.robust.report import protocol_report, recovered_shares
 from tests.cli.conftest import Command
-from tests.experiments.tiny import run_all
 from tests.lab.frames import make_frame
+from tests.lab.tiny import run_all
 from tests.training.cases import make_data
 
 DATA = {"forecasting": "Waves", "classification": "Cases", "anomaly": "Telemetry"}

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 from torch.overrides import TorchFunctionMode
 
 from sacm.core.no_compile import not_compiled
@@ -235,6 +236,9 @@ class RecurrentForward(DropoutForward):
     def run(self, site: Site, input: Any, hx: Any = None) -> Any:
         """Return the output and the last state."""
         assert isinstance(self.module, nn.RNNBase)
+        if isinstance(input, PackedSequence) or input.dim() != 3:
+            site.leave_ordinary("not covered: packed or single sequences drop in a fused kernel")
+            return self.own_forward(input, hx)
         return run_layers(self.module, input, hx, lambda h: self.drop(site, h))
 
 

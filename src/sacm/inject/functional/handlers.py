@@ -14,9 +14,7 @@ from torch import Tensor
 from sacm.inject.functional.attention import Owner, handle_attention
 from sacm.inject.sites import feature_mask_shape
 
-_SPATIAL = {F.dropout1d: 1, F.dropout2d: 2, F.dropout3d: 3, torch.feature_dropout: 2}
-_SPATIAL |= {torch.feature_dropout_: 2}
-_IN_PLACE = (torch.dropout_, torch.feature_dropout_)
+_SPATIAL = {F.dropout1d: 1, F.dropout2d: 2, F.dropout3d: 3}
 
 
 def handle_dropout(
@@ -35,25 +33,11 @@ def handle_dropout(
 
 
 def handle_torch_dropout(owner: Owner, func: Any, input: Tensor, p: float, train: bool) -> Any:
-    """Stand in for `torch.dropout`, `torch.dropout_` and their relatives."""
+    """Stand in for `torch.dropout` and `torch.dropout_`."""
     site = owner.next_site(func.__name__.rstrip("_")) if train else None
     if site is None or not owner.covers(site):
         return func(input, p, train)
-    return _drop(owner, site, func, input, inplace=func in _IN_PLACE)
-
-
-def handle_native_dropout(
-    owner: Owner, func: Any, input: Tensor, p: float, train: bool | None
-) -> Any:
-    """Stand in for `torch.native_dropout`, which returns its mask too."""
-    site = owner.next_site(func.__name__) if train is not False else None
-    if site is None or not owner.covers(site):
-        return func(input, p, train)
-    if owner.shared.tap is not None:
-        return owner.drop(site, input), torch.ones_like(input, dtype=torch.bool)
-    # Where the input is 0 the output does not show the mask; that of ones does.
-    factor = owner.drop(site, torch.ones_like(input))
-    return input * factor, factor != 0
+    return _drop(owner, site, func, input, inplace=func is torch.dropout_)
 
 
 def _drop(owner: Owner, site: Any, func: Any, input: Tensor, *, inplace: bool) -> Tensor:
@@ -93,9 +77,6 @@ HANDLERS: dict[Any, Callable[..., Any]] = {
     F.dropout3d: handle_dropout,
     torch.dropout: handle_torch_dropout,
     torch.dropout_: handle_torch_dropout,
-    torch.feature_dropout: handle_torch_dropout,
-    torch.feature_dropout_: handle_torch_dropout,
-    torch.native_dropout: handle_native_dropout,
     F.scaled_dot_product_attention: handle_attention,
     F.multi_head_attention_forward: handle_multi_head_attention,
 }

@@ -7,7 +7,7 @@ other side: disturb rows of their output and watch whose result moves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -24,7 +24,7 @@ from sacm.inject.probe.infer import (
     measure_rows,
     movement,
 )
-from sacm.inject.probe.run import Call, Pass, PassRunner, copy_tensors, restored_afterwards
+from sacm.inject.probe.run import Call, Pass, PassRunner, restored_afterwards
 from sacm.inject.probe.verify import LayoutCheck
 from sacm.inject.sites import Site
 from sacm.inject.window import WindowArgument
@@ -277,75 +277,3 @@ class OutputSide:
             return h.index_add(dim, where, noise)
 
         return self.runner.run(self.batch.call, seed=self.seed, alter=alter).outputs
-
-
-def find_channel_dims(
-    runner: PassRunner, window: WindowArgument, call: Call, sites: Iterable[Site]
-) -> None:
-    """Fill in `channel_dim` of the sites that keep channels apart; their layouts are known.
-
-    One channel of every window is disturbed. Where only one index of a dimension moves, and it is
-    that of the channel, the dimension holds the channels.
-
-    Args:
-        runner: Runs the model with a tap at every site.
-        window: Finds the window among the arguments.
-        call: A call of the model with a batch of any size.
-        sites: What to fill in.
-    """
-    channels = window.channels or 1
-    if channels < 2:
-        return
-    probed = [0, channels - 1]
-    with restored_afterwards(runner.model):
-        runner.set_flags(training=False)
-        few = Probe(runner, window, {}).choose_batch(call).call
-        base = runner.run(few)
-        disturbed = [runner.run(_disturb_channel(few, window, channel)) for channel in probed]
-    batch = window(few.args, few.kwargs).shape[0]
-    expected = [torch.arange(channels) == channel for channel in probed]
-    for site in sites:
-        if len(site.layouts) != 1:  # called in several ways, or never
-            continue
-        calls = base.calls.get(site, [])
-        others = [result.calls.get(site, []) for result in disturbed]
-        if not calls or any(len(other) != len(calls) for other in others):
-            continue
-        dims = {
-            _find_channel_dim(
-                h, [other[i] for other in others], site.layouts[0][1], batch, expected
-            )
-            for i, h in enumerate(calls)
-        }
-        site.channel_dim = dims.pop() if len(dims) == 1 else None
-
-
-def _disturb_channel(call: Call, window: WindowArgument, channel: int) -> Call:
-    """Return the call with noise on one channel of every window."""
-    args, kwargs = copy_tensors((call.args, call.kwargs))
-    part = window(args, kwargs)[:, :, channel]
-    noise = torch.randn(part.shape, generator=torch.Generator().manual_seed(channel)).to(part)
-    part += noise * (part.abs().mean() + 1e-2)
-    return Call(call.model, args, kwargs)
-
-
-def _find_channel_dim(
-    h: Tensor,
-    others: Sequence[Tensor],
-    layout: SiteLayout,
-    batch: int,
-    expected: Sequence[Tensor],
-) -> int | None:
-    """Return the dimension of an unfolded activation in which the expected channels moved."""
-    if any(other.shape != h.shape for other in others) or not layout.fits(h.shape, batch):
-        return None
-    split, position = layout.unfold(h.shape, batch)
-    changes = [(other != h).cpu().view(split) for other in others]
-    for dim, size in enumerate(split):
-        if dim == position or size != len(expected[0]):
-            continue
-        rest = [d for d in range(len(split)) if d != dim]
-        moved = [change.permute(dim, *rest).flatten(1).any(dim=1) for change in changes]
-        if all(torch.equal(m, e) for m, e in zip(moved, expected, strict=True)):
-            return dim
-    return None

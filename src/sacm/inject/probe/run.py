@@ -58,14 +58,10 @@ class Pass:
 
 @dataclass
 class PassRunner:
-    """Runs a model with a tap at each of its sites; every pass starts from the same state.
-
-    Passes run without gradients, unless the forward itself turns out to differentiate something.
-    """
+    """Runs a model with a tap at each of its sites, without gradients and from the same state."""
 
     model: nn.Module
     install: Tapper
-    gradients: bool = False
 
     def set_flags(self, *, training: bool) -> None:
         """Switch to evaluation, or to training with the statistics of normalisation layers off."""
@@ -91,15 +87,6 @@ class PassRunner:
         Raises:
             LayoutError: A transform of torch.func hides the windows at a site.
         """
-        try:
-            return self._run(call, seed, alter, watch)
-        except RuntimeError as error:
-            if self.gradients or "does not require grad" not in str(error):
-                raise
-        self.gradients = True
-        return self._run(call, seed, alter, watch)
-
-    def _run(self, call: Call, seed: int, alter: Alter | None, watch: Watch | None) -> Pass:
         result = Pass()
         counts: dict[Site, int] = {}
         given: list[tuple[Site, Tensor, int]] = []
@@ -123,8 +110,7 @@ class PassRunner:
             for handle in self.install(tap):
                 stack.callback(handle.remove)
             args, kwargs = copy_tensors((call.args, call.kwargs))
-            with torch.set_grad_enabled(self.gradients):
-                returned = self.model.forward(*args, **kwargs)
+            returned = self.model.forward(*args, **kwargs)
             result.random_state = torch.get_rng_state()
             for site, h, version in given:
                 site.overwritten |= h._version != version

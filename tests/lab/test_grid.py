@@ -16,9 +16,12 @@ import psutil
 import pytest
 
 from sacm.errors import ArgumentError, SACMError
-from sacm.experiments import CHECKS, engines
-from sacm.experiments.engines import LocalEngine, make_engine, threads_for
-from sacm.experiments.grid import (
+from sacm.files import read_json, write_json
+from sacm.registry import temporary_entries
+from sacm.training.run import Run
+from sacm_lab import CHECKS, engines
+from sacm_lab.engines import LocalEngine, make_engine, threads_for
+from sacm_lab.grid import (
     Job,
     Tally,
     execute,
@@ -28,10 +31,7 @@ from sacm.experiments.grid import (
     time_epoch,
     transfer,
 )
-from sacm.files import read_json, write_json
-from sacm.registry import temporary_entries
-from sacm.training.run import Run
-from tests.experiments.tiny import InProcess, ili, results, run_all
+from tests.lab.tiny import InProcess, ili, results, run_all
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sacm.experiments.engines import describe_error
-from sacm.experiments.grid import Engine, Job, Outcome, Tally, execute, run_jobs, status
 from sacm.files import read_json
+from sacm_lab.engines import describe_error
+from sacm_lab.grid import Engine, Job, Outcome, Tally, execute, run_jobs, status
 
 
 class InProcess:

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from sacm.errors import ArgumentError, SACMError
-from sacm.experiments.grid import Engine, Job, Outcome
 from sacm.registry import Registry
+from sacm_lab.grid import Engine, Job, Outcome
 
 _SPAWN = multiprocessing.get_context("spawn")  # a fork would copy torch's threads half alive
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -138,7 +138,7 @@ def worker_loop(line: Connection, folder: str, threads: int) -> None:
     """The life of a worker process: do what comes down the line until it ends."""
     import torch
 
-    from sacm.experiments.grid import execute
+    from sacm_lab.grid import execute
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides when to stop
     threading.Thread(target=_die_with_parent, daemon=True).start()

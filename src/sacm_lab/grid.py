@@ -15,12 +15,12 @@ from filelock import FileLock
 from sacm.data import resolve
 from sacm.data.datasets import fingerprint
 from sacm.errors import SACMError
-from sacm.experiments import CHECKS
 from sacm.files import read_json, write_json
 from sacm.settings import ResolvedSettings
 from sacm.tasks import get_task, make_settings
 from sacm.training.run import Run
 from sacm.types import TaskName
+from sacm_lab import CHECKS
 
 State = Literal["done", "failed", "interrupted", "missing"]
 _TIMED_STEPS = 3  # after one that is not timed: it includes what is made once
