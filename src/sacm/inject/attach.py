@@ -38,6 +38,7 @@ from sacm.inject.modulator import CapacityModulator
 from sacm.inject.probe.run import Call
 from sacm.inject.sites import (
     ADAPTIVE,
+    FROZEN,
     MODULATOR,
     ORIGINAL,
     SKIPPED,
@@ -216,6 +217,7 @@ def _find_sites(
     hosts = {}  # modules that drop, or may be told to, but are of none of torch's classes
     for module, site in modules.items():
         site.state = modulator.state
+        site.adaptive |= site.reason == FROZEN  # the probe sees whether gradients pass it
         torch_class = type(module) in (*ADAPTIVE, *ORIGINAL)
         if not torch_class and (site.adaptive or site.reason == SKIPPED):
             hosts[module] = site

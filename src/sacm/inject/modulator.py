@@ -22,6 +22,7 @@ from sacm.inject.probe.layouts import Probe
 from sacm.inject.probe.run import Call, PassRunner, copy_tensors, restored_afterwards
 from sacm.inject.probe.verify import LayoutCheck
 from sacm.inject.sites import (
+    FROZEN,
     InsertedSite,
     ModulationState,
     Site,
@@ -263,6 +264,7 @@ class CapacityModulator(nn.Module):
         # Functional dropout does not show in evaluation mode.
         probe = Probe(runner, self.window, stated, training=self.coverage is not None)
         with self._paused(call.model), _explaining_refusal(call):
+            self._leave_frozen(probe.choose_batch(call).call)
             self.random_evaluation = probe.run(call)
         self._finish_probe(call.model)
         self.verify(call)
@@ -294,6 +296,22 @@ class CapacityModulator(nn.Module):
         if torch.is_grad_enabled():
             self.checks_left -= 1
             self.verify(call)
+
+    def _leave_frozen(self, call: Call) -> None:
+        """Leave sites with frozen neighbours ordinary, unless their activation has a gradient."""
+        doubtful = [site for site in self.sites if site.adaptive and site.reason == FROZEN]
+        if not doubtful:
+            return
+        trained: set[Site] = set()
+        with restored_afterwards(call.model):
+            runner = PassRunner(call.model, self._install_taps, gradients=True)
+            runner.set_flags(training=True)
+            runner.run(call, watch=lambda s, _, h: trained.add(s) if h.requires_grad else None)
+        for site in doubtful:
+            if site in trained:
+                site.reason = ""
+            else:
+                site.leave_ordinary(FROZEN)
 
     def _find_random_training(self, runner: PassRunner, call: Call) -> list[str]:
         """Return what is random in training although no adaptive site drops."""

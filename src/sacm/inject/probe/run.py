@@ -58,10 +58,11 @@ class Pass:
 
 @dataclass
 class PassRunner:
-    """Runs a model with a tap at each of its sites, without gradients and from the same state."""
+    """Runs a model with a tap at each of its sites; every pass starts from the same state."""
 
     model: nn.Module
     install: Tapper
+    gradients: bool = False
 
     def set_flags(self, *, training: bool) -> None:
         """Switch to evaluation, or to training with the statistics of normalisation layers off."""
@@ -110,7 +111,8 @@ class PassRunner:
             for handle in self.install(tap):
                 stack.callback(handle.remove)
             args, kwargs = copy_tensors((call.args, call.kwargs))
-            returned = self.model.forward(*args, **kwargs)
+            with torch.set_grad_enabled(self.gradients):
+                returned = self.model.forward(*args, **kwargs)
             result.random_state = torch.get_rng_state()
             for site, h, version in given:
                 site.overwritten |= h._version != version
