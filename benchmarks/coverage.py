@@ -23,15 +23,11 @@ from sacm.data.datasets import Splits
 from sacm.errors import SACMError
 from sacm.files import read_json, write_json
 from sacm.inference import Predictor
-from sacm.inference.intervals import (
-    CRPS_LEVELS,
-    evaluation_windows,
-    halves,
-    measure_uncertainty,
-)
+from sacm.inference.forecast import evaluation_windows
+from sacm.inference.intervals import CRPS_LEVELS, measure_uncertainty
 from sacm.metrics.probabilistic import crps, measure_intervals
 from sacm.tasks import make_settings
-from sacm.tasks.calibration import ErrorQuantiles, forecast_residuals
+from sacm.tasks.calibration import ErrorQuantiles, forecast_residuals, halves, spread_out
 from sacm.training import Hardware, Run, train
 
 SETS = ("ETTh1", "ETTh2", "ETTm1", "ETTm2", "Exchange", "ILI", "Weather", "ECG")
@@ -87,11 +83,9 @@ def judge(source: str, folder: Path, epochs: int, **more: Any) -> tuple[dict[str
 
 def add_alike(found: dict[str, Any], predictor: Predictor, windows: ForecastWindows) -> None:
     """Add what intervals that are alike after all windows would have enclosed."""
-    first, later = halves(windows)
-    before, after = (
-        forecast_residuals(predictor.network, windows, chosen, predictor.strategy)
-        for chosen in (first, later)
-    )
+    chosen = spread_out(windows)
+    known = forecast_residuals(predictor.network, windows, chosen, predictor.strategy)
+    before, after = (known.take(part) for part in halves(windows, chosen))
     errors = ErrorQuantiles.fit(before.values, shares=before.shares)
     residuals = after.values
     bounds = {

@@ -32,7 +32,7 @@ quality: backbones data errors files inject reports
 strategies: backbones core data errors files inject quality registry types
 tasks: backbones data errors metrics quality settings strategies types
 training: backbones data errors files inject settings strategies tasks
-inference: backbones data errors files metrics settings strategies tasks training
+inference: backbones data errors files metrics reports settings strategies tasks training
 experiments: core data errors files inject metrics quality reports settings strategies
     tasks training
 estimators: backbones data errors files inference metrics settings tasks training types

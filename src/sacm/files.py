@@ -11,6 +11,7 @@ import secrets
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from glob import escape as glob_escape
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,15 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         raise SACMError(f"{path} cannot be written ({reason}).") from error
     finally:
         temporary.unlink(missing_ok=True)
+        remove_leftovers(path.parent, f".{glob_escape(short)}.*.tmp")
+
+
+def remove_leftovers(folder: Path, pattern: str = ".*.tmp") -> None:
+    """Remove the temporary files of `write_atomically` whose processes were killed."""
+    for path in folder.glob(pattern):
+        owner = re.search(r"\.(\d+)-[0-9a-f]{8}\.tmp$", path.name)
+        if owner is not None and not is_alive(int(owner[1])):
+            path.unlink(missing_ok=True)
 
 
 def reason_not_written(error: Exception, folder: Path) -> str | None:

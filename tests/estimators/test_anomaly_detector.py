@@ -7,12 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import sacm
 from sacm import AnomalyDetector, DataError, SACMError, SACMWarning
 from sacm.data import anomaly_data
 from sacm.errors import ArgumentError
+from sacm.metrics.pointwise import quantile_threshold
 from sacm.metrics.vus import vus_pr
 from sacm.tasks import get_task
-from sacm.tasks.anomaly import fit_threshold
+from sacm.tasks.anomaly import normal_scores
 from tests.estimators.cases import waves
 
 
@@ -51,11 +53,23 @@ def test_threshold_comes_from_the_last_fifth(fitted: AnomalyDetector) -> None:
     data = anomaly_data(values, values[:12])
     task = get_task("anomaly")
     windows = task.windows(fitted.settings_, data)
-    expected = fit_threshold(fitted.model_, windows, fitted.settings_, fitted.predictor_.strategy)
-    assert fitted.threshold_ == pytest.approx(expected)
+    strategy = fitted.predictor_.strategy
+    scores = normal_scores(fitted.model_, windows, fitted.settings_, strategy, data)
+    assert fitted.threshold_ == pytest.approx(quantile_threshold(scores, quantile=0.95))
     alarms = fitted.anomaly_scores(values[480:]) >= fitted.threshold_
     assert alarms.mean() == pytest.approx(0.05, abs=0.01)
     assert small(quantile=0.5, epochs=1).fit(values).alarms(values).mean() > 0.3
+
+
+def test_rows_that_are_flagged_set_no_threshold() -> None:
+    values = waves(600)
+    values[500:560, 0] += np.random.default_rng(0).normal(0, 8, 60)  # in the last fifth
+    found = small(epochs=1).fit(values)
+    scores = found.anomaly_scores(values)
+    flagged = (sacm.inspect(values).flags > 0).any(axis=1)
+    assert flagged[500:560].mean() > 0.9
+    assert found.threshold_ <= scores[480:][~flagged[480:]].max()
+    assert found.threshold_ < np.quantile(scores[480:], 0.95)
 
 
 def test_frames_keep_their_order(fitted: AnomalyDetector) -> None:

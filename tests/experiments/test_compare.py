@@ -10,7 +10,7 @@ import pytest
 from sacm.errors import ArgumentError, DataError
 from sacm.experiments.compare import compare, compare_runs, cost_table, headline, result_table
 from sacm.experiments.compare_page import compare_page, repeat_command, write_compare_page
-from sacm.experiments.run_page import run_page
+from sacm.inference.run_page import run_page
 from sacm.tasks import make_settings
 from sacm.training import Hardware
 from sacm.training.run import Run
@@ -205,9 +205,9 @@ def test_a_page_of_strategies_without_rates_and_of_another_command(tmp_path):
 def test_the_page_of_a_run(cases, task):
     run = Run(next(iter(cases[task].comparison.folders.values())))
     page = Page(run_page(run))
-    assert page.headings == [
-        *("Results", "Model card", "Training", "Settings and environment", "How to use it"),
-    ]
+    begins = {"forecasting": "Forecast", "anomaly": "Alarms in the test rows"}
+    assert page.headings[0] == begins.get(task, "Results")
+    assert page.headings[-2:] == ["How to use it", "Details"]
 
 
 def test_the_command_that_repeats_a_comparison(tmp_path):

@@ -16,7 +16,7 @@ from sacm import Forecaster, Predictor
 from sacm.data import ForecastingData, forecasting_data
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.backtest import backtest
-from sacm.inference.intervals import evaluation_windows
+from sacm.inference.forecast import evaluation_windows
 from sacm.tasks import make_settings
 from sacm.training import Hardware, Run, train
 from tests.cli.conftest import Command, sacm

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from sacm.errors import SACMError
-from sacm.tasks.anomaly import fit_threshold, step_scores
+from sacm.metrics.pointwise import quantile_threshold
+from sacm.tasks.anomaly import normal_scores, step_scores
 from tests.training.cases import make_data, small_run
 
 
@@ -18,10 +19,12 @@ def test_the_threshold_never_sees_the_test_part(tmp_path: Path) -> None:
     data = make_data("anomaly")
     model = run.load_model()
     windows = run.task.windows(run.settings, data)
-    threshold = fit_threshold(model, windows, run.settings, run.strategy)
+    scores = normal_scores(model, windows, run.settings, run.strategy, data)
+    threshold = quantile_threshold(scores, quantile=0.95)
     data.test[:] = 100.0
     changed = run.task.windows(run.settings, data)
-    assert fit_threshold(model, changed, run.settings, run.strategy) == threshold
+    again = normal_scores(model, changed, run.settings, run.strategy, data)
+    assert quantile_threshold(again, quantile=0.95) == threshold
     assert run.metrics["report"]["threshold"] == pytest.approx(threshold)
 
 
@@ -46,4 +49,4 @@ def test_scores_that_are_not_finite_make_no_threshold(tmp_path: Path) -> None:
     data.train[-10] = 1e20
     windows = run.task.windows(run.settings, data)
     with pytest.raises(SACMError, match="the anomaly score of row"):
-        fit_threshold(run.load_model(), windows, run.settings, run.strategy)
+        normal_scores(run.load_model(), windows, run.settings, run.strategy, data)

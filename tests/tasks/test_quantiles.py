@@ -20,7 +20,8 @@ from sacm.backbones.registry import build, names
 from sacm.data import forecasting_data
 from sacm.errors import ArgumentError
 from sacm.inference import Predictor
-from sacm.inference.intervals import evaluation_windows, measure_uncertainty
+from sacm.inference.forecast import evaluation_windows
+from sacm.inference.intervals import measure_uncertainty
 from sacm.metrics.probabilistic import pinball_loss
 from sacm.tasks import get_task, make_settings
 from sacm.training import Hardware, Run, train

@@ -27,7 +27,7 @@ _BUILT_IN = {
         ("score", "sacm.cli.score:score", "Find the windows of a series to trust least."),
     ),
     OPERATION: (
-        ("runs", "sacm.cli.run_list:app", "List, show and remove runs."),
+        ("runs", "sacm.cli.runs:app", "List, show and remove runs."),
         ("backtest", "sacm.cli.backtest:backtest", "Forecast the past from several origins."),
         ("export", "sacm.cli.export:export", "Write the network of a run for other programs."),
     ),

@@ -76,7 +76,7 @@ def run_comparison(
     command: str | None = None,
 ) -> None:
     """Train, compare, print, and write the report if it is asked for."""
-    from sacm.cli.reading import show_reading
+    from sacm.cli.output import show_reading
     from sacm.cli.runs import as_user_error, check_writable, is_main_process
     from sacm.data import resolve
     from sacm.experiments.compare import compare

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sacm.inference import Predictor
-    from sacm.inference.forecast import Forecast
-    from sacm.inference.network import Answer
+    from sacm.inference.predictor import Answer
 
 
 @takes_reading(without=("target", "columns", "split", "scaling"))
@@ -83,7 +82,7 @@ def predict(
 
     Example: sacm predict latest --data new.csv --coverage 0.8 --out next.csv --plot next.png
     """
-    from sacm.cli.reading import show_understood
+    from sacm.cli.output import show_understood
     from sacm.cli.runs import as_user_error, load_run
     from sacm.inference import Predictor
     from sacm.strategies.guard import obeying
@@ -158,40 +157,12 @@ def check_figure(path: Path | None) -> None:
 def draw_predictions(predictor: Predictor, answer: Answer, path: Path) -> None:
     """Predictions as an image."""
     from sacm.cli.runs import write_file
-    from sacm.reports.figures import alarm_figure
+    from sacm.inference.run_page import draw_answer
 
-    if predictor.settings.task == "classification":
-        raise ArgumentError("--plot draws forecasts and alarms; classes have no picture.")
-    if answer.forecast is not None:
-        figure = forecast_picture(answer.frame, answer.forecast, 3 * predictor.shape.input_len)
-    else:
-        known = {"row", "score", "threshold", "alarm"}
-        times = [str(name) for name in answer.frame.columns if name not in known]
-        figure = alarm_figure(answer.frame, times[0] if times else None)
+    figure, said = draw_answer(predictor, answer)
+    if said:
+        note(said)
     write_file(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
-
-
-def forecast_picture(frame: pd.DataFrame, forecast: Forecast, count: int) -> Any:
-    """A forecast after the last `count` rows: the channels, or the first series of a panel."""
-    import pandas as pd
-
-    from sacm.reports.figures import forecast_figure
-
-    data, form = forecast.history.data, forecast.history.form.as_table()
-    name, rows = next(iter(data.last_rows(count).items()))
-    past = pd.DataFrame(data.values[rows], columns=list(data.columns))
-    columns, time = list(data.target or data.columns), form.time
-    if form.long:  # the first of the series, which may be channels side by side
-        if not set(data.columns) <= set(frame.columns):
-            name = columns[0]
-            past = past[[name]].rename(columns={name: form.channels[0]})
-            columns = [form.channels[0]]
-        frame = frame[frame[form.id].astype(str) == name].reset_index(drop=True)
-        time = form.time or "ds"
-        note(f"The picture shows series {name!r}.")
-    if data.timestamps is not None and time is not None:
-        past[time] = form.write_times(data.timestamps[rows]).to_numpy()
-    return forecast_figure(past, frame, columns, time)
 
 
 def write(frame: pd.DataFrame, path: Path) -> None:

@@ -150,7 +150,7 @@ def _check_outputs(data: str, paths: list[Path]) -> None:
 
 def _read(data: str, train: float | None, reading: dict[str, Any]) -> Recording:
     """Read a file or a data set by name, and say how it was understood."""
-    from sacm.cli.reading import show_understood
+    from sacm.cli.output import show_understood
     from sacm.data.load import load, names_file, refuse_options
     from sacm.quality.recording import read_recording
 

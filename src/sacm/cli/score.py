@@ -47,7 +47,7 @@ def score(
     """
     import pandas as pd
 
-    from sacm.cli.reading import show_reading
+    from sacm.cli.output import show_reading
     from sacm.cli.runs import check_output
 
     for path in (out, plot):

@@ -40,8 +40,7 @@ def train(
 def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_json: bool) -> None:
     """Train and say what came of it."""
     from sacm import training
-    from sacm.cli.output import note, show_json, show_notes, show_results
-    from sacm.cli.reading import show_reading
+    from sacm.cli.output import note, show_json, show_notes, show_reading, show_results
     from sacm.cli.runs import check_writable, is_main_process
     from sacm.data import resolve
     from sacm.files import write_json

@@ -35,7 +35,7 @@ def tune(
     Example: sacm tune forecasting --data my.csv --trials 30
     """
     from sacm.cli.compare import split_strategies
-    from sacm.cli.reading import show_reading
+    from sacm.cli.output import show_reading
     from sacm.cli.runs import check_writable
     from sacm.data import resolve
     from sacm.experiments.tune import TUNED, Search, tune

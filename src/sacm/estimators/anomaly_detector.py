@@ -13,7 +13,7 @@ from sacm.data.datasets import HELD_OUT, AnomalyData
 from sacm.errors import DataError
 from sacm.estimators.base import Estimator, check_share, like_rows
 from sacm.inference.detect import read_rows, read_telemetry, row_scores
-from sacm.inference.network import warn
+from sacm.inference.predictor import warn
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.pointwise import quantile_threshold
 from sacm.metrics.vus import vus_pr

@@ -15,7 +15,7 @@ from sacm.data.cases import classification_data
 from sacm.errors import ArgumentError, DataError
 from sacm.estimators.base import Estimator, like_rows, like_table
 from sacm.inference.classify import as_array, case_logits, case_probabilities, case_windows
-from sacm.inference.network import warn
+from sacm.inference.predictor import warn
 from sacm.metrics.classification import ClassificationAccumulator
 from sacm.types import TaskName
 

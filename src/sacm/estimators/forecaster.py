@@ -16,7 +16,7 @@ from sacm.estimators.base import Estimator, check_share
 from sacm.inference.forecast import Forecast, forecast_history
 from sacm.inference.history import History, add_future, read_history, read_series_as_came
 from sacm.inference.intervals import Interval
-from sacm.inference.network import warn
+from sacm.inference.predictor import warn
 from sacm.tasks.calibration import MAX_REPAIRED
 from sacm.types import TaskName
 

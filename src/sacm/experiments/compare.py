@@ -310,7 +310,7 @@ def _main_sentences(comparison: Comparison, strategy: str, name: str) -> list[st
     seeds = f"{n} seed{'' if n == 1 else 's'}"
     ties = f", equal in {row['ties']}" if row["ties"] else ""
     record = f"better in {row['wins']} of {n}{ties}"
-    if before == after:
+    if number(before) == number(after):
         change = f"leaves the {known.phrase} of {place} at {number(before)}, that of {base}"
     else:
         verb = "raises" if after > before else "lowers"

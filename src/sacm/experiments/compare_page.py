@@ -26,10 +26,10 @@ from sacm.metrics.catalogue import metric
 from sacm.quality.inspect import inspect
 from sacm.quality.page import draw_event, draw_overview
 from sacm.reports import figures
-from sacm.reports.page import Section, code_block, embed_figure, page, paragraph
+from sacm.reports.page import Section, code_block, embed_figure, folded, page, paragraph
 from sacm.reports.page import figures as grid
 from sacm.reports.style import colours
-from sacm.reports.table import Table
+from sacm.reports.table import Table, record_table
 from sacm.settings import RunSettings, option_name
 from sacm.tasks import get_task
 from sacm.training.run import Run
@@ -62,8 +62,8 @@ def compare_page(comparison: Comparison, *, data: Any = None, command: str | Non
     data = runs[comparison.strategies[0]][0].load_data() if data is None else data
     sections = [
         *_quality(comparison, data),
-        _results(comparison),
-        _pairs(comparison),
+        _results(comparison, runs),
+        _pairs(comparison, runs),
         _training(comparison, runs),
         _rates(comparison, runs, data),
         _EXAMPLES[comparison.task](comparison, runs, data),
@@ -121,14 +121,26 @@ def _quality(comparison: Comparison, data: Any) -> list[Section]:
     return [Section("What was found and repaired", parts)]
 
 
-def _results(comparison: Comparison) -> Section:
+def _baselines(runs: Runs) -> dict[str, dict[str, float]]:
+    """Results of what needs no network, by name; every run of a comparison has the same."""
+    first = next(iter(runs.values()))[0]
+    rows = first.metrics.get("baselines", {}).get("rows", {})
+    return {name: row for name, row in rows.items() if name != "model"}
+
+
+def _results(comparison: Comparison, runs: Runs) -> Section:
     parts = [result_table(comparison).html(), paragraph(LEGEND, note=True)]
+    if baselines := _baselines(runs):
+        measures = list(dict.fromkeys(name for row in baselines.values() for name in row))
+        cells = [(name, *(row.get(each) for each in measures)) for name, row in baselines.items()]
+        labels = ("without a network", *measures)
+        parts += [paragraph("On the same test data:"), Table(labels, tuple(cells)).html()]
     if comparison.task == "anomaly":
         parts.append(paragraph(ANOMALY_LEGEND, note=True))
     return Section("Results", (*parts, cost_table(comparison).html()))
 
 
-def _pairs(comparison: Comparison) -> Section:
+def _pairs(comparison: Comparison, runs: Runs) -> Section:
     leading = get_task(comparison.settings["task"]).leading_metrics
     rows = {(row["strategy"], row["seed"]): row for row in records(comparison.frame)}
     drawn = []
@@ -144,8 +156,10 @@ def _pairs(comparison: Comparison) -> Section:
         }
         better = "higher" if known.higher_is_better else "lower"
         title = f"{known.label} ({better} is better)"
-        figure = figures.paired_dots(values, title, random=random or None)
+        levels = {each: row[name] for each, row in _baselines(runs).items() if row.get(name)}
+        figure = figures.paired_dots(values, title, random=random or None, baselines=levels)
         caption = "One line a seed; the bar is the mean."
+        caption += " Dashed: without a network." if levels else ""
         drawn.append(embed_figure(figure, caption, name=f"pairs-{name}"))
     return Section("Every pair", (grid(*drawn),))
 
@@ -250,31 +264,12 @@ def _settings(comparison: Comparison, data: Any) -> Section:
         "seeds": ", ".join(map(str, comparison.seeds)),
         "test windows": f"{windows:,}",
     }
-    tables = [record_table("setting", record), record_table("environment", comparison.environment)]
-    return Section(
-        "Settings and environment",
-        (
-            grid(*(table.html(kind="settings") for table in tables)),
-            *(paragraph(note, note=True) for note in data.notes),
-        ),
-    )
-
-
-def record_table(title: str, record: dict[str, Any]) -> Table:
-    """Names and values; records inside of it are spread out, what is None is left out."""
-    inner = {
-        name: value
-        for name, values in record.items()
-        if isinstance(values, dict)
-        for name, value in values.items()
-    }
-    flat = {name: value for name, value in record.items() if not isinstance(value, dict)}
-    rows = [
-        (name.replace("_", " "), f"{value:g}" if isinstance(value, float) else str(value))
-        for name, value in {**flat, **inner}.items()
-        if value is not None
+    notes = [paragraph(note, note=True) for note in data.notes]
+    parts = {"Settings": record, "Environment": comparison.environment}
+    tables = [
+        folded(name, record_table("", own).html(kind="settings")) for name, own in parts.items()
     ]
-    return Table((title, "value"), tuple(rows), words=2)
+    return Section("Settings and environment", (*tables, *notes))
 
 
 def _repeat(comparison: Comparison, command: str | None) -> Section:

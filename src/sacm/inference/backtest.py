@@ -18,8 +18,7 @@ from sacm.data.gaps import fill_gaps
 from sacm.data.scaling import cover_series
 from sacm.errors import ArgumentError
 from sacm.inference.forecast import forecast_values
-from sacm.inference.network import Array
-from sacm.inference.predictor import Predictor
+from sacm.inference.predictor import Array, Predictor
 from sacm.metrics.forecasting import season_length
 
 if TYPE_CHECKING:

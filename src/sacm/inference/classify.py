@@ -17,12 +17,12 @@ from sacm.data.gaps import fill_cases
 from sacm.data.load import names_file, resolve
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
-from sacm.inference.network import UNDECIDED, Answer, Array, TrainedNetwork, check_finite, is_array
+from sacm.inference.predictor import UNDECIDED, Answer, Array, Predictor, check_finite, is_array
 from sacm.tasks import Result, get_task
 from sacm.tasks.base import EVALUATION_BATCH
 
 
-def predict_labels(predictor: TrainedNetwork, data: Any) -> Any:
+def predict_labels(predictor: Predictor, data: Any) -> Any:
     """The label of every case; of a single window `[L, C]` one label."""
     classes = np.asarray(predictor.shape.classes)
     if is_array(data):
@@ -33,7 +33,7 @@ def predict_labels(predictor: TrainedNetwork, data: Any) -> Any:
     return classes[source_probabilities(predictor, data).argmax(axis=1)]
 
 
-def tabulate_labels(predictor: TrainedNetwork, data: Any) -> Answer:
+def tabulate_labels(predictor: Predictor, data: Any) -> Answer:
     """The label of every case and the probability of each class, as a pandas frame."""
     import pandas as pd
 
@@ -45,13 +45,13 @@ def tabulate_labels(predictor: TrainedNetwork, data: Any) -> Answer:
     return Answer(frame)
 
 
-def source_probabilities(predictor: TrainedNetwork, data: Any) -> Array:
+def source_probabilities(predictor: Predictor, data: Any) -> Array:
     """Probabilities `[N, K]` of the cases of a file, a data set, a frame or a list."""
     cases = find_cases(data, predictor.settings.data)
     return case_probabilities(predictor, case_windows(predictor, cases))
 
 
-def evaluate_cases(predictor: TrainedNetwork, source: Any) -> Result:
+def evaluate_cases(predictor: Predictor, source: Any) -> Result:
     """Test the classes of a data set's test cases, or of all cases of another source."""
     data: Any = source
     if not isinstance(data, ClassificationData):
@@ -84,7 +84,7 @@ def find_cases(source: Any, trained_on: str) -> Any:
     return arrays["X_train" if whole else "X_test"]
 
 
-def case_windows(predictor: TrainedNetwork, X: Any, codes: Array | None = None) -> LabelledWindows:
+def case_windows(predictor: Predictor, X: Any, codes: Array | None = None) -> LabelledWindows:
     """Cases cut or padded to the length of the network, gaps filled, repaired, scaled.
 
     Args:
@@ -115,7 +115,7 @@ def case_windows(predictor: TrainedNetwork, X: Any, codes: Array | None = None) 
     )
 
 
-def case_logits(predictor: TrainedNetwork, windows: LabelledWindows) -> Tensor:
+def case_logits(predictor: Predictor, windows: LabelledWindows) -> Tensor:
     """Finite logits `[N, K]` in float64."""
     parts = [
         predictor.run(predictor.network, batch.x)
@@ -126,7 +126,7 @@ def case_logits(predictor: TrainedNetwork, windows: LabelledWindows) -> Tensor:
     return logits
 
 
-def case_probabilities(predictor: TrainedNetwork, windows: LabelledWindows) -> Array:
+def case_probabilities(predictor: Predictor, windows: LabelledWindows) -> Array:
     """Probabilities `[N, K]`."""
     probabilities: Array = case_logits(predictor, windows).softmax(dim=1).numpy()
     return probabilities

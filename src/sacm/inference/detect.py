@@ -14,7 +14,7 @@ from sacm.data.batches import Series, TelemetryWindows, covering_starts
 from sacm.data.datasets import AnomalyData, hold_out_tail
 from sacm.data.gaps import fill_gaps
 from sacm.errors import ArgumentError, DataError
-from sacm.inference.network import Answer, Array, TrainedNetwork, as_tensor, is_array, like, warn
+from sacm.inference.predictor import Answer, Array, Predictor, as_tensor, is_array, like, warn
 from sacm.metrics.pointwise import best_f1, quantile_threshold
 from sacm.settings import ReadOptions
 from sacm.tasks import Result, get_task
@@ -35,7 +35,7 @@ class Alarms(NamedTuple):
     alarm: Any
 
 
-def predict_alarms(predictor: TrainedNetwork, data: Any) -> Any:
+def predict_alarms(predictor: Predictor, data: Any) -> Any:
     """Scores and alarms: `Alarms` for arrays and tensors, otherwise a frame like the data.
 
     Rows `[T, C]` get one score each; windows `[B, L, C]` are scored one by one, `[B, L]`.
@@ -60,7 +60,7 @@ def predict_alarms(predictor: TrainedNetwork, data: Any) -> Any:
     return frame.set_index(data.index) if hasattr(data, "index") else frame
 
 
-def tabulate_alarms(predictor: TrainedNetwork, data: Any) -> Answer:
+def tabulate_alarms(predictor: Predictor, data: Any) -> Answer:
     """Row number, time, score, threshold and alarm of every row, as a pandas frame.
 
     Of a data set the rows are those of its test part.
@@ -72,20 +72,24 @@ def tabulate_alarms(predictor: TrainedNetwork, data: Any) -> Answer:
     understood: tuple[str, ...] = ()
     if isinstance(data, AnomalyData):
         _, scores = _score_test_rows(predictor, data)
+        values = pd.DataFrame(data.test, columns=list(data.columns) or None)
     else:
         rows = read_rows(predictor, data)
         scores, times = row_scores(predictor, rows), rows.times
         notes, understood = rows.notes, rows.understood
+        as_given = np.empty_like(rows.values)
+        as_given[rows.order] = rows.values  # as in the user's table, like the scores
+        values = pd.DataFrame(as_given, columns=list(rows.columns or ()) or None)
     numbers = {"row": range(1, len(scores) + 1), "score": scores, "threshold": threshold}
     frame = pd.DataFrame({**numbers, "alarm": flag(scores, threshold)})
     if times is not None and (name := rows.form.time or "time") not in frame:
-        as_given = np.empty_like(times)
-        as_given[rows.order] = times  # as in the user's table, like the scores
-        frame.insert(1, name, rows.form.write_times(as_given))
-    return Answer(frame, notes, understood)
+        times_as_given = np.empty_like(times)
+        times_as_given[rows.order] = times
+        frame.insert(1, name, rows.form.write_times(times_as_given))
+    return Answer(frame, notes, understood, values=values)
 
 
-def evaluate_rows(predictor: TrainedNetwork, source: Any) -> Result:
+def evaluate_rows(predictor: Predictor, source: Any) -> Result:
     """Test the alarms of a data set's test rows, or of all rows of a source with labels."""
     threshold, settings = threshold_of(predictor), predictor.settings
     if isinstance(source, AnomalyData):
@@ -100,7 +104,7 @@ def evaluate_rows(predictor: TrainedNetwork, source: Any) -> Result:
     return judge_scores(scores, _labels(rows, "to test by"), threshold, settings)
 
 
-def _score_test_rows(predictor: TrainedNetwork, data: AnomalyData) -> tuple[int, Array]:
+def _score_test_rows(predictor: Predictor, data: AnomalyData) -> tuple[int, Array]:
     """How many windows the test rows have, and a score for every row."""
     predictor.shape.check_columns(data.name, data.columns)
     windows = get_task("anomaly").windows(predictor.settings, data, scaler=predictor.scaler).test
@@ -108,7 +112,7 @@ def _score_test_rows(predictor: TrainedNetwork, data: AnomalyData) -> tuple[int,
     return len(windows), scores
 
 
-def read_rows(predictor: TrainedNetwork, data: Any) -> Table:
+def read_rows(predictor: Predictor, data: Any) -> Table:
     """Read rows as those that a detector was trained on were read."""
     return read_telemetry(data, predictor.settings.reading(), columns=predictor.shape.columns)
 
@@ -151,7 +155,7 @@ def gap_note(values: Array) -> str:
     return f"{int(np.isnan(values).sum()):,} missing values were interpolated."
 
 
-def row_scores(predictor: TrainedNetwork, rows: Table) -> Array:
+def row_scores(predictor: Predictor, rows: Table) -> Array:
     """A score `[T]` for every row, in the order of the user's table."""
     scores = np.empty(len(rows.values))
     scores[rows.order] = score_values(predictor, rows.values, name=rows.name, order=rows.order)
@@ -159,7 +163,7 @@ def row_scores(predictor: TrainedNetwork, rows: Table) -> Array:
 
 
 def score_values(
-    predictor: TrainedNetwork, values: Array, *, name: str, order: Array | None = None
+    predictor: Predictor, values: Array, *, name: str, order: Array | None = None
 ) -> Array:
     """A score `[T]` for every row of values `[T, C]` in raw units, without gaps.
 
@@ -197,7 +201,7 @@ def _labels(rows: Table, purpose: str) -> Array:
     return labels
 
 
-def threshold_of(predictor: TrainedNetwork) -> float:
+def threshold_of(predictor: Predictor) -> float:
     """The threshold of a detector, which has one."""
     if predictor.threshold is None:
         raise ArgumentError("this network has no threshold: train it again.")
@@ -211,7 +215,7 @@ class Threshold(NamedTuple):
     reason: str
 
 
-def choose_threshold(predictor: TrainedNetwork, way: str, data: Any = None) -> Threshold:
+def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> Threshold:
     """Choose the threshold of a detector.
 
     Args:
@@ -268,7 +272,7 @@ def _by_rate(scores: Array, wanted: float, rows_a_day: float) -> Threshold:
     )
 
 
-def _rows_a_day(predictor: TrainedNetwork, data: Any) -> float:
+def _rows_a_day(predictor: Predictor, data: Any) -> float:
     """How many rows of the data make a day."""
     times = None
     if data is not None and not isinstance(data, AnomalyData):

@@ -20,7 +20,7 @@ from sacm.backbones.base import DetectorNetwork
 from sacm.backbones.quantiles import take_median
 from sacm.errors import ArgumentError, SACMError
 from sacm.files import write_atomically, write_json
-from sacm.inference.network import Array, TrainedNetwork
+from sacm.inference.predictor import Array, Predictor
 
 ExportFormat = Literal["onnx", "torch"]
 _CLOSE = 1e-3  # of the spread of the answers: other runtimes add up in another order
@@ -37,7 +37,7 @@ class RawUnits(nn.Module):
     mean: Tensor
     std: Tensor
 
-    def __init__(self, predictor: TrainedNetwork) -> None:
+    def __init__(self, predictor: Predictor) -> None:
         super().__init__()
         self.network, self.strategy = predictor.network, predictor.strategy
         self.task, self.score = predictor.settings.task, predictor.settings.score
@@ -67,14 +67,14 @@ class RawUnits(nn.Module):
         return answer * std + mean
 
 
-def input_names(predictor: TrainedNetwork) -> list[str]:
+def input_names(predictor: Predictor) -> list[str]:
     """What an exported network takes: windows, perhaps calendar features and places of series."""
     calendar = predictor.shape.calendar_sizes is not None
     named = {"stamps": calendar, "series": bool(predictor.scaler.series)}
     return ["window", *(name for name, taken in named.items() if taken)]
 
 
-def export(predictor: TrainedNetwork, path: Path, to: ExportFormat) -> Path:
+def export(predictor: Predictor, path: Path, to: ExportFormat) -> Path:
     """Write a network as a file, compare its answers with ours, and write a description beside it.
 
     Args:
@@ -120,7 +120,7 @@ def export(predictor: TrainedNetwork, path: Path, to: ExportFormat) -> Path:
     return described
 
 
-def example_inputs(predictor: TrainedNetwork) -> tuple[Tensor, ...]:
+def example_inputs(predictor: Predictor) -> tuple[Tensor, ...]:
     """Two raw windows `[2, L, C]` of noise in the units of the data, and what else is taken."""
     places = np.array([0, max(0, len(predictor.scaler.series) - 1)])
     shape, scaler = predictor.shape, predictor.scaler.of_places(places)
@@ -181,7 +181,7 @@ def _write_onnx(module: RawUnits, inputs: tuple[Tensor, ...], path: Path) -> Non
 
 
 def describe_export(
-    predictor: TrainedNetwork,
+    predictor: Predictor,
     to: ExportFormat,
     inputs: tuple[Tensor, ...],
     expected: Array,

@@ -14,13 +14,12 @@ from sacm.data.batches import ForecastWindows
 from sacm.data.covariates import check_roles, future_timestamps, stamp_features, window_ahead
 from sacm.data.datasets import ForecastingData, Segment, Splits
 from sacm.data.scaling import ChannelScaler, new_series
-from sacm.data.windows import SplitWindows
+from sacm.data.windows import SplitWindows, forecasting_windows
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.history import History, choose_columns, read_history
-from sacm.inference.intervals import bound_levels, evaluation_windows
-from sacm.inference.network import Array, TrainedNetwork, refusal
+from sacm.inference.predictor import Array, Predictor, refusal
 from sacm.tasks import Result, get_task
-from sacm.tasks.calibration import MAX_REPAIRED, window_moves
+from sacm.tasks.calibration import MAX_REPAIRED, ErrorQuantiles, window_moves
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +36,7 @@ class Forecast(NamedTuple):
         values: `[S, H, C]` in the units of the data.
         times: `[S, H]`; None where rows have none.
         bounds: Further columns by the end of their names, such as `lower_80`, like `values`.
-        shares: The share of each window's values that was repaired or missing `[S, C]`.
+        repaired: Which of each window's values were repaired or missing `[S, L, C]`.
         notes: What a user must know, one sentence each: given as warnings.
         details: What else there is to say: small repairs, series that the network has not seen.
     """
@@ -46,7 +45,7 @@ class Forecast(NamedTuple):
     values: Array
     times: Array | None
     bounds: dict[str, Array]
-    shares: Array
+    repaired: Array
     notes: tuple[str, ...]
     details: tuple[str, ...] = ()
 
@@ -68,7 +67,7 @@ class Forecast(NamedTuple):
         frame: pd.DataFrame = plain.give(self.values, self.times)
         if plain.form.time is None and not plain.form.long:
             frame.insert(0, "row", frame.index + 1)
-        share = self.shares.mean(axis=1)
+        share = self.repaired.mean(axis=(1, 2))
         frame["repaired_share"] = np.repeat(share, len(frame) // len(share))
         for name, column in self._bound_columns(plain):
             frame[name] = column.to_numpy()
@@ -89,7 +88,7 @@ class Forecast(NamedTuple):
         return found
 
 
-def forecast_source(predictor: TrainedNetwork, source: Any, **options: Any) -> Forecast:
+def forecast_source(predictor: Predictor, source: Any, **options: Any) -> Forecast:
     """Read data and forecast what follows them; see `forecast_history`."""
     horizon = options.get("horizon") or predictor.shape.horizon
     history = read_history(predictor, source, options.pop("future_data", None), horizon)
@@ -97,7 +96,7 @@ def forecast_source(predictor: TrainedNetwork, source: Any, **options: Any) -> F
 
 
 def forecast_history(
-    predictor: TrainedNetwork,
+    predictor: Predictor,
     history: History,
     *,
     intervals: Sequence[float] = (),
@@ -150,11 +149,11 @@ def forecast_history(
         )
     times = None if times is None else times[:, :horizon]
     history = history._replace(data=data)
-    return Forecast(history, values, times, bounds, window.shares, notes, details)
+    return Forecast(history, values, times, bounds, window.repaired, notes, details)
 
 
 def forecast_values(
-    predictor: TrainedNetwork, data: ForecastingData, *, max_repaired: float = MAX_REPAIRED
+    predictor: Predictor, data: ForecastingData, *, max_repaired: float = MAX_REPAIRED
 ) -> Array:
     """Forecasts `[S, H, C]` of every series; NaN where too much of its last rows is missing."""
     predictor.check_channels(data.channels, data.name)
@@ -165,7 +164,7 @@ def forecast_values(
     return values
 
 
-def evaluate_forecasts(predictor: TrainedNetwork, source: Any) -> Result:
+def evaluate_forecasts(predictor: Predictor, source: Any) -> Result:
     """Test the forecasts of a data set's test windows, or of every window of other data."""
     data, windows = prepare_evaluation(predictor, source)
     return get_task("forecasting").evaluate(
@@ -178,7 +177,7 @@ def evaluate_forecasts(predictor: TrainedNetwork, source: Any) -> Result:
 
 
 def prepare_evaluation(
-    predictor: TrainedNetwork, source: Any
+    predictor: Predictor, source: Any
 ) -> tuple[ForecastingData, ForecastWindows]:
     """Data to test on, without gaps in the inputs, and their windows."""
     data = source
@@ -187,6 +186,66 @@ def prepare_evaluation(
     data = choose_columns(data, predictor.shape.columns)
     data = predictor.strategy.prepare(data, window=predictor.shape.input_len).data
     return data, evaluation_windows(predictor, data)
+
+
+def bound_levels(
+    predictor: Predictor, intervals: Sequence[float], quantiles: Sequence[float]
+) -> dict[str, float]:
+    """The level of each bound by the end of its column's name, such as `lower_80` or `q90`.
+
+    Raises:
+        ArgumentError: A share is not between 0 and 1, or the run has no calibration.
+    """
+    levels = {}
+    for coverage in intervals:
+        if not 0 < coverage < 1:
+            raise ArgumentError(f"coverage must be between 0 and 1, got {coverage:g}.")
+        name = f"{100 * coverage:g}"
+        levels[f"lower_{name}"] = (1 - coverage) / 2
+        levels[f"upper_{name}"] = (1 + coverage) / 2
+    levels |= {f"q{100 * level:g}": level for level in quantiles}
+    if levels and predictor.errors is None:
+        raise ArgumentError("this run has no calibration for intervals: train it again.")
+    return levels
+
+
+def describe_intervals(errors: ErrorQuantiles) -> str:
+    """Say where intervals come from."""
+    made = "conformal" if errors.usual.any() else "learnt quantiles, made conformal"
+    moves = "a window moves further or " if errors.usual.any() else ""
+    found = [
+        f"{share:.0%} intervals enclosed {value:.1%}" for share, value in errors.measured.items()
+    ]
+    measured = f" Measured on later test windows: {', '.join(found)}." if found else ""
+    return (
+        f"Intervals are {made}, from {errors.source} of the run; wider where {moves}values were "
+        f"repaired or missing.{measured}"
+    )
+
+
+def evaluation_windows(predictor: Predictor, data: ForecastingData) -> ForecastWindows:
+    """The test windows of data; all windows of data without a test part.
+
+    Raises:
+        DataError: No window fits.
+    """
+    shape = predictor.shape
+    if not len(data.splits.test):
+        rows = range(len(data.values))
+        data = replace(data, splits=replace(data.splits, train=rows[:0], val=rows[:0], test=rows))
+    needed = shape.input_len + shape.horizon
+    longest = max((len(rows) for rows in data.ranges("test")), default=0)
+    if longest < needed:
+        raise DataError(f"{data.name} has {longest} rows but a window to test needs {needed}.")
+    windows = forecasting_windows(
+        data,
+        input_len=shape.input_len,
+        horizon=shape.horizon,
+        stamps=shape.calendar_sizes is not None,
+        scaler=predictor.scaler,
+        plan=predictor.plan,
+    )
+    return windows.test
 
 
 class Window(NamedTuple):
@@ -209,7 +268,7 @@ class Window(NamedTuple):
 
 
 def _last_window(
-    predictor: TrainedNetwork, data: ForecastingData, scaler: ChannelScaler | None = None
+    predictor: Predictor, data: ForecastingData, scaler: ChannelScaler | None = None
 ) -> Window:
     """The window that a forecast of each series starts from."""
     data = predictor.strategy.obey(data)
@@ -258,7 +317,7 @@ def _last_window(
 
 
 def _continue(
-    predictor: TrainedNetwork, data: ForecastingData, window: Window, values: Array, horizon: int
+    predictor: Predictor, data: ForecastingData, window: Window, values: Array, horizon: int
 ) -> tuple[Array, Array | None]:
     """Go on from forecasts `[S, H, C]` until there are `horizon` steps."""
     if predictor.plan.columns:
@@ -338,7 +397,7 @@ def _leave_out_repaired(
     )
 
 
-def _note_new(predictor: TrainedNetwork, data: ForecastingData) -> tuple[str, ...]:
+def _note_new(predictor: Predictor, data: ForecastingData) -> tuple[str, ...]:
     """Say which series the network has not seen, if every series has a scale of its own."""
     names = [repr(name) for name in new_series(predictor.scaler, data)]
     alone = len(data.last_rows(1)) == 1

@@ -18,7 +18,7 @@ from sacm.settings import ReadOptions
 from sacm.tasks.base import check_trained_columns
 
 if TYPE_CHECKING:
-    from sacm.inference.network import TrainedNetwork
+    from sacm.inference.predictor import Predictor
 
 _FUTURE_OPTIONS = ("time", "date_order", "zone", "id", "decimal", "na", "sheet", "encoding")
 
@@ -93,7 +93,7 @@ def read_series_as_came(
 
 
 def read_history(
-    predictor: TrainedNetwork, source: Any, future_data: Any = None, horizon: int | None = None
+    predictor: Predictor, source: Any, future_data: Any = None, horizon: int | None = None
 ) -> History:
     """Read data to forecast from, with the columns and the time step that were trained on.
 
@@ -122,7 +122,7 @@ def read_history(
     )
 
 
-def _read_array(predictor: TrainedNetwork, rows: Any) -> History:
+def _read_array(predictor: Predictor, rows: Any) -> History:
     """Rows `[T, C]` or `[T]`; nothing but NumPy is needed for them."""
     if rows.ndim not in (1, 2):
         raise ArgumentError(f"rows must be [T, C] or [T], got {list(rows.shape)}.")

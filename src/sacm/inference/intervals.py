@@ -7,30 +7,26 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sacm.backbones.quantiles import at_level
 from sacm.data.batches import ForecastWindows
-from sacm.data.datasets import ForecastingData
-from sacm.data.windows import forecasting_windows
-from sacm.errors import ArgumentError, DataError
+from sacm.errors import ArgumentError
 from sacm.metrics.probabilistic import crps, measure_intervals
 from sacm.tasks.calibration import (
+    FEWEST_TO_JUDGE,
     Array,
     ErrorQuantiles,
-    Residuals,
     forecast_residuals,
+    halves,
     spread_out,
 )
 
 if TYPE_CHECKING:
-    from sacm.inference.network import TrainedNetwork
+    from sacm.inference.predictor import Predictor
 
 CRPS_LEVELS = tuple(round(0.05 * place, 2) for place in range(1, 20))
-FEWEST = 10  # windows that a calibration, or a test of one, must have
 _REFRESH = 10  # rows between two sortings of what adaptive intervals keep
 _STRETCH = 0.1  # of their range, for every target that a level lies below 0
 
@@ -42,64 +38,8 @@ class Interval(NamedTuple):
     upper: Any
 
 
-def bound_levels(
-    predictor: TrainedNetwork, intervals: Sequence[float], quantiles: Sequence[float]
-) -> dict[str, float]:
-    """The level of each bound by the end of its column's name, such as `lower_80` or `q90`.
-
-    Raises:
-        ArgumentError: A share is not between 0 and 1, or the run has no calibration.
-    """
-    levels = {}
-    for coverage in intervals:
-        if not 0 < coverage < 1:
-            raise ArgumentError(f"coverage must be between 0 and 1, got {coverage:g}.")
-        name = f"{100 * coverage:g}"
-        levels[f"lower_{name}"] = (1 - coverage) / 2
-        levels[f"upper_{name}"] = (1 + coverage) / 2
-    levels |= {f"q{100 * level:g}": level for level in quantiles}
-    if levels and predictor.errors is None:
-        raise ArgumentError("this run has no calibration for intervals: train it again.")
-    return levels
-
-
-def describe_intervals(errors: ErrorQuantiles) -> str:
-    """Say where intervals come from."""
-    made = "conformal" if errors.usual.any() else "learnt quantiles, made conformal"
-    moves = "a window moves further or " if errors.usual.any() else ""
-    return (
-        f"Intervals are {made}, from {errors.source} of the run; wider where {moves}values were "
-        "repaired or missing."
-    )
-
-
-def evaluation_windows(predictor: TrainedNetwork, data: ForecastingData) -> ForecastWindows:
-    """The test windows of data; all windows of data without a test part.
-
-    Raises:
-        DataError: No window fits.
-    """
-    shape = predictor.shape
-    if not len(data.splits.test):
-        rows = range(len(data.values))
-        data = replace(data, splits=replace(data.splits, train=rows[:0], val=rows[:0], test=rows))
-    needed = shape.input_len + shape.horizon
-    longest = max((len(rows) for rows in data.ranges("test")), default=0)
-    if longest < needed:
-        raise DataError(f"{data.name} has {longest} rows but a window to test needs {needed}.")
-    windows = forecasting_windows(
-        data,
-        input_len=shape.input_len,
-        horizon=shape.horizon,
-        stamps=shape.calendar_sizes is not None,
-        scaler=predictor.scaler,
-        plan=predictor.plan,
-    )
-    return windows.test
-
-
 def measure_uncertainty(
-    predictor: TrainedNetwork, windows: ForecastWindows, coverages: Sequence[float]
+    predictor: Predictor, windows: ForecastWindows, coverages: Sequence[float]
 ) -> dict[str, Any]:
     """How intervals would have done: the first half of the windows calibrates, the second tests.
 
@@ -117,66 +57,31 @@ def measure_uncertainty(
     Raises:
         ArgumentError: There are too few windows.
     """
-    first, later = halves(windows)
-    parts = (predictor.network, windows)
-    before, after = (
-        forecast_residuals(*parts, chosen, predictor.strategy) for chosen in (first, later)
-    )
-    learnt = predictor.settings.train_quantiles
+    chosen, learnt = spread_out(windows), predictor.settings.train_quantiles
+    residuals = forecast_residuals(predictor.network, windows, chosen, predictor.strategy)
+    first, later = halves(windows, chosen)
+    before, after = residuals.take(first), residuals.take(later)
     errors = ErrorQuantiles.fit(
         before.values, moves=before.moves, shares=before.shares, learnt=learnt
     )
-    residuals = _median(after)
 
     def bound(level: float) -> Array:
-        """A quantile of the later windows, as its distance from the forecast."""
-        offset = errors.offset(level, moves=after.moves, shares=after.shares)
-        if learnt is not None:
-            offset = offset + residuals - _at(after.values, learnt, level)
-        return np.broadcast_to(offset, residuals.shape)
+        return after.bound(errors, level, learnt)
 
+    truth = after.median
     report: dict[str, Any] = {"calibration_windows": len(first), "windows": len(later)}
-    report["crps"] = crps(residuals, np.stack([bound(each) for each in CRPS_LEVELS]), CRPS_LEVELS)
+    report["crps"] = crps(truth, np.stack([bound(each) for each in CRPS_LEVELS]), CRPS_LEVELS)
     report["intervals"] = []
-    plain = ErrorQuantiles.fit(_median(before))
+    plain = ErrorQuantiles.fit(before.median)
     for coverage in coverages:
         fixed = bound((1 - coverage) / 2), bound((1 + coverage) / 2)
-        adaptive = follow(plain, residuals, windows.starts[later], coverage)
+        adaptive = follow(plain, truth, windows.starts[chosen[later]], coverage)
         measures = {
-            kind: measure_intervals(residuals, lower, upper, coverage).to_dict()
+            kind: measure_intervals(truth, lower, upper, coverage).to_dict()
             for kind, (lower, upper) in (("fixed", fixed), ("adaptive", adaptive))
         }
         report["intervals"].append({"nominal": coverage, **measures})
     return report
-
-
-def _median(residuals: Residuals) -> Array:
-    """Target minus forecast, or minus the median of learnt quantiles, `[N, H, C]`."""
-    values = residuals.values
-    return values if values.ndim == 3 else values[..., values.shape[3] // 2]
-
-
-def _at(residuals: Array, learnt: Sequence[float], level: float) -> Array:
-    """Target minus a learnt quantile `[N, H, C]`."""
-    import torch
-
-    quantile: Array = at_level(torch.from_numpy(residuals), learnt, level).numpy()
-    return quantile
-
-
-def halves(windows: ForecastWindows) -> tuple[Array, Array]:
-    """Places of windows to calibrate on, and of later ones that share no target with them.
-
-    Raises:
-        ArgumentError: There are too few.
-    """
-    chosen = spread_out(windows)
-    half = len(chosen) // 2
-    border = windows.starts[chosen[half - 1]] + windows.input_len + windows.horizon
-    later = chosen[half:][windows.starts[chosen[half:]] + windows.input_len >= border]
-    if half < FEWEST or len(later) < FEWEST:
-        raise ArgumentError(f"{len(windows)} windows are too few to judge intervals by.")
-    return chosen[:half], later
 
 
 def follow(
@@ -218,7 +123,7 @@ class AdaptiveIntervals:
     misses is the wanted one whatever the data do. Recent residuals replace the oldest.
 
     Args:
-        errors: Where to start from: `TrainedNetwork.errors`.
+        errors: Where to start from: `Predictor.errors`.
         coverage: The wanted share of targets between the bounds.
         rate: How fast the levels move; larger follows shifts faster and is less steady.
 
@@ -236,8 +141,8 @@ class AdaptiveIntervals:
     ) -> None:
         if not 0 < coverage < 1:
             raise ArgumentError(f"coverage must be between 0 and 1, got {coverage}.")
-        if errors.windows < FEWEST:
-            raise ArgumentError(f"adaptive intervals need {FEWEST} calibration windows.")
+        if errors.windows < FEWEST_TO_JUDGE:
+            raise ArgumentError(f"adaptive intervals need {FEWEST_TO_JUDGE} calibration windows.")
         self._target = (1 - coverage) / 2
         self._rate = rate
         kept = errors.offsets[np.isfinite(errors.offsets).all(axis=(1, 2))].astype(np.float64)

@@ -1,31 +1,146 @@
-"""Predictor: a finished run or a saved estimator, ready to answer for new data."""
+"""Predictor: a finished run or a saved estimator, ready to answer for new data.
+
+Every prediction takes one path: scale, repair, run the network, scale back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Self, TypeVar
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from sacm.data.covariates import ROLES
+from sacm.backbones.base import Backbone, DetectorNetwork
+from sacm.backbones.quantiles import at_level
+from sacm.data.covariates import ROLES, CovariatePlan
+from sacm.data.datasets import ForecastingData
+from sacm.data.gaps import fill_gaps
 from sacm.data.load import names_file, resolve
-from sacm.errors import ArgumentError
-from sacm.inference import classify, detect, forecast
-from sacm.inference.intervals import describe_intervals
-from sacm.inference.network import Answer, TrainedNetwork, is_array, warn
+from sacm.data.scaling import ChannelScaler, cover_series
+from sacm.errors import ArgumentError, DataError, SACMError, SACMWarning
+from sacm.files import write_json, write_weights
+from sacm.settings import ResolvedSettings
+from sacm.strategies.base import Strategy
 from sacm.tasks import Result
-from sacm.tasks.calibration import MAX_REPAIRED
+from sacm.tasks.anomaly import alarm_calibration
+from sacm.tasks.base import EVALUATION_BATCH, NetworkShape, device_of
+from sacm.tasks.calibration import MAX_REPAIRED, ErrorQuantiles
+from sacm.training.run import CALIBRATION_FILE, Run, write_fingerprint
+
+Array = NDArray[Any]
+Values = TypeVar("Values", Array, Tensor)
+UNDECIDED = "the class of case {} is undecided, for the network's answer is not finite"
 
 
-class Predictor(TrainedNetwork):
+class Answer(NamedTuple):
+    """Predictions as a table.
+
+    Attributes:
+        frame: A pandas frame. Forecasting: times or row numbers, and channels; classification:
+            case, class and the probability of each class; anomaly detection: row, score, threshold
+            and alarm.
+        notes: What was found in the data or done to them, one sentence each.
+        understood: How the data were read, one sentence each.
+        forecast: The forecast with its history; None for other tasks.
+        values: Anomaly detection: a pandas frame of the rows that were scored.
+    """
+
+    frame: Any
+    notes: tuple[str, ...] = ()
+    understood: tuple[str, ...] = ()
+    forecast: Any = None
+    values: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
     """A trained network for new data; arrays are rows `[T, C]` or windows `[B, L, C]`.
 
-    Several threads may share one predictor: no method changes it. Arrays need no pandas.
+    Raw units in, raw units out. Several threads may share one predictor: no method changes it.
+    Arrays need no pandas.
+
+    Attributes:
+        network: The network, in evaluation mode.
+        settings: What it was trained with.
+        shape: What it takes and gives.
+        strategy: How it was trained; some strategies change the inputs of a trained network too.
+        scaler: Mean and deviation of every channel of the training rows, of each series if they
+            were scaled one by one.
+        errors: Forecasting: the quantiles of its errors, which intervals are made from.
+        scores: Anomaly detection: the scores of the validation rows, `[T]`.
+        threshold: Anomaly detection: the score from which a row is an alarm.
 
     Example:
         >>> predictor = sacm.Predictor.load("runs/NAME")  # doctest: +SKIP
         >>> predictor.predict(frame)  # doctest: +SKIP
     """
+
+    network: Backbone
+    settings: ResolvedSettings
+    shape: NetworkShape
+    strategy: Strategy
+    scaler: ChannelScaler
+    errors: ErrorQuantiles | None = None
+    scores: Array | None = None
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        self.network.eval()
+
+    @classmethod
+    def load(cls, source: str | Path | Run) -> Self:
+        """Load a finished run or a saved estimator; its training data are not needed.
+
+        Args:
+            source: The folder of either, or a `Run`.
+
+        Returns:
+            The predictor, on the CPU.
+
+        Raises:
+            SACMError: The folder is neither, is not finished, or is damaged.
+        """
+        run = source if isinstance(source, Run) else Run.load(source)
+        record, errors, scores = run.calibration, None, None
+        try:
+            if record is not None and run.settings.task == "forecasting":
+                errors = ErrorQuantiles.from_record(record)
+            elif record is not None:
+                scores = record.tensors["scores"].numpy()
+        except (KeyError, ValueError):
+            raise SACMError(f"the calibration in {run.folder} is damaged: train again.") from None
+        loaded = cls(
+            network=run.load_model(),
+            settings=run.settings,
+            shape=run.shape,
+            strategy=run.strategy,
+            scaler=run.scaler,
+            errors=errors,
+            scores=scores,
+            threshold=run.threshold,
+        )
+        run.check_unchanged()  # damaged files have been refused by now, each in its own words
+        return loaded
+
+    def save(self, folder: Path) -> None:
+        """Write what `load` needs into a folder."""
+        write_json(folder / "config.json", self.settings.model_dump())
+        write_json(folder / "model.json", self.shape.to_dict())
+        write_json(folder / "scaler.json", self.scaler.to_dict())
+        write_weights(folder / "best.safetensors", self.network.state_dict())
+        record = None if self.errors is None else self.errors.to_record()
+        if self.scores is not None:
+            record = alarm_calibration(self.scores, self.threshold)
+        if record is not None:
+            write_weights(folder / CALIBRATION_FILE, record.tensors, metadata=record.text)
+        self.strategy.save(folder)
+        write_fingerprint(folder)
 
     def predict(
         self,
@@ -65,6 +180,8 @@ class Predictor(TrainedNetwork):
             DataError: The data cannot be read, are too short, or too much of them is missing.
             SACMError: A prediction is not finite.
         """
+        from sacm.inference import classify, detect, forecast
+
         options = {"intervals": intervals, "quantiles": quantiles, "horizon": horizon}
         options = self._options({**options, "future_data": future_data}, max_repaired)
         if self.settings.task == "classification":
@@ -91,6 +208,8 @@ class Predictor(TrainedNetwork):
         max_repaired: float = MAX_REPAIRED,
     ) -> Answer:
         """Predict as `predict`, but always as a pandas frame, with notes on the data."""
+        from sacm.inference import classify, detect, forecast
+
         options = {"intervals": intervals, "quantiles": quantiles, "horizon": horizon}
         options = self._options({**options, "future_data": future_data}, max_repaired)
         data = self._find(data)
@@ -101,7 +220,7 @@ class Predictor(TrainedNetwork):
         prediction = forecast.forecast_source(self, data, **options)
         notes = (*prediction.notes, *prediction.details)
         if prediction.bounds and self.errors is not None:
-            notes = (*notes, describe_intervals(self.errors))
+            notes = (*notes, forecast.describe_intervals(self.errors))
         return Answer(prediction.table(), notes, prediction.history.data.understood, prediction)
 
     def evaluate(self, data: Any) -> Result:
@@ -118,6 +237,8 @@ class Predictor(TrainedNetwork):
         Raises:
             DataError: The data have other columns, are too short, or lack labels.
         """
+        from sacm.inference import classify, detect, forecast
+
         evaluate = {
             "forecasting": forecast.evaluate_forecasts,
             "classification": classify.evaluate_cases,
@@ -139,3 +260,218 @@ class Predictor(TrainedNetwork):
                 if value is not None and not (isinstance(value, tuple | list) and not value):
                     raise ArgumentError(f"{name}: {self.settings.task} has no use for it.")
         return {**given, "max_repaired": max_repaired}
+
+    def forecast(
+        self,
+        windows: Values,
+        stamps: Values | None = None,
+        covariates: Values | None = None,
+        *,
+        scaler: ChannelScaler | None = None,
+        max_repaired: float = MAX_REPAIRED,
+    ) -> Values:
+        """Forecast what follows each window.
+
+        Args:
+            windows: `[B, L, C]` in raw units, an array or a tensor; NaN where nothing was measured.
+            stamps: Calendar features `[B, L + H, 4]` of inputs and targets (see
+                `sacm.data.stamp_features`), for networks that were trained with a calendar.
+            covariates: `[B, L + H, K]` in raw units, for networks that were trained with some.
+            scaler: What these windows are scaled by. Default: that of the network, or, if it has
+                one for every series, each window's own rows, for an array names no series.
+            max_repaired: The share of a window's values that may have been repaired or missing.
+
+        Returns:
+            `[B, H, C]` in raw units, of the kind and on the device of `windows`.
+
+        Raises:
+            ArgumentError: The network is of another task, or the windows are of another shape.
+            DataError: Too much of a window was repaired or missing.
+            SACMError: A forecast is not finite.
+        """
+        self._check_task("forecasting", "forecast")
+        scaler = scaler or self.scaler_of_windows(windows)
+        scaled = self.scale(windows, scaler)
+        shares = self.repaired(scaled).float().mean(dim=(1, 2)).tolist()
+        for place, share in enumerate(shares):
+            if share > max_repaired:
+                raise refusal(f"window {place + 1}", share, max_repaired)
+        answer = self.run_forecast(scaled, stamps, covariates)
+        return like(scaler.inverse(at_level(answer, None, None)), windows)
+
+    def run_forecast(self, scaled: Tensor, stamps: Any = None, covariates: Any = None) -> Tensor:
+        """Forecast scaled windows `[B, L, C]`: `[B, H, C]`, or `[B, H, C, Q]` with quantiles."""
+        calendar = self.shape.calendar_sizes is not None
+        if calendar and stamps is None:
+            raise ArgumentError(
+                "the data have no times, but the network was trained with calendar features."
+            )
+        if self.shape.covariates is not None and covariates is None:
+            raise ArgumentError(
+                "the network was trained with covariates: give the data as a table that has them."
+            )
+        beside: list[Tensor | None] = [as_tensor(stamps)] if calendar else []
+        if covariates is not None:
+            beside = [*(beside or [None]), as_tensor(covariates)]
+        answer = self.run(self.network, scaled, *beside)
+        check_finite(answer, "the forecast of window {} is not finite")
+        return answer
+
+    def probabilities(self, windows: Values) -> Values:
+        """The probability of each class, `[B, K]` float64, in the order of `shape.classes`.
+
+        Args:
+            windows: Cases `[B, L, C]` in raw units, an array or a tensor.
+
+        Raises:
+            ArgumentError: The network is of another task, or the windows are of another shape.
+            SACMError: An answer is not finite.
+        """
+        self._check_task("classification", "classify")
+        logits = self.run(self.network, self.scale(windows)).double()
+        check_finite(logits, UNDECIDED)
+        return like(logits.softmax(dim=1), windows)
+
+    def window_scores(self, windows: Values) -> Values:
+        """An anomaly score for each step of each window, `[B, L]`; higher is more anomalous.
+
+        Args:
+            windows: `[B, L, C]` in raw units, an array or a tensor.
+
+        Raises:
+            ArgumentError: The network is of another task, or the windows are of another shape.
+            SACMError: A score is not finite.
+        """
+        self._check_task("anomaly", "score rows")
+        network, kind = self.network, self.settings.score
+        assert isinstance(network, DetectorNetwork)
+        scores = self.run(lambda x: network.anomaly_scores(x, score=kind), self.scale(windows))
+        check_finite(scores, "the anomaly score of window {} is not finite")
+        return like(scores, windows)
+
+    def run(self, network: Callable[..., Tensor], x: Tensor, *others: Tensor | None) -> Tensor:
+        """Repair scaled windows and run the network, a batch at a time and without gradients.
+
+        Args:
+            network: The network or one of its methods.
+            x: Scaled windows `[B, L, C]`, NaN where nothing was measured.
+            others: Further arguments `[B, …]`, or None.
+
+        Returns:
+            The answers in float32 on the CPU.
+        """
+        device = device_of(self.network)
+
+        def part_of(values: Tensor | None, start: int) -> Tensor | None:
+            return None if values is None else values[start : start + EVALUATION_BATCH].to(device)
+
+        x = self._fill(x)
+        with torch.inference_mode():
+            parts = [
+                network(
+                    self.strategy.inputs(x[start : start + EVALUATION_BATCH].to(device)),
+                    *(part_of(other, start) for other in others),
+                ).float()
+                for start in range(0, len(x), EVALUATION_BATCH)
+            ]
+            return (parts[0] if len(parts) == 1 else torch.cat(parts)).cpu()
+
+    def _fill(self, x: Tensor) -> Tensor:
+        """Interpolate what is missing, unless the strategy repairs it."""
+        if not x.isnan().any() or self.strategy.flags(x[:1]) is not None:
+            return x
+        return torch.stack([torch.from_numpy(fill_gaps(each.numpy())) for each in x.cpu()])
+
+    def repaired(self, x: Tensor) -> Tensor:
+        """Where values of scaled windows `[B, L, C]` are missing or get repaired, bool."""
+        flags = self.strategy.flags(x)
+        missing = x.isnan()
+        return missing if flags is None else missing | (flags.to(x.device) > 0)
+
+    def scale(self, windows: Array | Tensor, scaler: ChannelScaler | None = None) -> Tensor:
+        """Raw windows `[B, L, C]` as scaled float32, by the network's scaler or another.
+
+        Raises:
+            ArgumentError: They are of another shape.
+        """
+        length, channels = self.shape.input_len, self.shape.channels
+        if windows.ndim != 3 or windows.shape[1:] != (length, channels) or not len(windows):
+            raise ArgumentError(
+                f"windows must be [B, {length}, {channels}] (window, step, channel), got "
+                f"{list(windows.shape)}."
+            )
+        return (scaler or self.scaler).transform(as_tensor(windows))
+
+    def scaler_of_windows(self, windows: Array | Tensor) -> ChannelScaler:
+        """The network's scaler; where it has one for every series, that of each window's rows."""
+        if not self.scaler.series:
+            return self.scaler
+        fitted = [ChannelScaler.fit([rows]) for rows in as_tensor(windows).cpu().numpy()]
+        means, stds = ([getattr(each, name) for each in fitted] for name in ("mean", "std"))
+        return ChannelScaler(np.stack(means)[:, None], np.stack(stds)[:, None])
+
+    def scaler_of_series(self, data: ForecastingData) -> ChannelScaler:
+        """The scaler of windows of every series in `data`; unknown ones by their own rows."""
+        whole = cover_series(self.scaler, data, self.shape.input_len)
+        return whole.of_series(list(data.last_rows(1)))
+
+    @property
+    def plan(self) -> CovariatePlan:
+        """The covariates that the network was trained with."""
+        return CovariatePlan.of(self.settings.covariates())
+
+    def check_channels(self, channels: int, name: str) -> None:
+        """Refuse data with another number of channels than the training data."""
+        if channels != self.shape.channels:
+            raise ArgumentError(
+                f"the network was trained on {self.shape.channels} channels but {name} has "
+                f"{channels}."
+            )
+
+    def _check_task(self, task: str, verb: str) -> None:
+        if self.settings.task != task:
+            raise ArgumentError(f"a network for {self.settings.task} cannot {verb}.")
+
+
+def refusal(name: str, share: float, most: float) -> DataError:
+    """The error for a window of which too much was repaired or missing."""
+    return DataError(
+        f"{name}: {share:.0%} of the values that a forecast starts from were repaired or missing, "
+        f"more than {most:.0%}: give better rows, or allow more with max_repaired= "
+        "(--max-repaired)."
+    )
+
+
+def warn(notes: Iterable[str]) -> None:
+    """Give each note on the data as a warning."""
+    for note in notes:
+        warnings.warn(note, SACMWarning, stacklevel=3)
+
+
+def is_array(data: Any) -> bool:
+    """Whether data are an array or a tensor."""
+    return isinstance(data, np.ndarray | Tensor)
+
+
+def as_tensor(values: Array | Tensor) -> Tensor:
+    """Numbers as a float32 tensor without gradients."""
+    if isinstance(values, Tensor):
+        return values.detach().float()
+    array = np.ascontiguousarray(values, dtype=np.float32)
+    # Torch shares memory, which it wants writable; frames and mapped files give read-only arrays.
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
+
+
+def like(answer: Tensor, data: Values) -> Values:
+    """A tensor on the CPU as the kind of object, on the device, that `data` is."""
+    if isinstance(data, Tensor):
+        # Tensors made in inference mode are of no use to autograd.
+        return answer.clone().to(data.device)
+    return answer.numpy()
+
+
+def check_finite(answers: Tensor, sentence: str) -> None:
+    """Refuse answers `[B, …]` that are not finite; `sentence` has a place for the number."""
+    if not torch.isfinite(answers).all():
+        failed = int((~answers.isfinite()).flatten(1).any(dim=1).nonzero()[0])
+        raise SACMError(f"{sentence.format(failed + 1)}: look for missing or extreme values in it.")

@@ -12,10 +12,10 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_rgba
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from sacm.core.scorer import SpectralScorer
 from sacm.reports.style import (
@@ -27,11 +27,14 @@ from sacm.reports.style import (
     WIDTH,
     canvas,
     colours,
+    date_axis,
     epoch_axis,
     house_style,
     key,
+    number_axis,
     plain,
     thin_out,
+    thin_out_range,
 )
 
 if TYPE_CHECKING:
@@ -80,6 +83,7 @@ def paired_dots(
     title: str,
     *,
     random: Mapping[str, float] | None = None,
+    baselines: Mapping[str, float] | None = None,
 ) -> Figure:
     """One line a seed, one column a strategy: every pair, not only their mean.
 
@@ -87,6 +91,7 @@ def paired_dots(
         values: Results by strategy, all in the same order of seeds; NaN is left out.
         title: What they are.
         random: What random scores reach, by strategy.
+        baselines: What naive forecasts reach, by name; a dashed line each.
     """
     names, chosen = list(values), colours(list(values))
     table = np.array([list(row) for row in values.values()], dtype=float)  # [strategies, seeds]
@@ -103,7 +108,13 @@ def paired_dots(
                 level = random[name]
                 axes.hlines(level, place - 0.3, place + 0.3, colors=ALARM, linestyles="--")
                 axes.annotate("random", (place + 0.32, level), color=ALARM, va="center")
-        axes.set_xticks(range(len(names)), ["\n".join(wrap(name, 14)) for name in names])
+        letters = max(8, 56 // len(names))  # that fit below a column; words stay whole
+        labels = ["\n".join(wrap(name, letters, break_long_words=False)) for name in names]
+        tilted = any(len(line) > letters for label in labels for line in label.split("\n"))
+        axes.set_xticks(range(len(names)), labels, rotation=20 if tilted else 0)
+        for name, level in (baselines or {}).items():
+            axes.axhline(level, color=MUTED, linestyle="--", linewidth=0.9)
+            axes.annotate(name, (-0.48, level), color=MUTED, va="bottom")
         axes.set_xlim(-0.5, len(names) - (0.3 if random else 0.5))
         axes.set_title(title)
         axes.grid(axis="x", visible=False)
@@ -116,12 +127,14 @@ def training_curves(histories: Histories, column: str) -> Figure:
     best = np.nanargmax if column == "val_accuracy" else np.nanargmin
     with house_style():
         figure, (axes,) = canvas(height=2.5)
-        for strategy, runs in histories.items():
+        for place, (strategy, runs) in enumerate(histories.items()):
             for rows in runs:
                 values = np.array([float(row[column]) for row in rows])
                 epochs = np.arange(1, len(values) + 1)
                 line: Any = {"linewidth": 1, "marker": "o", "markersize": 2}
-                axes.plot(epochs, values, color=chosen[strategy], alpha=0.8, **line)
+                # Dashes of different length let equal curves show through each other.
+                dashes: Any = {} if not place else {"linestyle": (0, (4 - place % 3, 2 + place))}
+                axes.plot(epochs, values, color=chosen[strategy], alpha=0.8, **line, **dashes)
                 if column.startswith("val_"):
                     at = int(best(values))
                     axes.scatter(
@@ -361,47 +374,138 @@ def spectral_views(windows: np.ndarray, columns: tuple[str, ...]) -> list[Spectr
 
 
 def forecast_figure(
-    history: pd.DataFrame, forecast: pd.DataFrame, columns: list[str], time: str | None
+    history: pd.DataFrame,
+    forecast: pd.DataFrame,
+    columns: list[str],
+    time: str | None,
+    *,
+    repaired: np.ndarray[Any, Any] | None = None,
 ) -> Figure:
     """Draw forecasts after the end of their history, one panel a channel.
 
     Args:
-        history: The last rows before the forecast.
+        history: The last rows before the forecast; NaN where nothing was measured.
         forecast: The forecast, with bounds in columns such as `load_lower_80` if there are any.
         columns: The channels to draw, at most six of which are.
         time: The column of times in both; None where rows have none.
+        repaired: Which of the last `L` values were repaired or missing, `[L, channels]`.
 
     Returns:
         The figure; bands are the intervals, the widest the palest.
     """
     shown = columns[:_PANELS]
     with house_style():
-        figure, panels = canvas(len(shown), height=0.8 + 1.5 * len(shown), width=_WIDE)
+        figure, panels = canvas(len(shown), height=0.8 + 1.6 * len(shown), width=_WIDE)
         past, ahead = _axis(history, time, 0), _axis(forecast, time, len(history))
-        for axes, column in zip(panels, shown, strict=True):
-            axes.plot(past, history[column], color=INK, linewidth=1)
-            for lower, upper in _bands(forecast, column):
-                axes.fill_between(ahead, lower, upper, color=KEPT, alpha=0.18, linewidth=0)
-            axes.plot(ahead, forecast[column], color=KEPT, linewidth=1.4)
+        lines: dict[str, Any] = {
+            "measured": Line2D([], [], color=INK),
+            "forecast": Line2D([], [], color=KEPT),
+        }
+        for place, (axes, column) in enumerate(zip(panels, shown, strict=True)):
+            values = history[column].to_numpy(dtype=float)
+            axes.plot(past, values, color=INK, linewidth=1)
+            # The forecast begins at the last value.
+            joined, start = np.concatenate([past[-1:], ahead]), values[-1:]
+            for share, lower, upper in _bands(forecast, column):
+                low, high = np.concatenate([start, lower]), np.concatenate([start, upper])
+                axes.fill_between(joined, low, high, color=KEPT, alpha=0.18, linewidth=0)
+                lines[f"{share} % interval"] = Rectangle((0, 0), 1, 1, color=KEPT, alpha=0.35)
+            middle = np.concatenate([start, forecast[column]])
+            axes.plot(joined, middle, color=KEPT, linewidth=1.4)
+            if repaired is not None and repaired[:, place].any():
+                marked = np.zeros(len(values), bool)
+                marked[-len(repaired) :] = repaired[-len(values) :, place]
+                dots: Any = {"linestyle": "", "color": ALARM, "markersize": 4}
+                seen = marked & np.isfinite(values)
+                axes.plot(past[seen], values[seen], marker=".", **dots)
+                gaps = past[marked & ~np.isfinite(values)]
+                axes.plot(gaps, np.full(len(gaps), np.nanmin(values)), marker="|", **dots)
+                lines["repaired for the forecast"] = Line2D([], [], marker=".", **dots)
+            if np.nanmin(values) >= 0 > axes.get_ylim()[0]:
+                axes.set_ylim(bottom=0)
             axes.set_title(column, parse_math=False)
-            _date_axis(axes, past)
+            number_axis(axes)
+        _label_below(panels, past)
+        key(figure, {}, others=lines)
     return figure
 
 
-def alarm_figure(frame: pd.DataFrame, time: str | None) -> Figure:
-    """Draw the scores of rows, the threshold, and a mark at every alarm."""
+def truth_figure(
+    forecasts: np.ndarray[Any, Any],
+    truth: np.ndarray[Any, Any],
+    where: np.ndarray[Any, Any],
+    columns: Sequence[str],
+) -> Figure:
+    """Draw consecutive forecasts over what came, one panel a channel, at most six.
+
+    Args:
+        forecasts: `[N, H, C]`, each beginning where the one before ends.
+        truth: The same of what was measured; NaN where nothing was.
+        where: Times or row numbers `[N, H]`.
+        columns: Names of the channels.
+    """
+    shown = list(columns)[:_PANELS]
     with house_style():
-        figure, (axes,) = canvas(height=2.6, width=_WIDE)
-        scores = frame["score"].to_numpy()
-        where = _axis(frame, time, 0)
-        edges, highest = thin_out(scores, 1500)
-        axes.plot(where[edges], highest, color=INK, linewidth=0.9)
+        figure, panels = canvas(len(shown), height=0.8 + 1.6 * len(shown), width=_WIDE)
+        for place, (axes, column) in enumerate(zip(panels, shown, strict=True)):
+            axes.plot(where.ravel(), truth[..., place].ravel(), color=INK, linewidth=1)
+            for times, values in zip(where, forecasts[..., place], strict=True):
+                look: Any = {"marker": "."} if len(values) == 1 else {}
+                axes.plot(times, values, color=KEPT, linewidth=1.1, **look)
+            axes.set_title(column, parse_math=False)
+            number_axis(axes)
+        _label_below(panels, where)
+        key(figure, {"measured": INK, "forecast": KEPT})
+    return figure
+
+
+def step_figure(errors: Sequence[float | None], title: str) -> Figure:
+    """Draw the error of each step ahead."""
+    values = np.array(errors, dtype=float)
+    with house_style():
+        figure, (axes,) = canvas(height=2.2)
+        axes.plot(np.arange(1, len(values) + 1), values, color=KEPT, marker="o", markersize=2.5)
+        axes.set_title(title)
+        axes.set_xlabel("steps ahead")
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
+        number_axis(axes)
+    return figure
+
+
+def alarm_figure(
+    frame: pd.DataFrame, time: str | None, values: pd.DataFrame | None = None
+) -> Figure:
+    """Draw rows with their alarms shaded, then the scores, the threshold, a mark at every alarm.
+
+    Args:
+        frame: Columns score, threshold and alarm.
+        time: Its column of times; None where rows have none.
+        values: The channels of the same rows, of which at most five are drawn.
+    """
+    shown = [] if values is None else list(values.columns)[: _PANELS - 1]
+    with house_style():
+        figure, panels = canvas(len(shown) + 1, height=1.6 + 1.1 * (len(shown) + 1), width=_WIDE)
+        where, alarms = _axis(frame, time, 0), frame["alarm"].to_numpy() > 0
+        for axes, column in zip(panels, shown, strict=False):
+            assert values is not None
+            channel = values[column].to_numpy(dtype=float)
+            rows = thin_out_range(channel, 1500)
+            axes.plot(where[rows], channel[rows], color=MUTED, linewidth=0.8)
+            axes.plot(where[alarms], channel[alarms], ".", color=ALARM, markersize=3.5)
+            axes.set_title(str(column), parse_math=False)
+            number_axis(axes, 4)
+        scores, axes = frame["score"].to_numpy(), panels[-1]
+        rows = thin_out_range(scores, 1500)
+        axes.plot(where[rows], scores[rows], color=INK, linewidth=0.9)
         axes.axhline(float(frame["threshold"].iloc[0]), color=MUTED, linestyle="--", linewidth=0.9)
-        alarms = frame["alarm"].to_numpy() > 0
-        axes.scatter(where[alarms], scores[alarms], s=9, color=ALARM, zorder=3)
-        axes.set_title(f"{int(alarms.sum()):,} alarms in {len(frame):,} rows")
-        axes.set_ylabel("anomaly score")
-        _date_axis(axes, where)
+        axes.plot(where[alarms], scores[alarms], ".", color=ALARM, markersize=3.5)
+        axes.set_title(f"anomaly score: {int(alarms.sum()):,} alarms in {len(frame):,} rows")
+        number_axis(axes, 4)
+        _label_below(panels, where)
+        threshold = Line2D([], [], color=MUTED, linestyle="--")
+        alarm = Line2D([], [], color=ALARM, marker=".", linestyle="")
+        key(figure, {}, others={"alarm": alarm, "threshold": threshold})
     return figure
 
 
@@ -416,20 +520,21 @@ def _axis(frame: pd.DataFrame, time: str | None, first: int) -> np.ndarray[Any, 
     return np.arange(first + 1, first + len(frame) + 1)
 
 
-def _date_axis(axes: Axes, where: np.ndarray[Any, Any]) -> None:
-    if np.issubdtype(where.dtype, np.datetime64):
-        locator = AutoDateLocator(maxticks=12)  # with fewer it finds no step for five days
-        axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    else:
-        axes.set_xlabel("row")
+def _label_below(panels: Sequence[Axes], where: np.ndarray[Any, Any]) -> None:
+    """Times or rows below the last of the panels that share them."""
+    for axes in panels:
+        date_axis(axes, np.issubdtype(where.dtype, np.datetime64))
+    for axes in panels[:-1]:
+        axes.set_xlabel("")
+        axes.tick_params(labelbottom=False)
+        axes.xaxis.get_offset_text().set_visible(False)
 
 
-def _bands(forecast: pd.DataFrame, column: str) -> list[tuple[Any, Any]]:
-    """Pairs of bounds of a channel, in the order of the columns."""
+def _bands(forecast: pd.DataFrame, column: str) -> list[tuple[str, Any, Any]]:
+    """Share and bounds of each interval of a channel, in the order of the columns."""
     start = f"{column}_lower_"
     ends = [name.removeprefix(start) for name in forecast.columns if str(name).startswith(start)]
-    return [(forecast[f"{start}{end}"], forecast[f"{column}_upper_{end}"]) for end in ends]
+    return [(end, forecast[f"{start}{end}"], forecast[f"{column}_upper_{end}"]) for end in ends]
 
 
 def gain_figure(

@@ -35,14 +35,67 @@ th.text,td.text{text-align:left}
 tr.group td{border-top:1px solid var(--grid)}
 tr.quiet td{color:var(--muted)}
 .settings td{white-space:normal;overflow-wrap:anywhere}
+.sortable th{cursor:pointer}
+.sortable th[aria-sort=ascending]::after{content:" ↑"}
+.sortable th[aria-sort=descending]::after{content:" ↓"}
+details{margin:.75rem 0}
+summary{cursor:pointer;font-weight:600}
 .figures{display:grid;gap:1.25rem;grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr))}
 figure{margin:0;min-width:0}
 figure svg{display:block;width:100%;height:auto;max-width:34rem}
+figure.wide-figure{overflow-x:auto}
+figure.wide-figure svg{max-width:none;min-width:36rem;direction:ltr}
+figure.from-end{direction:rtl}
+figure.from-end figcaption{direction:ltr}
+figure.zoom svg{cursor:crosshair;touch-action:pan-x pan-y}
+figure.zoom path{vector-effect:non-scaling-stroke}
 svg text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;padding:.75rem 1rem;font-size:.85rem;
  border:1px solid var(--grid);border-radius:.4rem}
-@media (max-width:40rem){table{font-size:.8rem}th,td{padding:.2rem .4rem}}
+@media (max-width:40rem){table{font-size:.8rem}th,td{padding:.2rem .4rem}
+ th:first-child,td:first-child{white-space:normal;max-width:45vw;overflow-wrap:anywhere}}
 """
+
+# A click on a heading sorts a table; dragging over a part of a figure enlarges that part.
+_SCRIPT = """<script>
+document.querySelectorAll('table.sortable').forEach(table => {
+  const value = (row, at) => {
+    const text = row.cells[at].textContent.trim();
+    const number = Number(text.replace(/[,%\\s]/g, '').replace('\u2212', '-'));
+    return text !== '' && !Number.isNaN(number) ? number : text;
+  };
+  table.querySelectorAll('th').forEach((head, at) => head.addEventListener('click', () => {
+    const down = head.getAttribute('aria-sort') === 'ascending';
+    table.querySelectorAll('th').forEach(other => other.removeAttribute('aria-sort'));
+    head.setAttribute('aria-sort', down ? 'descending' : 'ascending');
+    const body = table.tBodies[0], sign = down ? -1 : 1;
+    [...body.rows].sort((a, b) => {
+      const x = value(a, at), y = value(b, at);
+      const order = typeof x === typeof y ? (x > y) - (x < y) : typeof x === 'number' ? -1 : 1;
+      return sign * order;
+    }).forEach(row => body.appendChild(row));
+  }));
+});
+document.querySelectorAll('figure.zoom svg').forEach(svg => {
+  const whole = svg.getAttribute('viewBox');
+  const place = event => new DOMPoint(event.clientX, event.clientY)
+    .matrixTransform(svg.getScreenCTM().inverse());
+  let from = null;
+  svg.addEventListener('pointerdown', event => {
+    if (event.pointerType === 'mouse') { from = place(event); event.preventDefault(); }
+  });
+  svg.addEventListener('pointerup', event => {
+    if (!from) return;
+    const to = place(event), [, , width, height] = whole.split(' ').map(Number);
+    const part = Math.max(Math.abs(to.x - from.x) / width, Math.abs(to.y - from.y) / height);
+    const x = (from.x + to.x - part * width) / 2, y = (from.y + to.y - part * height) / 2;
+    if (part > .02) svg.setAttribute('viewBox', [x, y, part * width, part * height].join(' '));
+    from = null;
+  });
+  svg.addEventListener('dblclick', () => svg.setAttribute('viewBox', whole));
+});
+</script>"""
+ZOOM_HINT = "Drag over a part to enlarge it; a double click shows all again."
 
 
 @dataclass(frozen=True)
@@ -59,11 +112,12 @@ def page(
     sections: Sequence[Section],
     *,
     style: str = "",
-    scripts: Sequence[str] = (),
+    script: str = "",
 ) -> str:
     """A whole HTML document: a title, sentences that say what was found, then the evidence.
 
-    `style` is CSS beyond that of all pages, `scripts` are whole elements at the page's end.
+    `style` is CSS beyond that of all pages, `script` a whole element at the page's end. Tables of
+    the class `sortable` and figures of the class `zoom` get what their names say.
     """
     body = [f"<h1>{escape(title)}</h1>"]
     body += [f'<p class="lead">{escape(sentence)}</p>' for sentence in lead]
@@ -73,15 +127,14 @@ def page(
         f":root{{color-scheme:light dark;{variables(dark=False)}}}"
         f"@media (prefers-color-scheme:dark){{:root{{{variables(dark=True)}}}}}{_STYLE}{style}"
     )
+    text = "\n".join(body)
+    shared = _SCRIPT if 'class="sortable' in text or 'class="zoom' in text else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'  # otherwise a browser asks for one
         f"<title>{escape(title)}</title>\n<style>{whole}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(body)
-        + "\n</main>\n"
-        + "".join(f"{script}\n" for script in scripts)
-        + "</body>\n</html>\n"
+        f"{text}\n</main>\n{shared}{script}</body>\n</html>\n"
     )
 
 
@@ -95,15 +148,29 @@ def code_block(text: str) -> str:
     return f"<pre>{escape(text)}</pre>"
 
 
+def folded(title: str, *parts: str) -> str:
+    """Parts that a click on the title shows."""
+    return f"<details><summary>{escape(title)}</summary>{''.join(parts)}</details>"
+
+
 def figures(*items: str) -> str:
     """Figures side by side where there is room, below each other where there is not."""
     return f'<div class="figures">{"".join(items)}</div>'
 
 
-def embed_figure(drawing: Figure, caption: str, *, name: str) -> str:
-    """A drawing as inline SVG; `name`, unique on the page, keeps its inner references its own."""
+def embed_figure(drawing: Figure, caption: str, *, name: str, kind: str = "") -> str:
+    """A drawing as inline SVG.
+
+    Args:
+        drawing: The figure.
+        caption: What it shows.
+        name: Unique on the page; keeps the drawing's inner references its own.
+        kind: CSS classes: "zoom" can be enlarged, "wide-figure" takes the width of the page and
+            scrolls where that is narrow, "from-end" begins at its right end then.
+    """
+    chosen = f' class="{escape(kind)}"' if kind else ""
     return (
-        f'<figure role="img" aria-label="{escape(caption)}">{inline_svg(drawing, name)}'
+        f'<figure{chosen} role="img" aria-label="{escape(caption)}">{inline_svg(drawing, name)}'
         f"<figcaption>{escape(caption)}</figcaption></figure>"
     )
 

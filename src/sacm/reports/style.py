@@ -9,9 +9,10 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 INK, MUTED, GRID, PAPER = "#1c2126", "#6a737c", "#d8dce0", "#fdfdfc"
 SERIES = ("#b5541c", "#1b6cae", "#3b7d3f", "#7d52a8", "#96740a", "#a83a62")
@@ -96,7 +97,8 @@ def key(
     """A legend above the panels, for lines that several panels share."""
     lines = {name: Line2D([], [], color=colour) for name, colour in colours.items()}
     lines |= others or {}
-    columns = 4 if max(map(len, lines)) <= 10 else 2
+    room = 12 * figure.get_figwidth() / (max(map(len, lines)) + 5)  # letters in an inch
+    columns = max(1, min(6, int(room)))
     figure.legend(lines.values(), lines.keys(), loc="outside upper left", ncols=columns)
 
 
@@ -111,6 +113,48 @@ def thin_out(values: np.ndarray, bins: int = 700) -> tuple[np.ndarray, np.ndarra
     """The largest value of each of at most `bins` stretches, with the rows where they begin."""
     edges = np.linspace(0, len(values), min(bins, len(values)) + 1).astype(int)[:-1]
     return edges, np.fmax.reduceat(values, edges)
+
+
+def thin_out_range(values: np.ndarray, bins: int) -> np.ndarray:
+    """Rows of the lowest and the highest value of each of at most `bins` stretches, ascending."""
+    if len(values) <= 2 * bins:
+        return np.arange(len(values))
+    length = -(-len(values) // bins)
+    padded = np.pad(values.astype(float), (0, -len(values) % length), constant_values=np.nan)
+    parts = padded.reshape(-1, length)
+    starts = np.arange(len(parts)) * length
+    low = np.where(np.isnan(parts), np.inf, parts).argmin(axis=1)
+    high = np.where(np.isnan(parts), -np.inf, parts).argmax(axis=1)
+    return np.unique(np.minimum(np.concatenate([starts + low, starts + high]), len(values) - 1))
+
+
+def date_axis(axes: Axes, timed: bool = True) -> None:
+    """Label times in as few letters as they need, or say that positions are rows."""
+    if not timed:
+        axes.set_xlabel("row")
+        return
+    locator = AutoDateLocator(minticks=3, maxticks=9)  # fewer leave some ranges without ticks
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+
+
+def number_axis(axes: Axes, ticks: int = 5) -> None:
+    """A few numbers on the y axis, large ones in thousands, millions or billions."""
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=ticks))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+
+
+def short_number(value: float) -> str:
+    """A number in few letters: 12k, 1.5M.
+
+    Example:
+        >>> short_number(1_500_000), short_number(0.25)
+        ('1.5M', '0.25')
+    """
+    for least, unit, name in ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k")):
+        if abs(value) >= least:
+            return f"{value / unit:.4g}{name}"
+    return f"{value:.4g}"
 
 
 def plain(text: str) -> str:

@@ -250,6 +250,23 @@ def _under_shared_words(
     return "\n".join([*lines, ""])
 
 
+def record_table(title: str, record: dict[str, Any]) -> Table:
+    """Names and values; records inside of it are spread out, what is None is left out."""
+    inner = {
+        name: value
+        for name, values in record.items()
+        if isinstance(values, dict)
+        for name, value in values.items()
+    }
+    flat = {name: value for name, value in record.items() if not isinstance(value, dict)}
+    rows = [
+        (name.replace("_", " "), f"{value:g}" if isinstance(value, float) else str(value))
+        for name, value in {**flat, **inner}.items()
+        if value is not None
+    ]
+    return Table((title, "value"), tuple(rows), words=2)
+
+
 def is_undefined(value: Any) -> bool:
     """Whether a value is None or NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))

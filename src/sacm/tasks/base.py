@@ -298,6 +298,7 @@ class Task(ABC, Generic[DataKind]):
         windows: SplitWindows[Any],
         settings: ResolvedSettings,
         strategy: Strategy,
+        data: DataKind,
     ) -> Calibration | None:
         """Measure, once, what intervals and thresholds of predictions are made from."""
         return None

@@ -9,14 +9,16 @@ regression", JASA 2018). The factor is known before the future is, so the covera
 Quantiles that a network learnt are moved by what its calibration windows show (Romano et al.,
 "Conformalized quantile regression", NeurIPS 2019).
 
-Anomaly detection: the scores of the validation rows.
+A run also keeps what its page shows: forecasts of test rows beside the truth, and what intervals of
+later test windows enclosed when earlier ones calibrated them.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -24,7 +26,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sacm.backbones.quantiles import at_level, find_levels
+from sacm.backbones.quantiles import at_level, find_levels, take_median
 from sacm.data.batches import ForecastWindows, beside_windows
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Strategy
@@ -41,6 +43,9 @@ LEAST_WIDENING = 1.0  # intervals double where half of a window was repaired
 REPAIRED, ENOUGH = 0.05, 20  # windows above this share teach the widening, if so many there are
 STEADY = 0.1  # of the usual movement, added to all: windows at rest keep some width
 MOST = 4.0  # factors of movement lie between 1 / MOST and MOST
+FEWEST_TO_JUDGE = 10  # windows that calibrate, and that test, intervals
+COVERAGES = (0.8, 0.95)  # intervals that a run's page judges
+SHOWN_WINDOWS, SHOWN_CHANNELS, SHOWN_VALUES = 200, 12, 1 << 17  # of test forecasts, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +59,8 @@ class ErrorQuantiles:
         widening: What the odds of a value being repaired are multiplied by to widen intervals.
         windows: How many residuals there are of the step and channel that has the fewest.
         source: What the calibration windows were, in words.
+        measured: What intervals of later windows enclosed when earlier ones calibrated them, by
+            the share they should enclose; empty if there were too few windows.
     """
 
     levels: Array
@@ -62,6 +69,7 @@ class ErrorQuantiles:
     widening: float = LEAST_WIDENING
     windows: int = 0
     source: str = ""
+    measured: dict[float, float] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -153,6 +161,7 @@ class ErrorQuantiles:
         """Tensors and text for the folder of a run."""
         arrays = {"levels": self.levels, "offsets": self.offsets, "usual": self.usual}
         text = {"source": self.source, "widening": repr(self.widening)}
+        text["measured"] = json.dumps(list(self.measured.items()))
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         return Calibration(tensors, {**text, "windows": str(self.windows)})
 
@@ -170,6 +179,9 @@ class ErrorQuantiles:
             widening=float(text["widening"]),
             windows=int(text["windows"]),
             source=text["source"],
+            measured={
+                float(share): value for share, value in json.loads(text.get("measured", "[]"))
+            },
         )
 
 
@@ -257,6 +269,25 @@ class Residuals(NamedTuple):
     moves: Array  # [N, C]
     shares: Array | None  # [N, C] repaired, if anything repairs
 
+    def take(self, places: Array) -> Residuals:
+        """Those of some windows."""
+        shares = None if self.shares is None else self.shares[places]
+        return Residuals(self.values[places], self.moves[places], shares)
+
+    @property
+    def median(self) -> Array:
+        """Target minus forecast, or minus the median of learnt quantiles, `[N, H, C]`."""
+        values = self.values
+        return values if values.ndim == 3 else values[..., values.shape[3] // 2]
+
+    def bound(self, errors: ErrorQuantiles, level: float, learnt: Sequence[float] | None) -> Array:
+        """A quantile of these windows as its distance from the forecast, `[N, H, C]`."""
+        offset = errors.offset(level, moves=self.moves, shares=self.shares)
+        if learnt is not None:
+            quantile = at_level(torch.from_numpy(self.values), learnt, level).numpy()
+            offset = offset + self.median - quantile
+        return np.broadcast_to(offset, self.median.shape)
+
 
 def forecast_residuals(
     model: Any, windows: ForecastWindows, chosen: Array, strategy: Strategy
@@ -288,15 +319,138 @@ def spread_out(windows: ForecastWindows) -> Array:
     return np.arange(0, len(windows), math.ceil(len(windows) / most))
 
 
+def halves(windows: ForecastWindows, chosen: Array) -> tuple[Array, Array]:
+    """Positions in `chosen` to calibrate on, and of later windows without a target among them.
+
+    Args:
+        windows: Windows in order of time.
+        chosen: Places of those that count.
+
+    Raises:
+        ArgumentError: There are too few.
+    """
+    starts, half = windows.starts[chosen], len(chosen) // 2
+    later = np.arange(half, len(chosen))
+    if half:
+        later = later[starts[half:] >= starts[half - 1] + windows.horizon]
+    if min(half, len(later)) < FEWEST_TO_JUDGE:
+        raise ArgumentError(f"{len(windows)} windows are too few to judge intervals by.")
+    return np.arange(half), later
+
+
 def calibrate_forecasts(
     model: Any, windows: ForecastWindows, strategy: Strategy, *, source: str
-) -> ErrorQuantiles:
-    """Measure how far off forecasts are on windows that the network was not fitted on."""
-    residuals = forecast_residuals(model, windows, spread_out(windows), strategy)
-    return ErrorQuantiles.fit(
+) -> Calibration:
+    """Measure how far off forecasts are on windows that the network was not fitted on.
+
+    Args:
+        model: The network.
+        windows: Windows in order of time.
+        strategy: What it was trained with.
+        source: What the windows are, in words.
+
+    Returns:
+        What `ErrorQuantiles.from_record` and `ShownForecasts.from_record` read.
+    """
+    chosen, learnt = spread_out(windows), find_levels(model)
+    residuals = forecast_residuals(model, windows, chosen, strategy)
+    errors = ErrorQuantiles.fit(
         residuals.values,
         moves=residuals.moves,
         shares=residuals.shares,
-        learnt=find_levels(model),
+        learnt=learnt,
         source=f"{len(residuals.values):,} {source} windows",
     )
+    measured = measure_coverage(residuals, windows, chosen, learnt)
+    tensors, text = replace(errors, measured=measured).to_record()
+    shown = ShownForecasts.make(model, windows, strategy)._asdict()
+    return Calibration(
+        {**tensors, **{f"shown_{name}": torch.from_numpy(array) for name, array in shown.items()}},
+        text,
+    )
+
+
+def measure_coverage(
+    residuals: Residuals, windows: ForecastWindows, chosen: Array, learnt: Sequence[float] | None
+) -> dict[float, float]:
+    """The share of later targets that intervals enclose, by nominal share; empty if too few."""
+    try:
+        first, later = halves(windows, chosen)
+        before, after = residuals.take(first), residuals.take(later)
+        errors = ErrorQuantiles.fit(
+            before.values, moves=before.moves, shares=before.shares, learnt=learnt
+        )
+        return {share: _enclosed(errors, after, share, learnt) for share in COVERAGES}
+    except ArgumentError:  # too few windows
+        return {}
+
+
+def _enclosed(
+    errors: ErrorQuantiles, after: Residuals, coverage: float, learnt: Sequence[float] | None
+) -> float:
+    truth = after.median
+    low, high = (after.bound(errors, (1 + sign * coverage) / 2, learnt) for sign in (-1, 1))
+    known = np.isfinite(truth)
+    return float(((truth >= low) & (truth <= high))[known].mean())
+
+
+class ShownForecasts(NamedTuple):
+    """Forecasts of consecutive test rows and the truth, in raw units, for pictures."""
+
+    rows: Array  # [N] first forecast row
+    forecasts: Array  # [N, H, C]
+    truth: Array  # [N, H, C]; NaN where nothing was measured
+
+    @classmethod
+    def make(cls, model: Any, windows: ForecastWindows, strategy: Strategy) -> Self:
+        """Forecast the longest stretch of windows that follow each other without overlap."""
+        chosen = _one_after_the_other(windows.starts, windows.horizon)
+        channels = min(windows.batch(chosen[:1]).y.shape[2], SHOWN_CHANNELS)
+        most = max(1, min(SHOWN_WINDOWS, SHOWN_VALUES // (windows.horizon * channels)))
+        chosen = chosen[-most:]
+        batch = windows.batch(chosen)
+        with evaluating(model) as device:
+            moved = to_device(batch, device)
+            answer = model(strategy.inputs(moved.x), *beside_windows(moved))
+        scaler = windows.scaler
+        if batch.series is not None:
+            scaler = scaler.of_places(batch.series.numpy())
+        forecasts = scaler.inverse(take_median(answer).float().cpu()).numpy()
+        truth = scaler.inverse(batch.y.clone()).numpy()
+        if batch.observed is not None:
+            truth[batch.observed.numpy() < 1] = np.nan
+        rows = windows.starts[chosen] + windows.input_len
+        return cls(
+            rows.astype(np.int64),
+            np.ascontiguousarray(forecasts[..., :channels], dtype=np.float32),
+            np.ascontiguousarray(truth[..., :channels], dtype=np.float32),
+        )
+
+    @classmethod
+    def from_record(cls, record: Calibration) -> Self | None:
+        """What `calibrate_forecasts` kept; None if a run has none."""
+        names = [f"shown_{name}" for name in cls._fields]
+        if not set(names) <= set(record.tensors):
+            return None
+        return cls(*(record.tensors[name].numpy() for name in names))
+
+
+def _one_after_the_other(starts: Array, horizon: int) -> Array:
+    """Places of windows that begin `horizon` rows after each other, the most there are, the last.
+
+    Args:
+        starts: First rows of windows, ascending within a series.
+        horizon: Rows that each forecasts.
+    """
+    place_of = {int(start): place for place, start in enumerate(starts)}
+    best: list[int] = []
+    seen: set[int] = set()
+    for start in reversed(place_of):
+        run = []
+        while start in place_of and start not in seen:
+            seen.add(start)
+            run.append(place_of[start])
+            start -= horizon
+        if len(run) > len(best):
+            best = run
+    return np.array(best[::-1])

@@ -208,11 +208,12 @@ class Forecasting(Task[ForecastingData]):
         windows: SplitWindows[Any],
         settings: ResolvedSettings,
         strategy: Strategy,
+        data: ForecastingData,
     ) -> Calibration | None:
         """Residuals of the test windows, which chose nothing; without any, of validation."""
         source = "test" if len(windows.test) else "validation"
         chosen = windows.test if len(windows.test) else windows.val
-        return calibrate_forecasts(model, chosen, strategy, source=source).to_record()
+        return calibrate_forecasts(model, chosen, strategy, source=source)
 
     def evaluate(
         self,

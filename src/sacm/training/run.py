@@ -10,6 +10,7 @@ scaler.json       training mean and deviation of every channel, or of those of e
 calibration.safetensors  quantiles of forecast errors, or anomaly scores of validation rows
 last.pt           where to resume; gone when the run is finished
 metrics.json      test results; the run is finished when this and the weights are there
+fingerprint.json  digests of the files that predictions are made from
 failure.json      why a run stopped for good, if it did
 failed_batch.pt   the batch whose loss was not a number, if that was why
 race.json         who won, if the strategy is a race
@@ -19,13 +20,13 @@ from __future__ import annotations
 
 import csv
 import os
-import re
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +37,7 @@ from sacm.data.datasets import AnyData
 from sacm.data.load import resolve
 from sacm.data.scaling import ChannelScaler
 from sacm.errors import DataError, SACMError, SACMWarning
-from sacm.files import is_alive, read_json, read_metadata, read_weights, write_json
+from sacm.files import read_json, read_metadata, read_weights, write_json
 from sacm.inject.attach import strip_state_dict
 from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
@@ -47,6 +48,15 @@ from sacm.tasks.base import Calibration, NetworkShape, Task
 DEFAULT_FOLDER = Path("runs")
 CALIBRATION_FILE = "calibration.safetensors"
 LOCK = ".lock"
+_FINGERPRINT = "fingerprint.json"
+# What answers depend on; settings may be edited, for data move.
+_DECISIVE = (
+    "model.json",
+    "scaler.json",
+    "*guard.safetensors",
+    CALIBRATION_FILE,
+    "best.safetensors",
+)
 Made = TypeVar("Made")
 
 
@@ -168,6 +178,24 @@ class Run:
             ) from None
         return model.eval()
 
+    def check_unchanged(self) -> None:
+        """Refuse a run whose files are not those that its training wrote.
+
+        Raises:
+            SACMError: A file was changed or is missing.
+        """
+        path = self.folder / _FINGERPRINT
+        if not path.exists():
+            return
+        now = _digests(self.folder)
+        for name, digest in read_json(path).items():
+            if now.get(name) != digest:
+                state = "was changed since" if name in now else "is gone that was written by"
+                raise SACMError(
+                    f"{self.folder / name} {state} the training, so answers would be wrong: "
+                    "restore it, or train again."
+                )
+
     def _read(self, name: str, make: Callable[[Any], Made]) -> Made:
         """What `make` makes of a JSON file."""
         record = read_json(self.folder / name)
@@ -187,12 +215,14 @@ def _settings(record: dict[str, Any]) -> ResolvedSettings:
     return ResolvedSettings(**{name: value for name, value in record.items() if value is not None})
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove the temporary files of `write_atomically` whose processes were killed."""
-    for path in folder.glob(".*.tmp"):
-        owner = re.search(r"\.(\d+)-[0-9a-f]{8}\.tmp$", path.name)
-        if owner is not None and not is_alive(int(owner[1])):
-            path.unlink(missing_ok=True)
+def write_fingerprint(folder: Path) -> None:
+    """Keep digests of the files that predictions are made from, for `Run.check_unchanged`."""
+    write_json(folder / _FINGERPRINT, _digests(folder))
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    files = sorted({path for pattern in _DECISIVE for path in folder.glob(pattern)})
+    return {path.name: sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()}
 
 
 def record_failure(run: Run, error: Exception) -> None:

@@ -23,6 +23,7 @@ from sacm.errors import DataError, SACMError
 from sacm.files import (
     read_state,
     read_weights,
+    remove_leftovers,
     write_csv,
     write_json,
     write_state,
@@ -43,7 +44,7 @@ from sacm.training.run import (
     Run,
     alone_in,
     record_failure,
-    remove_leftovers,
+    write_fingerprint,
 )
 
 _RESUME = "last.pt"
@@ -444,12 +445,13 @@ class Training:
                 "test_windows": len(windows.test),
                 "baselines": result.baselines,
             }
-        calibration = self.task.calibrate(self.model, windows, self.settings, strategy)
+        calibration = self.task.calibrate(self.model, windows, self.settings, strategy, self.data)
         if calibration is not None:
             path = self.folder / CALIBRATION_FILE
             write_weights(path, calibration.tensors, metadata=calibration.text)
         strategy.save(self.folder)
         write_json(self.folder / "scaler.json", scaler_of(windows).to_dict())
+        write_fingerprint(self.folder)
         write_json(
             self.folder / "metrics.json",
             {
