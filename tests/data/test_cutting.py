@@ -221,10 +221,9 @@ def telemetry() -> AnomalyData:
     )
 
 
-@pytest.mark.parametrize("held_out", ["tail", "each"])
 @pytest.mark.parametrize("stride", [1, 4, 10])
-def test_telemetry_windows_never_cross_a_border(telemetry, held_out, stride):
-    windows = anomaly_windows(telemetry, length=10, stride=stride, held_out=held_out)
+def test_telemetry_windows_never_cross_a_border(telemetry, stride):
+    windows = anomaly_windows(telemetry, length=10, stride=stride)
     inside = {
         "train": [segment.train for segment in telemetry.segments],
         "val": [segment.train for segment in telemetry.segments],
@@ -243,8 +242,6 @@ def test_telemetry_validation_is_the_last_fifth(telemetry):
     np.testing.assert_allclose(
         windows.train.scaler.mean, telemetry.train[:80].mean(axis=0), atol=1e-6
     )
-    each = anomaly_windows(telemetry, length=5, held_out="each")
-    assert {0, 32, 40, 60, 65, 93} <= {*each.train.starts.tolist(), *each.val.starts.tolist()}
 
 
 def test_telemetry_batches(telemetry):
@@ -263,7 +260,5 @@ def test_telemetry_errors(telemetry):
     only_train = replace(telemetry, segments=())
     with pytest.raises(DataError, match="longest training segment has 80 rows"):
         anomaly_windows(only_train, length=90)
-    with pytest.raises(ArgumentError, match="'tail' or 'each'"):
-        anomaly_windows(telemetry, length=5, held_out="middle")
     with pytest.raises(ArgumentError, match="validation share"):
         anomaly_windows(telemetry, length=5, validation=1.0)

@@ -147,21 +147,23 @@ def parse_case_file(
 
 def read_long_cases(path: Path, options: ReadOptions | Mapping[str, Any] | None) -> Arrays:
     """Cases of a table with a row a step; a share of every class is for testing."""
+    from sacm.data.files import load_source
     from sacm.data.read import read_table
 
     chosen = options if isinstance(options, ReadOptions) else ReadOptions.of(options or {})
     if not chosen.id or not chosen.label:
         raise DataError(
-            f"{path}: cases are read from .ts or .npz files, or from a table in which id= (--id) "
-            "names the column that tells cases apart and label= (--label) that of their class."
+            f"{path}: cases are read from .ts or .npz files, or from a table in which --id "
+            "names the column that tells cases apart and --label that of their class."
         )
-    content = read_table(path, chosen.model_copy(update={"label": None}), grid=False).source.content
-    assert not isinstance(content, np.ndarray)
+    loaded = load_source(path, chosen)
+    content: Any = loaded.content
+    if isinstance(content, np.ndarray) or chosen.label not in content.columns:
+        raise DataError(f"{path} has no column {chosen.label!r}.")
     classes = content[chosen.label]
     ignore = (*(chosen.ignore or ()), chosen.label)
-    table = read_table(
-        path, chosen.model_copy(update={"label": None, "ignore": ignore}), grid=False
-    )
+    chosen = chosen.model_copy(update={"label": None, "ignore": ignore})
+    table = read_table(loaded, chosen, grid=False)
     values, labels = [], []
     for case, start, stop in table.series:
         found = classes.iloc[table.order[start:stop]].dropna().unique()

@@ -236,9 +236,9 @@ class CovariatePlan:
     def describe(self) -> list[str]:
         """Short lines for the user: the columns by their role."""
         words = {
-            "past": "past covariates (past=): {}, inputs only",
-            "future": "known-future covariates (future=): {}",
-            "static": "static features (static=): {}",
+            "past": "past covariates (--past): {}, inputs only",
+            "future": "known-future covariates (--future): {}",
+            "static": "static features (--static): {}",
         }
         named = {role: getattr(self, role) for role in ROLES}
         return [words[role].format(", ".join(names)) for role, names in named.items() if names]
@@ -265,11 +265,11 @@ def check_roles(data: ForecastingData, plan: CovariatePlan) -> None:
         if found != wanted:
             raise DataError(
                 f"{data.name} has the {role} covariates {', '.join(found) or 'none'} but "
-                f"{', '.join(wanted) or 'none'} were asked for: read it with {role}=."
+                f"{', '.join(wanted) or 'none'} were asked for: read it with --{role}."
             )
     if plan.needs_times and data.timestamps is None:
         raise DataError(
-            f"{data.name} has no timestamps, but calendar and holidays need them: time= names "
+            f"{data.name} has no timestamps, but calendar and holidays need them: --time names "
             "their column."
         )
 
@@ -365,7 +365,7 @@ def missing_future_error(
     return DataError(
         f"{where}: the forecast needs the values of {lacking} for {span}, {missing}: add rows "
         f"with them after the last one ({empty} stay empty), or give them in a table of their own "
-        "with future_data= (--future-data)."
+        "with --future-data."
     )
 
 

@@ -119,7 +119,7 @@ def _without_unmeasured(data: ForecastingData, target: Sequence[str]) -> Forecas
     if empty.all() or set(names) & set(target):
         raise DataError(
             f"{data.name}: {some(names)} has no value in the {len(train):,} training rows: other "
-            "shares with split= (--split), or leave it out with ignore= (--ignore)."
+            "shares with --split, or leave it out with --ignore."
         )
     keep = np.flatnonzero(~empty)
     note = f"Left out, no value in the training rows: {some(names)}."
@@ -365,8 +365,8 @@ def _check_static(columns: np.ndarray, plan: CovariatePlan, where: str) -> None:
         if len(found) != 1:
             what = "changes" if len(found) else "has no value"
             raise DataError(
-                f"{where}: static feature {name!r} {what}: name it with past= or future=, or fill "
-                "it in."
+                f"{where}: static feature {name!r} {what}: name it with --past or --future, or "
+                "fill it in."
             )
 
 

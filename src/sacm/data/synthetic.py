@@ -15,6 +15,8 @@ SYNTH12 = "Synth-12"
 STEPS = 33_600
 SIGNAL_SEED, NOISE_SEED, SEED_STEP = 42, 43, 100
 RATIOS = (0.6, 0.2, 0.2)
+PLANT = "Plant"
+PLANT_ROWS, PLANT_RATIOS, CORRUPTED = 4000, (0.7, 0.1, 0.2), 0.25
 START, STEP = np.datetime64("2016-07-01T00:00:00"), np.timedelta64(15, "m")
 
 
@@ -147,29 +149,6 @@ def standardise(values: np.ndarray) -> np.ndarray:
     """Mean 0 and deviation 1."""
     scaled: np.ndarray = (values - values.mean()) / (values.std() + 1e-6)
     return scaled
-
-
-def statistics(noisy: np.ndarray, clean: np.ndarray) -> dict[str, float]:
-    """How corrupted a series is: signal-to-noise ratio in dB, spectral flatness, squared error."""
-    noisy, clean = np.ravel(noisy).astype(np.float64), np.ravel(clean).astype(np.float64)
-    error = noisy - clean
-    spread = error.var()
-    return {
-        "snr_db": float(10 * np.log10(clean.var() / spread)) if spread else float("inf"),
-        "sfm": series_flatness(noisy),
-        "delta_sfm": series_flatness(noisy) - series_flatness(clean),
-        "mse": float((error**2).mean()),
-    }
-
-
-def series_flatness(values: np.ndarray) -> float:
-    """Spectral flatness of a whole series: geometric over arithmetic mean of its power."""
-    power = np.abs(np.fft.rfft(values)) ** 2 + 1e-10
-    return float(np.exp(np.log(power).mean()) / power.mean())
-
-
-PLANT = "Plant"
-PLANT_ROWS, PLANT_RATIOS, CORRUPTED = 4000, (0.7, 0.1, 0.2), 0.25
 
 
 def plant(seed: int = 0) -> ForecastingData:

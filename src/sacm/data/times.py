@@ -196,7 +196,11 @@ def _add_clock(
 
     The clock is the next column, or one that is named after the hour.
     """
-    dated = [each for each in readings if each.stamps is not None and each.zone is None]
+    dated = [
+        each
+        for each in readings
+        if each.zone is None and each.index.equals(each.index.normalize())  # days without a clock
+    ]
     if not dated or max(each.distinct for each in dated) == len(frame):
         return readings
     names = list(frame.columns)

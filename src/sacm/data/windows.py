@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -144,8 +144,8 @@ def short_split_error(
     longest = max(len(rows) for rows in window_ranges(data, split, input_len))
     return DataError(
         f"{data.name}: windows of the {split} split have {longest} rows to lie in but need "
-        f"{input_len} + {horizon} = {input_len + horizon}: use a shorter input_len= or horizon=, "
-        "other shares with split= (--split), or more data."
+        f"{input_len} + {horizon} = {input_len + horizon}: use a shorter --input-len or --horizon, "
+        "other shares with --split, or more data."
     )
 
 
@@ -184,20 +184,18 @@ def anomaly_windows(
     stride: int = 1,
     eval_stride: int | None = None,
     validation: float = HELD_OUT,
-    held_out: Literal["tail", "each"] = "tail",
     scaler: ChannelScaler | None = None,
 ) -> SplitWindows[TelemetryWindows]:
     """Windows of `length` steps that never cross a machine or channel border.
 
-    The last `validation` share of the training rows is for validation: of the whole array
-    (`held_out="tail"`) or of each segment (`"each"`). `eval_stride` is that of validation and test
-    windows (default: `stride`); a last window ends with each of their segments, so that every step
-    is scored. Test segments shorter than a window are refused. `scaler` overrides the one fitted on
-    the training rows.
+    The last `validation` share of the training rows is for validation. `eval_stride` is that of
+    validation and test windows (default: `stride`); a last window ends with each of their segments,
+    so that every step is scored. Test segments shorter than a window are refused. `scaler`
+    overrides the one fitted on the training rows.
     """
     eval_stride = stride if eval_stride is None else eval_stride
     check_positive(length=length, stride=stride, eval_stride=eval_stride)
-    train, val = training_ranges(data, validation, held_out=held_out)
+    train, val = training_ranges(data, validation)
     fitted = scaler or ChannelScaler.fit(data.train[rows.start : rows.stop] for rows in train)
     rows, test_rows = Series(data.train, fitted), Series(data.test, fitted)
     for segment in data.segments:
@@ -222,22 +220,13 @@ def anomaly_windows(
     )
 
 
-def training_ranges(
-    data: AnomalyData, validation: float, *, held_out: Literal["tail", "each"]
-) -> tuple[list[range], list[range]]:
+def training_ranges(data: AnomalyData, validation: float) -> tuple[list[range], list[range]]:
     """Training and validation rows, range by range."""
     if not 0 <= validation < 1:
         raise ArgumentError(f"The validation share must be in [0, 1), got {validation}.")
     segments = [segment.train for segment in data.segments]
-    if held_out == "tail":
-        parts = hold_out_tail(len(data.train), validation)
-        return list(segment_ranges(segments, parts[0])), list(segment_ranges(segments, parts[1]))
-    if held_out != "each":
-        raise ArgumentError(f"held_out must be 'tail' or 'each', got {held_out!r}.")
-    borders = [rows.start + int(len(rows) * (1 - validation)) for rows in segments]
-    train = [range(rows.start, border) for rows, border in zip(segments, borders, strict=True)]
-    val = [range(border, rows.stop) for rows, border in zip(segments, borders, strict=True)]
-    return train, val
+    train, val = hold_out_tail(len(data.train), validation)
+    return list(segment_ranges(segments, train)), list(segment_ranges(segments, val))
 
 
 def covering(ranges: list[range], length: int, stride: int) -> np.ndarray:
