@@ -4,14 +4,15 @@ import io
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from sacm import score_windows
 from sacm.core.scorer import SpectralScorer
 from sacm.reports import figures
-from sacm.reports.figures import AnomalyStrip, spectral_views
-from sacm.reports.style import thin_out
+from sacm.reports.figures import AnomalyStrip, alarm_figure, forecast_figure, spectral_views
+from sacm.reports.style import thin_out, thin_out_range
 
 
 def drawn(figure) -> bytes:
@@ -141,3 +142,40 @@ def test_nothing_of_the_style_stays_behind():
     before = dict(matplotlib.rcParams)
     figures.paired_dots({"raw": [2.0], "sacm": [1.0]}, "MSE")
     assert dict(matplotlib.rcParams) == before
+
+
+def _forecast() -> tuple[pd.DataFrame, pd.DataFrame]:
+    times = pd.date_range("2024-01-01", periods=14, freq="D")
+    history = pd.DataFrame({"time": times[:10], "visits": np.arange(10.0)})
+    ahead = {"time": times[10:], "visits": 9.0, "visits_lower_80": -3.0, "visits_upper_80": 20.0}
+    return history, pd.DataFrame(ahead)
+
+
+def test_a_forecast_begins_at_the_last_value_and_its_bands_are_named() -> None:
+    history, forecast = _forecast()
+    repaired = np.zeros((4, 1), bool)
+    repaired[1] = True
+    figure = forecast_figure(history, forecast, ["visits"], "time", repaired=repaired)
+    (axes,), (legend,) = figure.axes, figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["measured", "forecast", "80 % interval", "repaired for the forecast"]
+    assert axes.lines[1].get_ydata()[0] == history["visits"].iloc[-1]
+    assert axes.lines[1].get_xdata()[0] == axes.lines[0].get_xdata()[-1]
+    assert axes.lines[2].get_ydata().tolist() == [7.0]
+    assert axes.get_ylim()[0] == 0  # visits never were below
+
+
+def test_alarms_are_drawn_on_the_data() -> None:
+    frame = pd.DataFrame({"score": [0.0, 5.0, 0.0], "threshold": 1.0, "alarm": [0, 1, 0]})
+    figure = alarm_figure(frame, None, pd.DataFrame({"flow": [1.0, 9.0, 1.0]}))
+    data, scores = figure.axes
+    assert data.lines[1].get_ydata().tolist() == [9.0]
+    assert scores.lines[2].get_ydata().tolist() == [5.0]
+
+
+def test_thinning_keeps_both_ends_of_the_range() -> None:
+    values = np.zeros(10_000)
+    values[[123, 7777]] = 5.0, -5.0
+    rows = thin_out_range(values, 100)
+    assert {123, 7777} <= set(rows.tolist())
+    assert len(rows) <= 200

@@ -12,6 +12,7 @@ from sacm.errors import ArgumentError, SACMError
 from sacm.files import read_json
 from sacm.inference.predictor import Answer, Predictor
 from sacm.reports.figures import (
+    WIDE,
     alarm_figure,
     confusion_matrix,
     forecast_figure,
@@ -46,10 +47,10 @@ _TASKS = {
 }
 _HISTORY = 4  # horizons that are drawn before a forecast, at least one input
 _SHARES = (0.8, 0.95)
-_WIDE = "zoom wide-figure"
+_LARGE, _WIDTH = "zoom large", 5.5  # class and inches of large figures, which fit a telephone
 
 
-def draw_answer(predictor: Predictor, answer: Answer) -> tuple[Figure, str]:
+def draw_answer(predictor: Predictor, answer: Answer, *, width: float = WIDE) -> tuple[Figure, str]:
     """Draw forecasts or alarms, and say which part of the answer the figure shows.
 
     Raises:
@@ -60,14 +61,16 @@ def draw_answer(predictor: Predictor, answer: Answer) -> tuple[Figure, str]:
     if answer.forecast is not None:
         shape = predictor.shape
         return _draw_forecast(
-            answer, answer.forecast, max(shape.input_len, _HISTORY * shape.horizon)
+            answer, answer.forecast, max(shape.input_len, _HISTORY * shape.horizon), width
         )
     known = {"row", "score", "threshold", "alarm"}
     times = [str(name) for name in answer.frame.columns if name not in known]
-    return alarm_figure(answer.frame, times[0] if times else None, answer.values), ""
+    return alarm_figure(answer.frame, times[0] if times else None, answer.values, width=width), ""
 
 
-def _draw_forecast(answer: Answer, forecast: Forecast, count: int) -> tuple[Figure, str]:
+def _draw_forecast(
+    answer: Answer, forecast: Forecast, count: int, width: float
+) -> tuple[Figure, str]:
     """A forecast after the last `count` rows: the channels, or the first series of a panel."""
     import pandas as pd
 
@@ -88,7 +91,7 @@ def _draw_forecast(answer: Answer, forecast: Forecast, count: int) -> tuple[Figu
         said = f"The picture shows series {name!r}."
     if data.timestamps is not None and time is not None:
         past[time] = form.write_times(data.timestamps[rows]).to_numpy()
-    return forecast_figure(past, frame, columns, time, repaired=repaired), said
+    return forecast_figure(past, frame, columns, time, repaired=repaired, width=width), said
 
 
 def run_page(run: Run) -> str:
@@ -127,10 +130,8 @@ def _prediction(run: Run) -> list[Section]:
             answer = predictor.tabulate(source, intervals=shares)
         else:
             answer = predictor.tabulate(run.load_data())
-        figure, said = draw_answer(predictor, answer)
-        drawn = embed_figure(
-            figure, f"{said} {ZOOM_HINT}".strip(), name="forecast", kind=f"{_WIDE} from-end"
-        )
+        figure, said = draw_answer(predictor, answer, width=_WIDTH)
+        drawn = embed_figure(figure, f"{said} {ZOOM_HINT}".strip(), name="forecast", kind=_LARGE)
         parts = (drawn, *(paragraph(note, note=True) for note in answer.notes))
     except SACMError as error:
         parts = (paragraph(f"The data of the run give no answer now: {error}"),)
@@ -164,13 +165,13 @@ def _truth(run: Run, answer: Answer | None) -> list[Section]:
             if np.allclose(now[known], then[known], rtol=1e-3, atol=1e-5):
                 where = data.timestamps[rows]
     names = run.shape.columns or tuple(f"channel {place + 1}" for place in range(channels))
-    figure = truth_figure(shown.forecasts, shown.truth, where, names[:channels])
+    figure = truth_figure(shown.forecasts, shown.truth, where, names[:channels], width=_WIDTH)
     caption = (
         f"{count:,} forecasts of {horizon} steps, one after the other, over the last "
         f"{count * horizon:,} rows of the test part. {ZOOM_HINT}"
     )
     return [
-        Section("Forecasts and truth", (embed_figure(figure, caption, name="truth", kind=_WIDE),))
+        Section("Forecasts and truth", (embed_figure(figure, caption, name="truth", kind=_LARGE),))
     ]
 
 

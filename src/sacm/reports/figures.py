@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 Histories = Mapping[str, Sequence[Sequence[Mapping[str, str]]]]  # strategy -> runs -> history rows
 _CELLS = 12  # classes up to which a confusion matrix has its counts written in
 _PANELS = 6  # channels or series of a prediction that are drawn
-_WIDE = 7.5  # inches
+WIDE = 7.5  # inches
 
 
 @dataclass(frozen=True)
@@ -380,6 +380,7 @@ def forecast_figure(
     time: str | None,
     *,
     repaired: np.ndarray[Any, Any] | None = None,
+    width: float = WIDE,
 ) -> Figure:
     """Draw forecasts after the end of their history, one panel a channel.
 
@@ -389,13 +390,14 @@ def forecast_figure(
         columns: The channels to draw, at most six of which are.
         time: The column of times in both; None where rows have none.
         repaired: Which of the last `L` values were repaired or missing, `[L, channels]`.
+        width: In inches.
 
     Returns:
         The figure; bands are the intervals, the widest the palest.
     """
     shown = columns[:_PANELS]
     with house_style():
-        figure, panels = canvas(len(shown), height=0.8 + 1.6 * len(shown), width=_WIDE)
+        figure, panels = canvas(len(shown), height=0.8 + 1.6 * len(shown), width=width)
         past, ahead = _axis(history, time, 0), _axis(forecast, time, len(history))
         lines: dict[str, Any] = {
             "measured": Line2D([], [], color=INK),
@@ -435,6 +437,8 @@ def truth_figure(
     truth: np.ndarray[Any, Any],
     where: np.ndarray[Any, Any],
     columns: Sequence[str],
+    *,
+    width: float = WIDE,
 ) -> Figure:
     """Draw consecutive forecasts over what came, one panel a channel, at most six.
 
@@ -443,10 +447,11 @@ def truth_figure(
         truth: The same of what was measured; NaN where nothing was.
         where: Times or row numbers `[N, H]`.
         columns: Names of the channels.
+        width: In inches.
     """
     shown = list(columns)[:_PANELS]
     with house_style():
-        figure, panels = canvas(len(shown), height=0.8 + 1.6 * len(shown), width=_WIDE)
+        figure, panels = canvas(len(shown), height=0.8 + 1.6 * len(shown), width=width)
         for place, (axes, column) in enumerate(zip(panels, shown, strict=True)):
             axes.plot(where.ravel(), truth[..., place].ravel(), color=INK, linewidth=1)
             for times, values in zip(where, forecasts[..., place], strict=True):
@@ -474,7 +479,11 @@ def step_figure(errors: Sequence[float | None], title: str) -> Figure:
 
 
 def alarm_figure(
-    frame: pd.DataFrame, time: str | None, values: pd.DataFrame | None = None
+    frame: pd.DataFrame,
+    time: str | None,
+    values: pd.DataFrame | None = None,
+    *,
+    width: float = WIDE,
 ) -> Figure:
     """Draw rows with their alarms shaded, then the scores, the threshold, a mark at every alarm.
 
@@ -482,10 +491,11 @@ def alarm_figure(
         frame: Columns score, threshold and alarm.
         time: Its column of times; None where rows have none.
         values: The channels of the same rows, of which at most five are drawn.
+        width: In inches.
     """
     shown = [] if values is None else list(values.columns)[: _PANELS - 1]
     with house_style():
-        figure, panels = canvas(len(shown) + 1, height=1.6 + 1.1 * (len(shown) + 1), width=_WIDE)
+        figure, panels = canvas(len(shown) + 1, height=1.6 + 1.1 * (len(shown) + 1), width=width)
         where, alarms = _axis(frame, time, 0), frame["alarm"].to_numpy() > 0
         for axes, column in zip(panels, shown, strict=False):
             assert values is not None
@@ -552,7 +562,7 @@ def gain_figure(
     chosen, step = colours(strategies), 0.8 / max(len(strategies), 1)
     with house_style():
         height = 1.4 + 0.13 * len(cells) * (len(strategies) + 1)
-        figure, (axes,) = canvas(height=height, width=_WIDE)
+        figure, (axes,) = canvas(height=height, width=WIDE)
         for row, cell in enumerate(cells):
             for place, strategy in enumerate(strategies):
                 values = np.asarray(gains[cell].get(strategy, ()), dtype=float)

@@ -44,16 +44,16 @@ summary{cursor:pointer;font-weight:600}
 figure{margin:0;min-width:0}
 figure svg{display:block;width:100%;height:auto;max-width:34rem}
 figure.wide-figure{overflow-x:auto}
-figure.wide-figure svg{max-width:none;min-width:36rem;direction:ltr}
-figure.from-end{direction:rtl}
-figure.from-end figcaption{direction:ltr}
+figure.wide-figure svg{max-width:none;min-width:36rem}
+figure.large svg{max-width:46rem}
 figure.zoom svg{cursor:crosshair;touch-action:pan-x pan-y}
 figure.zoom path{vector-effect:non-scaling-stroke}
 svg text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;padding:.75rem 1rem;font-size:.85rem;
  border:1px solid var(--grid);border-radius:.4rem}
 @media (max-width:40rem){table{font-size:.8rem}th,td{padding:.2rem .4rem}
- th:first-child,td:first-child{white-space:normal;max-width:45vw;overflow-wrap:anywhere}}
+ th,th:first-child,td:first-child{white-space:normal}
+ th:first-child,td:first-child,.settings td:first-child{max-width:45vw;overflow-wrap:break-word}}
 """
 
 # A click on a heading sorts a table; dragging over a part of a figure enlarges that part.
@@ -165,8 +165,8 @@ def embed_figure(drawing: Figure, caption: str, *, name: str, kind: str = "") ->
         drawing: The figure.
         caption: What it shows.
         name: Unique on the page; keeps the drawing's inner references its own.
-        kind: CSS classes: "zoom" can be enlarged, "wide-figure" takes the width of the page and
-            scrolls where that is narrow, "from-end" begins at its right end then.
+        kind: CSS classes: "zoom" can be enlarged, "large" takes most of the page's width,
+            "wide-figure" all of it, and scrolls where the page is narrow.
     """
     chosen = f' class="{escape(kind)}"' if kind else ""
     return (
