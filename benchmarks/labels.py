@@ -1,13 +1,12 @@
 """Wrong labels: what is found, how sure it is, what it costs. Writes results/labels/*.csv.
 
     python -m benchmarks.labels detection    # precision, recall, noise rate, by archive and noise
-    python -m benchmarks.labels whole        # correct labels of whole archives, large ones included
+    python -m benchmarks.labels whole        # correct labels of whole archives
     python -m benchmarks.labels cost         # time and peak memory, up to 100,000 cases
     python -m benchmarks.labels inputs       # what bad input is answered with
-    python -m benchmarks.labels networks     # test accuracy of a small network, raw against labels
+    python -m benchmarks.labels networks     # share of accuracy recovered, from results/robust
 
-Limits and calibration were chosen on the archives in DEVELOPMENT and parts of them (NATOPS joined
-them when a first confirmation flagged 10 % of its correct labels); all others confirm.
+Limits and weights were chosen on the archives in DEVELOPMENT and parts of them; all others confirm.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import numpy as np
 
 from benchmarks import make_parser
 from sacm.quality.label_model import CaseKernel, LabelSettings, judge_labels
-from sacm.quality.labels import LabelQuality, _conclude, find_wrong_labels, ridge_baseline
+from sacm.quality.labels import LabelQuality, _conclude, _weakness, find_wrong_labels
 
 RESULTS = Path(__file__).parent.parent / "results" / "labels"
 DEVELOPMENT = (
@@ -51,6 +50,7 @@ CONFIRMATION = (
     "StandWalkJump",
     "HandMovementDirection",
     "SelfRegulationSCP2",
+    "MotorImagery",
 )
 NOISE = (
     ("none", 0.0),
@@ -100,8 +100,9 @@ def detection(names: tuple[str, ...] = CONFIRMATION + DEVELOPMENT) -> None:
             for seed in SEEDS if ratio else SEEDS[:1]:
                 given = make_wrong(truth, classes, kind, ratio, seed)
                 started = time.process_time()
-                found = judge_labels(basis, given, classes, settings)
-                quality = _conclude(found, given, None, settings, np.zeros(0, np.int64), {})
+                found = judge_labels(basis, given, classes, divisions=settings.divisions)
+                names, nobody = np.arange(len(given)), np.zeros(len(given), dtype=bool)
+                quality = _conclude(found, given, X, names, nobody, {}, _weakness(found))
                 seconds = time.process_time() - started
                 row = {"archive": name, "noise": kind, "ratio": ratio, "seed": seed}
                 row |= measure(quality, found.suggested, truth)
@@ -135,8 +136,7 @@ def measure(quality: LabelQuality, suggested: np.ndarray, truth: np.ndarray) -> 
         "right_repaired": float((quality.repaired == truth).mean()),
         "right_without_gates": float((suggested == truth).mean()),
         "skill": quality.skill,
-        "stability": quality.stability,
-        "coherence": quality.coherence,
+        "agreement": quality.agreement,
     }
 
 
@@ -158,7 +158,7 @@ def whole() -> None:
     import sacm
 
     rows = []
-    for name in (*DEVELOPMENT, *CONFIRMATION):
+    for name in (*CONFIRMATION, *DEVELOPMENT):
         data = sacm.data.load(name)
         started = time.process_time()
         quality = find_wrong_labels(data.X_train, data.y_train, groups=data.subjects_train)
@@ -238,27 +238,56 @@ def inputs() -> None:
 
 
 def networks() -> None:
-    """A small iTransformer on wrong labels, on repaired ones, and on correct ones."""
-    import sacm
+    """What runs of `sacm robust run labels` recover of the accuracy that wrong labels cost."""
+    import pandas as pd
 
+    folder = RESULTS.parent / "robust"
+    table = pd.concat([pd.read_csv(file) for file in sorted(folder.glob("labels*.csv"))])
+    table = table.drop_duplicates("run")
+    cell = ["data", "backbone", "seed"]
+    clean = table[table["contamination"].isna()].set_index(cell)["accuracy"]
+    noisy = table[table["contamination"].notna()]
+    pairs = noisy.pivot_table(index=[*cell, "contamination"], columns="strategy", values="accuracy")
+    pairs["clean"] = clean.reindex(pairs.index.droplevel("contamination")).to_numpy()
+    pairs = pairs[["raw", "gce", "co_teaching", "labels", "clean"]].dropna(subset=["raw", "labels"])
+    pairs.round(4).reset_index().to_csv(RESULTS / "networks.csv", index=False, lineterminator="\n")
     rows = []
-    archives = ("BasicMotions", "Epilepsy", "JapaneseVowels", "NATOPS", "UWaveGestureLibrary")
-    noises = (("symmetric", 0.3), ("symmetric", 0.5), ("asymmetric", 0.4))
-    for name in archives:
-        data = sacm.data.load(name)
-        codes, truth = data.encode(data.y_train), data.encode(data.y_test)
-        for kind, ratio in (("none", 0.0), *noises):
-            given = make_wrong(codes, len(data.classes), kind, ratio, 1)
-            row: dict[str, Any] = {"archive": name, "noise": kind, "ratio": ratio, "seed": 1}
-            for strategy in ("raw", "labels"):
-                model = sacm.Classifier("iTransformer", strategy=strategy, size="small", seed=1)
-                model.fit(data.X_train, given)
-                row[strategy] = round(float((model.predict(data.X_test) == truth).mean()), 4)
-            answers = ridge_baseline(data.X_train, given, data.X_test)
-            row["ridge"] = round(float((answers == truth).mean()), 4)
-            rows.append(row)
-            print(*row.values(), flush=True)
-            write("networks.csv", rows)
+    for name, part in (
+        *((network, rows) for network, rows in pairs.groupby("backbone")),
+        *((noise, rows) for noise, rows in pairs.groupby("contamination")),
+        *((archive, rows) for archive, rows in pairs.groupby("data")),
+        ("development archives", pairs[pairs.index.isin(DEVELOPMENT, level="data")]),
+        ("confirmation archives", pairs[~pairs.index.isin(DEVELOPMENT, level="data")]),
+        ("all", pairs),
+    ):
+        for strategy in ("gce", "co_teaching", "labels"):
+            rows.append({"cells": name, "strategy": strategy, **recovered(part, strategy)})
+            print(*rows[-1].values(), flush=True)
+    write("recovered.csv", rows)
+
+
+def recovered(pairs: Any, strategy: str) -> dict[str, Any]:
+    """Share of the lost accuracy that a strategy wins back, with a bootstrap interval of pairs."""
+    pairs = pairs.dropna(subset=["raw", strategy, "clean"])
+    if pairs.empty:
+        return {"pairs": 0}
+    gain = (pairs[strategy] - pairs["raw"]).to_numpy()
+    loss = (pairs["clean"] - pairs["raw"]).to_numpy()
+    chosen = np.random.default_rng(0).integers(0, len(gain), (2_000, len(gain)))
+    low, high = np.quantile(gain[chosen].sum(axis=1) / loss[chosen].sum(axis=1), (0.025, 0.975))
+    return {
+        "pairs": len(gain),
+        "raw": round(float(pairs["raw"].mean()), 4),
+        "with": round(float(pairs[strategy].mean()), 4),
+        "clean": round(float(pairs["clean"].mean()), 4),
+        "recovered": round(float(gain.sum() / loss.sum()), 3),
+        "low": round(float(low), 3),
+        "high": round(float(high), 3),
+        "better": int((gain > 0).sum()),
+        "equal": int((gain == 0).sum()),
+        "worse": int((gain < 0).sum()),
+        "worst_points": round(100 * float(gain.min()), 1),
+    }
 
 
 def write(name: str, rows: list[dict[str, Any]]) -> None:

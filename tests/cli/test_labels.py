@@ -1,4 +1,4 @@
-"""`sacm labels`: wrong labels in a file of cases."""
+"""`sacm quality` of labelled cases: wrong labels in an archive and in a table."""
 
 from __future__ import annotations
 
@@ -25,21 +25,39 @@ def write_cases(path: Path) -> None:
 
 def test_wrong_labels_are_listed_drawn_and_kept(sacm: Command) -> None:
     write_cases(Path("cases.npz"))
-    done = sacm("labels", "cases.npz", "--out", "page.html", "--flags", "cases.csv")
+    done = sacm("quality", "cases.npz", "--out", "page.html", "--flags", "cases.csv")
     assert done.code == 0, done.err
     assert "2 of 60 labels are flagged" in done.out
-    assert "Case 40: given fast, suggested slow" in Path("page.html").read_text()
+    assert "Case test 10: given fast, suggested slow" in Path("page.html").read_text()
     table = pd.read_csv("cases.csv")
-    assert sorted(table.loc[table["flagged"], "case"]) == WRONG
-    table["keep"] = np.where(table["case"] == 40, "yes", None)
+    assert sorted(table.loc[table["flagged"], "case"]) == ["test 10", "train 3"]
+    table["keep"] = np.where(table["case"] == "test 10", "yes", None)
     table.to_csv("cases.csv", index=False)
     again = json.loads(sacm("quality", "cases.npz", "--keep", "cases.csv", "--json").out)
-    assert [each["case"] for each in again["suspicious"] if each["flagged"]] == [3]
+    assert [each["case"] for each in again["suspicious"] if each["flagged"]] == ["train 3"]
+
+
+def test_cases_of_a_table_keep_their_names(sacm: Command) -> None:
+    write_cases(Path("cases.npz"))
+    with np.load("cases.npz") as archive:
+        X = np.concatenate([archive["X_train"], archive["X_test"]])
+        y = np.concatenate([archive["y_train"], archive["y_test"]])
+    names = [f"patient {i}" for i in range(60)]
+    rows = {"who": np.repeat(names, 40), "speed": np.repeat(y, 40), "value": X.reshape(-1)}
+    pd.DataFrame(rows).to_csv("long.csv", index=False)
+    done = sacm("quality", "long.csv", "--id", "who", "--label", "speed", "--fail-above", "1%")
+    assert done.code == 1, done.err
+    assert "patient 40  fast" in done.out
+    assert "leave --label out to look at the values" in done.err
+    assert "3.33% of the labels look wrong, more than --fail-above" in done.err
 
 
 def test_a_table_that_says_nothing_of_cases_is_refused(sacm: Command) -> None:
     write_cases(Path("cases.npz"))
     Path("keep.csv").write_text("a,b\n1,2\n")
-    done = sacm("labels", "cases.npz", "--keep", "keep.csv")
+    done = sacm("quality", "cases.npz", "--keep", "keep.csv")
     assert done.code == 2
     assert "needs the columns case and keep" in done.err
+    done = sacm("quality", "cases.npz", "--train", "0.5")
+    assert done.code == 2
+    assert "has labelled cases" in done.err

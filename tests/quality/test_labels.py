@@ -10,8 +10,9 @@ import pytest
 
 import sacm
 from sacm.errors import ArgumentError, DataError
-from sacm.quality.label_model import LabelSettings, make_folds
-from sacm.quality.labels import LabelQuality, find_wrong_labels, ridge_baseline
+from sacm.quality.label_model import LabelSettings, divide
+from sacm.quality.labels import LabelQuality, find_wrong_labels
+from sacm.tasks.baselines import ridge_baseline
 
 CLASSES = np.array(["idle", "run", "walk"])
 FEW_FEATURES = LabelSettings(features=1_000, many_features=504)
@@ -57,8 +58,9 @@ def test_correct_labels_stay() -> None:
 def test_wrong_labels_are_found_and_named(found: LabelQuality) -> None:
     truth = waves()[1]
     wrong = found.given != truth
-    assert (found.repaired == truth).mean() > 0.97
-    assert found.flagged[wrong].mean() > 0.9
+    assert (found.repaired == truth).mean() > 0.9
+    assert (found.suggested == truth).mean() > 0.97
+    assert not found.flagged[~wrong].any()
     assert (found.repaired[~found.flagged] == found.given[~found.flagged]).all()
 
 
@@ -83,15 +85,16 @@ def test_confidence_is_a_probability_and_orders_the_suspicious_cases(found: Labe
 def test_one_sided_noise_is_found_though_it_changes_class_shares() -> None:
     X, y = waves(240)
     given = flip(y, 0.35, kind="one-sided")
-    assert (find(X, given).repaired == y).mean() > 0.95
-    assert (given == y).mean() < 0.85
+    assert (find(X, given).repaired == y).mean() > 0.9
+    assert (given == y).mean() < 0.82
 
 
 def test_few_wrong_labels_are_found() -> None:
     X, y = waves()
     given = y.copy()
     given[[4, 40, 77]] = np.roll(CLASSES, 1)[np.searchsorted(CLASSES, y[[4, 40, 77]])]
-    assert np.flatnonzero(find(X, given).flagged).tolist() == [4, 40, 77]
+    quality = find(X, given)
+    assert np.flatnonzero(quality.flagged).tolist() == [4, 40, 77]
 
 
 def test_cases_that_do_not_tell_their_class_are_refused() -> None:
@@ -154,9 +157,9 @@ def test_labels_may_be_numbers_or_mixed(labels: np.ndarray) -> None:
 
 def test_groups_are_never_split() -> None:
     groups = np.repeat(np.arange(7), [5, 9, 3, 12, 4, 4, 13])
-    folds = make_folds(np.zeros(50, int), 3, groups, np.random.default_rng(0))
-    assert all(len(np.unique(folds[groups == group])) == 1 for group in range(7))
-    assert sorted(np.bincount(folds)) == [16, 17, 17]
+    parts = divide(np.zeros(50, int), groups, np.random.default_rng(0))
+    assert all(len(np.unique(parts[groups == group])) == 1 for group in range(7))
+    assert sorted(np.bincount(parts)) == [16, 17, 17]
 
 
 def test_groups_are_used() -> None:
@@ -213,8 +216,10 @@ def test_wrong_input_is_said_in_a_sentence(X: np.ndarray, y: list[object], messa
 
 def test_groups_and_kept_cases_must_fit() -> None:
     X, y = waves(9)
-    with pytest.raises(DataError, match="9 cases but 3 groups"):
+    with pytest.raises(DataError, match="9 cases in X but 3 groups"):
         find_wrong_labels(X, y, groups=[1, 2, 3])
+    with pytest.raises(DataError, match="9 cases in X but 2 names"):
+        find_wrong_labels(X, y, names=["a", "b"])
     with pytest.raises(ArgumentError, match="keep= names case 9"):
         find_wrong_labels(X, y, keep=[9])
 
@@ -223,9 +228,17 @@ def test_summary_and_frame_list_the_cases(found: LabelQuality) -> None:
     text = found.summary()
     assert f"{found.flagged.sum()} of 90 labels are flagged" in text
     first = found.to_frame().iloc[0]
-    assert list(first.index) == ["case", "given", "suggested", "confidence", "flagged"]
+    assert list(first.index) == ["case", "given", "suggested", "confidence", "flagged", "keep"]
     assert first["flagged"]
     assert f"\n{first['case']} " in text
+
+
+def test_cases_are_called_by_their_names(found: LabelQuality) -> None:
+    names = [f"patient {i}" for i in range(90)]
+    case = int(np.flatnonzero(found.flagged)[0])
+    again = find(waves()[0], found.given, names=names, keep=[names[case]])
+    assert not again.flagged[case]
+    assert set(again.to_frame()["case"]) <= set(names)
 
 
 def test_the_page_draws_cases_beside_their_neighbours(found: LabelQuality, tmp_path: Path) -> None:
@@ -233,7 +246,7 @@ def test_the_page_draws_cases_beside_their_neighbours(found: LabelQuality, tmp_p
     page = (tmp_path / "labels.html").read_text()
     case = int(found.suspicious[0])
     assert f"Case {case}: given {found.given[case]}" in page
-    assert page.count("<polyline") >= 2 * 4
+    assert page.count("<figure") == min(12, len(found.suspicious))
     assert "http" not in page
 
 

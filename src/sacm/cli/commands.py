@@ -18,9 +18,8 @@ GROUPS = (ANALYSIS, OPERATION, RESEARCH)
 _BUILT_IN = {
     ANALYSIS: (
         ("demo", "sacm.cli.demo:demo", "Train on broken data, raw and repaired, in two minutes."),
-        ("quality", "sacm.cli.quality:quality", "Find and repair broken values in a table."),
+        ("quality", "sacm.cli.quality:quality", "Find broken values in a table, or wrong labels."),
         ("rules", "sacm.cli.quality:rules", "Write what is learnt about a table as rules."),
-        ("labels", "sacm.cli.labels:labels", "Find wrong labels of cases to classify."),
         ("train", "sacm.cli.train:train", "Train a network, test it, and keep the run."),
         ("predict", "sacm.cli.predict:predict", "Forecast, classify or detect with a run."),
         ("evaluate", "sacm.cli.evaluate:evaluate", "Test a run again, also on other data."),

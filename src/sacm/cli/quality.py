@@ -36,11 +36,11 @@ def quality(
     ] = None,
     keep: Annotated[
         Path | None,
-        typer.Option(help="Events that stay as measured: a --flags file, its column keep filled."),
+        typer.Option(help="Events or labels that stay: a --flags file, its column keep filled."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     flags: Annotated[
-        Path | None, typer.Option(help="Write the events (channel, kind, rows) to this CSV file.")
+        Path | None, typer.Option(help="Write the events, or suspicious cases, to this CSV file.")
     ] = None,
     repaired: Annotated[
         Path | None, typer.Option(help="Write the repaired table to this CSV file.")
@@ -57,24 +57,25 @@ def quality(
 ) -> None:
     """Say what is broken in the data: gaps, stuck sensors, spikes, bursts, broken rules.
 
-    Of a file of labelled cases (.ts, .npz) it says which labels are wrong, as `sacm labels` does.
+    Of labelled cases (.ts, .npz, a table with --id and --label) it says which labels are wrong.
 
     Example: sacm quality my.csv --out quality.html --repaired clean.csv
     """
-    from sacm.cli.labels import holds_cases, judge_labels
-    from sacm.cli.output import note, show_json
+    from sacm.cli.labels import judge_labels, read_labelled_cases
+    from sacm.cli.output import show_json
     from sacm.cli.runs import as_user_error, write_file
     from sacm.quality.guard import Guard
 
     limit = _read_share(fail_above)
     _check_outputs(data, [path for path in (out, flags, repaired) if path is not None])
-    if holds_cases(data):
-        if rules is not None or repaired is not None or fail_above or train is not None:
-            raise ArgumentError(
-                f"--rules, --repaired, --fail-above and --train: {data} holds cases."
-            )
-        judge_labels(data, out=out, flags=flags, keep=keep, as_json=as_json, reading=reading)
-        return
+    with as_user_error():
+        cases = read_labelled_cases(data, reading)
+        if cases is not None:
+            if rules is not None or repaired is not None or train is not None:
+                raise ArgumentError(f"--rules, --repaired and --train: {data} has labelled cases.")
+            share = judge_labels(cases, out=out, flags=flags, keep=keep, as_json=as_json)
+            _fail_above(share, limit, "labels look wrong")
+            return
     with as_user_error():
         guard = Guard(rules, false_events, None, repair, keep)
         found = guard.inspect(_read(data, train, reading))
@@ -91,9 +92,7 @@ def quality(
         for name, written in (("report", out), ("flags", flags), ("repaired", repaired)):
             if written is not None:
                 typer.echo(f"{name}: {written}")
-    if limit is not None and found.share > limit:
-        note(f"{found.share:.2%} of the values are broken, more than --fail-above {fail_above}.")
-        raise typer.Exit(1)
+    _fail_above(found.share, limit, "values are broken")
 
 
 @takes_reading(without=_LACKS)
@@ -135,6 +134,15 @@ def _read_share(text: str) -> float | None:
     if not 0 <= share <= 1:
         raise ArgumentError(f"--fail-above must be a share such as 1%, got {text!r}.")
     return share
+
+
+def _fail_above(share: float, limit: float | None, what: str) -> None:
+    """End with exit code 1 if the share is above the limit."""
+    from sacm.cli.output import note
+
+    if limit is not None and share > limit:
+        note(f"{share:.2%} of the {what}, more than --fail-above {limit:.6g}.")
+        raise typer.Exit(1)
 
 
 def _check_outputs(data: str, paths: list[Path]) -> None:

@@ -147,6 +147,16 @@ def parse_case_file(
 
 def read_long_cases(path: Path, options: ReadOptions | Mapping[str, Any] | None) -> Arrays:
     """Cases of a table with a row a step; a share of every class is for testing."""
+    cases, _ = read_case_table(path, options)
+    values, labels = cases.values, cases.labels
+    train, test = split_by_class(labels, TEST_SHARE)
+    return case_arrays(*(Cases([values[k] for k in rows], labels[rows]) for rows in (train, test)))
+
+
+def read_case_table(
+    path: Path, options: ReadOptions | Mapping[str, Any] | None
+) -> tuple[Cases, list[str]]:
+    """Cases of a table with a row a step, and their names in the column `id`."""
     from sacm.data.files import load_source
     from sacm.data.read import read_table
 
@@ -164,16 +174,15 @@ def read_long_cases(path: Path, options: ReadOptions | Mapping[str, Any] | None)
     ignore = (*(chosen.ignore or ()), chosen.label)
     chosen = chosen.model_copy(update={"label": None, "ignore": ignore})
     table = read_table(loaded, chosen, grid=False)
-    values, labels = [], []
+    names, values, labels = [], [], []
     for case, start, stop in table.series:
         found = classes.iloc[table.order[start:stop]].dropna().unique()
         if len(found) != 1:
             raise DataError(f"{path}: case {case!r} has {len(found)} labels: it needs one.")
+        names.append(str(case))
         values.append(table.values[start:stop].T.astype(np.float32))
         labels.append(found[0])
-    train, test = split_by_class(np.asarray(labels), TEST_SHARE)
-    parts = [Cases([values[k] for k in rows], np.asarray(labels)[rows]) for rows in (train, test)]
-    return case_arrays(*parts)
+    return Cases(values, np.asarray(labels)), names
 
 
 def with_lengths(arrays: Arrays, label: str) -> Arrays:

@@ -1,8 +1,10 @@
 """Which class each case belongs to, judged from labels of which some are wrong.
 
-Random-convolution features, ridge regression of the labels on a kernel of them, and a model of the
-noise: the true label is hidden, and a transition matrix says how often it was written down as
-another. Answers are cross-fitted, so that no case takes part in the answer on its own label.
+Three parts: a kernel of random-convolution features; ridge regression of the labels on it; and a
+model of the noise, in which the true label is hidden and a transition matrix says how often it was
+written down as another. Ridge and noise model are fitted in turns (`self_train`). The cases are
+divided into thirds at random, a few times; models of two thirds judge the other one, so that no
+label takes part in the answer on itself.
 
 Shapes: codes of the given labels `[N]` in 0 … K-1; scores and probabilities `[N, K]`; transitions
 `[K, K]`, `transition[true, given]`.
@@ -10,6 +12,7 @@ Shapes: codes of the given labels `[N]` in 0 … K-1; scores and probabilities `
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,16 +22,29 @@ import torch
 
 Tell = Callable[[str, float], None]
 """Called with the name of a step and the share of it that is done."""
-_TINY = 1e-12
-_LEAST_PROBABILITY = 1e-4  # of a cross-fitted answer, so that no single one decides
+
+PENALTIES = 10.0 ** np.arange(-3, 2.01, 0.5)  # of the ridge; leave-one-out squared error chooses
+SHARPNESS = np.geomspace(1, 40, 5)  # candidates of the factor from scores to log-probabilities
+TEMPERATURES = np.geomspace(1, 4, 8)  # the same for held-out log-probabilities; below 1, uncertain
+# answers would explain wrong labels
+PARTS = 3  # into which cases are divided
+PART_ROUNDS, ROUNDS = 4, 8  # most rounds of self-training, without a part and in the final fit
+SETTLED = 0.002  # self-training ends when posteriors change by less than this on average
+BALANCE = 0.75  # how far predicted class shares are drawn to the expected ones, 0 to 1
+FIRST_RATE = 0.2  # noise rate at which the estimation of transitions starts
+NOISE_STEPS = 10  # of expectation-maximisation
+PRIOR_CASES = 10.0  # weight of the prior on each row of the transitions, in cases
+NOISE_CASES = 10_000  # the noise model is fitted to at most this many random cases
+_LEAST_PROBABILITY = 1e-4  # of a held-out answer, so that no single one decides
 _LEAST_SPREAD = 1e-6  # of a feature that is used
+_TINY = 1e-12
 # Sizes of blocks that bound the memory.
 _CASES_AT_ONCE, _ROWS_AT_ONCE, _COMPARISONS_AT_ONCE = 500, 10_000, 30_000_000
 
 
 @dataclass(frozen=True)
 class LabelSettings:
-    """Every constant of the search for wrong labels, and when its result is trusted.
+    """How large the model of the labels is.
 
     Attributes:
         features: Random-convolution features of the series, and as many of its first differences.
@@ -36,65 +52,17 @@ class LabelSettings:
         exact_cases: Up to this many cases the kernel is exact.
         landmarks: Beyond, the kernel is approximated from this many random cases (Nystroem).
         many_features: Features of each view where the kernel is approximated.
-        penalties: Candidates of the ridge penalty; leave-one-out squared error chooses.
-        sharpness: Candidates of the factor that turns scores into log-probabilities.
-        temperatures: The same for cross-fitted log-probabilities. Below 1, uncertain answers would
-            explain wrong labels.
-        folds: Parts of the cross-fitting; `folds_of_many` where the kernel is approximated.
-        fold_rounds: Most rounds of self-training in a fold; `rounds` in the final fit.
-        settled: Self-training ends when posteriors change by less than this on average.
-        balance: How far predicted class shares are drawn to the expected ones, 0 to 1.
-        first_rate: Noise rate at which the estimation of transitions starts.
-        noise_steps: Steps of expectation-maximisation.
-        prior_cases: Weight of the prior on each row of the transitions, in cases. The prior is
-            noise that goes to the same classes from everywhere.
-        model_cases: The noise model is fitted to at most this many random cases.
-        resamples: Bootstrap samples for the interval of the noise rate.
-        core_share: Share of the cases of each predicted class, the most confident ones, whose
-            disagreement with the given labels limits how many labels are flagged.
-        least_cases: Least cases a class, on average.
-        least_skill: Least agreement of cross-fitted answers with given labels, beyond chance.
-        least_stability: Least agreement of final and cross-fitted suggestions, beyond chance.
-        least_coherence: Least agreement of suggestions with those of similar cases, beyond chance,
-            with a standard error added: where it is lower, classes overlap, and disagreement does
-            not mean wrong labels.
-        confidence_weights: Logistic regression that turns (margin of the cross-fitted ridge,
-            cross-fitted log-odds, 1) into the probability that a suggestion is right.
-        least_confidence: Cases below it are not flagged.
-        least_margin: Where few labels are wrong, cases below it are not flagged: such cases are
-            rather at the border of two classes. It is asked for in full up to a noise rate of
-            `low_rate` among the most confident cases, and not at all from `high_rate` on.
+        divisions: How often the cases are divided at random, at least twice.
+        many_divisions: The same where the kernel is approximated.
     """
 
     features: int = 10_000
     kernel_width: float = 1.4
     exact_cases: int = 2_000
     landmarks: int = 1_000
-    many_features: int = 2_520
-    penalties: tuple[float, ...] = tuple((10.0 ** np.arange(-3, 2.01, 0.5)).tolist())
-    sharpness: tuple[float, ...] = tuple(np.geomspace(1, 40, 9).tolist())
-    temperatures: tuple[float, ...] = tuple(np.geomspace(1, 4, 8).tolist())
-    folds: int = 10
-    folds_of_many: int = 5
-    fold_rounds: int = 6
-    rounds: int = 8
-    settled: float = 0.002
-    balance: float = 0.75
-    first_rate: float = 0.2
-    noise_steps: int = 20
-    prior_cases: float = 10.0
-    model_cases: int = 10_000
-    resamples: int = 100
-    core_share: float = 0.3
-    least_cases: float = 3.0
-    least_skill: float = 0.15
-    least_stability: float = 0.75
-    least_coherence: float = 0.96
-    confidence_weights: tuple[float, ...] = (3.33, 0.13, -0.08)
-    least_confidence: float = 0.5
-    least_margin: float = 0.7
-    low_rate: float = 0.1
-    high_rate: float = 0.25
+    many_features: int = 1_260
+    divisions: int = 3
+    many_divisions: int = 2
 
 
 class CaseKernel:
@@ -110,9 +78,8 @@ class CaseKernel:
 
         exact = len(X) <= settings.exact_cases
         self.type = np.float64 if exact else np.float32
-        random = np.random.default_rng(seed)
         count = len(X) if exact else settings.landmarks
-        self.landmarks = np.sort(random.permutation(len(X))[:count])
+        self.landmarks = np.sort(np.random.default_rng(seed).permutation(len(X))[:count])
         sample = np.asarray(X[self.landmarks], np.float64)
         with np.errstate(invalid="ignore"):
             observed = np.isfinite(sample)
@@ -164,7 +131,7 @@ class CaseKernel:
             rows = rest[start : start + _CASES_AT_ONCE]
             points = (self._features(np.asarray(X[rows])) - self.center) * self.scale
             kernel = np.exp(-_squared_distances(points, self.points) / self.width)
-            basis[rows, :-1] = kernel @ self.whiten
+            basis[rows, :-1] = kernel.astype(self.type) @ self.whiten.astype(self.type)
             if tell is not None:
                 tell("features", (start + len(rows)) / len(rest))
         return basis
@@ -199,12 +166,12 @@ def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 class Ridge:
     """Ridge regression of (soft) labels `[n, K]` on a basis `[n, m]`."""
 
-    def __init__(self, basis: np.ndarray, penalties: tuple[float, ...]) -> None:
+    def __init__(self, basis: np.ndarray) -> None:
         """Decompose the basis once; each penalty and each set of labels is then cheap."""
         values, self.vectors = np.linalg.eigh((basis.T @ basis).astype(np.float64))
-        self.inverse = 1 / (np.maximum(values, 0)[:, None] + np.asarray(penalties))  # [m, P]
+        self.inverse = 1 / (np.maximum(values, 0)[:, None] + PENALTIES)  # [m, P]
         self.rotated = basis @ self.vectors.astype(basis.dtype)  # [n, m]
-        self.leverage = np.empty((len(basis), len(penalties)))
+        self.leverage = np.empty((len(basis), len(PENALTIES)))
         for start in range(0, len(basis), _ROWS_AT_ONCE):
             rows = slice(start, start + _ROWS_AT_ONCE)
             self.leverage[rows] = self.rotated[rows] ** 2 @ self.inverse
@@ -242,9 +209,13 @@ class Noise(NamedTuple):
     bias: np.ndarray
     transition: np.ndarray
 
+    def probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Class probabilities `[n, K]`, from scores alone."""
+        return softmax(self.factor * scores + self.bias)
+
     def posterior(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Probabilities `[n, K]` of the true label, from scores and the given label."""
-        joint = softmax(self.factor * scores + self.bias) * self.transition[:, codes].T
+        joint = self.probabilities(scores) * self.transition[:, codes].T
         posterior: np.ndarray = joint / np.maximum(joint.sum(axis=1, keepdims=True), _TINY**2)
         return posterior
 
@@ -252,8 +223,7 @@ class Noise(NamedTuple):
 def fit_noise(
     scores: np.ndarray,
     codes: np.ndarray,
-    factors: tuple[float, ...],
-    settings: LabelSettings,
+    factors: np.ndarray,
     *,
     shares: np.ndarray | None = None,
     transition: np.ndarray | None = None,
@@ -264,22 +234,19 @@ def fit_noise(
         scores: `[n, K]`, of models that did not see the case's own label.
         codes: The given labels `[n]`.
         factors: Candidates of `Noise.factor`.
-        settings: Constants.
         shares: Expected class shares `[K]`, to which predicted ones are drawn; None for no bias.
         transition: Known transitions; None to estimate them.
     """
-    if len(codes) > settings.model_cases:
-        chosen = np.random.default_rng(0).permutation(len(codes))[: settings.model_cases]
+    if len(codes) > NOISE_CASES:
+        chosen = np.random.default_rng(0).permutation(len(codes))[:NOISE_CASES]
         scores, codes = scores[chosen], codes[chosen]
     best, fitted = -np.inf, None
-    for factor in factors:
+    for factor in factors.tolist():
         bias = np.zeros(scores.shape[1])
         if shares is not None:
-            bias = _class_bias(factor * scores, shares, settings.balance)
+            bias = _class_bias(factor * scores, shares)
         probabilities = softmax(factor * scores + bias)
-        matrix = transition
-        if matrix is None:
-            matrix = estimate_transition(probabilities, codes, settings)
+        matrix = _estimate_transition(probabilities, codes) if transition is None else transition
         likelihood = (probabilities * matrix[:, codes].T).sum(axis=1)
         total = float(np.log(np.maximum(likelihood, _TINY**2)).sum())
         if fitted is None or total > best:
@@ -288,24 +255,16 @@ def fit_noise(
     return fitted
 
 
-def estimate_transition(
-    probabilities: np.ndarray,
-    codes: np.ndarray,
-    settings: LabelSettings,
-    *,
-    start: np.ndarray | None = None,
-    steps: int | None = None,
-    weights: np.ndarray | None = None,
-) -> np.ndarray:
-    """Transitions `[K, K]` by expectation-maximisation, from class probabilities `[n, K]`."""
+def _estimate_transition(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Transitions `[K, K]` by expectation-maximisation, from class probabilities `[n, K]`.
+
+    The prior of each row is noise that goes to the same classes from everywhere.
+    """
     classes = probabilities.shape[1]
     eye = np.eye(classes)
-    member = eye[codes] if weights is None else eye[codes] * weights[:, None]
-    matrix = start
-    if matrix is None:
-        other = settings.first_rate / (classes - 1)
-        matrix = np.where(eye > 0, 1 - settings.first_rate, other)
-    for _ in range(steps or settings.noise_steps):
+    member = eye[codes]
+    matrix = np.where(eye > 0, 1 - FIRST_RATE, FIRST_RATE / (classes - 1))
+    for _ in range(NOISE_STEPS):
         joint = probabilities * matrix[:, codes].T
         joint /= np.maximum(joint.sum(axis=1, keepdims=True), _TINY**2)
         counts = joint.T @ member  # [true, given]
@@ -315,15 +274,15 @@ def estimate_transition(
         rate = np.clip(wrong.sum() / rows.sum(), 1e-4, 0.9)
         strength = min(0.98, rate / max((rows / rows.sum() * (1 - goes_to)).sum(), _TINY))
         prior = (1 - strength) * eye + strength * goes_to
-        matrix = (counts + settings.prior_cases * prior) / (rows + settings.prior_cases)[:, None]
+        matrix = (counts + PRIOR_CASES * prior) / (rows + PRIOR_CASES)[:, None]
     return matrix
 
 
-def _class_bias(scores: np.ndarray, shares: np.ndarray, strength: float) -> np.ndarray:
-    """A bias `[K]` with which the mean probabilities are `shares^strength * own^(1-strength)`."""
+def _class_bias(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """A bias `[K]` with which mean probabilities are `shares^BALANCE * predicted^(1-BALANCE)`."""
     bias = np.zeros(scores.shape[1])
-    own = np.maximum(softmax(scores).mean(axis=0), 1e-6)
-    goal = strength * np.log(shares) + (1 - strength) * np.log(own)
+    predicted = np.maximum(softmax(scores).mean(axis=0), 1e-6)
+    goal = BALANCE * np.log(shares) + (1 - BALANCE) * np.log(predicted)
     goal -= np.log(np.exp(goal).sum())
     for _ in range(20):
         step = goal - np.log(np.maximum(softmax(scores + bias).mean(axis=0), 1e-9))
@@ -337,193 +296,129 @@ class SelfTrained(NamedTuple):
     """Ridge regression on labels that it has itself corrected."""
 
     weights: np.ndarray  # [m, K]
+    first_weights: np.ndarray  # [m, K], of the ridge on the labels as given
     noise: Noise
     posterior: np.ndarray  # [n, K]
-    answers: np.ndarray  # [n, K], leave-one-out scores of the ridge on the posterior
-    first_weights: np.ndarray  # [m, K], of the ridge on the labels as given
 
 
 def self_train(
-    basis: np.ndarray,
-    codes: np.ndarray,
-    classes: int,
-    settings: LabelSettings,
-    *,
-    transition: np.ndarray | None = None,
+    basis: np.ndarray, codes: np.ndarray, classes: int, *, transition: np.ndarray | None = None
 ) -> SelfTrained:
     """Fit ridge and noise model in turns, the ridge to the posterior of the noise model.
 
     Expected class shares start as those of the given labels and follow the posterior, because
     one-sided noise changes them.
     """
-    ridge = Ridge(basis, settings.penalties)
+    ridge = Ridge(basis)
     posterior = np.eye(classes)[codes]
-    rounds = settings.fold_rounds if transition is None else settings.rounds
-    first_weights = None
-    for turn in range(rounds):
-        scores, weights = ridge.fit(posterior)
-        first_weights = weights if first_weights is None else first_weights
+    scores, first_weights = ridge.fit(posterior)
+    weights = first_weights
+    for turn in range(PART_ROUNDS if transition is None else ROUNDS):
+        if turn:
+            scores, weights = ridge.fit(posterior)
         shares = (posterior.sum(axis=0) + 1) / (len(codes) + classes)
-        noise = fit_noise(
-            scores, codes, settings.sharpness, settings, shares=shares, transition=transition
-        )
+        noise = fit_noise(scores, codes, SHARPNESS, shares=shares, transition=transition)
         previous, posterior = posterior, noise.posterior(scores, codes)
-        change = np.abs(posterior - previous).sum(axis=1).mean() / 2
-        if turn and change < settings.settled:
+        if turn and np.abs(posterior - previous).sum(axis=1).mean() / 2 < SETTLED:
             break
-    assert first_weights is not None
-    answers = ridge.fit(posterior)[0]
-    return SelfTrained(weights, noise, posterior, answers, first_weights)
+    return SelfTrained(weights, first_weights, noise, posterior)
 
 
-def make_folds(
-    codes: np.ndarray, count: int, groups: np.ndarray | None, random: np.random.Generator
-) -> np.ndarray:
-    """A fold number `[N]` for each case: by whole groups, or evenly from each class."""
-    folds = np.zeros(len(codes), dtype=np.int64)
+def divide(codes: np.ndarray, groups: np.ndarray | None, random: np.random.Generator) -> np.ndarray:
+    """A number `[N]` of the third that each case is in: by whole groups, or evenly by class."""
+    numbers = np.zeros(len(codes), dtype=np.int64)
     if groups is not None:
-        names, members, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-        filled = np.zeros(min(count, len(names)))
-        for group in sorted(random.permutation(len(names)), key=lambda each: -sizes[each]):
-            fold = int(filled.argmin())
-            filled[fold] += sizes[group]
-            folds[members == group] = fold
-        return folds
+        _, members, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        filled = np.zeros(min(PARTS, len(sizes)))
+        for group in sorted(random.permutation(len(sizes)), key=lambda each: -sizes[each]):
+            part = int(filled.argmin())
+            filled[part] += sizes[group]
+            numbers[members == group] = part
+        return numbers
     placed = 0
     for code in np.unique(codes):
         rows = random.permutation(np.flatnonzero(codes == code))
-        folds[rows] = (np.arange(len(rows)) + placed) % count
+        numbers[rows] = (np.arange(len(rows)) + placed) % PARTS
         placed += len(rows)
-    return folds
+    return numbers
 
 
-class CrossFitted(NamedTuple):
-    """Answers of models that were fitted without the fold of a case."""
-
-    log_probabilities: np.ndarray  # [N, K], after self-training
-    scores: np.ndarray  # [N, K], of the ridge on the labels as given
-
-
-def cross_fit(
-    basis: np.ndarray,
-    codes: np.ndarray,
-    classes: int,
-    folds: np.ndarray,
-    settings: LabelSettings,
-    tell: Tell,
-) -> CrossFitted:
-    """Self-train without each fold in turn and answer for its cases."""
-    log_probabilities, scores = np.zeros((2, len(codes), classes))
-    numbers = np.unique(folds)
-    for number in numbers:
-        inside = folds == number
-        model = self_train(basis[~inside], codes[~inside], classes, settings)
-        held_out = basis[inside]
-        logits = model.noise.factor * (held_out @ model.weights) + model.noise.bias
-        log_probabilities[inside] = np.log(np.maximum(softmax(logits), _LEAST_PROBABILITY))
-        scores[inside] = held_out @ model.first_weights
-        tell("cross-fitting", (number + 1) / len(numbers))
-    return CrossFitted(log_probabilities, scores)
+def kappa(first: np.ndarray, second: np.ndarray, classes: int) -> float:
+    """Agreement of two sets of codes `[N]` beyond chance (Cohen's kappa): 1 is full agreement."""
+    shares = [np.bincount(codes, minlength=classes) / len(codes) for codes in (first, second)]
+    chance = float(shares[0] @ shares[1])
+    return float(((first == second).mean() - chance) / max(1 - chance, _TINY))
 
 
 class Judgement(NamedTuple):
-    """What the cases say about their labels."""
+    """What the cases say about their labels, by models that did not see them.
+
+    `margins` and `rough_rate` are of ridges on the labels as given, `agreement` and `skill` of
+    self-trained models.
+    """
 
     suggested: np.ndarray  # [N]: codes of the most probable true labels
-    probability: np.ndarray  # [N]: posterior of the suggestion
-    cross_fitted: np.ndarray  # [N]: the same by models that never saw the case's own label
-    margins: np.ndarray  # [N]: cross-fitted score of the suggestion above that of the given label
+    posterior: np.ndarray  # [N]: their probability by the noise model
+    margins: np.ndarray  # [N]: score of the suggestion above that of the given label
     transition: np.ndarray  # [K, K]
-    rate: float
-    rate_interval: tuple[float, float]
-    core_rate: float  # disagreement of the most confident cases with given labels
-    core_cases: int
-    skill: float
-    stability: float
-    coherence: float
-    coherence_error: float  # standard error of the coherence
+    agreement: float  # of two models, beyond chance
+    skill: float  # agreement of a model with the given labels, beyond chance
+    rough_rate: float  # share of wrong labels if models err independently: too high if they do not
 
 
 def judge_labels(
     basis: np.ndarray,
     codes: np.ndarray,
     classes: int,
-    settings: LabelSettings,
     *,
+    divisions: int,
     groups: np.ndarray | None = None,
     seed: int = 0,
     tell: Tell = lambda step, share: None,
 ) -> Judgement:
-    """Cross-fit, learn the transitions from those answers, then judge every case with them."""
+    """Judge each third by a model of the others, learn transitions so, then judge all cases."""
     random = np.random.default_rng(seed)
-    exact = len(codes) <= settings.exact_cases
-    count = settings.folds if exact else settings.folds_of_many
-    folds = make_folds(codes, count, groups, random)
-    log_probabilities, scores = cross_fit(basis, codes, classes, folds, settings, tell)
-    noise = fit_noise(log_probabilities, codes, settings.temperatures, settings)
-    honest = noise.posterior(log_probabilities, codes)
+    probabilities, scores = np.zeros((2, len(codes), classes))
+    answers, first_answers = np.zeros((2, divisions, len(codes)), dtype=np.int64)
+    for number in range(divisions):
+        parts = divide(codes, groups, random)
+        for part in np.unique(parts).tolist():
+            outside, inside = parts != part, parts == part
+            model = self_train(basis[outside], codes[outside], classes)
+            held_out = model.noise.probabilities(basis[inside] @ model.weights)
+            first_scores = basis[inside] @ model.first_weights
+            probabilities[inside] += held_out / divisions
+            scores[inside] += first_scores / divisions
+            answers[number, inside] = held_out.argmax(axis=1)
+            first_answers[number, inside] = first_scores.argmax(axis=1)
+            tell("parts", (number * PARTS + part + 1) / (divisions * PARTS))
+    log_probabilities = np.log(np.maximum(probabilities, _LEAST_PROBABILITY))
+    transition = fit_noise(log_probabilities, codes, TEMPERATURES).transition
     tell("final fit", 0.0)
-    final = self_train(basis, codes, classes, settings, transition=noise.transition)
+    final = self_train(basis, codes, classes, transition=transition)
     tell("final fit", 1.0)
 
     cases = np.arange(len(codes))
     suggested = final.posterior.argmax(axis=1)
-    coherent = float((final.answers.argmax(axis=1) == suggested).mean())
-    core_rate, core_cases = _core_disagreement(scores, codes, settings.core_share)
+    agreement, skill = _agreements(answers, codes, classes)
+    first_agreement, first_skill = _agreements(first_answers, codes, classes)
+    # If models and labels err independently, agreement is accuracy², skill accuracy * (1 - noise).
+    reliability = first_skill / np.sqrt(max(first_agreement, _TINY))
     return Judgement(
         suggested=suggested,
-        probability=final.posterior[cases, suggested],
-        cross_fitted=honest[cases, suggested],
+        posterior=final.posterior[cases, suggested],
         margins=scores[cases, suggested] - scores[cases, codes],
-        transition=noise.transition,
-        rate=float(1 - honest[cases, codes].mean()),
-        rate_interval=_rate_interval(noise, log_probabilities, codes, settings, random),
-        core_rate=core_rate,
-        core_cases=core_cases,
-        skill=_beyond_chance((log_probabilities.argmax(axis=1) == codes).mean(), classes),
-        stability=_beyond_chance((suggested == honest.argmax(axis=1)).mean(), classes),
-        coherence=_beyond_chance(coherent, classes),
-        coherence_error=float(np.sqrt(coherent * (1 - coherent) / len(codes)) / (1 - 1 / classes)),
+        transition=transition,
+        agreement=agreement,
+        skill=skill,
+        rough_rate=float(1 - np.clip(reliability, 0, 1)) * (1 - 1 / classes),
     )
 
 
-def _beyond_chance(agreement: float, classes: int) -> float:
-    """1 for full agreement, 0 for that of guessing among the classes."""
-    return float((agreement - 1 / classes) / (1 - 1 / classes))
-
-
-def _core_disagreement(scores: np.ndarray, codes: np.ndarray, share: float) -> tuple[float, int]:
-    """Disagreement with given labels among the most confident cases of each predicted class."""
-    predicted = scores.argmax(axis=1)
-    ordered = np.sort(scores, axis=1)
-    margin = ordered[:, -1] - ordered[:, -2]
-    wrong, used = 0.0, 0
-    for code in np.unique(predicted):
-        rows = np.flatnonzero(predicted == code)
-        core = rows[np.argsort(-margin[rows], kind="stable")][: int(np.ceil(share * len(rows)))]
-        wrong += len(rows) * float((codes[core] != code).mean())
-        used += len(core)
-    return wrong / len(codes), used
-
-
-def _rate_interval(
-    noise: Noise,
-    log_probabilities: np.ndarray,
-    codes: np.ndarray,
-    settings: LabelSettings,
-    random: np.random.Generator,
-) -> tuple[float, float]:
-    """95 % interval of the noise rate: the noise model fitted to resampled cases."""
-    chosen = random.permutation(len(codes))[: settings.exact_cases]
-    probabilities = softmax(noise.factor * log_probabilities[chosen] + noise.bias)
-    codes, rates = codes[chosen], []
-    for _ in range(settings.resamples):
-        weights = random.multinomial(len(codes), np.full(len(codes), 1 / len(codes)))
-        matrix = estimate_transition(
-            probabilities, codes, settings, start=noise.transition, steps=5, weights=weights
-        )
-        resampled = noise._replace(transition=matrix)
-        right = resampled.posterior(log_probabilities[chosen], codes)
-        rates.append(1 - right[np.arange(len(codes)), codes] @ weights / len(codes))
-    low, high = np.quantile(rates, (0.025, 0.975))
-    return float(low), float(high)
+def _agreements(answers: np.ndarray, codes: np.ndarray, classes: int) -> tuple[float, float]:
+    """Mean agreement of answers `[R, N]` with one another, and with the given labels."""
+    pairs = itertools.combinations(answers, 2)
+    return (
+        float(np.mean([kappa(first, second, classes) for first, second in pairs])),
+        float(np.mean([kappa(each, codes, classes) for each in answers])),
+    )

@@ -6,22 +6,31 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sacm.errors import ArgumentError, DataError
-from sacm.quality.label_model import CaseKernel, Judgement, LabelSettings, Ridge, judge_labels
+from sacm.quality.label_model import CaseKernel, Judgement, LabelSettings, judge_labels
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
+    from sacm.reports.table import Table
+
+# Fitted to development archives: see results/labels/README.md.
+LEAST_CASES = 3.0  # a class, on average
+LEAST_AGREEMENT = 0.7  # of two models, beyond chance: below, the cases do not tell their classes
+LEAST_SKILL = 0.25  # agreement of a model with labels it did not see, beyond chance
+LEAST_CONFIDENCE = 0.6  # of a suggestion that replaces a label
+LEAST_RATE, MOST_AGREEMENT = 0.1, 0.98  # values beyond count as these in the confidence
+CONFIDENCE_WEIGHTS = (4.06, 1.80, 1.37, -1.17)  # see `_confidence`
+RATE_ERROR = 0.06  # standard error of the noise rate besides that of sampling
 _LISTED = 20  # suspicious cases in a summary
-_DRAWN = 40  # suspicious cases on a page
+_DRAWN = 12  # suspicious cases on a page
 _NEIGHBOURS = 3
-_STEPS_DRAWN = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,15 +42,14 @@ class LabelQuality:
         suggested: The most probable true label of each case, `[N]`.
         confidence: Probability that the suggestion is right, `[N]`.
         flagged: Cases whose label should be replaced by the suggestion, `[N]`; none without trust.
-        noise_rate: Estimated share of wrong labels.
+        noise_rate: Estimated share of wrong labels; NaN without trust.
         noise_interval: 95 % interval of the noise rate.
         transition: `[K, K]`, how often a true class (row) was given as another (column).
         classes: The labels that occur, sorted.
-        trust: Whether labels may be replaced.
-        reason: Why not, or an empty text.
-        skill: Agreement of answers with given labels, beyond chance, 0 to 1.
-        stability: Agreement of two ways to arrive at suggestions, beyond chance, 0 to 1.
-        coherence: Agreement of suggestions with those of similar cases, beyond chance, 0 to 1.
+        reason: Why no label can be judged, or an empty text.
+        agreement: How well models of different cases agree with one another, beyond chance.
+        skill: How well they agree with given labels that they did not see, beyond chance.
+        names: What each case is called, `[N]`: its position, unless names were given.
     """
 
     given: np.ndarray
@@ -52,13 +60,17 @@ class LabelQuality:
     noise_interval: tuple[float, float]
     transition: np.ndarray
     classes: np.ndarray
-    trust: bool
     reason: str
-    skill: float = 0.0
-    stability: float = 0.0
-    coherence: float = 0.0
-    cases: np.ndarray | None = None  # X [N, C, L], to draw
-    neighbours: dict[int, list[int]] | None = None  # cases like it that have the suggested label
+    agreement: float
+    skill: float
+    names: np.ndarray
+    cases: np.ndarray  # X [N, C, L], to draw
+    neighbours: dict[int, list[int]]  # cases like it that have the suggested label
+
+    @property
+    def trust(self) -> bool:
+        """Whether labels may be replaced."""
+        return not self.reason
 
     @property
     def repaired(self) -> np.ndarray:
@@ -71,6 +83,32 @@ class LabelQuality:
         different = np.flatnonzero(self.suggested != self.given)
         return different[np.lexsort((-self.confidence[different], ~self.flagged[different]))]
 
+    def sentences(self) -> list[str]:
+        """How many cases there are, how many labels look wrong, or why that cannot be said."""
+        first = f"{len(self.given):,} cases, {len(self.classes):,} classes."
+        if not self.trust:
+            return [first, f"No label is flagged: {self.reason}"]
+        low, high = self.noise_interval
+        return [
+            first,
+            f"About {self.noise_rate:.0%} of the labels look wrong (95 % interval {low:.0%} to "
+            f"{high:.0%}).",
+            f"{int(self.flagged.sum()):,} of {len(self.given):,} labels are flagged.",
+        ]
+
+    def case_table(self, rows: np.ndarray) -> Table:
+        """Some cases with their given and suggested labels."""
+        from sacm.reports.table import Table
+
+        listed = zip(
+            map(str, self.names[rows]),
+            map(str, self.given[rows]),
+            map(str, self.suggested[rows]),
+            [f"{value:.2f}" for value in self.confidence[rows]],
+            strict=True,
+        )
+        return Table(("case", "given", "suggested", "confidence"), tuple(listed), words=3)
+
     def summary(self) -> str:
         """What was found, as text.
 
@@ -81,43 +119,28 @@ class LabelQuality:
             >>> "3 of 60" in find_wrong_labels(waves, y).summary()
             True
         """
-        low, high = self.noise_interval
-        lines = [f"{len(self.given):,} cases, {len(self.classes):,} classes."]
-        if self.trust:
-            lines += [
-                f"About {self.noise_rate:.0%} of the labels look wrong (95 % interval {low:.0%} to "
-                f"{high:.0%}).",
-                f"{int(self.flagged.sum()):,} of {len(self.given):,} labels are flagged.",
-            ]
-        else:
-            lines.append(f"No label is flagged: {self.reason}")
-        chosen = [int(case) for case in self.suspicious[:_LISTED] if self.flagged[case]]
-        if chosen:
-            rows = [
-                (str(i), str(self.given[i]), str(self.suggested[i]), f"{self.confidence[i]:.2f}")
-                for i in chosen
-            ]
-            lines += ["", *_align([("case", "given", "suggested", "confidence"), *rows])]
-            left = int(self.flagged.sum()) - len(chosen)
-            lines += [f"… and {left:,} more"] if left else []
+        lines = self.sentences()
+        count = int(self.flagged.sum())
+        if count:
+            lines += ["", self.case_table(self.suspicious[: min(count, _LISTED)]).plain()]
+            lines += [f"… and {count - _LISTED:,} more"] if count > _LISTED else []
         return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.summary()
 
     def to_frame(self) -> pd.DataFrame:
-        """One row for each suspicious case, flagged ones first, the surest first."""
+        """One row for each suspicious case, flagged ones first, the surest first.
+
+        With its column `keep` filled in, `sacm quality --keep` takes it back.
+        """
         import pandas as pd
 
         rows = self.suspicious
-        return pd.DataFrame(
-            {
-                "case": rows,
-                "given": self.given[rows],
-                "suggested": self.suggested[rows],
-                "confidence": self.confidence[rows],
-                "flagged": self.flagged[rows],
-            }
+        columns = {"case": self.names, "given": self.given, "suggested": self.suggested}
+        columns |= {"confidence": self.confidence, "flagged": self.flagged}
+        return pd.DataFrame({name: values[rows] for name, values in columns.items()}).assign(
+            keep=""
         )
 
     def report(self, path: str | Path) -> None:
@@ -130,66 +153,53 @@ class LabelQuality:
             SACMError: The file cannot be written.
         """
         from sacm.files import write_atomically
-        from sacm.reports.page import Section, page, paragraph
+        from sacm.reports.page import Section, embed_figure, page, paragraph
+        from sacm.reports.table import Table
 
-        text = self.summary().split("\n")
-        drawn = [self._draw(int(case)) for case in self.suspicious[:_DRAWN]]
-        left = len(self.suspicious) - len(drawn)
-        sections = [
-            Section("Suspicious cases", (*drawn, paragraph(f"{left:,} more are not drawn.")))
-            if drawn
-            else Section("Suspicious cases", (paragraph("There are none."),)),
-            Section("Given labels (columns) of true classes (rows)", (self._transition_table(),)),
-        ]
-        document = page("Labels", text[:3], sections, style=_STYLE)
+        rows = self.suspicious
+        if len(rows):
+            drawn = [
+                embed_figure(self.draw(case), self._caption(case), name=f"case-{case}")
+                for case in rows[:_DRAWN].tolist()
+            ]
+            sections = [
+                Section("The surest, beside cases of the suggested class", tuple(drawn)),
+                Section(f"{len(rows):,} suspicious cases", (self.case_table(rows).html(),)),
+            ]
+        else:
+            sections = [Section("Suspicious cases", (paragraph("There are none."),))]
+        names = [str(name) for name in self.classes]
+        shares = [[f"{share:.2f}" for share in row] for row in self.transition]
+        lines = tuple((name, *row) for name, row in zip(names, shares, strict=True))
+        table = Table(("true class", *names), lines, words=1).html()
+        sections.append(Section("Given labels (columns) of each true class (rows)", (table,)))
+        document = page("Labels", self.sentences(), sections)
         write_atomically(Path(path), lambda file: file.write_text(document, encoding="utf-8"))
 
-    def _draw(self, case: int) -> str:
-        """One case and its neighbours, one small drawing each."""
+    def _caption(self, case: int) -> str:
         verdict = "flagged" if self.flagged[case] else "not flagged"
-        title = (
-            f"Case {case}: given {self.given[case]}, suggested {self.suggested[case]} "
+        return (
+            f"Case {self.names[case]}: given {self.given[case]}, suggested {self.suggested[case]} "
             f"(confidence {self.confidence[case]:.2f}, {verdict})"
         )
-        near = (self.neighbours or {}).get(case, [])
-        drawings = [_draw_case(self.cases, case, f"case {case}, given {self.given[case]}")]
-        drawings += [_draw_case(self.cases, i, f"case {i}, {self.given[i]}") for i in near]
-        return f'<h3>{escape(title)}</h3><div class="row">{"".join(drawings)}</div>'
 
-    def _transition_table(self) -> str:
-        names = [str(name) for name in self.classes]
-        head = "".join(f"<th>{escape(name)}</th>" for name in ("", *names))
-        rows = "".join(
-            f"<tr><td>{escape(name)}</td>{''.join(f'<td>{value:.2f}</td>' for value in row)}</tr>"
-            for name, row in zip(names, self.transition, strict=True)
-        )
-        return f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
+    def draw(self, case: int) -> Figure:
+        """Draw a suspicious case, first, and the nearest cases that have its suggested label."""
+        from matplotlib.figure import Figure
 
+        from sacm.reports.style import SERIES, house_style, plain
 
-_STYLE = (
-    ".row{display:grid;grid-template-columns:repeat(4,1fr);gap:.5rem}"
-    ".row svg{width:100%;height:auto;border:1px solid var(--grid)}h3{font-size:1rem}"
-    ".row polyline{fill:none;stroke-width:1.2}"
-)
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-
-
-def _draw_case(cases: np.ndarray | None, case: int, caption: str) -> str:
-    """The first channels of a case over time, each scaled to its own range."""
-    lines = []
-    for values, colour in zip(cases[case] if cases is not None else (), _COLOURS, strict=False):
-        steps = np.unique(np.linspace(0, len(values) - 1, _STEPS_DRAWN).astype(int))
-        steps = steps[np.isfinite(values[steps])]
-        if not len(steps):
-            continue
-        low, high = values[steps].min(), values[steps].max()
-        heights = 75 - 70 * (values[steps] - low) / (high - low if high > low else 1)
-        across = 5 + 190 * steps / max(len(values) - 1, 1)
-        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, heights, strict=True))
-        lines.append(f'<polyline points="{points}" stroke="{colour}"/>')
-    label = escape(caption)
-    drawing = f'<svg viewBox="0 0 200 80" role="img" aria-label="{label}">{"".join(lines)}</svg>'
-    return f"<figure>{drawing}<figcaption>{label}</figcaption></figure>"
+        drawn = [case, *self.neighbours.get(case, ())]
+        with house_style():
+            figure = Figure(figsize=(8.0, 1.7), layout="constrained")
+            axes = figure.subplots(1, 1 + _NEIGHBOURS, sharex=True, sharey=True)
+            for place, position in enumerate(drawn):
+                for values, colour in zip(self.cases[position], SERIES, strict=False):
+                    axes[place].plot(values, color=colour, linewidth=0.8)
+                axes[place].set_title(plain(f"{self.names[position]}: {self.given[position]}"))
+            for each in axes[len(drawn) :]:
+                each.set_axis_off()
+        return figure
 
 
 def find_wrong_labels(
@@ -197,28 +207,31 @@ def find_wrong_labels(
     y: np.ndarray | Sequence[Any],
     *,
     groups: np.ndarray | Sequence[Any] | None = None,
-    keep: Iterable[int] = (),
+    names: Sequence[Any] | None = None,
+    keep: Iterable[Any] = (),
     seed: int = 0,
     settings: LabelSettings | None = None,
     progress: bool | None = None,
 ) -> LabelQuality:
     """Find cases whose label is probably wrong, and say what it should be.
 
-    Labels that are right are rarely flagged; where the classes cannot be told apart well enough to
-    judge labels, nothing is flagged and `reason` says why.
+    Where the classes cannot be told apart well enough to judge labels, nothing is flagged and
+    `reason` says why.
 
     Args:
         X: Cases `[N, C, L]`, or `[N, L]` of one channel; NaN after the end of shorter cases.
         y: Their labels `[N]`: texts or whole numbers.
         groups: What cases belong together, such as the subject, `[N]`: they are never split
             between the cases that are learnt from and those that are judged.
-        keep: Positions of cases whose label was checked: they are never flagged.
-        seed: Of the features and the folds.
-        settings: Constants and limits.
+        names: What the cases are called, `[N]`; default: their positions.
+        keep: Names of cases whose label was checked: they are never flagged.
+        seed: Of the features and the division of the cases.
+        settings: The size of the model.
         progress: Whether progress is shown on standard error; default: for many cases.
 
     Raises:
         DataError: Shapes do not match, or labels are missing or are no classes.
+        ArgumentError: `keep` names a case that is not there.
 
     Example:
         >>> import numpy as np
@@ -229,173 +242,125 @@ def find_wrong_labels(
     """
     settings = settings or LabelSettings()
     cases, labels = _check_cases(X), _check_labels(y)
-    if len(cases) != len(labels):
-        raise DataError(f"There are {len(cases)} cases in X but {len(labels)} labels in y.")
+    known = np.arange(len(labels)) if names is None else np.asarray(names)
     members = None if groups is None else np.asarray(groups)
-    if members is not None and members.shape != labels.shape:
-        raise DataError(f"There are {len(cases)} cases but {members.size} groups.")
-    kept = np.asarray(list(keep), dtype=np.int64)
-    if len(kept) and not (kept.min() >= 0 and kept.max() < len(labels)):
-        raise ArgumentError(
-            f"keep= names case {kept.max()}: there are cases 0 to {len(labels) - 1}."
-        )
+    for what, values in (("labels in y", labels), ("groups", members), ("names", known)):
+        if values is not None and values.shape != (len(cases),):
+            raise DataError(f"There are {len(cases)} cases in X but {values.size} {what}.")
+    kept = _find_kept(known, keep)
     classes, codes = np.unique(labels, return_inverse=True)
-    refusal = _too_little(len(labels), classes, members, settings)
+    refusal = _too_little(len(labels), classes, members)
     if refusal:
-        return _nothing_found(labels, classes, cases, refusal)
+        zeros = np.zeros(len(codes))
+        nothing = Judgement(codes, zeros + 1, zeros, np.eye(len(classes)), 0.0, 0.0, 0.0)
+        return _conclude(nothing, labels, cases, known, kept, {}, refusal)
 
-    if progress is None:
-        progress = len(cases) > settings.exact_cases
-    tell = _Progress() if progress else lambda step, share: None
+    exact = len(cases) <= settings.exact_cases
+    tell = _Progress() if (not exact if progress is None else progress) else _say_nothing
     kernel = CaseKernel(cases, settings, seed=seed)
     basis = kernel.basis(cases, tell, fitted=True)
-    found = judge_labels(basis, codes, len(classes), settings, groups=members, seed=seed, tell=tell)
-    return _conclude(found, labels, cases, settings, kept, _neighbours(basis, found, codes))
+    divisions = settings.divisions if exact else settings.many_divisions
+    found = judge_labels(
+        basis, codes, len(classes), divisions=divisions, groups=members, seed=seed, tell=tell
+    )
+    near = _neighbours(basis, found, codes)
+    return _conclude(found, labels, cases, known, kept, near, _weakness(found))
 
 
 def _conclude(
     found: Judgement,
     labels: np.ndarray,
-    cases: np.ndarray | None,
-    settings: LabelSettings,
-    keep: np.ndarray,
+    cases: np.ndarray,
+    names: np.ndarray,
+    kept: np.ndarray,
     neighbours: dict[int, list[int]],
+    reason: str,
 ) -> LabelQuality:
     """The public result: suggestions with their confidence, and which of them to follow."""
     classes, codes = np.unique(labels, return_inverse=True)
-    confidence = _confidence(found, codes, settings)
-    reason = _reason(found, settings)
-    flagged = _flag(found, codes, confidence, settings) & (not reason)
-    flagged[keep] = False
+    different = found.suggested != codes
+    confidence = np.where(different, _confidence(found), found.posterior)
+    rate, interval = float("nan"), (0.0, 1.0)
+    if not reason:
+        rate = float(np.where(different & ~kept, confidence, 0).mean())
+        error = 1.96 * np.sqrt(rate * (1 - rate) / len(codes) + RATE_ERROR**2)
+        interval = (max(0.0, rate - error), min(1.0, rate + error))
     return LabelQuality(
         given=labels,
         suggested=classes[found.suggested],
         confidence=confidence,
-        flagged=flagged,
-        noise_rate=found.rate,
-        noise_interval=found.rate_interval,
+        flagged=different & (confidence >= LEAST_CONFIDENCE) & ~kept & (not reason),
+        noise_rate=rate,
+        noise_interval=interval,
         transition=found.transition,
         classes=classes,
-        trust=not reason,
         reason=reason,
+        agreement=found.agreement,
         skill=found.skill,
-        stability=found.stability,
-        coherence=found.coherence,
+        names=names,
         cases=cases,
         neighbours=neighbours,
     )
 
 
-def ridge_baseline(
-    X_train: np.ndarray,
-    y_train: np.ndarray,
-    X_test: np.ndarray,
-    *,
-    most_cases: int = 2_000,
-    features: int = 2_520,
-    seed: int = 0,
-) -> np.ndarray:
-    """Labels `[n]` for test cases by random-convolution features and kernel ridge regression.
+def _confidence(found: Judgement) -> np.ndarray:
+    """Probability `[N]` that a suggestion other than the given label is right.
 
-    Needs no training of a network and takes seconds; a network should do better.
-
-    Args:
-        X_train: Cases `[N, C, L]`.
-        y_train: Their labels `[N]`.
-        X_test: Cases `[n, C, L]`.
-        most_cases: At most so many random training cases are used.
-        features: Features of the series, and as many of its differences.
-        seed: Of the features and of the choice of cases.
+    Logistic regression on the margin against the label, the log-odds of the rough noise rate (how
+    likely labels of these cases are wrong at all) and those of the agreement (how well the cases
+    tell their classes).
     """
-    settings = LabelSettings(features=features, exact_cases=most_cases)
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(X_train))[:most_cases])
-    classes, codes = np.unique(np.asarray(y_train)[chosen], return_inverse=True)
-    kernel = CaseKernel(X_train[chosen], settings, seed=seed)
-    basis = kernel.basis(X_train[chosen], fitted=True)
-    _, weights = Ridge(basis, settings.penalties).fit(np.eye(len(classes))[codes])
-    labels: np.ndarray = classes[(kernel.basis(X_test) @ weights).argmax(axis=1)]
-    return labels
-
-
-def _confidence(found: Judgement, codes: np.ndarray, settings: LabelSettings) -> np.ndarray:
-    """Probability `[N]` that the suggestion is right."""
-    inner = np.clip(found.cross_fitted, 1e-3, 1 - 1e-3)
-    log_odds = np.log(inner / (1 - inner))
-    margin, odds, constant = settings.confidence_weights
-    calibrated = 1 / (1 + np.exp(-(margin * found.margins + odds * log_odds + constant)))
-    confidence: np.ndarray = np.where(found.suggested == codes, found.probability, calibrated)
+    rate = float(np.clip(found.rough_rate, LEAST_RATE, 1 - LEAST_RATE))
+    agreement = float(np.clip(found.agreement, 1 - MOST_AGREEMENT, MOST_AGREEMENT))
+    margin_weight, rate_weight, agreement_weight, constant = CONFIDENCE_WEIGHTS
+    log_odds = (
+        margin_weight * found.margins
+        + rate_weight * np.log(rate / (1 - rate))
+        + agreement_weight * np.log(agreement / (1 - agreement))
+        + constant
+    )
+    confidence: np.ndarray = 1 / (1 + np.exp(-log_odds))
     return confidence
 
 
-def _flag(
-    found: Judgement, codes: np.ndarray, confidence: np.ndarray, settings: LabelSettings
-) -> np.ndarray:
-    """Cases to relabel: the surest, as many as the most confident cases let expect."""
-    distance = (settings.high_rate - found.core_rate) / (settings.high_rate - settings.low_rate)
-    least_margin = (
-        settings.least_margin * float(np.clip(distance, 0, 1)) if distance > 0 else -np.inf
-    )
-    sure = (confidence >= settings.least_confidence) & (found.margins >= least_margin)
-    rows = np.flatnonzero((found.suggested != codes) & sure)
-    deviation = np.sqrt(found.core_rate * (1 - found.core_rate) / max(found.core_cases, 1))
-    most = round(len(codes) * (found.core_rate + deviation))
-    flagged = np.zeros(len(codes), dtype=bool)
-    flagged[rows[np.argsort(-found.margins[rows], kind="stable")][:most]] = True
-    return flagged
-
-
-def _reason(found: Judgement, settings: LabelSettings) -> str:
+def _weakness(found: Judgement) -> str:
     """Why labels must not be replaced; empty if they may."""
-    for name, value, least, meaning in (
-        ("skill", found.skill, settings.least_skill, "answers hardly agree with the labels"),
-        ("stability", found.stability, settings.least_stability, "suggestions are not stable"),
-        (
-            "coherence",
-            found.coherence + found.coherence_error,
-            settings.least_coherence,
-            "classes overlap",
-        ),
+    for value, least, meaning in (
+        (found.agreement, LEAST_AGREEMENT, "models of different cases agree too little"),
+        (found.skill, LEAST_SKILL, "models agree too little with labels they did not see"),
     ):
         if value < least:
             return (
-                f"the cases do not tell their classes well enough to judge labels: {meaning} "
-                f"({name} {value:.2f}, at least {least:.2f} is needed)."
+                "the cases are too few or do not tell their classes well enough to judge labels: "
+                f"{meaning} ({value:.2f} beyond chance, at least {least:.2f} is needed)."
             )
     return ""
 
 
-def _too_little(
-    cases: int, classes: np.ndarray, groups: np.ndarray | None, settings: LabelSettings
-) -> str:
+def _too_little(cases: int, classes: np.ndarray, groups: np.ndarray | None) -> str:
     if len(classes) < 2:
         return f"there is only one class, {classes[0]!s}."
-    if cases < settings.least_cases * len(classes):
+    if cases < LEAST_CASES * len(classes):
         return (
-            f"{cases} cases are too few for {len(classes)} classes (at least "
-            f"{settings.least_cases:g} a class are needed)."
+            f"{cases} cases are too few for {len(classes)} classes (at least {LEAST_CASES:g} a "
+            "class are needed)."
         )
     if groups is not None and len(np.unique(groups)) < 2:
         return "all cases are of one group."
     return ""
 
 
-def _nothing_found(
-    labels: np.ndarray, classes: np.ndarray, cases: np.ndarray, reason: str
-) -> LabelQuality:
-    """An answer that suggests the given labels."""
-    return LabelQuality(
-        given=labels,
-        suggested=labels,
-        confidence=np.ones(len(labels)),
-        flagged=np.zeros(len(labels), dtype=bool),
-        noise_rate=float("nan"),
-        noise_interval=(0.0, 1.0),
-        transition=np.eye(len(classes)),
-        classes=classes,
-        trust=False,
-        reason=reason,
-        cases=cases,
-    )
+def _find_kept(names: np.ndarray, keep: Iterable[Any]) -> np.ndarray:
+    """Which cases `[N]` are named by `keep`."""
+    wanted = {str(name) for name in keep}
+    listed = [str(name) for name in names]
+    unknown = sorted(wanted - set(listed))
+    if unknown:
+        raise ArgumentError(
+            f"keep= names case {unknown[0]}, which is not there: the first is {listed[0]}, the "
+            f"last {listed[-1]}."
+        )
+    return np.array([name in wanted for name in listed], dtype=bool)
 
 
 def _check_cases(X: Any) -> np.ndarray:
@@ -435,7 +400,7 @@ def _check_labels(y: Any) -> np.ndarray:
 
 
 def _neighbours(basis: np.ndarray, found: Judgement, codes: np.ndarray) -> dict[int, list[int]]:
-    """For suspicious cases, the nearest cases with their suggested label."""
+    """For the most suspicious cases, the nearest cases with their suggested label."""
     agreed = found.suggested == codes
     rows = np.flatnonzero(~agreed)
     rows = rows[np.argsort(-found.margins[rows], kind="stable")][:_DRAWN]
@@ -447,12 +412,8 @@ def _neighbours(basis: np.ndarray, found: Judgement, codes: np.ndarray) -> dict[
     return nearest
 
 
-def _align(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+def _say_nothing(step: str, share: float) -> None:
+    """Progress that nobody watches."""
 
 
 class _Progress:

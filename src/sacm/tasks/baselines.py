@@ -25,7 +25,7 @@ from sacm.metrics.forecasting import (
     naive_training_error,
     season_length,
 )
-from sacm.quality.labels import ridge_baseline
+from sacm.quality.label_model import CaseKernel, LabelSettings, Ridge
 from sacm.strategies.base import fill_missing
 
 _MOST_RIDGE_VALUES = 40_000_000  # numbers in all cases up to which the ridge takes seconds
@@ -221,6 +221,37 @@ def class_baselines(data: ClassificationData, report: ClassificationReport) -> B
         if name != "model" and report.accuracy <= own.accuracy
     )
     return Baselines(rows, sentences)
+
+
+def ridge_baseline(
+    X_train: np.ndarray,
+    y_train: np.ndarray,
+    X_test: np.ndarray,
+    *,
+    most_cases: int = 2_000,
+    features: int = 2_520,
+    seed: int = 0,
+) -> np.ndarray:
+    """Labels `[n]` for test cases by random-convolution features and kernel ridge regression.
+
+    Needs no training of a network and takes seconds; a network should do better.
+
+    Args:
+        X_train: Cases `[N, C, L]`.
+        y_train: Their labels `[N]`.
+        X_test: Cases `[n, C, L]`.
+        most_cases: At most so many random training cases are used.
+        features: Features of the series, and as many of its differences.
+        seed: Of the features and of the choice of cases.
+    """
+    settings = LabelSettings(features=features, exact_cases=most_cases)
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(X_train))[:most_cases])
+    classes, codes = np.unique(np.asarray(y_train)[chosen], return_inverse=True)
+    kernel = CaseKernel(X_train[chosen], settings, seed=seed)
+    basis = kernel.basis(X_train[chosen], fitted=True)
+    _, weights = Ridge(basis).fit(np.eye(len(classes))[codes])
+    labels: np.ndarray = classes[(kernel.basis(X_test) @ weights).argmax(axis=1)]
+    return labels
 
 
 def _measure(logits: Tensor, truth: np.ndarray) -> ClassificationReport:
