@@ -1,4 +1,4 @@
-"""Make the pictures of docs/quality.md: `python docs/images/quality.py`.
+"""Make the pictures of docs/quality.md and docs/labels.md: `python docs/images/quality.py`.
 
 The data are synthetic: hourly load and temperature of a plant, with faults put in by hand.
 """
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 import sacm
+from sacm.quality.labels import LabelQuality
 from sacm.quality.page import draw_event
 
 
@@ -30,6 +31,15 @@ def make_plant() -> pd.DataFrame:
     return pd.DataFrame(table, index=pd.date_range("2024-03-04", periods=len(hours), freq="h"))
 
 
+def find_labels() -> LabelQuality:
+    """Slow and fast waves, six of the slow ones called fast."""
+    waves = np.sin(np.outer(np.repeat([1, 3], 60), np.linspace(0, 6, 50)))[:, None]
+    waves = waves + np.random.default_rng(0).normal(0, 0.3, waves.shape)
+    y = np.repeat(["slow", "fast"], 60)
+    y[:6] = "fast"
+    return sacm.inspect(waves, y=y)
+
+
 def main() -> None:
     """Print what is found and draw it."""
     quality = sacm.inspect(make_plant())
@@ -38,6 +48,8 @@ def main() -> None:
     quality.plot().savefig(folder / "quality-overview.png", dpi=110)
     stuck = next(event for event in quality.events if event.kind == "stuck")
     draw_event(quality, stuck, width=7.0).savefig(folder / "quality-event.png", dpi=110)
+    labels = find_labels()
+    labels.draw(int(labels.suspicious[0])).savefig(folder / "labels-case.png", dpi=110)
 
 
 if __name__ == "__main__":
