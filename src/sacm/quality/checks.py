@@ -18,6 +18,7 @@ from sacm.quality.config import (
     CODE,
     FAIL,
     MISSING,
+    NORMAL,
     NORMAL_MEDIAN,
     SHIFT,
     SPIKE,
@@ -28,6 +29,7 @@ from sacm.quality.config import (
 from sacm.quality.predictor import (
     QUANTILE_WIDTH,
     QUANTILES,
+    TINY,
     Array,
     Rows,
     column_quantiles,
@@ -178,29 +180,19 @@ def _run(
 
 
 def _blank(channels: int) -> Levels:
-    one, zero = np.ones(channels), np.zeros(channels)
-    none = np.zeros((channels, channels), bool)
-    empty: list[list[float]] = [[] for _ in range(channels)]
+    """Levels by which nothing is flagged."""
+    zeros, ones = ("jump", "centre", "bend"), ("scale", "size", "step")
     return Levels(
+        **{name: np.zeros(channels) for name in zeros},
+        **{name: np.ones(channels) for name in ones},
+        **{name: np.zeros(channels, bool) for name in ("judged", "resting", "lone", "one_sided")},
+        **{name: np.full(channels, np.inf) for name in ("fail_cut", "suspect_cut")},
+        **{name: np.zeros((channels, channels), bool) for name in ("related", "step_related")},
         codes=[[] for _ in range(channels)],
-        rests=empty,
+        rests=[[] for _ in range(channels)],
         run_limit=np.full(channels, LONGEST_COUNTED + 1),
-        jump=zero.copy(),
-        centre=zero.copy(),
-        bend=zero.copy(),
-        scale=one.copy(),
-        judged=zero.astype(bool),
-        resting=zero.astype(bool),
         season=0,
-        size=one.copy(),
-        lone=zero.astype(bool),
-        one_sided=zero.astype(bool),
-        related=none,
-        fail_cut=one * np.inf,
-        suspect_cut=one * np.inf,
         burst=np.zeros((2, 3, 1, channels)),
-        step=one.copy(),
-        step_related=none,
         bump=np.full((1, channels), np.inf),
     )
 
@@ -210,12 +202,9 @@ def _blank(channels: int) -> Levels:
 
 def find_codes(column: Array, config: GuardConfig) -> list[float]:
     """Values that stand for a gap: extremes that recur, beyond the span of all other values."""
-    most_codes = 3
     values, counts = np.unique(column[np.isfinite(column)], return_counts=True)
     codes: list[float] = []
-    for _ in range(most_codes):
-        if len(values) < config.fewest_levels:
-            break
+    while len(values) >= config.fewest_levels:
         low = abs(values[0] - values[1]) > abs(values[1] - values[-1])
         high = abs(values[-1] - values[-2]) > abs(values[-2] - values[0])
         low, high = low and counts[0] >= config.code_count, high and counts[-1] >= config.code_count
@@ -293,7 +282,8 @@ def _run_limit(length: Array, rows: int, config: GuardConfig) -> int:
     survive = runs[::-1].cumsum()[::-1]  # runs of k rows and more
     filled = np.bincount(capped, weights=length, minlength=LONGEST_COUNTED + 2)[::-1].cumsum()[::-1]
     last = max(1, int(np.flatnonzero(filled > config.most_broken * rows)[-1]))
-    go_on = np.clip(survive[last + 1] / max(survive[last], 1), 1e-3, 1 - 1e-3)
+    rate = config.suspect_rate
+    go_on = np.clip(survive[last + 1] / max(survive[last], 1), rate, 1 - rate)
     more = np.log(config.false_rate * rows / max(survive[last], 1)) / np.log(go_on)
     limit = max(config.shortest_run, last + int(np.ceil(max(0, more))))
     return min(limit, LONGEST_COUNTED)
@@ -333,13 +323,13 @@ def learn_scale(
     column: Array, good: Array, config: GuardConfig, levels: Levels, channel: int
 ) -> None:
     """Centre, scale and skewness of a channel, and whether its residuals can be judged."""
-    outer = (0.02, 0.5, 0.98)
+    tail = 0.02
     known = column[good]
     moving = (np.diff(known) != 0).mean() if len(known) > 1 else 0.0
     if len(known) < config.fewest_values or moving < config.moving:
         return
     levels.resting[channel] = moving < config.restless
-    low, middle, high = np.quantile(known, outer)
+    low, middle, high = np.quantile(known, (tail, 1 / 2, 1 - tail))
     narrow, wide = sorted((middle - low, high - middle))
     bend = narrow if 0 < config.skewed * narrow < wide else 0.0
     moved = np.arcsinh((known - middle) / bend) if bend else known - middle
@@ -421,14 +411,13 @@ def _residual_scores(
     learning: bool,
 ) -> tuple[Array, Array, Array, Array]:
     """Residuals `[T, C]` in deviations, over their local and their usual size, and their sign."""
-    fewest = 50
     residual, score, plain = np.zeros((3, *scaled.shape))
     up = np.zeros(scaled.shape, bool)
     here = np.arange(len(scaled))
     for channel in np.flatnonzero(levels.judged):
         kept = ~(known[:, channel] | wild[:, channel])
         at = np.flatnonzero(kept)
-        enough = len(at) >= (fewest if learning else 2)
+        enough = len(at) >= (config.fewest_values // 2 if learning else 2)
         if learning:
             levels.judged[channel] = enough
         if not enough:
@@ -453,14 +442,14 @@ def _one_sided(fail: Array, up: Array, config: GuardConfig) -> Array:
 
 
 def _independent(wild: Array, known: Array, config: GuardConfig) -> Array:
-    """Channels `[C]` whose large residuals follow each other by chance only, at lags 1 to 6."""
-    lags, common = range(1, 7), 0.01
+    """Channels `[C]` whose large residuals follow each other by chance only, at short lags."""
+    lags, common = range(1, config.burst_shortest + 1), 0.01
     share = wild.sum(0) / np.maximum((~known).sum(0), 1)
     pairs = [
         (wild[k:] & wild[:-k]).sum(0) / np.maximum((~known[k:] & ~known[:-k]).sum(0), 1)
         for k in lags
     ]
-    ratio = np.stack(pairs) / np.maximum(share, 1e-9) ** 2
+    ratio = np.stack(pairs) / np.maximum(share, TINY) ** 2
     chance = (ratio.max(0) < config.independent) & (ratio.min(0) > 1 / config.independent)
     return (share > common) & chance
 
@@ -480,7 +469,7 @@ def _cuts(
         count = len(ordered)
         allowed = np.maximum(rate, wrong_share[channel] * np.arange(1, count + 1) / max(count, 1))
         fine = np.flatnonzero(np.exp2(-ordered / NORMAL_MEDIAN) <= allowed)
-        reached = ordered[fine[-1]] * (1 - 1e-9) if len(fine) else np.inf
+        reached = np.nextafter(ordered[fine[-1]], 0) if len(fine) else np.inf
         cuts[channel] = max(least, min(config.point_cut(rate), reached))
     return cuts
 
@@ -539,9 +528,8 @@ def _burst_levels(
     log: Array, at: Array, rows: Rows, season: int, width: int, config: GuardConfig
 ) -> Array:
     """Expected value, deviation and smallest cut of a logarithm, by phase `[3, season]`."""
-    probabilities = (0.1, 0.35, 0.55, 1 - config.most_broken)
-    # distances of the first three quantiles in standard deviations of a normal variable
-    lower, upper, to_median = 0.9, 0.511, 0.385
+    probabilities = (0.1, config.most_broken, 0.55, 1 - config.most_broken)
+    z10, z35, z55, _ = map(NORMAL, probabilities)
     phase_step = 24  # phases nearer than this share of the season count together
     cycle, total = rows.cycles(season)
     table = np.full((total, season), np.nan)
@@ -550,8 +538,8 @@ def _burst_levels(
     near = np.concatenate([np.roll(table, int(turn), axis=1) for turn in turns])
     near = np.concatenate([np.full((1, season), np.median(log)), near])
     q10, q35, q55, q65 = column_quantiles(near, probabilities)
-    deviation = np.maximum((q35 - q10) / lower, (q55 - q35) / upper)
-    expected = q35 + to_median * deviation
+    deviation = np.maximum((q35 - q10) / (z35 - z10), (q55 - q35) / (z55 - z35))
+    expected = q35 - z35 * deviation
     return np.stack([expected, deviation, q65 - expected + np.log(config.burst_least)])
 
 
@@ -559,7 +547,7 @@ def _burst_events(
     residual: Array, hot: Array, level: Array, config: GuardConfig
 ) -> list[tuple[int, int, int]]:
     """First and last position and grade of each burst among the known values `[T']`."""
-    join, margin = 6, 4
+    join = margin = config.burst_shortest
     first, stop = find_segments(hot > 0)
     gaps = np.flatnonzero(first[1:] - stop[:-1] <= join)
     events = []
@@ -584,12 +572,11 @@ def check_shifts(
     level between the steps must leave that of both sides by `shift_least` deviations of what the
     level does over as many rows by itself.
     """
-    fewest = 100
     steps = np.zeros(scaled.shape)
     for channel in np.flatnonzero(levels.judged):
         at = np.flatnonzero(~known[:, channel])
         own = np.abs(np.diff(scaled[at, channel]))
-        if len(at) <= (fewest if learning else 2) or not own.any():
+        if len(at) <= (config.fewest_values if learning else 2) or not own.any():
             continue
         if learning:
             levels.step[channel] = usual_size(own)
@@ -606,7 +593,7 @@ def check_shifts(
         at = np.flatnonzero(~known[:, channel])
         values = scaled[at, channel]
         step = np.diff(values, prepend=values[:1])
-        sharp = (score[at, channel] > config.shift_step) & (np.abs(step) > 4 * config.material)
+        sharp = (score[at, channel] > config.shift_step) & (np.abs(step) > 1)
         own = np.zeros(len(scaled), bool)
         for first, stop in _pair_steps(values, step, sharp, levels.bump[:, channel], config):
             own[at[first] : at[stop - 1] + 1] = True
@@ -619,7 +606,7 @@ def _pair_steps(
     values: Array, step: Array, sharp: Array, bump: Array, config: GuardConfig
 ) -> list[tuple[int, int]]:
     """Positions at which shifts begin and at which the level is back."""
-    side, tried = 24, 8
+    side, tried = config.local_rows, 8
     edges, pairs, k = np.flatnonzero(sharp), [], 0
     while k < len(edges):
         i, k = edges[k], k + 1
@@ -642,7 +629,7 @@ def _pair_steps(
 
 def _learn_bumps(scaled: Array, known: Array, judged: Array, config: GuardConfig) -> Array:
     """Deviation of the mean of 2^k rows from the mean of as many rows on both sides, `[n, C]`."""
-    fewest, overlap = 8, 8
+    overlap = 8
     lengths = 2 ** np.arange(int(np.log2(config.shift_longest)) + 1)
     bumps = np.full((len(lengths), scaled.shape[1]), np.inf)
     for channel in np.flatnonzero(judged):
@@ -651,7 +638,7 @@ def _learn_bumps(scaled: Array, known: Array, judged: Array, config: GuardConfig
             apart = max(1, length // overlap)
             means = (total[length:] - total[:-length])[::apart] / length
             k = length // apart
-            if len(means) > 2 * k + fewest:
+            if len(means) > 2 * k + overlap:
                 bump = means[k:-k] - (means[: -2 * k] + means[2 * k :]) / 2
                 bumps[place, channel] = np.median(np.abs(bump)) / NORMAL_MEDIAN
     return bumps

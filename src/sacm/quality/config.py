@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from math import log2
+from statistics import NormalDist
 from typing import Any
 
 from sacm.errors import ArgumentError
 
 KINDS = ("normal", "missing", "code", "stuck", "spike", "burst", "shift", "rule")
 """Names of the flags; a flag is a position here."""
-NORMAL, MISSING, CODE, STUCK, SPIKE, BURST, SHIFT, RULE = range(len(KINDS))
+MISSING, CODE, STUCK, SPIKE, BURST, SHIFT, RULE = range(1, len(KINDS))
 SUSPECT, FAIL = 1, 2
 """Grades: suspect values are unusual and may be real; fail values are repaired."""
 VALUES = 1e4
 """`false_events` counts events in this many values."""
-NORMAL_MEDIAN = 0.6745
-"""Median of the absolute value of a standard normal variable."""
+NORMAL = NormalDist().inv_cdf
+"""Quantiles of a standard normal variable."""
+NORMAL_MEDIAN = NORMAL(0.75)
+"""Median of its absolute value."""
 
 
 @dataclass(frozen=True)
@@ -130,3 +133,65 @@ class GuardConfig:
         Residuals of normal rows have about a double exponential distribution: `2^(-s / 0.6745)`.
         """
         return NORMAL_MEDIAN * log2(1 / rate)
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Settings of the two Gaussian models: that of tables, which repairs, and that of windows.
+
+    Attributes:
+        most_related: Most related channels in the prediction of one.
+        least_correlation: Correlation of steps from which on a channel is related.
+        level_share: A correlation of levels counts this much of one of steps.
+        penalty: Ridge penalty of related channels, relative to their variance.
+        fit_rows: Rows that weights are fitted on.
+        season_least: Share of a channel's variance that must repeat to use its season.
+        largest_carry: Largest correlation of neighbouring rows.
+        sweeps: Times that all channels are filled in turn.
+        steps: Most steps of conjugate gradients in a table.
+        coverage: Share of hidden values that the interval of a repair holds.
+        hidden_share: Share of the good values that are hidden to measure uncertainty.
+        hidden_rows: Rows of hidden stretches.
+        hidden_most: Rows that uncertainty is measured on, at most.
+        shortest_window: Steps of the shortest window that is judged.
+        directions: Directions of the model of windows.
+        entry_weight: Share of an observation that an entry counts as, because neighbours are alike.
+        block: Steps of the blocks that are judged together; also the fewest windows of a model.
+        folds: Parts of the training rows; each is judged by a model of the others to find cuts.
+        judged: Windows of each part that are judged.
+        most_doubted: Share of a window, or of its channels, above which nothing is a fail.
+        turns: Most steps of conjugate gradients in a window.
+        batch: Windows that are judged together.
+        most_windows: Windows that the model is learnt from, at most.
+        most_entries: Values that the model is learnt from, at most.
+    """
+
+    most_related: int = 12
+    least_correlation: float = 0.1
+    level_share: float = 0.7
+    penalty: float = 0.02
+    fit_rows: int = 10_000
+    season_least: float = 0.02
+    largest_carry: float = 0.99
+    sweeps: int = 2
+    steps: int = 60
+    coverage: float = 0.9
+    hidden_share: float = 0.1
+    hidden_rows: tuple[int, ...] = (1, 4, 16, 64)
+    hidden_most: int = 6_000
+    shortest_window: int = 5
+    directions: int = 64
+    entry_weight: float = 0.2
+    block: int = 8
+    folds: int = 4
+    judged: int = 500
+    most_doubted: float = 0.5
+    turns: int = 32
+    batch: int = 256
+    most_windows: int = 5_000
+    most_entries: int = 20_000_000
+
+
+MODELS = ModelConfig()
+SMALL = 1e-6
+"""What keeps solutions finite, and the share of an error at which they are good enough."""

@@ -20,7 +20,6 @@ from sacm.quality.config import (
     FAIL,
     KINDS,
     MISSING,
-    NORMAL,
     RULE,
     STUCK,
     SUSPECT,
@@ -211,18 +210,18 @@ class Guard:
         """Flags, grades and broken rules `[T, C]`, with what rules say about the checks."""
         flags, grades, ruled = flags.copy(), grades.copy(), ruled.copy()
         for channel, rules in enumerate(self.channel_rules_):
-            wanted = {NORMAL, MISSING, *(KINDS.index(kind) for kind in rules.kinds)}
+            wanted = {0, MISSING, *(KINDS.index(kind) for kind in rules.kinds)}
             if rules.leave_alone:
-                wanted, ruled[:, channel] = {NORMAL, MISSING}, 0
+                wanted, ruled[:, channel] = {0, MISSING}, 0
             if rules.longest_rest is not None:
                 wanted.discard(STUCK)  # only the rule says what is stuck
             dropped = ~np.isin(flags[:, channel], list(wanted))
-            flags[dropped, channel], grades[dropped, channel] = NORMAL, NORMAL
+            flags[dropped, channel], grades[dropped, channel] = 0, 0
         ruled[(flags == MISSING) & (ruled != MAINTENANCE)] = 0
         flags = np.where(ruled > 0, np.array(RULE_KINDS)[ruled], flags)
         grades = np.where(ruled > 0, FAIL, grades)
         free = kept & np.isfinite(values)
-        flags[free], grades[free], ruled[free] = NORMAL, NORMAL, 0
+        flags[free], grades[free], ruled[free] = 0, 0, 0
         return flags.astype(np.uint8), grades.astype(np.uint8), ruled
 
     def judge(self, data: Any) -> Quality:

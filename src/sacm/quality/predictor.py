@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from sacm.quality.config import NORMAL_MEDIAN
+from sacm.quality.config import NORMAL
 
 Array = np.ndarray
-QUANTILES = (0.15, 0.85)
-QUANTILE_WIDTH = 2.073  # distance of these quantiles in standard deviations of a normal variable
+OUTER = 0.15
+QUANTILES = (OUTER, 1 - OUTER)
+QUANTILE_WIDTH = -2 * NORMAL(OUTER)  # their distance, in deviations of a normal variable
+TINY = np.finfo(np.float64).eps
 
 
 class Rows:
@@ -118,21 +120,21 @@ def find_season(values: Array, least: float = 0.02) -> tuple[int, Array]:
     Returns:
         Its rows (0 for none), and the share of each channel's variance `[C]` that repeats.
     """
-    peak_least, peaks_tried, near_best, clip, shortest = 0.1, 4, 0.75, 3.0, 4
+    peak_least, near_best, clip, shortest, slow, most = 0.1, 0.75, 3.0, 4, 2000, 20
     rows, channels = values.shape
     clipped = np.clip(values, -clip, clip)
-    clipped = clipped - moving_mean(clipped, min(max(rows // 2, 1), 2000))
+    clipped = clipped - moving_mean(clipped, min(max(rows // 2, 1), slow))
     spectrum = np.abs(np.fft.rfft(clipped, 2 * rows, axis=0)) ** 2
     correlation = np.fft.irfft(spectrum, axis=0)[: rows // (2 * shortest) + 1]
-    correlation = correlation / np.maximum(correlation[0], 1e-9)
-    variance = np.maximum(clipped.var(0), 1e-9)
+    correlation = correlation / np.maximum(correlation[0], TINY)
+    variance = np.maximum(clipped.var(0), TINY)
     shares: dict[int, Array] = {}
-    for curve in np.column_stack([correlation.mean(1), correlation[:, :20]]).T:
+    for curve in np.column_stack([correlation.mean(1), correlation[:, :most]]).T:
         inner = curve[1:-1]
         peaks = (
             np.flatnonzero((inner > curve[:-2]) & (inner >= curve[2:]) & (inner > peak_least)) + 1
         )
-        for period in peaks[np.argsort(-curve[peaks])][:peaks_tried].tolist():
+        for period in peaks[np.argsort(-curve[peaks])][:shortest].tolist():
             pairs = rows // (2 * period)
             if period >= shortest and pairs >= shortest and period not in shares:
                 even, odd = (
@@ -162,7 +164,7 @@ def neighbour_residual(values: Array, kept: Array, rows: Rows) -> Array:
     at = known[np.clip(np.clip(index, low, np.maximum(high, low)), 0, len(known) - 1)]
     near = values[at]
     width = np.maximum(at[2] - at[1], 1)
-    way = np.where(at[2] > at[1], (here - at[1]) / width, 0.5)
+    way = np.where(at[2] > at[1], (here - at[1]) / width, 1 / 2)
     line = near[1] * (1 - way) + near[2] * way
     middle = (near.sum(0) - near.max(0) - near.min(0)) / 2
     nearer = np.where(np.abs(values - middle) < np.abs(values - line), middle, line)
@@ -207,9 +209,8 @@ def usual_size(residuals: Array, tied: float = 1.0) -> float:
     Where more than a share `tied` is 0 the lower quartile tells it: in a channel that seldom moves
     many of the others may be faults.
     """
-    median, quartile = (0.5, NORMAL_MEDIAN), (0.25, 0.3186)  # quantiles of |normal|
     moving = residuals[residuals > 0]
     if not len(moving):
         return 1.0
-    share, of_normal = quartile if len(moving) < (1 - tied) * len(residuals) else median
-    return float(np.quantile(moving, share)) / of_normal
+    share = 1 / 2 if len(moving) >= (1 - tied) * len(residuals) else 1 / 4
+    return float(np.quantile(moving, share)) / NORMAL((1 + share) / 2)  # quantile of |normal|

@@ -71,7 +71,7 @@ class Recording:
         steps = [np.diff(self.times[s.start : s.stop]) for s in self.segments if len(s) > 1]
         if not steps:
             return None
-        seconds = np.concatenate(steps).astype("timedelta64[ns]").astype(np.int64) / 1e9
+        seconds = np.concatenate(steps) / np.timedelta64(1, "s")
         usual = float(np.median(seconds[seconds > 0])) if (seconds > 0).any() else 0.0
         return usual or None
 

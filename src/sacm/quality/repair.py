@@ -13,8 +13,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from sacm.quality.config import NORMAL_MEDIAN
+from sacm.quality.config import MODELS, NORMAL, NORMAL_MEDIAN, SMALL
 from sacm.quality.predictor import (
+    TINY,
     Array,
     Rows,
     find_season,
@@ -24,49 +25,13 @@ from sacm.quality.predictor import (
     robust_scale,
 )
 
-LAGS = ((1, 1), (2, 2), (3, 3), (4, 6), (7, 12), (13, 24))
-"""First and last row of the means of the past that the autoregression sees."""
+LAGS = tuple((2**k, 2 ** (k + 1) - 1) for k in range(5))
+"""First and last row of the means of the past that the autoregression sees: 1, 2-3, 4-7, ..."""
 REACH = LAGS[-1][1]
-DISTANCES = (1, 2, 3, 5, 9, 17, 33, 65)
+DISTANCES = (1, *(2**k + 1 for k in range(7)))
 """Rows to the nearest good value from which on a repair is another class of uncertainty."""
-INTERVAL = 1.645
+INTERVAL = NORMAL((1 + MODELS.coverage) / 2)
 """Half the width of a 90 % interval, in standard deviations of a normal variable."""
-
-
-@dataclass(frozen=True)
-class RepairConfig:
-    """Settings of the model.
-
-    Attributes:
-        most_related: Most related channels in the prediction of one.
-        least_correlation: Correlation of steps from which on a channel is related.
-        level_share: A correlation of levels counts this much of one of steps.
-        penalty: Ridge penalty of related channels, relative to their variance.
-        fit_rows: Rows that the weights are fitted on.
-        season_least: Share of a channel's variance that must repeat to use its season.
-        largest_carry: Largest correlation of neighbouring rows.
-        sweeps: Times that all channels are filled in turn.
-        steps: Steps of conjugate gradients.
-        hidden_share: Share of the good values that are hidden to measure uncertainty.
-        hidden_rows: Rows of hidden stretches.
-        hidden_most: Rows that uncertainty is measured on, at most.
-    """
-
-    most_related: int = 12
-    least_correlation: float = 0.1
-    level_share: float = 0.7
-    penalty: float = 0.02
-    fit_rows: int = 10_000
-    season_least: float = 0.02
-    largest_carry: float = 0.995
-    sweeps: int = 2
-    steps: int = 60
-    hidden_share: float = 0.1
-    hidden_rows: tuple[int, ...] = (1, 4, 16, 64)
-    hidden_most: int = 6_000
-
-
-CONFIG = RepairConfig()
 
 
 class Repair(NamedTuple):
@@ -86,7 +51,7 @@ class RepairModel:
         profile: `[season, C]` what repeats in every season.
         related: `[C, C]` weights of the other channels in the same row.
         own: `[C, 2]` weights of the own values one and two seasons before and after.
-        past: `[C, 6]` weights of the means over `LAGS`.
+        past: `[C, 5]` weights of the means over `LAGS`.
         errors: `[8, C]` deviation of a repair by its distance from good values.
     """
 
@@ -113,7 +78,7 @@ class RepairModel:
         centre, scale = np.median(full, axis=0), robust_scale(full)
         scaled = (full - centre) / scale
         part = rows.longest
-        season, power = find_season(scaled[part], CONFIG.season_least)
+        season, power = find_season(scaled[part], MODELS.season_least)
         profile = _profile(scaled[part], rows.number[part], season, power)
         scaled = scaled - profile[rows.number % max(season, 1)]
         related, own, past = _fit_weights(interpolate(scaled, bad), bad, season)
@@ -136,7 +101,7 @@ class RepairModel:
         scaled = (np.where(bad, 0.0, values) - self.centre) / self.scale - profile
         scaled = interpolate(scaled, bad)
         near = rows_near(np.asarray(bad.any(1)), REACH + 1)  # no other row changes what is smallest
-        for _ in range(CONFIG.sweeps):
+        for _ in range(MODELS.sweeps):
             known = _explained(scaled, self.related, self.own, self.season)
             rest = interpolate(scaled - known, bad)
             rest[near] = _least_innovations(rest[near], bad[near], self.past)
@@ -164,9 +129,9 @@ class RepairModel:
         They are scaled so that 90 % of the errors lie within a normal 90 % interval.
         """
         part = rows.longest
-        part = slice(part.start, min(part.stop, part.start + CONFIG.hidden_most))
+        part = slice(part.start, min(part.stop, part.start + MODELS.hidden_most))
         values, bad = values[part], bad[part] | ~np.isfinite(values[part])
-        hidden = hide_stretches(bad.shape, CONFIG.hidden_rows, CONFIG.hidden_share) & ~bad
+        hidden = hide_stretches(bad.shape, MODELS.hidden_rows, MODELS.hidden_share) & ~bad
         filled = self.fill(
             values, bad | hidden, Rows([range(len(bad))], [int(rows.number[part.start])])
         )
@@ -198,7 +163,7 @@ def hide_stretches(
     rows, channels = shape
     mask = np.zeros(shape, bool)
     for length in lengths:
-        if 4 * length > rows:
+        if length > rows // 4:
             continue
         count = max(1, int(share * rows / len(lengths) / length))
         starts = generator.integers(0, rows - length, (count, channels))
@@ -228,12 +193,12 @@ def distance_to_good(bad: Array) -> Array:
 
 def _quantiles_by_class(errors: Array, place: Array) -> Array:
     """90 % quantile of errors over half a 90 % interval, by class; never falls with distance."""
-    fewest, coverage = 20, 0.9
+    fewest = 20
     result = np.full(len(DISTANCES), np.nan)
     for number in range(len(DISTANCES)):
         own = errors[place == number]
         if len(own) >= fewest:
-            result[number] = np.quantile(own, coverage) / INTERVAL
+            result[number] = np.quantile(own, MODELS.coverage) / INTERVAL
     known = np.flatnonzero(np.isfinite(result))
     if not len(known):
         return np.ones(len(DISTANCES))
@@ -249,7 +214,7 @@ def _profile(scaled: Array, number: Array, season: int, power: Array) -> Array:
     cycles = len(scaled) // season
     around = (scaled - moving_mean(scaled, season))[: cycles * season]
     profile = np.median(around.reshape(cycles, season, -1), axis=0)
-    profile = np.where(power > CONFIG.season_least, profile - profile.mean(0), 0.0)
+    profile = np.where(power > MODELS.season_least, profile - profile.mean(0), 0.0)
     return np.roll(profile * cycles / (cycles + prior), int(number[0]) % season, axis=0)
 
 
@@ -271,7 +236,7 @@ def _explained(scaled: Array, related: Array, own: Array, season: int) -> Array:
 
 
 def _past_means(rest: Array) -> Array:
-    """Means over `LAGS` of the rows before each row, `[T, C, 6]`."""
+    """Means over `LAGS` of the rows before each row, `[T, C, 5]`."""
     total = np.concatenate([np.zeros((1, rest.shape[1])), np.cumsum(rest, 0)])
     rows = np.arange(len(rest))
     means = [
@@ -292,15 +257,15 @@ def _fit_weights(scaled: Array, bad: Array, season: int) -> tuple[Array, Array, 
             np.zeros((channels, len(LAGS))),
         )
     whole = ~bad
-    for lag in range(1, 4):
+    for lag in (1, 2):
         whole[lag:] &= ~bad[:-lag]
     whole[:REACH] = False
-    chosen = slice(0, rows, max(1, rows // CONFIG.fit_rows))
+    chosen = slice(0, rows, max(1, rows // MODELS.fit_rows))
     earlier = np.vstack([scaled[:1], scaled[:-1]])
     with np.errstate(all="ignore"):
         steps = np.abs(np.corrcoef(scaled - earlier, rowvar=False)).reshape(channels, channels)
         levels = np.abs(np.corrcoef(scaled, rowvar=False)).reshape(channels, channels)
-    strength = np.nan_to_num(np.maximum(steps, CONFIG.level_share * levels))
+    strength = np.nan_to_num(np.maximum(steps, MODELS.level_share * levels))
     strength *= 1 - np.eye(channels)
     sides = [_beside(scaled, season), _beside(scaled, 2 * season)] if season else []
     related, own = np.zeros((channels, channels)), np.zeros((channels, 2))
@@ -309,21 +274,21 @@ def _fit_weights(scaled: Array, bad: Array, season: int) -> tuple[Array, Array, 
         weight = whole[chosen, channel].astype(float)
         before = earlier[chosen, channel : channel + 1]
         carry = float(_ridge(before, scaled[chosen, channel], weight, 0.0)[0])
-        carry = min(max(carry, 0.0), CONFIG.largest_carry)
-        picked = np.argsort(-strength[channel])[: CONFIG.most_related]
-        picked = picked[strength[channel, picked] > CONFIG.least_correlation]
+        carry = min(max(carry, 0.0), MODELS.largest_carry)
+        picked = np.argsort(-strength[channel])[: MODELS.most_related]
+        picked = picked[strength[channel, picked] > MODELS.least_correlation]
         columns = [scaled[:, p] for p in picked] + [side[:, channel] for side in sides]
         columns.append(scaled[:, channel])
         # Differences with the carry have white residuals, so that least squares is efficient.
         white = np.stack([(c - carry * np.append(c[:1], c[:-1]))[chosen] for c in columns], 1)
-        weights = _ridge(white[:, :-1], white[:, -1], weight, CONFIG.penalty)
+        weights = _ridge(white[:, :-1], white[:, -1], weight, MODELS.penalty)
         related[channel, picked] = weights[: len(picked)]
         own[channel, : len(sides)] = weights[len(picked) :]
     rest = scaled - _explained(scaled, related, own, season)
     means = _past_means(rest)
     for channel in range(channels):
         weight = whole[chosen, channel].astype(float)
-        past[channel] = _ridge(means[chosen, channel], rest[chosen, channel], weight, 1e-3)
+        past[channel] = _ridge(means[chosen, channel], rest[chosen, channel], weight, 0.0)
         past[channel] /= max(1.0, past[channel].sum())
     return related, own, past
 
@@ -331,16 +296,16 @@ def _fit_weights(scaled: Array, bad: Array, season: int) -> tuple[Array, Array, 
 def _ridge(x: Array, y: Array, weight: Array, penalty: float) -> Array:
     """Weighted ridge regression, then once more with less weight on large residuals."""
     freedom = 4  # of the t distribution that the weights are made for
-    if not x.shape[1] or weight.sum() < 3 * x.shape[1] + 10:
+    if not x.shape[1] or weight.sum() < freedom * (x.shape[1] + 1):
         return np.zeros(x.shape[1])
     current = weight
     for _ in range(2):
         product = (x * current[:, None]).T @ x
         diagonal = np.diag(product)
-        product = product + np.diag(penalty * diagonal + 1e-6 * diagonal.max() + 1e-12)
+        product = product + np.diag(penalty * diagonal + SMALL * (diagonal.max() + SMALL))
         result = np.linalg.solve(product, x.T @ (current * y))
         error = y - x @ result
-        size = np.median(np.abs(error[weight > 0])) / NORMAL_MEDIAN + 1e-9
+        size = np.median(np.abs(error[weight > 0])) / NORMAL_MEDIAN + SMALL
         current = weight * (freedom + 1) / (freedom + (error / size) ** 2)
     return result
 
@@ -364,13 +329,13 @@ def _least_innovations(rest: Array, bad: Array, past: Array) -> Array:
     result = np.pad(rest, padding, "edge")
     residual = -gradient(result)
     direction, square = residual.copy(), (residual * residual).sum(0)
-    goal = 1e-6 * square
-    for _ in range(CONFIG.steps):
+    goal = SMALL * square
+    for _ in range(MODELS.steps):
         image = gradient(direction)
-        step = square / np.maximum((direction * image).sum(0), 1e-12)
+        step = square / np.maximum((direction * image).sum(0), TINY)
         result, residual = result + step * direction, residual - step * image
         before, square = square, (residual * residual).sum(0)
         if (square <= goal).all():
             break
-        direction = residual + direction * square / np.maximum(before, 1e-12)
+        direction = residual + direction * square / np.maximum(before, TINY)
     return result[REACH : rows + REACH]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sacm.errors import ArgumentError
-from sacm.quality.config import FAIL, KINDS, NORMAL, SUSPECT, GuardConfig
+from sacm.quality.config import FAIL, KINDS, SUSPECT, GuardConfig
 from sacm.quality.predictor import Array, find_segments, robust_scale
 from sacm.quality.recording import Recording
 from sacm.quality.rules import RULES
@@ -337,7 +337,7 @@ def repair_mask(grades: Array, flags: Array, repair: str) -> Array:
     """Which values `[T, C]` are replaced by their repair."""
     if repair == "none":
         return np.zeros(grades.shape, bool)
-    return (grades == FAIL) if repair == "fail" else (flags != NORMAL)
+    return (grades == FAIL) if repair == "fail" else (flags > 0)
 
 
 def longer_gaps(bad: Array, longest: Sequence[float | None]) -> Array:
@@ -359,7 +359,7 @@ def time_events(recording: Recording) -> list[QualityEvent]:
     events = []
     for segment, label in zip(recording.segments, recording.labels, strict=True):
         times = recording.times[segment.start : segment.stop]
-        gaps = np.diff(times).astype("timedelta64[ns]").astype(np.int64) / 1e9 / step
+        gaps = np.diff(times) / np.timedelta64(1, "s") / step
         regular = np.abs(gaps - np.round(gaps)) <= jitter_from
         calendar = step > 25 * 86400  # months and years differ in length
         kinds = {

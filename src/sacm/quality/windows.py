@@ -1,7 +1,7 @@
 """The guard of windows: limits, codes, runs and one Gaussian model, as a torch module.
 
 A window is `mean + loadings @ factors + residual`; residuals of a channel have one variance, and as
-they are autocorrelated each entry counts as only `ENTRY_WEIGHT` of an observation. With entries
+they are autocorrelated each entry counts as only `entry_weight` of an observation. With entries
 scaled by the root of their precision and the loadings turned, the fit of a complete window `y` is
 `U (Uᵀ y)`. What the fit would be without one entry or a block of entries follows exactly from the
 same `U`: the leave-out residual of a block `b` is `(I - U_b U_bᵀ)⁻¹ (y - U Uᵀ y)_b`.
@@ -24,8 +24,10 @@ from sacm.quality.config import (
     CODE,
     FAIL,
     MISSING,
+    MODELS,
     NORMAL_MEDIAN,
     RULE,
+    SMALL,
     SPIKE,
     STUCK,
     SUSPECT,
@@ -35,21 +37,10 @@ from sacm.quality.predictor import Rows, find_segments
 from sacm.quality.repair import INTERVAL, RepairModel
 from sacm.quality.rules import ChannelRules
 
-DIRECTIONS = 64
-ENTRY_WEIGHT = 0.2
-BLOCK = 8
-"""Steps of the blocks that are judged together."""
-MOST_DOUBTED = 0.5
-"""Share of a window, or of the channels at one step, above which nothing is a fail."""
-ITERATIONS = 32
-CHUNK = 256
-SHORTEST_WINDOW = 5
-FOLDS, JUDGED = 4, 500
-LEAST_WINDOWS = 8
-"""Rows must hold this many windows side by side to learn a model of them."""
-STEPS = (1, 2, 4, 8, 16, 32)
+BLOCK = MODELS.block
+SHORTEST_WINDOW = MODELS.shortest_window
+STEPS = tuple(2**k for k in range(6))
 """Steps since the last good value, for which the error of a repair is measured."""
-EQUAL = 1e-6  # deviations
 
 
 class WindowJudgement(NamedTuple):
@@ -187,11 +178,11 @@ class WindowGuard(nn.Module):
 
     def _solve(self, right: Tensor, doubt: Tensor) -> Tensor:
         """Conjugate gradients for `(I - Uᵀ diag(doubt) U) g = right`, `[B, K]`."""
-        tiny, goal_share, every = torch.finfo(right.dtype).tiny, 1e-10, 4
+        tiny, every = torch.finfo(right.dtype).tiny, 4
         factors, residual, direction = torch.zeros_like(right), right, right
         square = (residual * residual).sum(1, keepdim=True)
-        goal = goal_share * square
-        for turn in range(ITERATIONS):
+        goal = SMALL**2 * square
+        for turn in range(MODELS.turns):
             image = direction - (doubt * (direction @ self.basis.T)) @ self.basis
             step = square / (direction * image).sum(1, keepdim=True).clamp_min(tiny)
             factors = factors + step * direction
@@ -226,8 +217,8 @@ class WindowGuard(nn.Module):
 
     def _judge(self, x: Tensor) -> WindowJudgement:
         """All checks and the repair, in float32 whatever autocast says."""
-        if not tracing() and len(x) > CHUNK:
-            parts = [self._judge(part) for part in x.split(CHUNK)]
+        if not tracing() and len(x) > MODELS.batch:
+            parts = [self._judge(part) for part in x.split(MODELS.batch)]
             return WindowJudgement(*map(torch.cat, zip(*parts, strict=True)))
         with torch.autocast(x.device.type, enabled=False):
             return self._judge_in_float32(x)
@@ -244,7 +235,7 @@ class WindowGuard(nn.Module):
         if self.basis.shape[1] == 0:
             return self._finish(x, z, flags, grades)
         measured = (flags == 0) & ~self.alone
-        single, block, middle = self.scores(z)
+        single, block, middle = _scores(*self.residuals(z))
         z, rough = self._smooth(z, middle)
         rough = rough.unsqueeze(1) & measured
         count = self.inverse.shape[0]
@@ -253,12 +244,12 @@ class WindowGuard(nn.Module):
             if distance.shape[1] == 0:
                 continue
             doubt, sure = distance > cut * self.suspect, distance > cut
-            shared = doubt.float().mean(2, keepdim=True) > MOST_DOUBTED
+            shared = doubt.float().mean(2, keepdim=True) > MODELS.most_doubted
             sure = sure & ~shared if self.channels > 2 else sure
             if kind == BURST:
                 doubt, sure = (_spread(mask, start) for mask in (doubt, sure))
             sure = sure & measured
-            few = sure.flatten(1).float().mean(1) <= MOST_DOUBTED
+            few = sure.flatten(1).float().mean(1) <= MODELS.most_doubted
             sure = self._confirm(z, sure & few.view(-1, 1, 1), kind, cut)
             z = self._fill(z, sure)
             new = (flags == 0) & measured & (doubt | sure)
@@ -275,7 +266,7 @@ class WindowGuard(nn.Module):
     def _certain(self, values: Tensor, z: Tensor, dtype: torch.dtype) -> Tensor:
         """Flags of missing values, gap codes, broken rules, impossible values and stuck runs."""
         missing = ~torch.isfinite(z)
-        grain = max(torch.finfo(dtype).eps, 1e-5)
+        grain = max(torch.finfo(dtype).eps, 10 * SMALL)
         code = torch.zeros_like(missing)
         if self.codes.shape[0]:
             near = grain * self.codes.abs() + torch.finfo(torch.float32).tiny
@@ -314,44 +305,29 @@ class WindowGuard(nn.Module):
         """
         if dtype not in (torch.float32, torch.float64):
             return torch.zeros_like(gone)
-        same = ((z[:, 1:] - z[:, :-1]).abs() <= EQUAL) & ~gone[:, 1:] & ~gone[:, :-1]
+        same = ((z[:, 1:] - z[:, :-1]).abs() <= SMALL) & ~gone[:, 1:] & ~gone[:, :-1]
         same = torch.cat([torch.zeros_like(same[:, :1]), same], 1)
 
         def long(same: Tensor, z: Tensor) -> Tensor:
             found = same & (_next(~same) - _last(~same) >= self.run_limit)
             if self.rests.shape[0]:
-                near = (z.unsqueeze(-2) - self.rests).abs() <= 10 * EQUAL * (1 + self.rests.abs())
+                near = (z.unsqueeze(-2) - self.rests).abs() <= 10 * SMALL * (1 + self.rests.abs())
                 found = found & ~near.any(-2)
             return found
 
         enough = (same.float().sum(1) + 1 >= self.run_limit).any(1)
         return _on_windows(enough, long, same, z) & enough.view(-1, 1, 1)
 
-    def scores(self, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Residuals of entries `[B, L, C]` and blocks `[B, n, C]`, and their medians `[B, C]`.
-
-        They are divided by what most channels of the window show: when everything moves, a move
-        is no fault.
-        """
-        single, block = self.residuals(z)
-        middle = single.sort(1).values[:, (self.length - 1) // 2]
-        shared = middle.sort(1).values[:, (self.channels - 1) // 4].clamp_min(1.0)
-        return (
-            single / shared.view(-1, 1, 1),
-            block / shared.view(-1, 1, 1),
-            middle / shared.view(-1, 1),
-        )
-
     def _smooth(self, z: Tensor, middle: Tensor) -> tuple[Tensor, Tensor]:
         """Take noise out of channels whose median residual is large; which ones, `[B, C]`."""
         rough = (middle > self.cuts[2]) & ~self.alone
-        many = rough.float().mean(1, keepdim=True) > MOST_DOUBTED
+        many = rough.float().mean(1, keepdim=True) > MODELS.most_doubted
         rough = rough & ~many if self.channels > 2 else rough
         usual = self.size.mean(0) / NORMAL_MEDIAN
         noise = torch.where(rough, usual.square() * (middle.square() - 1), 0.0).unsqueeze(1)
 
         def smooth(z: Tensor, noise: Tensor) -> Tensor:
-            weight = 1 / (1 + ENTRY_WEIGHT * noise / self.spread)
+            weight = 1 / (1 + MODELS.entry_weight * noise / self.spread)
             fit = self.fit(z, weight.expand(z.shape))
             return z + noise / (noise + self.spread) * (fit - z)
 
@@ -409,6 +385,18 @@ def _on_windows(hit: Tensor, change: Callable[..., Tensor], x: Tensor, *others: 
     return result
 
 
+def _scores(single: Tensor, block: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Residuals of entries `[B, L, C]` and blocks `[B, n, C]`, and their medians `[B, C]`.
+
+    They are divided by what three quarters of the channels of a window exceed: when everything
+    moves, a move is no fault.
+    """
+    middle = single.sort(1).values[:, (single.shape[1] - 1) // 2]
+    shared = middle.sort(1).values[:, (single.shape[2] - 1) // 4].clamp_min(1.0)
+    wide = shared.view(-1, 1, 1)
+    return single / wide, block / wide, middle / shared.view(-1, 1)
+
+
 def _spread(blocks: Tensor, start: int) -> Tensor:
     """Marks of blocks `[B, n, C]` on their steps `[B, L, C]`; the first `start` have no block."""
     steps = blocks.repeat_interleave(BLOCK, 1)
@@ -443,7 +431,7 @@ def _bridge(residual: Tensor, bad: Tensor, carry: Tensor) -> Tensor:
     right_value = residual.gather(1, after.clamp_max(length - 1))
     left = torch.where(before >= 0, carry ** (steps - before), 0.0)
     right = torch.where(after < length, carry ** (after - steps), 0.0)
-    total = (1 - (left * right) ** 2).clamp_min(1e-6)
+    total = (1 - (left * right) ** 2).clamp_min(SMALL)
     return (left * (1 - right**2) * left_value + right * (1 - left**2) * right_value) / total
 
 
@@ -499,11 +487,10 @@ def fit_window_guard(
     mean, scale = tensors["mean"], tensors["scale"]
     z = ((torch.from_numpy(repaired) - mean) / scale).float()
     windows, stride = _cut(z, rows, length)
-    enough = sum(len(s) for s in rows.segments) >= LEAST_WINDOWS * length and len(windows) > 1
+    enough = sum(len(s) for s in rows.segments) >= BLOCK * length and len(windows) > 1
     enough = enough and length >= BLOCK  # a shorter window is no example of what comes next
-    tensors |= _model_tensors(
-        windows if enough else windows[:0], stride, length, len(mean), config, seed
-    )
+    model = _model_tensors(windows, stride, config, seed) if enough else _blank(length, len(mean))
+    tensors = {**model, **tensors}
     guard = WindowGuard(length, config.online_suspect / config.online_fail, tensors).eval()
     if enough:
         guard.errors.copy_(_measure(guard, windows))
@@ -591,8 +578,8 @@ def _online_run_limit(
 
 def _cut(z: Tensor, rows: Rows, length: int) -> tuple[Tensor, int]:
     """At most a few thousand windows `[N, L, C]` of rows `[T, C]`, and the rows between two."""
-    most_windows, most_entries = 5000, 20_000_000
-    most = min(most_windows, max(LEAST_WINDOWS, most_entries // (length * z.shape[1])))
+    entries = length * z.shape[1]
+    most = min(MODELS.most_windows, max(BLOCK, MODELS.most_entries // entries))
     ranges = [torch.arange(s.start, s.stop - length + 1) for s in rows.segments if len(s) >= length]
     starts = torch.cat(ranges) if ranges else torch.zeros(0, dtype=torch.long)
     stride = max(1, len(starts) // most)
@@ -600,42 +587,31 @@ def _cut(z: Tensor, rows: Rows, length: int) -> tuple[Tensor, int]:
 
 
 def _model_tensors(
-    windows: Tensor, stride: int, length: int, channels: int, config: GuardConfig, seed: int
+    windows: Tensor, stride: int, config: GuardConfig, seed: int
 ) -> dict[str, Tensor]:
     """Buffers of the Gaussian model, and the cuts that normal windows keep.
 
     Sizes and cuts are those of windows that the model has not seen: the rows are cut into
-    `FOLDS` parts in order of time, and each part is judged by a model of the others. A cut is that
+    `folds` parts in order of time, and each part is judged by a model of the others. A cut is that
     of the part with the largest, so that a season or a year of its own is no fault.
     """
-    model = _gaussian(windows, length, channels, seed)
-    if not len(windows):
-        return model
+    model, length = _gaussian(windows, seed), windows.shape[1]
     unseen = []
-    for number in range(FOLDS):
-        first, stop = (len(windows) * end // FOLDS for end in (number, number + 1))
+    for number in range(MODELS.folds):
+        first, stop = (len(windows) * end // MODELS.folds for end in (number, number + 1))
         margin = length // stride  # windows that overlap the part
         others = torch.cat([windows[: max(first - margin, 0)], windows[stop + margin :]])
-        guard = WindowGuard(
-            length,
-            1.0,
-            {**_empty_limits(channels), **_gaussian(others, length, channels, seed)},
-        )
-        part = windows[first:stop][:: max(1, (stop - first) // JUDGED)]
-        residuals = map(guard.residuals, part.split(CHUNK))
-        unseen.append([torch.cat(each) for each in zip(*residuals, strict=True)])
-    tiny = torch.finfo(torch.float32).eps
+        guard = WindowGuard(length, 1.0, _gaussian(others, seed))
+        part = windows[first:stop][:: max(1, (stop - first) // MODELS.judged)]
+        judged = map(guard.residuals, part.split(MODELS.batch))
+        unseen.append([torch.cat(each) for each in zip(*judged, strict=True)])
     size, block_size = (
-        torch.cat(parts).median(0).values.clamp_min(tiny) for parts in zip(*unseen, strict=True)
+        torch.cat(parts).median(0).values.clamp_min(SMALL) for parts in zip(*unseen, strict=True)
     )
     model |= {"size": size, "block_size": block_size}
     cuts = []
-    for single, block in unseen:
-        single, block = single / size, block / block_size
-        middle = single.sort(1).values[:, (length - 1) // 2]
-        shared = middle.sort(1).values[:, (channels - 1) // 4].clamp_min(1.0)
-        single, block = single / shared.view(-1, 1, 1), block / shared.view(-1, 1, 1)
-        middle = middle / shared.view(-1, 1)
+    for residuals in unseen:
+        single, block, middle = _scores(residuals[0] / size, residuals[1] / block_size)
         quantiles = (
             _upper(single.flatten(0, 1), config.false_rate),
             _upper(block.flatten(0, 1), config.false_rate * BLOCK),
@@ -646,57 +622,54 @@ def _model_tensors(
     return model
 
 
-def _gaussian(windows: Tensor, length: int, channels: int, seed: int) -> dict[str, Tensor]:
-    """Buffers of the model of windows `[N, L, C]`; of a model that flags nothing without any."""
-    count = length // BLOCK
-    tensors = {
+def _blank(length: int, channels: int) -> dict[str, Tensor]:
+    """Buffers by which nothing is flagged."""
+    nothing, wide = torch.zeros(0, channels), torch.tensor([[-inf], [inf]]).repeat(1, channels)
+    one, count = torch.ones(channels), length // BLOCK
+    return {
+        "mean": torch.zeros(channels),
+        "scale": one,
         "basis": torch.zeros(length * channels, 0),
-        "root": torch.ones(channels),
-        "spread": torch.ones(channels),
-        "carry": torch.full((channels,), 0.9),
+        "root": one,
+        "spread": one,
+        "carry": torch.full((channels,), MODELS.largest_carry),
         "lever": torch.ones(length, channels),
         "inverse": torch.eye(BLOCK).repeat(count, channels, 1, 1),
         "size": torch.ones(length, channels),
         "block_size": torch.ones(count, channels),
         "cuts": torch.full((3, channels), inf),
         "errors": torch.ones(len(STEPS), channels),
-    }
-    if not len(windows):
-        return tensors
-    smallest, largest_carry, ridge = 1e-4, 0.99, 1e-6
-    flat = windows.flatten(1)
-    vectors, variances = _leading_directions(flat, seed)
-    residual = (flat - (flat @ vectors) @ vectors.T).view_as(windows)
-    power = residual.square().mean((0, 1)).clamp_min(smallest)
-    products = (residual[:, 1:] * residual[:, :-1]).mean((0, 1))
-    tensors |= {"spread": power, "root": (ENTRY_WEIGHT / power).sqrt()}
-    tensors["carry"] = (products / power).clamp(0.001, largest_carry)
-    basis = _turn(vectors * variances.sqrt(), tensors["root"].repeat(length))
-    turned = basis.view(length, channels, -1)
-    tensors["basis"] = basis
-    tensors["lever"] = (1 - turned.square().sum(-1)).clamp_min(0.001)
-    rank = turned.shape[-1]
-    blocks = turned[length - count * BLOCK :].reshape(count, BLOCK, channels, rank).transpose(1, 2)
-    inner = torch.eye(BLOCK) - blocks @ blocks.transpose(-1, -2)
-    inner = inner.double() + ridge * torch.eye(BLOCK, dtype=torch.float64)
-    tensors["inverse"] = torch.linalg.inv(inner).float()
-    return tensors
-
-
-def _empty_limits(channels: int) -> dict[str, Tensor]:
-    """Buffers of limits that nothing breaks."""
-    nothing, wide = torch.zeros(0, channels), torch.tensor([[-inf], [inf]]).repeat(1, channels)
-    return {
-        "mean": torch.zeros(channels),
-        "scale": torch.ones(channels),
         "limits": wide,
         "rule_range": wide,
         "codes": nothing,
         "rests": nothing,
         "max_change": torch.full((channels,), inf),
-        "run_limit": torch.full((channels,), checks.LONGEST_COUNTED),
+        "run_limit": torch.full((channels,), length + 1),
         "alone": torch.zeros(channels, dtype=torch.bool),
     }
+
+
+def _gaussian(windows: Tensor, seed: int) -> dict[str, Tensor]:
+    """Buffers of the model of windows `[N, L, C]`."""
+    _, length, channels = windows.shape
+    tensors, count = _blank(length, channels), length // BLOCK
+    flat = windows.flatten(1)
+    vectors, variances = _leading_directions(flat, seed)
+    residual = (flat - (flat @ vectors) @ vectors.T).view_as(windows)
+    power = residual.square().mean((0, 1)).clamp_min(SMALL)
+    products = (residual[:, 1:] * residual[:, :-1]).mean((0, 1))
+    tensors |= {"spread": power, "root": (MODELS.entry_weight / power).sqrt()}
+    tensors["carry"] = (products / power).clamp(SMALL, MODELS.largest_carry)
+    basis = _turn(vectors * variances.sqrt(), tensors["root"].repeat(length))
+    turned = basis.view(length, channels, -1)
+    tensors["basis"] = basis
+    tensors["lever"] = (1 - turned.square().sum(-1)).clamp_min(SMALL)
+    rank = turned.shape[-1]
+    blocks = turned[length - count * BLOCK :].reshape(count, BLOCK, channels, rank).transpose(1, 2)
+    inner = torch.eye(BLOCK) - blocks @ blocks.transpose(-1, -2)
+    inner = inner.double() + SMALL * torch.eye(BLOCK, dtype=torch.float64)
+    tensors["inverse"] = torch.linalg.inv(inner).float()
+    return tensors
 
 
 def _upper(values: Tensor, share: float) -> Tensor:
@@ -712,9 +685,9 @@ def _leading_directions(flat: Tensor, seed: int) -> tuple[Tensor, Tensor]:
 
     Subspace iteration, so that windows of many channels cost no more than products of matrices.
     """
-    extra, turns = 16, 8
+    extra, turns = 2 * BLOCK, BLOCK
     generator = torch.Generator().manual_seed(seed)
-    count = max(1, min(DIRECTIONS, len(flat) - 1, flat.shape[1]))
+    count = max(1, min(MODELS.directions, len(flat) - 1, flat.shape[1]))
     wide = min(count + extra, *flat.shape)
     start = torch.randn(flat.shape[1], wide, generator=generator, dtype=flat.dtype)
     space = torch.linalg.qr(start).Q
@@ -740,8 +713,9 @@ def _measure(guard: WindowGuard, windows: Tensor) -> Tensor:
 
     It is scaled so that 90 % of the errors lie within a normal 90 % interval.
     """
-    most, most_entries, coverage, groups = 200, 500_000, 0.9, min(guard.channels, 10)
-    most = min(most, max(LEAST_WINDOWS, most_entries // windows[0].numel()))
+    groups = min(guard.channels, BLOCK)
+    entries = MODELS.most_entries // guard.length  # every group and step is a pass over them
+    most = min(MODELS.batch, max(BLOCK, entries // windows[0].numel()))
     sample = windows[:: max(1, len(windows) // most)]
     errors = torch.ones(len(STEPS), guard.channels)
     for place, steps in enumerate(STEPS):
@@ -752,5 +726,5 @@ def _measure(guard: WindowGuard, windows: Tensor) -> Tensor:
             bad = torch.zeros_like(sample, dtype=torch.bool)
             bad[:, -steps:, group::groups] = True
             error = (guard._fill(sample, bad) - sample)[:, -1, group::groups].abs()
-            errors[place, group::groups] = error.quantile(coverage, dim=0) / INTERVAL
+            errors[place, group::groups] = error.quantile(MODELS.coverage, dim=0) / INTERVAL
     return errors.cummax(0).values
