@@ -63,7 +63,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `SLOW` names as slow."""
+    """Mark what `SLOW` names as slow, and skip what needs the laboratory where it is hidden."""
     for item in items:
+        if LAB_HIDDEN and item.get_closest_marker("lab"):
+            item.add_marker(pytest.mark.skip(reason="needs the laboratory (sacm_lab)"))
         if is_slow(item.path):
             item.add_marker(pytest.mark.slow)

@@ -87,9 +87,9 @@ def test_other_files_are_read(sacm: Command, ending: str) -> None:
 
 
 def test_data_sets_have_a_name(sacm: Command) -> None:
-    outcome = sacm("quality", "Synth-12@0.3", "--repaired", "clean.csv")
+    outcome = sacm("quality", "Plant", "--repaired", "clean.csv")
     assert outcome.code == 0, outcome.err
-    data = package.data.synth12(0.3)
+    data = package.data.load("Plant")
     assert len(pd.read_csv("clean.csv")) == len(data.values)
 
 

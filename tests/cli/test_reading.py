@@ -183,8 +183,8 @@ def test_an_option_that_the_task_has_no_use_for(
 
 
 def test_options_are_for_files_of_ones_own(sacm: Command) -> None:
-    outcome = sacm("score", "Synth-12", "--time", "date")
-    assert "Synth-12 is a data set with a name, which is read in one way only" in outcome.err
+    outcome = sacm("score", "Plant", "--time", "date")
+    assert "Plant is a data set with a name, which is read in one way only" in outcome.err
 
 
 def test_labels_are_named(sacm: Command) -> None:

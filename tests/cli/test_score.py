@@ -58,11 +58,11 @@ def test_several_series_are_scored_apart(sacm: Command) -> None:
     assert max(window["last_row"] for window in windows) == 60
 
 
-def test_synthetic_data_by_name(sacm: Command) -> None:
-    outcome = sacm("score", "Synth-12@0.3", "--json")
+def test_data_by_name(sacm: Command) -> None:
+    outcome = sacm("score", "Plant", "--json")
     assert outcome.code == 0, outcome.err
     scores = [window["score"] for window in json.loads(outcome.out)["windows"]]
-    data = package.data.synth12(0.3)
+    data = package.data.load("Plant")
     scaled = package.data.ChannelScaler.fit([data.values]).transform(data.values)
     expected = np.sort(package.score_windows(scaled, 96, 96))[::-1]
     np.testing.assert_allclose(scores, expected, rtol=1e-6)

@@ -40,7 +40,6 @@ def modules(example: Example, tmp_path_factory: pytest.TempPathFactory) -> dict[
         ["train", "--help"],
         ["predict", "--help"],
         ["strategies"],
-        ["data", "list"],
         ["score", str(example.series), "--window", "24"],
         ["predict", str(example.forecasting)],
         ["evaluate", str(example.forecasting)],
@@ -64,7 +63,7 @@ def test_help_waits_for_nothing(modules: dict[str, set[str]]) -> None:
 
 
 def test_lists_need_no_tables(modules: dict[str, set[str]]) -> None:
-    assert modules["data list"] & {*TRAINING, *READING} == set()
+    assert modules["strategies"] & {*TRAINING, *READING} == set()
 
 
 def test_scores_forecasts_and_tests_need_pandas_at_the_most(

@@ -88,6 +88,7 @@ def test_targets_may_be_corrupted_like_the_inputs():
         corrupt(data, "stuck", 0.2, targets="none")
 
 
+@pytest.mark.lab  # a mix of its faults
 def test_values_that_are_gone_are_interpolated_and_not_observed():
     data = synth12(0.0)
     worse = corrupt(data, "all", 0.3, seed=1, targets="same")
@@ -95,8 +96,8 @@ def test_values_that_are_gone_are_interpolated_and_not_observed():
     assert 0.02 < 1 - worse.observed.mean() < 0.06  # a seventh of the share
 
 
+@pytest.mark.lab
 def test_faults_of_series_and_windows_are_corruptions_too():
-    pytest.importorskip("sacm_lab")
     stuck = corrupt(X[:2000], "stuck", 0.2, seed=1)
     assert 0.15 < (np.diff(stuck, axis=0) == 0).mean() < 0.25
     windows = torch.randn(4, 50, 2)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import sacm.data
 from sacm.data import anomaly_data, classification_data, forecasting_data
 from sacm.errors import DataError
 
@@ -195,40 +192,3 @@ def test_case_arrays(X, y, message):
 )
 def test_telemetry(options, message):
     check(lambda source: anomaly_data(source, **options), np.zeros((10, 2)), message)
-
-
-def test_damaged_benchmark_files(tmp_path: Path):
-    (tmp_path / "BasicMotions.zip").write_bytes(b"PK\x03\x04 broken")
-    (tmp_path / "ETTh1.npz").write_bytes(b"PK\x03\x04 broken")
-    with zipfile.ZipFile(tmp_path / "Libras.zip", "w") as archive:
-        archive.writestr("Libras_TRAIN.ts", TS + "1,2:u\n3,4:v\n")
-    for name, message in {
-        "BasicMotions": "damaged zip file",
-        "ETTh1": "damaged archive",
-        "Libras": "does not contain Libras_TEST.ts",
-    }.items():
-        with pytest.raises(DataError, match=message):
-            sacm.data.load(name, folder=tmp_path)
-
-
-def test_folders_that_are_not(tmp_path: Path, monkeypatch):
-    with pytest.raises(DataError, match="is not a folder"):
-        sacm.data.load("ETTh1", folder=tmp_path / "none")
-    monkeypatch.setenv("SACM_DATA", str(tmp_path / "none"))
-    with pytest.raises(DataError, match=r"SACM_DATA is .*none, which is not a folder"):
-        sacm.data.load("ETTh1")
-
-
-@pytest.mark.skipif(not hasattr(os, "seteuid"), reason="no POSIX users here")
-def test_unreadable_folder(tmp_path: Path):
-    locked = tmp_path / "locked"
-    locked.mkdir(mode=0)
-    user = os.geteuid()
-    if user == 0:  # the superuser may read everything
-        os.seteuid(65_534)
-    try:
-        with pytest.raises(DataError, match="permission denied"):
-            sacm.data.load("ETTh1", folder=locked)
-    finally:
-        os.seteuid(user)
-        locked.chmod(0o700)

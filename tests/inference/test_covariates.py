@@ -162,7 +162,12 @@ def test_the_estimator_takes_the_same_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "strategy", ["sacm", "ensemble(k=2)", pytest.param("guard+selective", marks=pytest.mark.slow)]
+    "strategy",
+    [
+        "sacm",
+        pytest.param("ensemble(k=2)", marks=pytest.mark.lab),
+        pytest.param("guard+selective", marks=pytest.mark.slow),
+    ],
 )
 def test_strategies_work_with_covariates(strategy: str) -> None:
     forecaster = Forecaster(**SETTINGS, **COVARIATES, strategy=strategy).fit(make_frame())
