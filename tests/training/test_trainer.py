@@ -119,7 +119,13 @@ class _StopError(Exception):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("strategy", ["sacm", "selective+sacm", "learned_global", "ensemble(k=2)"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        *("sacm", "selective+sacm", "learned_global"),
+        pytest.param("ensemble(k=2)", marks=pytest.mark.lab),
+    ],
+)
 def test_an_interrupted_run_ends_like_one_that_was_not(
     strategy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
