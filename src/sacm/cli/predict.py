@@ -40,10 +40,14 @@ def predict(
     ] = None,
     coverage: Annotated[
         str | None,
-        typer.Option(help="Forecasts: intervals that enclose these shares, such as 0.8,0.95."),
+        typer.Option(
+            metavar="SHARES",
+            help="Forecasts: intervals that enclose these shares, such as 0.8,0.95.",
+        ),
     ] = None,
     quantiles: Annotated[
-        str | None, typer.Option(help="Forecasts: these quantiles, such as 0.1,0.5,0.9.")
+        str | None,
+        typer.Option(metavar="LEVELS", help="Forecasts: these quantiles, such as 0.1,0.5,0.9."),
     ] = None,
     horizon: Annotated[
         int | None,
@@ -60,8 +64,9 @@ def predict(
     threshold: Annotated[
         str | None,
         typer.Option(
+            metavar="RULE",
             help="Alarms: a number, quantile=0.99, alarms-a-day=2 or labels=FILE. Default: that "
-            "of the run."
+            "of the run.",
         ),
     ] = None,
     plot: Annotated[

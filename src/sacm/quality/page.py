@@ -142,27 +142,23 @@ def _kinds(quality: Quality) -> str:
 
 
 def _event_list(quality: Quality) -> tuple[Section, str]:
-    """The events in order of time, each with a box to keep its values, and the script for it."""
-    frame = quality.to_frame()
-    value_events = [e for e in quality.events if e.channel in quality.recording.columns]
-    worst = {id(event) for event in quality.worst_events(_LISTED)}
-    shown = [event for event in value_events if id(event) in worst]
-    table = quality.event_table(_LISTED).html(kind="sortable")
-    order = {id(event): place for place, event in enumerate(quality.events)}
-    places = [order[id(event)] for event in quality.worst_events(_LISTED)]
-    head, _, body = table.partition("<tbody>")
-    rows = body.split("<tr>")
-    boxes = [
-        f'<tr><td><input type="checkbox" data-event="{number}" aria-label="keep"></td>{row}'
-        for number, row in enumerate(rows[1:])
-    ]
-    table = head.replace("<thead><tr>", "<thead><tr><th>keep</th>") + "<tbody>" + "".join(boxes)
-    header, *lines = frame.to_csv(index=False).splitlines()
+    """The worst events, each with a box to keep its values, and the script that saves them."""
+    worst = quality.worst_events(_LISTED)
+    position = {id(event): place for place, event in enumerate(quality.events)}
+    header, *lines = quality.to_frame().to_csv(index=False).splitlines()
     script = _KEEP.format(
-        header=_in_script(header), lines=_in_script([lines[place] for place in places])
+        header=_in_script(header),
+        lines=_in_script([lines[position[id(event)]] for event in worst]),
     )
-    total = len(value_events)
-    title = f"{total:,} events" + (f", the {len(shown):,} worst" if total > len(shown) else "")
+    # The table with a column of boxes before the others.
+    head, _, body = quality.event_table(_LISTED).html(kind="sortable").partition("<tbody>")
+    boxes = "".join(
+        f'<tr><td><input type="checkbox" data-event="{number}" aria-label="keep"></td>{row}'
+        for number, row in enumerate(body.split("<tr>")[1:])
+    )
+    table = f"{head.replace('<thead><tr>', '<thead><tr><th>keep</th>')}<tbody>{boxes}"
+    total = sum(event.channel in quality.recording.columns for event in quality.events)
+    title = f"{total:,} events" + (f", the {len(worst):,} worst" if total > len(worst) else "")
     hint = (
         "A click on a heading sorts. Check the events that are real and stay as measured, then "
         "save them and run sacm quality again with --keep keep.csv."
