@@ -1,6 +1,7 @@
 """Wrong labels: what is found, how sure it is, what it costs. Writes results/labels/*.csv.
 
     python -m benchmarks.labels detection    # precision, recall, noise rate, by archive and noise
+    python -m benchmarks.labels summary      # the tables of docs/labels.md, from detection.csv
     python -m benchmarks.labels whole        # correct labels of whole archives
     python -m benchmarks.labels cost         # time and peak memory, up to 100,000 cases
     python -m benchmarks.labels inputs       # what bad input is answered with
@@ -153,6 +154,30 @@ def calibration(quality: LabelQuality, truth: np.ndarray) -> Iterator[dict[str, 
             }
 
 
+def summary() -> None:
+    """Print the tables of docs/labels.md: archives that chose nothing, by noise and confidence."""
+    import pandas as pd
+
+    table = pd.read_csv(RESULTS / "detection.csv")
+    table = table[~table["archive"].isin(DEVELOPMENT)]
+    for (kind, ratio), rows in table.groupby(["noise", "ratio"], sort=False):
+        judged = rows[rows["trust"] == 1]
+        flagged, wrong = (rows[name] @ rows["cases"] for name in ("flagged", "wrong"))
+        caught = (judged["precision"].fillna(0) * judged["flagged"]) @ judged["cases"]
+        inside = judged["wrong"].between(judged["rate_low"], judged["rate_high"] + 1e-9)
+        print(
+            f"| {kind} | {ratio:.0%} | {len(judged)} of {len(rows)} | "
+            f"{caught / max(flagged, 1):.2f} | {caught / max(wrong, 1):.2f} | "
+            f"{rows['right_given'].mean():.1%} | "
+            f"{rows['right_repaired'].mean():.1%} | {judged['wrong'].mean():.1%} | "
+            f"{judged['rate'].mean():.1%} | {inside.sum()} of {len(judged)} |"
+        )
+    bins = pd.read_csv(RESULTS / "calibration.csv")
+    bins = bins[~bins["archive"].isin(DEVELOPMENT)].groupby("bin")[["count", "right"]].sum()
+    for name, (count, right) in zip(bins.index, bins.to_numpy(), strict=True):
+        print(f"| {name} | {count} | {right / count:.0%} |")
+
+
 def whole() -> None:
     """Correct labels of whole archives through the public function, subjects as groups."""
     import sacm
@@ -303,6 +328,7 @@ def main() -> None:
     """Run what the command line names."""
     parts = {
         "detection": detection,
+        "summary": summary,
         "whole": whole,
         "cost": cost,
         "inputs": inputs,

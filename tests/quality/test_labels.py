@@ -6,6 +6,7 @@ import dataclasses
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sacm
@@ -201,6 +202,8 @@ def test_constant_cases_are_refused(value: float) -> None:
     [
         (np.zeros((4, 1, 9)), ["a", None, "b", "a"], "1 of 4 labels are missing .first: case 1"),
         (np.zeros((4, 1, 9)), [0.0, np.nan, 1.0, 1.0], "missing"),
+        (np.zeros((4, 1, 9)), ["a", "b", "", "a"], "1 of 4 labels are missing .first: case 2"),
+        (np.zeros((4, 1, 9)), np.array(["a", "b", pd.NA, ""], object), "2 of 4 labels are missing"),
         (np.zeros((4, 1, 9)), [0.5, 1.5, 0.5, 1.5], "fractions such as 0.5"),
         (np.zeros((4, 1, 9)), ["a", "b"], "4 cases in X but 2 labels"),
         (np.zeros((0, 1, 9)), [], r"got \[0, 1, 9\]"),

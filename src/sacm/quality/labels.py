@@ -85,7 +85,8 @@ class LabelQuality:
 
     def sentences(self) -> list[str]:
         """How many cases there are, how many labels look wrong, or why that cannot be said."""
-        first = f"{len(self.given):,} cases, {len(self.classes):,} classes."
+        kinds = "1 class" if len(self.classes) == 1 else f"{len(self.classes):,} classes"
+        first = f"{len(self.given):,} cases, {kinds}."
         if not self.trust:
             return [first, f"No label is flagged: {self.reason}"]
         low, high = self.noise_interval
@@ -381,11 +382,11 @@ def _check_labels(y: Any) -> np.ndarray:
     if labels.ndim != 1:
         raise DataError(f"y must hold one label a case, got shape {list(labels.shape)}.")
     if labels.dtype.kind == "O":
-        missing = np.array([each is None or each != each for each in labels], dtype=bool)
+        missing = np.array([_is_missing(each) for each in labels], dtype=bool)
         labels = labels if missing.any() else np.array(labels.tolist())
         labels = labels.astype(str) if labels.dtype.kind == "O" and not missing.any() else labels
     else:
-        missing = labels != labels
+        missing = labels == "" if labels.dtype.kind in "US" else labels != labels
     if missing.any():
         raise DataError(
             f"{int(missing.sum())} of {len(labels)} labels are missing (first: case "
@@ -397,6 +398,13 @@ def _check_labels(y: Any) -> np.ndarray:
             "texts or whole numbers."
         )
     return labels
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or label == "" or bool(label != label)
+    except TypeError:  # pandas.NA, which is neither equal nor unequal
+        return True
 
 
 def _neighbours(basis: np.ndarray, found: Judgement, codes: np.ndarray) -> dict[int, list[int]]:

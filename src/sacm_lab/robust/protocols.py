@@ -170,7 +170,7 @@ _ALL = (
             "JapaneseVowels",
         ),
         backbones=("InceptionTime", "iTransformer"),
-        strategies=("raw", "sacm", "fixed(p=0.3)", "gce", "trim", "co_teaching", "ema"),
+        strategies=("raw", "labels", "sacm", "fixed(p=0.3)", "gce", "trim", "co_teaching", "ema"),
         seeds=(1, 2, 3),
         vary={"contamination": ("symmetric(0.3)", "symmetric(0.5)", "asymmetric(0.4)")},
         fixed={"learning_rate": 1e-3, "epochs": 30, "patience": 30, "watch": True},
