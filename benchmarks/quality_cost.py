@@ -1,6 +1,9 @@
-"""Cost of an inspection with repair against a running median of 25 values, in processor time.
+"""Cost of the guard in processor time: a table, a protected batch, and rows of a stream.
 
-python -m benchmarks.quality_cost --rows 100000 --channels 10
+An inspection with repair is compared with a running median of 25 values, a protected batch of
+windows [32, 96, 7] with the same batch without the guard, all in turns in one process.
+
+    python -m benchmarks.quality_cost --rows 100000 --channels 10
 """
 
 from __future__ import annotations
@@ -12,8 +15,11 @@ from functools import partial
 
 import numpy as np
 import pandas as pd
+import torch
 
+import sacm
 from benchmarks.timing import interleave, ratio
+from sacm.backbones.registry import build
 from sacm.quality.inspect import inspect
 
 SEASON = 24
@@ -43,6 +49,53 @@ def main() -> None:
             f"{million:.2f} seconds a million values",
             flush=True,
         )
+
+    protected_batches(options.rounds)
+    for channels in (1, 10, 1000):
+        stream_rows(channels)
+
+
+def protected_batches(rounds: int) -> None:
+    """A batch behind a guard, untouched and with a stuck channel in every window."""
+    torch.manual_seed(0)
+    rows = make_rows(4000, 7, broken=False)
+    guard = sacm.Guard(window=96).fit(rows[:3000])
+    clean = torch.from_numpy(np.stack([rows[3000 + k : 3096 + k] for k in range(32)])).float()
+    faulty = clean.clone()
+    faulty[:, 40:, 0] = faulty[:, 40:41, 0]
+    for name, size in (("PatchTST", "paper"), ("PatchTST", "small"), ("iTransformer", "small")):
+        bare, behind = (
+            build(name, "forecasting", size=size, channels=7, input_len=96, horizon=96).eval()
+            for _ in range(2)
+        )
+        sacm.protect(behind, guard)
+        functions = {
+            "bare": partial(answer, bare, clean),
+            "clean": partial(answer, behind, clean),
+            "faulty": partial(answer, behind, faulty),
+        }
+        seconds = interleave(functions, rounds=8 * rounds, clock=time.process_time)
+        print(
+            f"{name} {size}: protected over bare {ratio(seconds['clean'], seconds['bare'])}, "
+            f"one channel stuck {ratio(seconds['faulty'], seconds['bare'])}",
+            flush=True,
+        )
+
+
+@torch.inference_mode()
+def answer(model: torch.nn.Module, windows: torch.Tensor) -> object:
+    return model(windows)
+
+
+def stream_rows(channels: int, count: int = 200) -> None:
+    """Rows a second that one stream judges."""
+    rows = make_rows(1500, channels, broken=False)
+    stream = sacm.Guard(window=96).fit(rows[:1200]).stream()
+    began = time.process_time()
+    for row in rows[1200 : 1200 + count]:
+        stream.push(row)
+    spent = time.process_time() - began
+    print(f"stream of {channels} channels: {count / spent:.0f} rows a second", flush=True)
 
 
 def inspect_and_repair(values: np.ndarray) -> object:
