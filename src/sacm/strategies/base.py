@@ -1,9 +1,10 @@
 """What a strategy is: one way of making one training run robust.
 
-A strategy has eight hooks, and a harmless default for each of them. Four belong to the `Strategy`,
+A strategy has nine hooks, and a harmless default for each of them. Five belong to the `Strategy`,
 a frozen dataclass of its options:
 
     prepare(data, window)        change a data set before windows are cut, and learn from it
+    obey(data)                   mark what breaks a user's rules in data to predict from
     inputs(x, training)          change the windows that the network sees
     build(make)                  make the network
     begin(model, context)        change the network, and return the `StrategyRun` of this training
