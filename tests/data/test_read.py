@@ -454,3 +454,28 @@ def test_a_header_without_a_name_for_the_names_of_rows(tmp_path: Path):
     table = read_table(write(tmp_path, text))
     assert table.names == ("a", "b")
     np.testing.assert_allclose(table.values[:, 1], LOAD)
+
+
+def test_a_last_column_without_a_name_shifts_no_other_name(tmp_path: Path):
+    text = CSV.replace("\n", ",ok\n").replace("load,ok", "load", 1)
+    table = read_table(write(tmp_path, text))
+    assert table.names == ("load",)
+    np.testing.assert_allclose(table.values[:, 0], LOAD)
+
+
+def test_dates_of_unequal_length_in_the_header(tmp_path: Path):
+    days = pd.date_range("2020-01-22", periods=COUNT)
+    header = ",".join(f"{x.month}/{x.day}/{x:%y}" for x in days)
+    text = f"State,Country,Lat,{header}\n" + "".join(
+        f",{name},{k}.5,{','.join(map(str, LOAD + k))}\n" for k, name in enumerate("AB")
+    )
+    table = read_table(write(tmp_path, text))
+    assert ([name for name, *_ in table.series], table.step) == (["A", "B"], "D")
+    np.testing.assert_allclose(table.values[COUNT:, 0], LOAD + 1)
+
+
+def test_two_columns_that_tell_series_apart_together(tmp_path: Path):
+    parts = [FRAME.assign(store=s, item=i, load=LOAD + s + i) for s in (1, 2) for i in (1, 2)]
+    table = read_table(write(tmp_path, pd.concat(parts).to_csv(index=False)))
+    assert [name for name, *_ in table.series] == ["1/1", "1/2", "2/1", "2/2"]
+    assert table.names == ("load",)

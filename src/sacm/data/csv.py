@@ -207,8 +207,12 @@ def find_layout(rows: list[Cells], tail: list[Cells], reading: Reading) -> Layou
         reading.note("There is no header: columns are numbered.")
         return Layout([f"column {place + 1}" for place in range(width)], first, last)
     names = [re.sub(r"^(['\"])(.*)\1$", r"\2", cell.strip()) for cell in given]
-    if len(names) == width - 1 == len(_filled(given)) and any(columns[-1][first:]):
-        names = ["", *names]  # the first column holds names of rows, as R writes them
+    if len(names) == width - 1 == len(_filled(given)) and any(columns[-1]):
+        body = [row[0] for row in rows[first:] if row]
+        counted = body == [str(place + 1) for place in range(len(body))]
+        if counted or not any(map(is_value, body)):  # as R writes tables
+            reading.note("The header has no name for the first column, which names the rows.")
+            names = ["", *names]
     return Layout(
         _name_columns(names + [""] * (width - len(names)), reading), first=first, last=last
     )
@@ -249,10 +253,12 @@ def dated_cells(cells: Sequence[str]) -> list[str]:
     values = [cell.strip() for cell in cells if is_value(cell)]
     if len(values) < max(FEWEST_DATES, len(cells) - 6):
         return []
-    size = Counter(map(len, values)).most_common(1)[0][0]
-    dated = [cell for cell in values if len(cell) == size]
+    shapes = [re.sub(r"\d+", "0", cell) for cell in values]
+    usual = Counter(shapes).most_common(1)[0][0]
+    dated = [cell for cell, shape in zip(values, shapes, strict=True) if shape == usual]
     years = all(re.fullmatch(r"(1[5-9]|20)\d\d", cell) for cell in dated)
-    if len(dated) < max(FEWEST_DATES, 0.9 * len(values)) or (size < 6 and not years):
+    short = usual == "0" and max(map(len, dated)) < 6  # numbers that only count
+    if len(dated) < max(FEWEST_DATES, 0.9 * len(values)) or (short and not years):
         return []
     for times in read_column(pd.Series(dated, dtype=object, name="year"), named=True):
         index = times.stamps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -59,7 +60,9 @@ def turn_wide(
         )
     labels = [name for name in names if not is_value(name)] if dated else names[:1]
     odd = [name for name in names if name not in (*labels, *dated)] if dated else []
-    labels = [name for name in labels if frame[name].nunique() > 1] or labels
+    several = [name for name in labels if frame[name].nunique() > 1] or labels
+    labels = [name for name in several if frame[name].dtype.kind != "f"] or several
+    frame = frame.fillna(dict.fromkeys(labels, ""))
     long = frame.melt(labels, dated or names[1:], TURNED_TIME, TURNED_VALUE, ignore_index=False)
     long = long.sort_index(kind="stable").reset_index(drop=True)
     how = ", with its times in the header" if dated else ""
@@ -116,35 +119,43 @@ def find_ids(
     ]
     usual = [name for name in numbers if plain_name(name) in ID_NAMES]
     few = times.distinct < REPEATED * len(stamps)
+    able: list[tuple[str, ...]] = []
     for pool in (words, usual, numbers if few else []):
-        able = [name for name in pool if _tells_apart(frame[name], stamps)]
+        able = [(name,) for name in pool if _tells_apart(frame[[name]], stamps)]
         able = [
-            name
-            for place, name in enumerate(able)
-            if not any(frame.groupby(other)[name].nunique().max() == 1 for other in able[:place])
+            (name,)
+            for place, (name, *_) in enumerate(able)
+            if not any(frame.groupby(o)[name].nunique().max() == 1 for o, *_ in able[:place])
         ]
-        if len(able) > 1:
-            raise reading.error(
-                f"times repeat and several columns can tell series apart ({some(able)}): "
-                f"{flag('id', able[0])} names one of them."
-            )
         if able:
-            reading.note(
-                f"Column {able[0]!r} was taken to tell series apart: {flag('id')} names another, "
-                f"{flag('ignore')} leaves it out."
-            )
-            return able
+            break
+    else:
+        pairs = combinations([*words, *usual], 2)
+        able = [pair for pair in pairs if few and _tells_apart(frame[list(pair)], stamps)]
+    if len(able) > 1:
+        listed = some(map(" + ".join, able))
+        raise reading.error(
+            f"times repeat and several columns can tell series apart ({listed}): "
+            f"{flag('id', ','.join(able[0]))} names one of them."
+        )
+    if able:
+        reading.note(
+            f"Column {' + '.join(able[0])!r} was taken to tell series apart: {flag('id')} names "
+            f"another, {flag('ignore')} leaves it out."
+        )
+        return list(able[0])
     return []
 
 
-def _tells_apart(column: pd.Series, stamps: pd.Series) -> bool:
-    """Whether no value of a column has a time twice, and it has few values."""
-    text = column.reset_index(drop=True).astype(str)
-    if column.isna().any() or not 1 < text.nunique() <= len(text) / 2:
-        return False
-    if part_of(column.name) is not None or is_calendar(text):
-        return False
-    return not bool(pd.DataFrame({"id": text, "time": stamps}).duplicated().any())
+def _tells_apart(columns: pd.DataFrame, stamps: pd.Series) -> bool:
+    """Whether no values of some columns have a time twice, and each column has few values."""
+    text = columns.reset_index(drop=True).astype(str)
+    for name in columns.columns:
+        if columns[name].isna().any() or not 1 < text[name].nunique() <= len(text) / 2:
+            return False
+        if part_of(name) is not None or is_calendar(text[name]):
+            return False
+    return not bool(text.assign(**{"the time": stamps}).duplicated().any())
 
 
 def series_rows(
