@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from sacm.errors import ArgumentError
 from sacm.quality.predictor import find_season, interpolate, robust_scale
@@ -67,6 +66,8 @@ def _scaled(values: Array) -> Array:
 
 
 def _rolling_median(values: Array, width: int) -> Array:
+    import pandas as pd
+
     rolling = pd.Series(values).rolling(width, center=True, min_periods=max(3, width // 4))
     return rolling.median().to_numpy()
 
@@ -92,6 +93,8 @@ def flag_hampel(values: Array, season: int) -> Array:
 
 def flag_rules(values: Array, season: int) -> Array:
     """Runs, zeros, segments with large steps, and two Hampel filters."""
+    import pandas as pd
+
     known = values[np.isfinite(values)]
     if not len(known):
         return np.zeros(len(values), bool)
@@ -120,6 +123,8 @@ def flag_rules(values: Array, season: int) -> Array:
 
 def flag_tsclean(values: Array, season: int) -> Array:
     """What a running median and the medians of the phases leave, outside 3 quartile ranges."""
+    import pandas as pd
+
     width = max(2 * season, 24) | 1
     left = values - _rolling_median(values, width)
     if season:
@@ -143,6 +148,8 @@ def fill(values: Array, bad: Array, season: int) -> Array:
         bad: What is replaced.
         season: Rows of a season; 0 for none.
     """
+    import pandas as pd
+
     lines = interpolate(values, bad)
     if not season:
         return lines
