@@ -71,6 +71,7 @@ def test_a_run_leaves_everything_needed_to_know_and_repeat_it(task: str, tmp_pat
     names = {path.name for path in run.folder.iterdir()}
     assert names == {
         "config.json",
+        "fingerprint.json",
         "model.json",
         "environment.json",
         "history.csv",
