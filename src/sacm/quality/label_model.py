@@ -28,6 +28,7 @@ SHARPNESS = np.geomspace(1, 40, 5)  # candidates of the factor from scores to lo
 TEMPERATURES = np.geomspace(1, 4, 8)  # the same for held-out log-probabilities; below 1, uncertain
 # answers would explain wrong labels
 PARTS = 3  # into which cases are divided
+SAMPLE_CASES = 500  # agreement, skill and rough rate are those of at most so many random cases
 PART_ROUNDS, ROUNDS = 4, 8  # most rounds of self-training, without a part and in the final fit
 SETTLED = 0.002  # self-training ends when posteriors change by less than this on average
 BALANCE = 0.75  # how far predicted class shares are drawn to the expected ones, 0 to 1
@@ -376,7 +377,11 @@ def judge_labels(
     seed: int = 0,
     tell: Tell = lambda step, share: None,
 ) -> Judgement:
-    """Judge each third by a model of the others, learn transitions so, then judge all cases."""
+    """Judge each third by a model of the others, learn transitions so, then judge all cases.
+
+    Models of many cases agree even where classes overlap. Their limits were set on few cases, so
+    agreement, skill and rough rate are measured on few.
+    """
     random = np.random.default_rng(seed)
     probabilities, scores = np.zeros((2, len(codes), classes))
     answers, first_answers = np.zeros((2, divisions, len(codes)), dtype=np.int64)
@@ -404,7 +409,7 @@ def judge_labels(
     first_agreement, first_skill = _agreements(first_answers, codes, classes)
     # If models and labels err independently, agreement is accuracy², skill accuracy * (1 - noise).
     reliability = first_skill / np.sqrt(max(first_agreement, _TINY))
-    return Judgement(
+    judged = Judgement(
         suggested=suggested,
         posterior=final.posterior[cases, suggested],
         margins=scores[cases, suggested] - scores[cases, codes],
@@ -413,6 +418,18 @@ def judge_labels(
         skill=skill,
         rough_rate=float(1 - np.clip(reliability, 0, 1)) * (1 - 1 / classes),
     )
+    if len(codes) <= SAMPLE_CASES:
+        return judged
+    rows = random.permutation(len(codes))[:SAMPLE_CASES]
+    few = judge_labels(
+        basis[rows],
+        codes[rows],
+        classes,
+        divisions=divisions,
+        groups=None if groups is None else groups[rows],
+        seed=seed,
+    )
+    return judged._replace(agreement=few.agreement, skill=few.skill, rough_rate=few.rough_rate)
 
 
 def _agreements(answers: np.ndarray, codes: np.ndarray, classes: int) -> tuple[float, float]:
