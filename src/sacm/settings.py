@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
@@ -33,6 +34,8 @@ _LONGEST_NAME = 160  # bytes of a data set's name in that of a run; file systems
 _READING = "Reading your own data"  # headings of these options in the help
 _COVARIATES = "Covariates of a forecast"
 _UNSET = object()
+_SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+AUTO = "auto"  # as backbone: candidates compete, the best of them or their mean becomes the run
 
 Selection = Literal["mae", "mse", "pinball", "accuracy", "loss"]
 Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
@@ -82,17 +85,41 @@ def _order_of_dates(value: Any) -> Any:
     return f"{value} first" if value in ("day", "month", "year") else value
 
 
+def is_duration(value: Any) -> bool:
+    """Whether a text says how long: `60`, `90s`, `10m`, `1h`, or `none`.
+
+    Example:
+        >>> is_duration("10m"), is_duration("date")
+        (True, False)
+    """
+    return not isinstance(_seconds(str(value)), str)
+
+
+def _seconds(value: Any) -> Any:
+    """`10m` as 600 seconds, `none` as None; what is no duration as it is."""
+    text = str(value).strip().lower()
+    if text == "none":
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", text)
+    if found is None:
+        return value
+    if not float(found[1]):
+        raise ValueError("must be more than 0 seconds")
+    return float(found[1]) * _SECONDS[found[2] or ""]
+
+
 # What the user gives as text on the command line or as a list in a file.
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
 Shares = Annotated[tuple[float, ...], BeforeValidator(_split_shares)]
+Seconds = Annotated[float | None, BeforeValidator(_seconds)]
 DateOrder = Annotated[
     Literal["day first", "month first", "year first"], BeforeValidator(_order_of_dates)
 ]
 
 
-def _reading(help: str) -> Any:
+def _reading(help: str, *, flag: str | None = None) -> Any:
     """Declare one option for reading; None, the default, means: found in the data."""
-    return setting(None, help, panel=_READING, absent=None)
+    return setting(None, help, flag=flag, panel=_READING, absent=None)
 
 
 class ReadOptions(BaseModel):
@@ -107,7 +134,9 @@ class ReadOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    time: Names | None = _reading("The time column, or several that make the time: date,hour.")
+    time: Names | None = _reading(
+        "The time column, or several that make the time: date,hour.", flag="--time-column"
+    )
     date_order: DateOrder | None = _reading("day, month or year: what comes first in 01/02/03.")
     zone: str | None = _reading("Time zone of the times, such as Europe/Berlin.")
     frequency: str | None = _reading("Time step as a pandas alias, such as h, 15min or MS.")
@@ -212,7 +241,16 @@ class RunSettings(CovariateSettings):
     task: TaskName = setting(..., "forecasting, classification or anomaly.")
     data: str = setting(..., "A name from `sacm data list`, or a file of your own.")
     backbone: str | None = setting(
-        None, "A network from `sacm backbones`. Default: PatchTST, InceptionTime, TranAD by task."
+        None,
+        "A network from `sacm backbones`. Default: for your own series candidates compete; else "
+        "PatchTST, InceptionTime, TranAD by task.",
+    )
+    time_limit: Seconds = setting(
+        None,
+        "Time for training: 60 (seconds), 10m, 1h, none. Default: 60 where candidates compete, "
+        "else none.",
+        flag="--time",
+        absent=None,
     )
     size: Size = setting("paper", "paper or small.")
     strategy: str | None = setting(
@@ -221,10 +259,12 @@ class RunSettings(CovariateSettings):
     )
     seed: int = setting(42, "Weights, order of the data, masks.", ge=0)
     input_len: int | None = setting(
-        None, "Steps the network sees. Default: 96, anomaly 100; less for short series.", ge=1
+        None,
+        "Steps the network sees. Default: two seasons or more, anomaly 100; less for short series.",
+        ge=1,
     )
     horizon: int | None = setting(
-        None, "Steps to forecast. Default: the paper's shortest; 24 for your own data.", ge=1
+        None, "Steps to forecast. Default: a season of your own data; else the paper's.", ge=1
     )
     batch_size: int | None = setting(
         None, "Windows in a batch. Default: 32; classification 64.", ge=1
@@ -271,6 +311,13 @@ class RunSettings(CovariateSettings):
         "",
         "Break training and validation data first, such as mix(0.3): `sacm corrupt --list`.",
         absent="",
+    )
+    minimum: float | Literal["none"] | None = setting(
+        None,
+        "Forecasting: no forecast is below this; none for no limit. Default: 0 for channels that "
+        "never were below it in training.",
+        flag="--min",
+        absent=None,
     )
     train_quantiles: Shares | None = setting(
         None,

@@ -22,8 +22,10 @@ def test_a_file_is_enough(sacm: Command, example: Example, tmp_path: Path) -> No
     run = Run.load(folder)
     assert folder.parent == Path("runs")
     assert run.settings.backbone == "PatchTST"
-    assert f"{run.metrics['report']['raw']['mae']:.4g}" in outcome.out
+    for error in run.metrics["report"]["raw"]["channel_mae"]:  # a row a channel, in its own units
+        assert f"{error:.4g}" in outcome.out
     assert f"{run.metrics['report']['scaled']['mae']:.4g}" in outcome.out
+    assert "all channels, z-scored" in outcome.out
     assert f"over {run.metrics['test_windows']} windows" in outcome.out
     assert f"sacm predict {folder}" in outcome.err
 
@@ -86,3 +88,21 @@ def test_values_of_settings_have_their_type() -> None:
     for text, default in (("x", 1), ("1.5", 1), ("true", 1), ("true", 0.5), ("3", "db2")):
         with pytest.raises(ArgumentError, match="expected a value like"):
             as_like("key", text, default)
+
+
+def test_a_time_limit_a_column_of_times_and_both(sacm: Command, example: Example) -> None:
+    outcome = sacm("train", "forecasting", "--data", example.series, "--time", "1s", "--horizon", 4)
+    assert outcome.code == 0, outcome.err
+    assert "Plan, 1 s (--time)" in outcome.err
+    assert "candidates by validation MAE" in outcome.out
+    wrong = sacm("train", "forecasting", "--data", example.series, "--time", "nowhen")
+    assert wrong.code == 2
+    assert "no column 'nowhen'" in wrong.err
+    both = sacm("train", "forecasting", "--data", example.series, "--time", "9s", "--epochs", 2)
+    assert both.code == 2
+    assert "--epochs" in both.err
+    timed = sacm(
+        *("train", "forecasting", "--data", example.series, "--time", "1s"),
+        *("--backbone", "iTransformer", "--input-len", 8, "--horizon", 4, "--size", "small"),
+    )
+    assert timed.code == 0, timed.err

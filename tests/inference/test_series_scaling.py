@@ -44,7 +44,8 @@ def test_a_run_keeps_its_scales_and_says_that_it_has_them(run: Run):
         own = report["series"][name]
         assert own["mae_raw"] == pytest.approx(own["mae"] * run.scaler.units[place, 0], rel=1e-5)
     headings, rows = run.task.tabulate(run.metrics)
-    assert headings[1] == "own deviations"
+    assert headings[1] == "MAE"
+    assert any(row[0] == "all series, in own deviations" for row in rows)
     assert any("worst series" in row[0] for row in rows)
 
 

@@ -51,8 +51,9 @@ def test_presets_of_the_paper() -> None:
 def test_a_short_series_of_the_users_own_gets_shorter_windows() -> None:
     data = forecasting_data(waves(200, 2), name="mine")
     settings = tasks.make_settings(task="forecasting", data="mine.csv")
-    done = get_task("forecasting").resolve(settings, data)
-    windows = get_task("forecasting").windows(done, data)
+    task = get_task("forecasting")
+    done = task.resolve(settings, data)
+    windows = task.windows(done, task.divide(done, data))
     assert min(len(part) for part in windows) > 0
 
 

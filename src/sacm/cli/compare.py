@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sacm.training import Hardware
 
 
-@takes_settings(without=("strategy", "seed"))
+@takes_settings(without=("strategy", "seed", "time_limit"))
 def compare(
     asked: dict[str, Any],
     strategies: Annotated[

@@ -20,7 +20,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from sacm.errors import ArgumentError
-from sacm.settings import READING, RunSettings, extras_of, option_name
+from sacm.settings import READING, RunSettings, extras_of, is_duration, option_name
 
 if TYPE_CHECKING:
     from sacm.training import Hardware
@@ -53,7 +53,8 @@ _Config = Annotated[
     ),
 ]
 # The settings that the help shows first, in this order; the others stand under headings.
-_FIRST = ("data", "horizon", "backbone", "strategy", "epochs", "seed")
+_FIRST = ("data", "horizon", "time_limit", "backbone", "strategy", "epochs", "seed")
+_TEXT = ("time_limit", "minimum")  # numbers that may be words, which the settings read
 _KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
@@ -84,6 +85,8 @@ def takes_settings(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]
     """
     names = dict.fromkeys(("task", *_FIRST, *RunSettings.model_fields))
     options = [_parameter(name) for name in names if name not in without]
+    if "time_limit" in without:  # then --time can only mean the column
+        options = [_also_time(option) for option in options]
     kinds = {"rules": RulesFile, "keep": KeepFile, "config": _Config}
     files = [
         inspect.Parameter(name, _KIND, default=None, annotation=kind)
@@ -113,7 +116,7 @@ def takes_reading(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]:
         A decorator. The command's parameter `reading` receives the options that the user gave, by
         name, as `sacm.data.resolve` takes them.
     """
-    options = [_parameter(name) for name in READING if name not in without]
+    options = [_also_time(_parameter(name)) for name in READING if name not in without]
 
     def check(**given: Any) -> dict[str, Any]:
         return check_reading(given)
@@ -171,8 +174,16 @@ def _parameter(name: str) -> inspect.Parameter:
         option = typer.Option(
             option_name(name), help=help, show_default=default, rich_help_panel=panel
         )
-        kind = Annotated[_plain_type(field.annotation) | None, option]
+        plain = str if name in _TEXT else _plain_type(field.annotation)
+        kind = Annotated[plain | None, option]
     return inspect.Parameter(name, _KIND, default=None, annotation=kind)
+
+
+def _also_time(option: inspect.Parameter) -> inspect.Parameter:
+    """The option of the time column with a second name, for commands that have no time limit."""
+    if option.name == "time":
+        get_args(option.annotation)[1].param_decls = ("--time",)
+    return option
 
 
 def _plain_type(annotation: Any) -> Any:
@@ -189,6 +200,8 @@ def _merge(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
     from sacm.tasks import make_settings
 
     named = {name: value for name, value in given.items() if value is not None}
+    if "time_limit" in named and not is_duration(named["time_limit"]):
+        named["time"] = named.pop("time_limit")  # --time date names the column, as elsewhere
     pairs = named.pop("overrides", None)
     asked = {**(read_config(file) if file else {}), **named}
     for name, what in (("task", "argument 'TASK'"), ("data", "option '--data'")):

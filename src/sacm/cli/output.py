@@ -112,17 +112,28 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
     show_table(*get_task(task).tabulate(metrics), title=title)
     if share := metrics["report"].get("unmeasured"):
         note(f"{share:.1%} of the test targets were not measured and do not count.")
-    show_baselines(metrics.get("baselines") or {})
+    show_baselines(metrics.get("baselines") or {}, scaled=task == "forecasting")
+    if table := metrics.get("race", {}).get("table"):
+        headings = ("candidate", "MAE", "weight", "steps", "seconds")
+        rows = [tuple(row.values()) for row in table]
+        show_table(headings, rows, title="candidates by validation MAE, z-scored")
 
 
-def show_baselines(baselines: Mapping[str, Any]) -> None:
-    """The model beside what needs no network, and a sentence where that is better."""
+def show_baselines(baselines: Mapping[str, Any], *, scaled: bool = False) -> None:
+    """The model beside what needs no network, and a sentence where that is better.
+
+    `scaled` says that errors which are not relative are z-scored.
+    """
     from sacm.metrics.catalogue import METRICS
 
     rows = baselines.get("rows", {})
     if len(rows) > 1:
         names = list(rows["model"])
-        labels = _RELATIVE | {name: metric.label for name, metric in METRICS.items()}
+        labels = {name: metric.label for name, metric in METRICS.items()}
+        if scaled:  # relative ones first: they need no unit
+            names = sorted(names, key=lambda name: name not in _RELATIVE)
+            labels = {name: f"{label}, z-scored" for name, label in labels.items()}
+        labels = labels | _RELATIVE
         show_table(
             ("beside baselines", *(labels.get(name, name) for name in names)),
             [(name, *(row.get(each) for each in names)) for name, row in rows.items()],

@@ -28,9 +28,9 @@ def train(
 
     Example: sacm train forecasting --data my.csv --horizon 24
     """
-    from sacm.tasks import make_settings
+    from sacm.tasks import let_compete, make_settings
 
-    settings = make_settings(**asked)
+    settings = make_settings(**let_compete(asked))
     hardware = options.make_hardware(
         accelerator=accelerator, devices=devices, loggers=logger, quiet=as_json
     )
@@ -44,9 +44,12 @@ def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_js
     from sacm.cli.runs import check_writable, is_main_process
     from sacm.data import resolve
     from sacm.files import write_json
+    from sacm.tasks import get_task
 
     check_writable(runs)
     data = resolve(settings.data, task=settings.task, reading=settings.reading())
+    task = get_task(settings.task)
+    data = task.divide(task.resolve(settings, data), data)
     if is_main_process():
         show_reading(data, settings)
     quality = inspect_quality(data, settings) if is_main_process() else None
@@ -61,10 +64,11 @@ def run_training(settings: RunSettings, runs: Path, hardware: Hardware, *, as_js
     show_results(settings.task, run.metrics)
     metrics = run.metrics
     show_notes(metrics.get("notes", ()))
-    note(
-        f"{run.settings.backbone} with {run.settings.strategy}: best of {metrics['epochs']} epochs "
-        f"was {metrics['best_epoch']}, {metrics['train_seconds']:.1f} s of training."
-    )
+    if metrics["epochs"]:
+        note(
+            f"{run.settings.backbone} with {run.settings.strategy}: best of {metrics['epochs']} "
+            f"epochs was {metrics['best_epoch']}, {metrics['train_seconds']:.1f} s of training."
+        )
     print_run(run.folder)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sacm.experiments.tune import Tuned
 
 
-@takes_settings(without=("strategy",))
+@takes_settings(without=("strategy", "time_limit"))
 def tune(
     asked: dict[str, Any],
     trials: Annotated[int, typer.Option(help="Settings to try, at most.", min=1)] = 30,

@@ -194,7 +194,8 @@ def _end_to_end(
             segments=table.series if table.form.long else (),
             covariates=None if covariates is None else covariates.astype(np.float32),
         )
-    order, segments, borders = split_major(table.series, ratios)
+    splits_by_series = [split_by_ratio(stop - start, ratios) for _, start, stop in table.series]
+    order, segments, borders = split_major(table.series, splits_by_series)
     return _make(
         table,
         table.values[order],
@@ -207,13 +208,17 @@ def _end_to_end(
 
 
 def split_major(
-    series: Sequence[Segment], ratios: tuple[float, ...]
+    series: Sequence[Segment], splits: Sequence[Splits]
 ) -> tuple[np.ndarray, tuple[Segment, ...], Splits]:
-    """The order of rows split by split and series by series, and the borders it makes."""
+    """The order of rows split by split and series by series, and the borders it makes.
+
+    Args:
+        series: Name and rows of each series.
+        splits: The splits of each, counted from its first row.
+    """
     order: list[np.ndarray] = []
     segments: list[Segment] = []
     ends = [0]
-    splits = [split_by_ratio(stop - start, ratios) for _, start, stop in series]
     for split in ("train", "val", "test"):
         position = ends[-1]
         for (name, start, _), own in zip(series, splits, strict=True):

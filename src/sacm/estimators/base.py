@@ -51,6 +51,7 @@ class Estimator(BaseEstimator):
         batch_size: Windows in a batch. Default: what suits the task.
         epochs: Passes over the training windows, at most.
         patience: Epochs without improvement before training stops.
+        time_limit: Seconds after which training stops, or text such as "10m".
         learning_rate: Of Adam.
         weight_decay: Of Adam.
         gradient_clip: Largest norm of the gradients of a step; 0 leaves them as they are.
@@ -82,6 +83,7 @@ class Estimator(BaseEstimator):
     batch_size: int | None = field(default=None, kw_only=True)
     epochs: int = field(default=100, kw_only=True)
     patience: int = field(default=10, kw_only=True)
+    time_limit: float | str | None = field(default=None, kw_only=True)
     learning_rate: float = field(default=2e-4, kw_only=True)
     weight_decay: float = field(default=5e-4, kw_only=True)
     gradient_clip: float = field(default=0.0, kw_only=True)

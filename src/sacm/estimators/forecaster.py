@@ -17,6 +17,8 @@ from sacm.inference.forecast import Forecast, forecast_history
 from sacm.inference.history import History, add_future, read_history, read_series_as_came
 from sacm.inference.intervals import Interval
 from sacm.inference.predictor import warn
+from sacm.settings import RunSettings
+from sacm.tasks import let_compete
 from sacm.tasks.calibration import MAX_REPAIRED
 from sacm.types import TaskName
 
@@ -33,9 +35,16 @@ class Forecaster(Estimator):
     `Estimator` for the other parameters and the attributes of a fitted one.
 
     Args:
-        strategy: "guard" repairs broken and missing values, "raw" takes them as they are.
-        input_len: Steps that the network sees. Default: 96, less for short series.
-        horizon: Steps to forecast. Default: 24, less for short series.
+        backbone: A network from `sacm.backbones.names("forecasting")`. Default: candidates compete
+            within `time_limit`, and the best or their mean is taken; but PatchTST if a setting of
+            one network, such as `epochs`, is named.
+        strategy: "guard" repairs broken and missing values, "raw" takes them as they are. Where
+            candidates compete the default tries both, and validation decides.
+        time_limit: Seconds, or text such as "10m" or "none". Default: 60 where candidates compete.
+        minimum: No forecast is below it; "none" for no limit. Default: 0 for channels that never
+            were below it.
+        input_len: Steps that the network sees. Default: two seasons or more, less for short series.
+        horizon: Steps to forecast. Default: a season, less for short series.
         validation_stride: Rows between two validation windows.
         train_fraction: Use this share of the training windows only.
         train_quantiles: Train for these quantiles by pinball loss.
@@ -78,13 +87,14 @@ class Forecaster(Estimator):
 
     _task: ClassVar[TaskName] = "forecasting"
 
-    backbone: str = "PatchTST"
+    backbone: str | None = None  # type: ignore[assignment]  # candidates compete
     strategy: str = field(default="guard", kw_only=True)
     input_len: int | None = field(default=None, kw_only=True)
     horizon: int | None = field(default=None, kw_only=True)
     validation_stride: int = field(default=1, kw_only=True)
     train_fraction: float = field(default=1.0, kw_only=True)
     train_quantiles: Sequence[float] | None = field(default=None, kw_only=True)
+    minimum: float | str | None = field(default=None, kw_only=True)
     time: str | Sequence[str] | None = field(default=None, kw_only=True)
     date_order: str | None = field(default=None, kw_only=True)
     zone: str | None = field(default=None, kw_only=True)
@@ -108,6 +118,16 @@ class Forecaster(Estimator):
     static: Sequence[str] | None = field(default=None, kw_only=True)
     calendar: Sequence[str] | None = field(default=None, kw_only=True)
     holidays: str | None = field(default=None, kw_only=True)
+
+    def _settings(self, name: str, **others: Any) -> RunSettings:
+        """The parameters as settings; candidates compete where no network is described."""
+        parameters = self.get_params(deep=False)
+        given = {key: value for key, value in parameters.items() if value is not None}
+        if self.strategy == type(self).strategy:  # the default: no strategy is named
+            del given["strategy"]
+        chosen = let_compete({"task": self._task, "data": "data.csv", **given})
+        picked = {key: chosen.get(key) for key in ("backbone", "time_limit", "strategy")}
+        return super()._settings(name, **picked, **others)
 
     def fit(self, data: Any, y: None = None) -> Self:
         """Train on a series; `y` is there for scikit-learn and not used."""

@@ -14,7 +14,7 @@ from sacm.data.batches import ForecastWindows
 from sacm.data.covariates import check_roles, future_timestamps, stamp_features, window_ahead
 from sacm.data.datasets import ForecastingData, Segment, Splits
 from sacm.data.scaling import ChannelScaler, new_series
-from sacm.data.windows import SplitWindows, forecasting_windows
+from sacm.data.windows import SplitWindows, forecasting_windows, window_ranges
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.history import History, choose_columns, read_history
 from sacm.inference.predictor import Array, Predictor, refusal
@@ -148,6 +148,8 @@ def forecast_history(
             "forecasts before them.",
         )
     times = None if times is None else times[:, :horizon]
+    values = predictor.limit(values)
+    bounds = {name: predictor.limit(bound) for name, bound in bounds.items()}
     history = history._replace(data=data)
     return Forecast(history, values, times, bounds, window.repaired, notes, details)
 
@@ -161,7 +163,7 @@ def forecast_values(
     answer = predictor.run_forecast(window.scaled, window.stamps, window.covariates)
     values: Array = window.scaler.inverse(take_median(answer)).numpy()
     values[window.repaired.mean(axis=(1, 2)) > max_repaired] = np.nan
-    return values
+    return predictor.limit(values)
 
 
 def evaluate_forecasts(predictor: Predictor, source: Any) -> Result:
@@ -234,7 +236,7 @@ def evaluation_windows(predictor: Predictor, data: ForecastingData) -> ForecastW
         rows = range(len(data.values))
         data = replace(data, splits=replace(data.splits, train=rows[:0], val=rows[:0], test=rows))
     needed = shape.input_len + shape.horizon
-    longest = max((len(rows) for rows in data.ranges("test")), default=0)
+    longest = max(map(len, window_ranges(data, "test", shape.input_len)), default=0)
     if longest < needed:
         raise DataError(f"{data.name} has {longest} rows but a window to test needs {needed}.")
     windows = forecasting_windows(

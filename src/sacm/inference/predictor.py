@@ -297,7 +297,8 @@ class Predictor:
             if share > max_repaired:
                 raise refusal(f"window {place + 1}", share, max_repaired)
         answer = self.run_forecast(scaled, stamps, covariates)
-        return like(scaler.inverse(at_level(answer, None, None)), windows)
+        values = scaler.inverse(at_level(answer, None, None))
+        return like(torch.from_numpy(self.limit(values.numpy())), windows)
 
     def run_forecast(self, scaled: Tensor, stamps: Any = None, covariates: Any = None) -> Tensor:
         """Forecast scaled windows `[B, L, C]`: `[B, H, C]`, or `[B, H, C, Q]` with quantiles."""
@@ -316,6 +317,14 @@ class Predictor:
         answer = self.run(self.network, scaled, *beside)
         check_finite(answer, "the forecast of window {} is not finite")
         return answer
+
+    def limit(self, values: Array) -> Array:
+        """Forecasts `[…, C]` in raw units, none below the minimum of its channel."""
+        if self.shape.minimum is None:
+            return values
+        limits = [-np.inf if least is None else least for least in self.shape.minimum]
+        limited: Array = np.maximum(values, np.array(limits, values.dtype))
+        return limited
 
     def probabilities(self, windows: Values) -> Values:
         """The probability of each class, `[B, K]` float64, in the order of `shape.classes`.

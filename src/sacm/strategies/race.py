@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -92,6 +92,9 @@ class RaceResult:
             latter.
         extra_seconds: What the other members cost.
         sentence: The same for people.
+        members: Of candidates that are no strategies: those that the run is the mean of.
+        table: The candidates with errors, weights, steps and seconds.
+        error: The validation result of their mean.
     """
 
     winner: str
@@ -99,6 +102,9 @@ class RaceResult:
     margin: float
     extra_seconds: float
     sentence: str
+    members: list[dict[str, Any]] = field(default_factory=list)
+    table: list[dict[str, Any]] = field(default_factory=list)
+    error: float | None = None
 
     @classmethod
     def load(cls, folder: Path) -> RaceResult:

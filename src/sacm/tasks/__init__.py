@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from sacm.backbones.registry import entry
 from sacm.data.corrupt import Contamination
+from sacm.data.load import names_file
 from sacm.errors import ArgumentError
-from sacm.settings import ResolvedSettings, RunSettings
-from sacm.strategies.registry import canonical
+from sacm.settings import AUTO, ResolvedSettings, RunSettings, option_name
+from sacm.strategies.registry import canonical, parse, parts_of
 from sacm.tasks.anomaly import Anomaly
 from sacm.tasks.base import Result, Task
 from sacm.tasks.classification import Classification
@@ -19,6 +20,15 @@ TASKS: dict[str, Task[Any]] = {
     task.name: task for task in (Forecasting(), Classification(), Anomaly())
 }
 
+# Where candidates compete: seconds, and repaired rows against rows as they came.
+TIME_LIMIT, CANDIDATE_STRATEGY = 60.0, "race(guard,raw)"
+# Settings of one network: who names one of them does not want candidates.
+_OF_A_NETWORK = (
+    *("size", "epochs", "patience", "learning_rate", "weight_decay", "gradient_clip", "batch_size"),
+    *("stride", "validation_stride", "select", "train_fraction", "contamination", "watch"),
+    *("train_quantiles", "precision", "compile", "overrides"),
+)
+
 __all__ = [
     "TASKS",
     "ResolvedSettings",
@@ -27,6 +37,7 @@ __all__ = [
     "Task",
     "TaskName",
     "get_task",
+    "let_compete",
     "make_settings",
 ]
 
@@ -58,9 +69,51 @@ def make_settings(**values: Any) -> RunSettings:
     settings = RunSettings.read(values)
     task.check(settings)
     names = {
-        "backbone": entry(settings.backbone or task.default_backbone, task.name).name,
+        "backbone": task.find_backbone(settings),
         "strategy": canonical(settings.strategy or task.default_strategy),
     }
     if settings.contamination:
         names["contamination"] = str(Contamination.parse(settings.contamination))
     return settings.model_copy(update=names)
+
+
+def let_compete(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Let candidates compete where a user's own series is forecast and no network is described.
+
+    Args:
+        values: Fields of `RunSettings` that were asked for; those at their defaults count as not.
+
+    Returns:
+        The same, with the backbone `auto`, a time limit and a race of strategies where candidates
+        are to compete.
+
+    Raises:
+        ArgumentError: A time limit and settings of one network are asked for, but no network.
+
+    Example:
+        >>> let_compete({"task": "forecasting", "data": "my.csv"})["backbone"]
+        'auto'
+    """
+    asked = {
+        name: value
+        for name, value in values.items()
+        if name in RunSettings.model_fields and value != RunSettings.model_fields[name].default
+    }
+    if asked.get("task") != "forecasting" or not names_file(str(asked.get("data", ""))):
+        return dict(values)
+    if asked.get("backbone", AUTO) != AUTO:
+        return dict(values)
+    described = [name for name in _OF_A_NETWORK if name in asked]
+    strategy = parse(asked.get("strategy", Forecasting.default_strategy))
+    if any(part.name not in ("raw", "guard") for part in parts_of(strategy)):
+        described.append("strategy")
+    if not described:
+        chosen = {"backbone": AUTO, "time_limit": TIME_LIMIT, "strategy": CANDIDATE_STRATEGY}
+        return {**chosen, **{k: v for k, v in values.items() if k in asked or k not in chosen}}
+    if "backbone" in asked or "time_limit" in asked:
+        options = ", ".join(map(option_name, described))
+        raise ArgumentError(
+            f"{options}: candidates that compete within a time limit have their own: leave this "
+            "out, or name a network with backbone= (--backbone)."
+        )
+    return dict(values)

@@ -70,6 +70,7 @@ class Anomaly(Task[AnomalyData]):
         "validation_stride",
         "train_fraction",
         "train_quantiles",
+        "minimum",
         *COVARIATES,
     )
     leading_metrics = ("f1_pa", "f1", "vus_pr", "f1_affiliation")

@@ -19,7 +19,7 @@ from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.catalogue import registered_metrics
-from sacm.settings import ResolvedSettings, RunSettings, Selection
+from sacm.settings import AUTO, ResolvedSettings, RunSettings, Selection
 from sacm.strategies.base import Strategy, StrategyRun
 from sacm.strategies.registry import canonical, parse
 from sacm.types import TaskName
@@ -57,6 +57,9 @@ class NetworkShape:
         stamped: Whether the training data had timestamps.
         covariates: Means and deviations of the covariates in the training rows, `[K]` each; None if
             the network takes none.
+        minimum: The least value of a forecast of each channel, None where there is no limit; None
+            if no channel has one.
+        lowest: The same in scaled units; None if every series has its own scale.
     """
 
     channels: int
@@ -68,10 +71,13 @@ class NetworkShape:
     frequency: str | None = None
     stamped: bool = False
     covariates: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    minimum: tuple[float | None, ...] | None = None
+    lowest: tuple[float | None, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a run's record."""
-        return asdict(self)
+        """Plain values, for a run's record; what is not limited is left out."""
+        record = asdict(self)
+        return {k: v for k, v in record.items() if v is not None or k not in ("minimum", "lowest")}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
@@ -80,7 +86,7 @@ class NetworkShape:
         Raises:
             TypeError: The record lacks a size, or has an entry that is not known.
         """
-        lists = ("classes", "calendar_sizes", "columns")
+        lists = ("classes", "calendar_sizes", "columns", "minimum", "lowest")
         tuples = {
             name: None if record[name] is None else tuple(record[name])
             for name in lists
@@ -237,14 +243,17 @@ class Task(ABC, Generic[DataKind]):
         parse(strategy).check_task(self.name)
         preset = {"select": self.selections[0], "horizon": 0, **self.preset(settings, data)}
         asked = {name: value for name, value in settings.model_dump().items() if value is not None}
-        names = {
-            "backbone": entry(settings.backbone or self.default_backbone, self.name).name,
-            "strategy": canonical(strategy),
-        }
+        names = {"backbone": self.find_backbone(settings), "strategy": canonical(strategy)}
         own = getattr(data, "name", settings.data)
         if own.lower() == settings.data.lower():  # etth1 and ETTh1 are one run
             names["data"] = own
         return ResolvedSettings(**{**preset, **asked, **names})
+
+    def find_backbone(self, settings: RunSettings) -> str:
+        """The network by its usual spelling; the task's own if none is named."""
+        if self.name == "forecasting" and settings.backbone == AUTO:
+            return AUTO
+        return entry(settings.backbone or self.default_backbone, self.name).name
 
     @abstractmethod
     def preset(self, settings: RunSettings, data: DataKind) -> dict[str, Any]:
@@ -253,6 +262,10 @@ class Task(ABC, Generic[DataKind]):
     def explain_lengths(self, settings: RunSettings, data: DataKind) -> str:
         """Why windows are shorter than usual for given data; empty if they are not."""
         return ""
+
+    def divide(self, settings: ResolvedSettings, data: DataKind) -> DataKind:
+        """The data, divided anew where these settings need other splits than the default."""
+        return data
 
     @abstractmethod
     def windows(
@@ -263,6 +276,12 @@ class Task(ABC, Generic[DataKind]):
     @abstractmethod
     def shape(self, settings: ResolvedSettings, data: DataKind) -> NetworkShape:
         """What a network for these data takes and gives."""
+
+    def limit(
+        self, settings: ResolvedSettings, data: DataKind, shape: NetworkShape, scaler: ChannelScaler
+    ) -> NetworkShape:
+        """The shape with limits of what the network may answer, where there are any."""
+        return shape
 
     @abstractmethod
     def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:

@@ -131,7 +131,8 @@ class ForecastBaselines:
         }
         return (
             f"this model loses to {what[best]} ({best}): MAE {_mae(rows['model']):.4g} against "
-            f"{_mae(rows[best]):.4g}.",
+            f"{_mae(rows[best]):.4g}, z-scored. What may help: more time (--time 10m), more input "
+            "(--input-len), the calendar (--calendar all), more rows; or use that baseline.",
         )
 
 

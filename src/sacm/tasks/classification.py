@@ -48,6 +48,7 @@ class Classification(Task[ClassificationData]):
         "validation_stride",
         "train_fraction",
         "train_quantiles",
+        "minimum",
         "score",
         *COVARIATES,
     )

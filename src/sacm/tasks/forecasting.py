@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from sacm.backbones.quantiles import (
     take_median,
 )
 from sacm.backbones.registry import build, takes_calendar
+from sacm.backbones.statistical import STATISTICAL, LowerLimit, MeanForecaster
 from sacm.data.batches import WindowBatches, beside_windows
 from sacm.data.covariates import ROLES, CovariatePlan, calendar_sizes, check_roles, fit_covariates
 from sacm.data.datasets import ForecastingData
@@ -30,7 +31,7 @@ from sacm.errors import ArgumentError
 from sacm.metrics.catalogue import RegisteredForecastMetrics
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport, RelativeErrors
 from sacm.metrics.intervals import Record
-from sacm.settings import ResolvedSettings, RunSettings
+from sacm.settings import AUTO, ResolvedSettings, RunSettings
 from sacm.strategies.base import REPLACES_LOSS, Strategy
 from sacm.strategies.registry import parse, parts_of
 from sacm.tasks.base import (
@@ -48,10 +49,12 @@ from sacm.tasks.base import (
 )
 from sacm.tasks.baselines import ForecastBaselines, units_of
 from sacm.tasks.calibration import calibrate_forecasts
+from sacm.tasks.lengths import find_lengths, find_season, make_room
 
 _SMALL_BATCH_DATA = ("Electricity", "ECG")
 _SMALL_BATCH_BACKBONES = ("MultiPatchFormer",)
-_BENCHMARK_HORIZON, _OWN_HORIZON, _INPUT = 96, 24, 96
+_BENCHMARK_HORIZON, _BENCHMARK_INPUT = 96, 96
+_MOST_ROWS = 12  # channels that a table names
 
 
 class Forecasting(Task[ForecastingData]):
@@ -91,12 +94,14 @@ class Forecasting(Task[ForecastingData]):
         return super().resolve(settings, data)
 
     def preset(self, settings: RunSettings, data: ForecastingData) -> dict[str, Any]:
-        input_len, horizon = _INPUT, _BENCHMARK_HORIZON
+        input_len, horizon = _BENCHMARK_INPUT, _BENCHMARK_HORIZON
         dataset = published(data.name)
         if dataset is not None:
             input_len, horizon = dataset.input_len, dataset.horizons[0]
         elif not is_benchmark(data.name):
-            input_len, horizon = _own_lengths(data)
+            candidates = settings.backbone == AUTO
+            found = find_lengths(data, settings.horizon, candidates=candidates)
+            input_len, horizon = found.input_len, found.horizon
         horizon, input_len = settings.horizon or horizon, settings.input_len or input_len
         small = (
             horizon >= 720
@@ -107,16 +112,18 @@ class Forecasting(Task[ForecastingData]):
         return lengths if settings.train_quantiles is None else {**lengths, "select": "pinball"}
 
     def explain_lengths(self, settings: RunSettings, data: ForecastingData) -> str:
-        input_len, horizon = _own_lengths(data)
-        asked = settings.input_len is not None, settings.horizon is not None
-        if is_benchmark(data.name) or all(asked) or (input_len, horizon) == (_INPUT, _OWN_HORIZON):
+        if is_benchmark(data.name):
             return ""
-        split, rows = _shortest_split(data)
-        whose = "a usual series has" if len(data.last_rows(1)) > 1 else "there are"
-        return (
-            f"shorter than the usual {_INPUT} and {_OWN_HORIZON}, because {whose} only {rows:,} "
-            f"{split} rows"
-        )
+        season = find_season(data)
+        if season == 1:
+            return "no season was found"
+        return f"the season has {season} rows"
+
+    def divide(self, settings: ResolvedSettings, data: ForecastingData) -> ForecastingData:
+        """The data with room for the horizon in validation and test, unless shares are named."""
+        if settings.split is not None:
+            return data
+        return make_room(data, settings.horizon, settings.input_len)
 
     def windows(
         self,
@@ -161,6 +168,33 @@ class Forecasting(Task[ForecastingData]):
         )
 
     def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:
+        network: ForecastNetwork
+        if settings.backbone == AUTO:
+            members = settings.overrides["members"]
+            networks = [self._build_member(settings, shape, member) for member in members]
+            weights = [member["weight"] for member in members]
+            network = MeanForecaster(networks, weights, input_len=shape.input_len)
+        else:
+            network = self._build_network(settings, shape)
+        return network if shape.lowest is None else LowerLimit(network, shape.lowest)
+
+    def _build_member(
+        self, settings: ResolvedSettings, shape: NetworkShape, member: Mapping[str, Any]
+    ) -> ForecastNetwork:
+        """One candidate of a mean: `name` and `input_len`, `size` of a network, or what else."""
+        shape = replace(shape, input_len=member["input_len"])
+        if member["name"] not in STATISTICAL:
+            own = {"backbone": member["name"], "size": member["size"], "overrides": {}}
+            return self._build_network(settings.model_copy(update=own), shape)
+        return STATISTICAL[member["name"]](
+            input_len=shape.input_len,
+            horizon=shape.horizon,
+            channels=shape.channels,
+            season=member["season"],
+            log=member["log"],
+        )
+
+    def _build_network(self, settings: ResolvedSettings, shape: NetworkShape) -> ForecastNetwork:
         network = build(
             settings.backbone,
             "forecasting",
@@ -179,6 +213,23 @@ class Forecasting(Task[ForecastingData]):
         if settings.train_quantiles is None:
             return network
         return QuantileAdapter(network, settings.train_quantiles)
+
+    def limit(
+        self,
+        settings: ResolvedSettings,
+        data: ForecastingData,
+        shape: NetworkShape,
+        scaler: ChannelScaler,
+    ) -> NetworkShape:
+        """The shape with the least values of forecasts, where there are any."""
+        minimum = find_minimum(settings, data)
+        if minimum is None:
+            return shape
+        lowest = None
+        if not scaler.series:  # else every series has its own, and only predictions are limited
+            scaled = zip(minimum, scaler.mean.tolist(), scaler.std.tolist(), strict=True)
+            lowest = tuple(None if m is None else (m - mean) / std for m, mean, std in scaled)
+        return replace(shape, minimum=minimum, lowest=lowest)
 
     def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
         return forecast(model, batch, x)
@@ -243,7 +294,7 @@ class Forecasting(Task[ForecastingData]):
             "mse_raw": report.raw.mse,
             **registered.compute(),
         }
-        record = report.to_dict()
+        record = {**report.to_dict(), "columns": list(data.columns)}
         if share := unmeasured_share(data):
             record["unmeasured"] = share
         if scaler.series:
@@ -256,40 +307,41 @@ class Forecasting(Task[ForecastingData]):
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         report = metrics["report"]
-        rows: list[Sequence[Any]] = [
-            (name.upper(), report["scaled"][name], report["raw"][name])
-            for name in ("mae", "mse", "rmse")
+        raw, scaled = report["raw"], report["scaled"]
+        pooled = "in own deviations" if "series" in report else "z-scored"
+        names = report.get("columns") or [
+            f"channel {place + 1}" for place in range(len(raw["channel_mae"]))
         ]
-        extra = [(label, value, None) for label, value in registered_values(metrics, self.name)]
-        # Deviations of every series its own, or of all of them together.
-        scaled = "own deviations" if "series" in report else "z-scored"
+        pairs = zip(names, raw["channel_mae"], raw["channel_mse"], strict=True)
+        rows: list[Sequence[Any]] = []
+        for name, mae, mse in list(pairs)[:_MOST_ROWS]:
+            rows.append((name, mae, None if mse is None else mse**0.5, mse))
+        if len(names) > _MOST_ROWS:
+            rows.append((f"… and {len(names) - _MOST_ROWS} more",))
+        if len(names) > 1 or "series" in report:
+            everything = "all series" if "series" in report else "all channels"
+            errors = (scaled[name] for name in ("mae", "rmse", "mse"))
+            rows.append((f"{everything}, {pooled}", *errors))
         rows += [*_extremes(report), *tabulate_quantiles(report)]
-        return ("error", scaled, "raw units"), [*rows, *extra]
+        rows += [(label, value) for label, value in registered_values(metrics, self.name)]
+        return ("error in units of the data", "MAE", "RMSE", "MSE"), rows
 
 
-def _own_lengths(data: ForecastingData) -> tuple[int, int]:
-    """Input length and horizon for a user's own series: short ones get shorter windows."""
-    joined = min((len(rows) for rows in data.splits if len(rows)), default=0)
-    input_len, horizon = _lengths_for(joined)
-    _, usual = _shortest_split(data)
-    return (input_len, horizon) if usual >= input_len + horizon else _lengths_for(usual)
+def find_minimum(
+    settings: ResolvedSettings, data: ForecastingData
+) -> tuple[float | None, ...] | None:
+    """The least value of each channel's forecasts, None for no limit; None if no channel has one.
 
-
-def _lengths_for(rows: int) -> tuple[int, int]:
-    """Input length and horizon of windows of which a split of `rows` rows holds a few."""
-    return min(_INPUT, max(1, rows // 2)), min(_OWN_HORIZON, max(1, rows // 4))
-
-
-def _shortest_split(data: ForecastingData) -> tuple[str, int]:
-    """The split with the fewest rows and their number; of several series, half have as many."""
-    found = {"training": "train", "validation": "val", "test": "test"}
-    rows = {
-        name: int(np.quantile([len(piece) for piece in data.ranges(split)], 0.5, method="lower"))
-        for name, split in found.items()
-        if len(data.splits[split])
-    }
-    shortest = min(rows, key=lambda name: rows[name], default="training")
-    return shortest, rows.get(shortest, 0)
+    It is what the settings say, or 0 for channels of a user's own data that never were below.
+    """
+    if isinstance(settings.minimum, float):
+        return (settings.minimum,) * data.channels
+    if settings.minimum == "none" or not data.reach_back:
+        return None
+    rows = data.splits.train or range(len(data.values))
+    least = np.nanmin(data.values[rows.start : rows.stop], axis=0)
+    found = tuple(0.0 if value >= 0 else None for value in least)
+    return found if any(value is not None for value in found) else None
 
 
 def is_benchmark(name: str) -> bool:
@@ -354,13 +406,14 @@ def _extremes(report: Mapping[str, Any]) -> list[Sequence[Any]]:
     if len(found) < 2:
         return []
     return [
-        (f"MAE of {name} ({which})", own["mae"], own["mae_raw"])
+        (f"{name} ({which} by own deviations)", own["mae_raw"])
         for which, (name, own) in (("best series", found[0]), ("worst series", found[-1]))
     ]
 
 
 def _uses_calendar(settings: ResolvedSettings, data: ForecastingData) -> bool:
-    return data.timestamps is not None and takes_calendar(settings.backbone)
+    named = settings.backbone != AUTO
+    return named and data.timestamps is not None and takes_calendar(settings.backbone)
 
 
 @dataclass(frozen=True)
@@ -444,10 +497,10 @@ def tabulate_quantiles(report: Mapping[str, Any]) -> list[Sequence[Any]]:
     if found is None:
         return []
     pairs = zip(found["nominal"], found["coverage"], found["width"], strict=True)
-    rows: list[Sequence[Any]] = [("CRPS", found["crps"], None)]
+    rows: list[Sequence[Any]] = [("CRPS, z-scored", found["crps"])]
     for nominal, coverage, width in pairs:
         rows += [
-            (f"share in the {100 * nominal:g} % interval", coverage, None),
-            (f"width of the {100 * nominal:g} % interval", width, None),
+            (f"share in the {100 * nominal:g} % interval", coverage),
+            (f"width of the {100 * nominal:g} % interval, z-scored", width),
         ]
     return rows

@@ -1,8 +1,9 @@
-"""How a training goes: a bar on standard error, and what every epoch leaves behind."""
+"""How a training goes: a bar or lines on standard error, and what every epoch leaves behind."""
 
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,32 +11,51 @@ from types import TracebackType
 
 import torch
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn
 from torch import Tensor
 
 from sacm.errors import SACMError
 
 _REDRAW_SECONDS = 0.1  # between two looks of the bar; redrawing it is not free
+_FIRST_LINE, _LINE_SECONDS = 2.0, 30.0  # until the first line, and between two, without a terminal
 _CHECK_EVERY = 50  # steps between looks at the loss where looking makes the device wait
 
 
-class TrainingProgress:
-    """One bar for the epochs of a run; quiet when asked to be, or when nobody watches."""
+def say(text: str, *, show: bool = True) -> None:
+    """A line on standard error."""
+    if show:
+        print(text, file=sys.stderr, flush=True)
 
-    def __init__(self, title: str, *, epochs: int, steps: int, show: bool) -> None:
+
+class TrainingProgress:
+    """Steps, loss and remaining time: a bar on a terminal, a line every few seconds elsewhere.
+
+    Args:
+        title: What is trained.
+        epochs: Epochs, at most.
+        steps: Steps of an epoch.
+        show: Whether anything is shown.
+        deadline: When training stops, by the monotonic clock; None for no limit.
+    """
+
+    def __init__(
+        self, title: str, *, epochs: int, steps: int, show: bool, deadline: float | None = None
+    ) -> None:
         console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.fields[status]}"),
-            TimeElapsedColumn(),
             console=console,
             transient=True,
             disable=not show or not console.is_terminal,
         )
-        self.steps = steps
-        self._task = self._bar.add_task(title, total=epochs * steps, status="")
-        self._unshown, self._shown_at = 0, 0.0
+        self.title, self.steps, self.total, self.show = title, steps, epochs * steps, show
+        self.deadline = deadline
+        self._task = self._bar.add_task(title, total=self.total, status="")
+        self._done, self._begun_with, self._validation = 0, 0, ""
+        self._started = time.monotonic()
+        self._shown_at, self._pause = self._started, _FIRST_LINE
 
     def __enter__(self) -> TrainingProgress:
         self._bar.start()
@@ -52,23 +72,44 @@ class TrainingProgress:
 
     def start_at(self, epoch: int) -> None:
         """Continue after this many finished epochs."""
-        self._bar.update(self._task, completed=epoch * self.steps)
+        self._done = self._begun_with = epoch * self.steps
 
-    def step(self) -> None:
+    def step(self, loss: Tensor) -> None:
         """One optimizer step is done."""
-        if self._bar.disable:
-            return
-        self._unshown += 1
+        self._done += 1
         now = time.monotonic()
-        if now - self._shown_at >= _REDRAW_SECONDS:
-            self._bar.advance(self._task, self._unshown)
-            self._unshown, self._shown_at = 0, now
+        waited = now - self._shown_at
+        if self.show and waited >= (self._pause if self._bar.disable else _REDRAW_SECONDS):
+            self._show(now, f"loss {float(loss):.4f}")
+            self._pause = min(2 * self._pause, _LINE_SECONDS)
 
     def epoch(self, epoch: int, *, select: str, value: float, best: float) -> None:
         """Validation of an epoch is done."""
-        self._unshown = 0
-        status = f"epoch {epoch} · validation {select} {value:.4f} · best {best:.4f}"
-        self._bar.update(self._task, completed=epoch * self.steps, status=status)
+        self._done = max(self._done, self._begun_with + 1)
+        self._validation = f" · epoch {epoch}: validation {select} {value:.4f}, best {best:.4f}"
+
+    def _show(self, now: float, loss: str) -> None:
+        left = (now - self._started) / (self._done - self._begun_with) * (self.total - self._done)
+        if self.deadline is not None:
+            left = min(left, self.deadline - now)
+        status = f"step {self._done:,} of at most {self.total:,} · {loss}{self._validation}"
+        status += f" · at most {_duration(left)} left"
+        self._bar.update(self._task, completed=self._done, status=status)
+        if self._bar.disable:
+            say(f"{self.title}: {status}")
+        self._shown_at = now
+
+
+def _duration(seconds: float) -> str:
+    """Seconds for people.
+
+    Example:
+        >>> _duration(42.3), _duration(700), _duration(8000)
+        ('42 s', '12 min', '2.2 h')
+    """
+    if seconds < 100:
+        return f"{max(0.0, seconds):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
 class EpochStatistics:

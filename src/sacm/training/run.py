@@ -158,7 +158,8 @@ class Run:
     def load_data(self) -> AnyData:
         """The data it was trained on."""
         settings = self.settings
-        return resolve(settings.data, task=settings.task, reading=settings.reading())
+        data = resolve(settings.data, task=settings.task, reading=settings.reading())
+        return self.task.divide(settings, data)
 
     def load_model(self) -> Backbone:
         """The network with the weights of the chosen epoch, in evaluation mode.

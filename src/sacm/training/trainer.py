@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.data.batches import WindowBatches
-from sacm.data.datasets import AnyData, fingerprint
+from sacm.data.datasets import AnyData, ForecastingData, fingerprint
 from sacm.data.load import resolve
 from sacm.errors import DataError, SACMError
 from sacm.files import (
@@ -29,7 +30,7 @@ from sacm.files import (
     write_state,
     write_weights,
 )
-from sacm.settings import ResolvedSettings, RunSettings
+from sacm.settings import AUTO, ResolvedSettings, RunSettings
 from sacm.strategies.base import StrategyRun, TrainingContext
 from sacm.strategies.race import RECORD, Race, RaceResult, decide
 from sacm.strategies.registry import parse
@@ -37,7 +38,7 @@ from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, scaler_of, to_device
 from sacm.training.hardware import Hardware, derive_seed, environment, make_fabric, seed_epoch
 from sacm.training.preparation import cut_windows, prepare_data
-from sacm.training.progress import EpochStatistics, TrainingProgress
+from sacm.training.progress import EpochStatistics, TrainingProgress, say
 from sacm.training.run import (
     CALIBRATION_FILE,
     DEFAULT_FOLDER,
@@ -75,6 +76,7 @@ def train(
     if data is None:
         data = resolve(settings.data, task=settings.task, reading=settings.reading())
     resolved = task.resolve(settings, data)
+    data = task.divide(resolved, data)
     mark = fingerprint(data)
     run = Run(Path(folder) / resolved.run_id(mark))
     if run.finished:
@@ -102,7 +104,12 @@ def _train(
     try:
         strategy = parse(settings.strategy)
         race = None
-        if isinstance(strategy, Race):
+        if settings.backbone == AUTO:
+            race = _hold_contest(run, settings, data, fabric, show=hardware.show_progress)
+            settings = settings.model_copy(update={"overrides": {"members": race.members}})
+            write_json(run.folder / "config.json", settings.model_dump())
+            settings = settings.model_copy(update={"strategy": race.winner})
+        elif isinstance(strategy, Race):
             race = _race(run, strategy, settings, data, fabric, show=hardware.show_progress)
             settings = settings.model_copy(update={"strategy": race.winner})
         training = Training(run.folder, settings, data, fabric, show=hardware.show_progress)
@@ -113,6 +120,18 @@ def _train(
             record_failure(run, error)
         raise
     fabric.barrier()  # the run is finished for every process, or for none
+
+
+def _hold_contest(
+    run: Run, settings: ResolvedSettings, data: AnyData, fabric: Fabric, *, show: bool
+) -> RaceResult:
+    """The candidates that become a run; of one that was killed after they were chosen, the same."""
+    if (run.folder / RECORD).exists():
+        return RaceResult.load(run.folder)
+    from sacm.training.contest import hold_contest
+
+    assert isinstance(data, ForecastingData)  # no other task has candidates
+    return hold_contest(run.folder, settings, data, fabric, show=show)
 
 
 def _race(
@@ -172,6 +191,7 @@ class _Progress:
     seconds: float = 0.0  # of training, with what the strategy does before it
     history: list[dict[str, Any]] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
+    steps: int = 0
 
 
 class Training:
@@ -198,6 +218,12 @@ class Training:
         self.task, self.fabric, self.show = get_task(settings.task), fabric, show
         self.race: RaceResult | None = None
         self.logs = True
+        self.title = f"{settings.backbone} {settings.strategy} seed {settings.seed}"
+        self.steps = (self.task.minimum_steps, sys.maxsize)  # fewest and most of an epoch
+        self.epochs_here = 0  # trained by this process
+        self.deadline: float | None = None  # by the monotonic clock: steps stop there
+        if settings.time_limit is not None:
+            self.deadline = time.monotonic() + settings.time_limit
         self.on_epoch: Callable[[int, float], None] | None = None
         self.progress = _Progress()
         self._prepare()
@@ -215,11 +241,21 @@ class Training:
                 f"{settings.data}: there are no validation windows to choose by: use more data or "
                 "shorter windows."
             )
-        self.shape = self.task.shape(settings, self.data)
+        if settings.backbone == AUTO:  # networks that see less than a window have more of them
+            rows = max(member["input_len"] for member in settings.overrides["members"])
+            shorter = settings.model_copy(update={"input_len": rows})
+            train = cut_windows(self.task, shorter, self.data, prepared.data).train
+            self.windows = self.windows._replace(train=train)
+        shape = self.task.shape(settings, self.data)
+        self.shape = self.task.limit(settings, self.data, shape, scaler_of(self.windows))
         self.train_batches = self._training_batches(settings.seed)
-        self.val_batches = WindowBatches(self.windows.val, EVALUATION_BATCH)
-        # A small data set is passed over several times in what counts as one epoch.
-        self.passes = math.ceil(self.task.minimum_steps / len(self.train_batches))
+        self.val_batches: Any = WindowBatches(self.windows.val, EVALUATION_BATCH)
+        self.val_strategy = self.strategy  # what repairs validation windows
+
+    @property
+    def passes(self) -> int:
+        """Passes over the data in what counts as one epoch: several of a small data set."""
+        return math.ceil(self.steps[0] / len(self.train_batches))
 
     def _training_batches(self, seed: int) -> WindowBatches[Any]:
         """Batches of this process, in an order of the seed."""
@@ -279,23 +315,36 @@ class Training:
         """Train to the end, test, and leave a finished run folder."""
         if self.fabric.is_global_zero:
             write_json(self.folder / "model.json", self.shape.to_dict())
-        self.train_until(self.settings.epochs)
+        if self.settings.backbone == AUTO:  # its candidates are trained
+            self.model.load_state_dict(read_weights(self.folder / "best.safetensors"))
+        else:
+            self.train_until(self.settings.epochs)
         self._finish()
 
     def train_until(self, epochs: int) -> None:
-        """Train until so many epochs are done, or patience is at its end."""
+        """Train until so many epochs are done, patience is at its end, or the time is over."""
         self._resume()
         settings, progress = self.settings, self.progress
         bar = TrainingProgress(
-            f"{settings.backbone} {settings.strategy} seed {settings.seed}",
+            self.title,
             epochs=epochs,
-            steps=self.passes * len(self.train_batches),
+            steps=min(self.passes * len(self.train_batches), self.steps[1]),
+            deadline=self.deadline,
             show=self.show and self.fabric.is_global_zero,
         )
+        if progress.epoch and not self.epochs_here:
+            say(f"{self.title}: resumed from epoch {progress.epoch}", show=bar.show)
         with bar:
             bar.start_at(progress.epoch)
             while progress.epoch < epochs and progress.waited < settings.patience:
+                if self.out_of_time and progress.epoch:
+                    break
                 self._epoch(progress.epoch + 1, bar)
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether the time limit is reached."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
 
     def _epoch(self, epoch: int, bar: TrainingProgress) -> None:
         started = time.perf_counter()
@@ -305,10 +354,11 @@ class Training:
         statistics = self.train_epoch(epoch, bar)
         trained = time.perf_counter()
         value = self.task.validate(
-            self.model, self.val_batches, self.strategy, self.settings.select
+            self.model, self.val_batches, self.val_strategy, self.settings.select
         )
         # Batch statistics are each rank's own; all must decide alike, by the weights that are kept.
         value = self.fabric.broadcast(value)
+        self.epochs_here += 1
         self._record(epoch, value, statistics, trained - started, time.perf_counter() - trained)
         assert self.progress.best is not None
         bar.epoch(epoch, select=self.settings.select, value=value, best=self.progress.best)
@@ -320,12 +370,16 @@ class Training:
         self.model.set_epoch(epoch)
         self.model.train()
         statistics = EpochStatistics(epoch, lambda step: self._save_batch(epoch, step))
+        most = self.steps[1]
         for number in range(self.passes):
             self.train_batches.set_epoch((epoch - 1) * self.passes + number)
             for batch in self.train_batches:
+                if statistics.losses and (len(statistics.losses) >= most or self.out_of_time):
+                    break
                 statistics.add(self.step(batch), self.strategy_run.rates)
-                bar.step()
+                bar.step(statistics.losses[-1])
         statistics.check()
+        self.progress.steps += len(statistics.losses)
         return statistics
 
     def _save_batch(self, epoch: int, step: int) -> Path:
@@ -436,6 +490,8 @@ class Training:
         if self.race is not None:
             record["notes"].append(self.race.sentence)
             record["race"] = asdict(self.race)
+            if self.race.error is not None:  # candidates, whose mean is not trained any further
+                progress.best = self.race.error
         if len(windows.test):
             result = self.task.evaluate(self.model, windows, self.data, self.settings, strategy)
             record |= {
