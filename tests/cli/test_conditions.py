@@ -52,7 +52,7 @@ def panel_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_short_series_does_not_stop_the_others(sacm: Command, panel_run: Path) -> None:
     outcome = sacm("predict", panel_run)
     assert outcome.code == 0
-    assert "No forecast for series with fewer than 6 rows: 'tiny' (3)." in outcome.err
+    assert "No forecast for series with fewer than 16 rows: 'tiny' (3)." in outcome.err
     found = pd.read_csv(io.StringIO(outcome.out))
     assert list(found.columns) == ["shop", "date", "v", "repaired_share"]
     assert sorted(set(found["shop"])) == ["north", "south"]
