@@ -17,7 +17,6 @@ from sacm.data.corrupt import names as corruption_names
 from sacm.data.corrupt import register as register_corruption
 from sacm.data.load import find, resolve
 from sacm.errors import ArgumentError, DataError, SACMWarning
-from sacm.experiments import engines, grid
 from sacm.metrics import catalogue as metrics
 from sacm.metrics.catalogue import (
     RegisteredClassMetrics,
@@ -279,15 +278,3 @@ def test_a_registered_corruption_is_applied_and_its_level_checked() -> None:
     assert torch.equal(sacm.data.corrupt(series, "Shrink", 0.5), series / 2)
     with pytest.raises(ArgumentError, match="level of shrink must be in 0 … 1"):
         sacm.data.corrupt(series, "shrink", 2.0)
-
-
-def test_a_registered_engine_is_found() -> None:
-    @engines.ENGINES.register("nowhere")
-    class Nowhere:
-        def __init__(self, workers: int) -> None:
-            self.workers = workers
-
-        def run(self, jobs: object, folder: Path) -> Iterator[grid.Outcome]:
-            yield from ()
-
-    assert engines.make_engine("Nowhere", workers=2).workers == 2  # type: ignore[attr-defined]

@@ -80,7 +80,7 @@ def test_short_history_is_refused(fitted: Forecaster) -> None:
 
 
 def test_short_training_data_are_refused() -> None:
-    with pytest.raises(DataError, match=r"train split have 14 rows .* 12 \+ 4 = 16"):
+    with pytest.raises(DataError, match=r"train split have 12 rows .* 12 \+ 4 = 16"):
         small().fit(frame(20))
     with pytest.raises(ArgumentError, match=r"split.* = 'a'"):
         small(split="a").fit(frame())

@@ -231,7 +231,7 @@ def test_a_page_is_written_in_one_piece(tmp_path: Path) -> None:
     sacm.inspect(tables.wide()).report(tmp_path / "q.html")
     text = (tmp_path / "q.html").read_text(encoding="utf-8")
     assert text.startswith("<!DOCTYPE html>")
-    assert "The worst, enlarged" in text
+    assert "The worst events, enlarged" in text
     assert "http" not in text.split("<svg")[0]
     with pytest.raises(SACMError, match="is a folder"):
         sacm.inspect(tables.wide()).report(tmp_path)

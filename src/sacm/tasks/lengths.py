@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sacm.data.datasets import ForecastingData, Segment, Splits, split_by_ratio
-from sacm.data.forecasting import split_major
 from sacm.data.gaps import fill_gaps
 from sacm.metrics.forecasting import season_length
 
@@ -90,6 +89,8 @@ def make_room(data: ForecastingData, horizon: int, input_len: int) -> Forecastin
     Those of several series hold a whole window: each split is one segment of a series. Data that
     are not split in the default way stay as they are.
     """
+    from sacm.data.forecasting import split_major  # needs pandas, which predictions do not
+
     positions = data.last_rows(len(data.values))
     if not data.reach_back or any(
         not np.array_equal(_lengths(data, name), [len(part) for part in split_by_ratio(len(rows))])
