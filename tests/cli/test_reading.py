@@ -68,8 +68,9 @@ def test_predict_reads_the_same_way_and_gives_the_target_with_its_zone(
     found = pd.read_csv(io.StringIO(outcome.out))
     assert list(found.columns) == ["when", "b", "repaired_share"]
     assert found["when"][0] == "2024-03-06 00:00:00+01:00"
-    assert "time: column 'when' (--time), read as dates like 01.03.2024 00:00 (--date-order)" in (
-        outcome.err
+    assert (
+        "time: column 'when' (--time-column), read as dates like 01.03.2024 00:00 (--date-order)"
+        in outcome.err
     )
 
 

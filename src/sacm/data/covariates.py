@@ -269,8 +269,8 @@ def check_roles(data: ForecastingData, plan: CovariatePlan) -> None:
             )
     if plan.needs_times and data.timestamps is None:
         raise DataError(
-            f"{data.name} has no timestamps, but calendar and holidays need them: --time names "
-            "their column."
+            f"{data.name} has no timestamps, but calendar and holidays need them: "
+            "--time-column names their column."
         )
 
 

@@ -321,10 +321,10 @@ def _describe(table: Table, times: Times | None, left_out: Mapping[str, list[str
 def _describe_time(table: Table, times: Times | None) -> str:
     """One line on the time: where it was found, how it was read, its step and its span."""
     if times is None:
-        return "time: none (--time names a column), rows are taken as evenly spaced"
+        return "time: none (--time-column names a column), rows are taken as evenly spaced"
     columns = "the index" if not times.columns else f"column {' + '.join(times.columns)!r}"
     order = " (--date-order)" if times.form and "-%m-" in f"-{times.form}-" else ""
-    parts = [f"time: {columns} (--time)", f"read as {times.written}{order}"]
+    parts = [f"time: {columns} (--time-column)", f"read as {times.written}{order}"]
     if table.times is None or not len(table.times):
         return ", ".join([*parts, "used for the order of rows only"])
     ends = table.form.write_times(np.sort(table.times)[[0, -1]])
