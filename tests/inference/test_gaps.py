@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -68,6 +69,25 @@ def test_gaps_in_training_rows_are_no_obstacle() -> None:
     forecaster = Forecaster("iTransformer", size="small", epochs=1, input_len=12, horizon=4)
     forecaster.fit(with_gaps(series(), first=20))
     assert np.isfinite(forecaster.predict()[["a", "b"]].to_numpy()).all()
+
+
+def test_a_run_is_evaluated_again_with_the_errors_of_its_training(
+    sacm: Command, tmp_path: Path
+) -> None:
+    """MASE divides by the naive error of measured training rows, not of filled ones."""
+    with_gaps(series(), first=20).to_csv(tmp_path / "gaps.csv", index=False)
+    trained = sacm(
+        *("train", "forecasting", "--data", tmp_path / "gaps.csv", "--backbone", "iTransformer"),
+        *("--size", "small", "--epochs", 1, "--input-len", 12, "--horizon", 4),
+    )
+    assert trained.code == 0, trained.err
+    again = json.loads(sacm("evaluate", "latest", "--json").out)
+    folder = Path(trained.out.split("run: ")[-1].strip())
+    before = json.loads((folder / "metrics.json").read_text())["baselines"]["rows"]
+    rows = again["baselines"]["rows"]
+    assert {name: rows[name]["mase"] for name in rows} == pytest.approx(
+        {name: before[name]["mase"] for name in before}
+    )
 
 
 def test_targets_that_were_not_measured_change_no_error(fitted: Forecaster) -> None:

@@ -181,13 +181,13 @@ def evaluate_forecasts(predictor: Predictor, source: Any) -> Result:
 def prepare_evaluation(
     predictor: Predictor, source: Any
 ) -> tuple[ForecastingData, ForecastWindows]:
-    """Data to test on, without gaps in the inputs, and their windows."""
+    """Data to test on, as measured, and their windows, without gaps in the inputs."""
     data = source
     if not isinstance(data, ForecastingData):
         data = read_history(predictor, source).data
     data = choose_columns(data, predictor.shape.columns)
-    data = predictor.strategy.prepare(data, window=predictor.shape.input_len).data
-    return data, evaluation_windows(predictor, data)
+    prepared = predictor.strategy.prepare(data, window=predictor.shape.input_len)
+    return data, evaluation_windows(predictor, prepared.data)
 
 
 def bound_levels(
