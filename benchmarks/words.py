@@ -35,7 +35,8 @@ def comments() -> list[tuple[str, str]]:
     for path in sorted(SOURCE.rglob("*.py")):
         with path.open("rb") as file:
             for token in tokenize.tokenize(file.readline):
-                if token.type == tokenize.COMMENT and len(token.string.split()) > 4:
+                words = token.string.split()
+                if token.type == tokenize.COMMENT and len(words) > 4 and words[1][0] != "[":
                     texts.append((f"{path.relative_to(SOURCE)}:{token.start[0]}", token.string))
     return texts
 

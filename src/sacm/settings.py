@@ -123,7 +123,7 @@ def _reading(help: str, *, flag: str | None = None) -> Any:
 
 
 class ReadOptions(BaseModel):
-    """How a user's own file or frame is read. None means: found in the data, and said.
+    """How a user's own file or frame is read; None: inferred from the data, and printed.
 
     Python, the command line and messages use these names and no others.
 

@@ -144,7 +144,7 @@ def shares(text: str | None, option: str) -> tuple[float, ...]:
 
 
 def with_threshold(predictor: Predictor, way: str, source: str) -> Predictor:
-    """The same detector with another threshold, which is said."""
+    """Return the detector with another threshold, and print the threshold."""
     from sacm.inference.detect import choose_threshold
 
     chosen = choose_threshold(predictor, way, source)

@@ -30,7 +30,7 @@ from sacm.data.times import find_times
 from sacm.errors import DataError
 from sacm.settings import ReadOptions
 
-MOST_NAMES = 12  # of a list in a line
+MOST_NAMES = 12  # names printed in one line, at most
 
 
 @dataclass(frozen=True, eq=False)

@@ -165,7 +165,7 @@ def _write_onnx(module: RawUnits, inputs: tuple[Tensor, ...], path: Path) -> Non
     for name in ("onnxscript", "onnxruntime"):  # torch exports with the one; the other checks
         if find_spec(name) is None:
             raise ArgumentError(f"export to ONNX needs {name}: pip install 'sacm[export]'.")
-    # It tells of packages that it would know and that are not there.
+    # The exporter warns about optional packages that are not installed.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     output = [_NAMES[str(module.task)]]
     program: Any = torch.onnx.export(

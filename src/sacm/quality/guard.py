@@ -44,7 +44,7 @@ from sacm.quality.rules import (
 from sacm.quality.windows import SHORTEST_WINDOW, STEPS, WindowGuard, fit_window_guard
 
 _FORMAT = 2
-_ENTRIES = 2_000_000  # of the windows that are judged together
+_ENTRIES = 2_000_000  # values of the windows that are checked in one call, at most
 _GAP_ROOM = 0.1  # of a time step by which a row of a stream may come early or late
 
 

@@ -37,7 +37,7 @@ NOISE_STEPS = 10  # of expectation-maximisation
 PRIOR_CASES = 10.0  # weight of the prior on each row of the transitions, in cases
 NOISE_CASES = 10_000  # the noise model is fitted to at most this many random cases
 _LEAST_PROBABILITY = 1e-4  # of a held-out answer, so that no single one decides
-_LEAST_SPREAD = 1e-6  # of a feature that is used
+_LEAST_SPREAD = 1e-6  # standard deviation below which a feature is dropped
 _TINY = 1e-12
 # Sizes of blocks that bound the memory.
 _CASES_AT_ONCE, _ROWS_AT_ONCE, _COMPARISONS_AT_ONCE = 500, 10_000, 30_000_000

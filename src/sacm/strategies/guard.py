@@ -240,7 +240,9 @@ def obeying(predictor: Any, rules: Path | None, keep: Path | None) -> Any:
     if rules is None and keep is None:
         return predictor
     settings = predictor.settings
-    text = with_files(settings.strategy, rules, keep)  # what a refit trains with
+    text = with_files(
+        settings.strategy, rules, keep
+    )  # the strategy that `backtest --refit` trains with
     parts = parts_of(predictor.strategy)
     changed = [p.with_files(rules, keep) if isinstance(p, FittedGuard) else p for p in parts]
     strategy = changed[0] if len(changed) == 1 else Combined(changed)

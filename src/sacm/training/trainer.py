@@ -292,7 +292,7 @@ class Training:
         )
         started = time.perf_counter()
         self.strategy_run: StrategyRun = self.strategy.begin(model, context)
-        # What a strategy trains beforehand is part of its price; a resumed run has paid it already.
+        # Preparation counts in train_seconds, but not again after a resume.
         self.progress.seconds += time.perf_counter() - started
         self.model = model
         self.optimizer = make_optimizer(model, self.strategy_run, settings)
@@ -356,7 +356,7 @@ class Training:
         value = self.task.validate(
             self.model, self.val_batches, self.val_strategy, self.settings.select
         )
-        # Batch statistics are each rank's own; all must decide alike, by the weights that are kept.
+        # Batch statistics differ between ranks: all decide by the value of rank 0.
         value = self.fabric.broadcast(value)
         self.epochs_here += 1
         self._record(epoch, value, statistics, trained - started, time.perf_counter() - trained)

@@ -50,7 +50,9 @@ class _ExposureRun(StrategyRun):
 
     def __init__(self, strategy: LatentOutlierExposure) -> None:
         self.share = strategy.share
-        self.weight = 1.0 if strategy.kind == "hard" else 0.5  # y, of a window taken for anomalous
+        self.weight = (
+            1.0 if strategy.kind == "hard" else 0.5
+        )  # loss weight of windows treated as anomalous
 
     def loss(self, step: Step) -> Tensor:
         x = step.inputs
