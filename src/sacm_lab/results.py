@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from sacm.errors import DataError
@@ -62,7 +63,9 @@ def write_results(frame: pd.DataFrame, path: Path) -> None:
 
 def results_csv(frame: pd.DataFrame) -> str:
     """A frame as CSV; whole numbers stay whole beside missing ones."""
-    return str(frame.convert_dtypes(convert_string=False).to_csv(index=False, lineterminator="\n"))
+    with np.errstate(invalid="ignore"):  # pandas also tries floats that no integer can hold
+        typed = frame.convert_dtypes(convert_string=False)
+    return str(typed.to_csv(index=False, lineterminator="\n"))
 
 
 def tested_columns(frame: pd.DataFrame) -> list[str]:
