@@ -204,3 +204,13 @@ def test_a_row_that_was_not_measured_teaches_adaptive_intervals_nothing() -> Non
     np.testing.assert_array_equal(intervals.issue(np.zeros((3, 2))).upper, first.upper)
     with pytest.raises(ArgumentError, match="10 calibration windows"):
         AdaptiveIntervals(ErrorQuantiles.fit(normal(5)))
+
+
+def test_a_channel_without_measured_targets_widens_no_interval() -> None:
+    random = np.random.default_rng(0)
+    sizes = random.exponential(size=(400, 3, 2))
+    sizes[:, :, 1] = np.nan  # never measured
+    shares = np.where(np.arange(400)[:, None] % 2, 0.25, 0.0) * np.ones(2)
+    sizes[1::2, :, 0] *= 3
+    widening = learn_widening(sizes, shares)  # warnings are errors here
+    assert widening == pytest.approx(2 / (0.25 / 0.75), rel=0.3)

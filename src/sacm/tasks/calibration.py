@@ -254,12 +254,19 @@ def learn_widening(sizes: Array, shares: Array) -> float:
     touched = (shares > REPAIRED) & (shares <= MAX_REPAIRED)
     if touched.sum() < ENOUGH or (shares <= REPAIRED).sum() < ENOUGH:
         return LEAST_WIDENING
-    size = np.nanmean(sizes, axis=1)  # [N, C]
-    base = np.nanmean(np.where(shares <= REPAIRED, size, np.nan), axis=0)
+    size = _mean_measured(sizes, axis=1)  # [N, C]
+    base = _mean_measured(np.where(shares <= REPAIRED, size, np.nan), axis=0)
     growth = (size / np.where(base > 0, base, np.nan))[touched]
     odds = (shares / (1 - np.minimum(shares, MAX_REPAIRED)))[touched]
-    learnt = float((np.nanmean(growth) - 1) / odds.mean())
+    learnt = float((_mean_measured(growth, axis=0) - 1) / odds.mean())
     return max(LEAST_WIDENING, learnt) if math.isfinite(learnt) else LEAST_WIDENING
+
+
+def _mean_measured(values: Array, *, axis: int) -> Array:
+    """Mean of what is not NaN along an axis; NaN where nothing was measured."""
+    with np.errstate(invalid="ignore"):
+        mean: Array = np.nansum(values, axis=axis) / np.isfinite(values).sum(axis=axis)
+    return mean
 
 
 class Residuals(NamedTuple):
