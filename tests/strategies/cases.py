@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from sacm.strategies import TrainingContext, parse
+from sacm.strategies import Step, TrainingContext, parse
 from sacm.tasks import get_task
-from sacm.tasks.base import TaskStep
 
 
 class Batch(NamedTuple):
@@ -47,11 +46,11 @@ def batches(count: int = 6) -> list[Batch]:
     ]
 
 
-def step(model: nn.Module, batch: Any, strategy: str, task: str = "forecasting") -> TaskStep:
+def step(model: nn.Module, batch: Any, strategy: str, task: str = "forecasting") -> Step:
     """One training step of a strategy that needs no data to prepare."""
     chosen = parse(strategy)
     run = chosen.begin(model, context(task))
-    return TaskStep(get_task(task), model, batch, chosen, run)
+    return Step(get_task(task), model, batch, chosen, run)
 
 
 def context(task: str = "forecasting") -> TrainingContext:

@@ -41,10 +41,10 @@ def test_one_spelling_for_one_meaning(text: str, spelling: str) -> None:
     [
         ("sacmm", "Did you mean 'sacm'"),
         ("fixed", "needs p"),
-        ("fixed(x)", "expected a number"),
+        ("fixed(x)", "p must be a number"),
         ("fixed(1.5)", r"\[0, 1\)"),
         ("sacm(foo=1)", "no option 'foo'"),
-        ("sacm(log_norm=maybe)", "expected true or false"),
+        ("sacm(log_norm=maybe)", "log_norm must be true or false"),
         ("sacm(p_min=0.6)", "p_min"),
         ("sacm(detrend=cubic)", "detrend must be one of"),
         ("raw+raw", "twice"),

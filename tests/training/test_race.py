@@ -89,13 +89,12 @@ def test_a_stopped_race_ends_like_one_that_was_not(
 
 def test_the_mean_from_the_second_epoch_on_decides_and_the_first_wins_a_tie() -> None:
     seconds = {"raw": 3.0, "sacm": 4.0}
-    lower = {"select": "mae", "better": lambda value, best: value < best}
-    result = decide({"raw": [1.0, 0.5, 0.5], "sacm": [9.0, 0.4, 0.5]}, seconds, **lower)
+    result = decide({"raw": [1.0, 0.5, 0.5], "sacm": [9.0, 0.4, 0.5]}, seconds, select="mae")
     assert (result.winner, result.extra_seconds) == ("sacm", 3.0)
     assert result.margin == pytest.approx(0.1)
     assert result.sentence == (
         "sacm won the race by 10.0%: validation mae, mean of epochs 2 to 3, 0.45 against raw 0.5."
     )
-    higher = {"select": "accuracy", "better": lambda value, best: value > best}
-    assert decide({"raw": [0.2, 0.9], "sacm": [0.3, 0.9]}, seconds, **higher).winner == "raw"
-    assert decide({"raw": [0.2], "sacm": [0.3]}, seconds, **higher).winner == "sacm"
+    tie = decide({"raw": [0.2, 0.9], "sacm": [0.3, 0.9]}, seconds, select="accuracy")
+    assert tie.winner == "raw"
+    assert decide({"raw": [0.2], "sacm": [0.3]}, seconds, select="accuracy").winner == "sacm"

@@ -16,7 +16,6 @@ from sacm.errors import ArgumentError
 from sacm.files import read_weights
 from sacm.inject.sites import MODULATOR
 from sacm.reports.figures import AnomalyStrip, ForecastExample
-from sacm.strategies import mappers, scorers
 from sacm.strategies.base import Strategy
 from sacm.strategies.registry import parts_of
 from sacm.strategies.sacm import SACM
@@ -67,7 +66,7 @@ def _modulation(
     scorer, mapper = SpectralScorer(channels, method.config()), RateMapper(method.config())
     weights = read_weights(run.folder / "best.safetensors")
     learned = False
-    if method != replace(method, scorer=scorers.DEFAULT, mapper=mappers.DEFAULT):
+    if method != replace(method, scorer=SACM.scorer, mapper=SACM.mapper):
         return scorer, mapper, learned
     for name, module in (("scorer", scorer), ("mapper", mapper)):
         prefix = f"{MODULATOR}.{name}."

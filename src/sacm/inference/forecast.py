@@ -18,6 +18,7 @@ from sacm.data.windows import SplitWindows, forecasting_windows, window_ranges
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.history import History, choose_columns, read_history
 from sacm.inference.predictor import Array, Predictor, refusal
+from sacm.strategies.guard import mark_broken_rules
 from sacm.tasks import Result, get_task
 from sacm.tasks.calibration import MAX_REPAIRED, ErrorQuantiles, window_moves
 
@@ -273,7 +274,7 @@ def _last_window(
     predictor: Predictor, data: ForecastingData, scaler: ChannelScaler | None = None
 ) -> Window:
     """The window that a forecast of each series starts from."""
-    data = predictor.strategy.obey(data)
+    data = mark_broken_rules(predictor.strategy, data)
     shape, plan = predictor.shape, predictor.plan
     rows = data.last_rows(shape.input_len)
     for name, positions in rows.items():

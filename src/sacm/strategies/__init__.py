@@ -7,16 +7,13 @@ from sacm.strategies import (  # noqa: F401  (importing a file registers what is
     guard,
     hard_denoise,
     labels,
-    learned_global,
-    mappers,
     race,
-    raw,
     sacm,
-    scorers,
     selective,
 )
 from sacm.strategies.base import Prepared, Step, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import canonical, describe, names, parse, register
+from sacm.strategies.sacm import mappers, scorers
 
 __all__ = [
     "Prepared",

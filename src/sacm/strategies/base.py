@@ -1,10 +1,9 @@
 """What a strategy is: one way of making one training run robust.
 
-A strategy has nine hooks, and a harmless default for each of them. Five belong to the `Strategy`,
+A strategy has eight hooks, each with a default that changes nothing. Four belong to the `Strategy`,
 a frozen dataclass of its options:
 
     prepare(data, window)        change a data set before windows are cut, and learn from it
-    obey(data)                   mark what breaks a user's rules in data to predict from
     inputs(x, training)          change the windows that the network sees
     build(make)                  make the network
     begin(model, context)        change the network, and return the `StrategyRun` of this training
@@ -16,17 +15,17 @@ and four to the `StrategyRun`:
     loss(step)                   compute the loss of a step in place of the task
     after_step()                 act after a step of the optimizer
 
-What a strategy learnt is kept by `save` and `load`, what a run knows by `state_dict` and
-`load_state_dict`. `scalars` and `rates` are plain attributes of a run.
+`save` and `load` keep what a strategy learnt, `state_dict` and `load_state_dict` what a run knows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from torch import Tensor, nn
 
@@ -46,43 +45,6 @@ class Loader(Protocol):
     """Batches of one split; every iteration is a pass over it."""
 
     def __iter__(self) -> Iterator[Any]: ...
-
-
-class Step(Protocol):
-    """One training step, for strategies that compute its loss themselves."""
-
-    @property
-    def batch(self) -> Any:
-        """The batch as it was cut, on the device of the network."""
-
-    @property
-    def inputs(self) -> Tensor:
-        """Its windows `[B, L, C]` as the network sees them."""
-
-    @property
-    def model(self) -> Any:
-        """The network that is trained."""
-
-    def answer(self, x: Tensor | None = None) -> Tensor:
-        """Forecasts `[B, H, C]` or logits `[B, K]` for `inputs`, or for other windows."""
-
-    def loss(self, x: Tensor | None = None) -> Tensor:
-        """The task's own loss, a scalar, for `inputs`, or for other windows."""
-
-    def losses(self, answer: Tensor) -> Tensor:
-        """The task's own loss of each target, `[B, H, C]`, or of each case, `[B]`."""
-
-    def mean(self, losses: Tensor, answer: Tensor, *, keep: Tensor | None = None) -> Tensor:
-        """The mean of losses of the targets' shape, each by the weight of its target.
-
-        `keep` holds further weights of the same shape.
-        """
-
-    def other(self, *, model: Any = None, batch: Any = None) -> Self:
-        """The same step with another network or another batch."""
-
-    def evaluating(self) -> AbstractContextManager[None]:
-        """Evaluation mode of the network for a while; gradients stay on."""
 
 
 @dataclass(frozen=True)
@@ -120,20 +82,16 @@ class Strategy:
     combines: ClassVar[bool] = True  # whether it can be joined with others by `+`
 
     def check_task(self, task: str) -> None:
-        """Refuse a task that the strategy has no meaning for.
-
-        Raises:
-            ArgumentError: The strategy is for other tasks.
-        """
+        """Raise an `ArgumentError` for a task that the strategy has no meaning for."""
         if task not in self.tasks:
             raise ArgumentError(f"{self.name} is for {' and '.join(self.tasks)}, not for {task}.")
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Change a data set before windows are cut from it, and learn from its training part.
 
-        The default fills gaps, so that every value is finite afterwards. A strategy that `prepare`
-        returned or `load` read does not learn again: its own `prepare` changes data to evaluate on
-        or to predict from by what it knows.
+        The default interpolates gaps, so that every value is finite. The strategy that is returned
+        here or by `load` does not learn again: its `prepare` changes data to evaluate on or to
+        predict from by what it knows.
 
         Args:
             data: One of the three data sets; NaN where a value was not measured.
@@ -142,23 +100,15 @@ class Strategy:
         Returns:
             The data to train on, the strategy with what it learnt, and notes for the user.
         """
-        filled, notes = fill_missing(data)
-        return Prepared(filled, self, notes)
-
-    def obey(self, data: Any) -> Any:
-        """Data to predict from, with what breaks a user's rules as missing."""
-        return data
+        filled, note = fill_data(data)
+        return Prepared(filled, self, (note,) if note else ())
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """What the network sees instead of windows `[B, L, C]`."""
         return x
 
     def build(self, make: Callable[[], Backbone]) -> Backbone:
-        """The network to train, save and predict with.
-
-        Args:
-            make: Makes one network, initialised from torch's current seed.
-        """
+        """The network to train, save and predict with; `make` makes one from torch's seed."""
         return make()
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
@@ -202,9 +152,9 @@ class StrategyRun:
         """Get ready for an epoch; called before epoch 1, 2, … ."""
 
     def weights(self, batch: Any, prediction: Tensor) -> Tensor | None:
-        """How much each target `[B, H, C]` counts in the loss: True or a weight in [0, 1].
+        """How much each target `[B, H, C]` (or case `[B]`) counts in the loss, in [0, 1].
 
-        One value a case, `[B]`, in classification. None if all of them count in full.
+        None if all of them count in full.
         """
         return None
 
@@ -223,12 +173,75 @@ class StrategyRun:
         """Put back what `state_dict` gave."""
 
 
-def fill_missing(data: Any) -> tuple[Any, tuple[str, ...]]:
-    """Interpolate the gaps of a data set and mark them as not observed.
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One training step, for strategies that compute its loss themselves.
 
-    Returns:
-        The data with finite values, and a note with the number and the share of gaps; data
-        without gaps as they are.
+    Attributes:
+        task: The task, which has `answer`, `losses` and `loss`.
+        model: The network that is trained.
+        batch: The batch as it was cut, on the device of the network.
+        strategy: The strategy of the run.
+        run: The same at work.
     """
-    filled, note = fill_data(data)
-    return filled, (note,) if note else ()
+
+    task: Any
+    model: Any
+    batch: Any
+    strategy: Strategy
+    run: StrategyRun
+
+    @cached_property
+    def inputs(self) -> Tensor:
+        """The windows `[B, L, C]` as the network sees them."""
+        return self.strategy.inputs(self.batch.x, training=True)
+
+    def answer(self, x: Tensor | None = None) -> Tensor:
+        """Forecasts `[B, H, C]` or logits `[B, K]` for `inputs`, or for other windows."""
+        answer: Tensor = self.task.answer(self.model, self.batch, self.inputs if x is None else x)
+        return answer
+
+    def loss(self, x: Tensor | None = None) -> Tensor:
+        """The task's own loss, a scalar, for `inputs`, or for other windows."""
+        loss: Tensor = self.task.loss(self, self.inputs if x is None else x)
+        return loss
+
+    def losses(self, answer: Tensor) -> Tensor:
+        """The task's own loss of each target, `[B, H, C]`, or of each case, `[B]`."""
+        losses: Tensor = self.task.losses(answer, self.batch)
+        return losses
+
+    def weights(self, answer: Tensor) -> Tensor | None:
+        """How much each target counts: by the strategy, and by how well it was measured."""
+        weights = self.run.weights(self.batch, answer.detach())
+        return multiply(weights, getattr(self.batch, "observed", None))
+
+    def mean(self, losses: Tensor, answer: Tensor, *, keep: Tensor | None = None) -> Tensor:
+        """The mean of losses of the targets' shape, each by the weight of its target.
+
+        `keep` holds further weights of the same shape.
+        """
+        weights = multiply(keep, self.weights(answer))
+        if weights is None:
+            return losses.mean()
+        return (losses * weights).sum() / weights.sum().clamp_min(1)
+
+    def other(self, **changes: Any) -> Step:
+        """The same step with another `model` or another `batch`."""
+        return replace(self, **changes)
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Evaluation mode of the network for a while; gradients stay on."""
+        self.model.eval()
+        try:
+            yield
+        finally:
+            self.model.train()
+
+
+def multiply(first: Tensor | None, second: Tensor | None) -> Tensor | None:
+    """The product of two weights, of which None counts everything in full."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first * second

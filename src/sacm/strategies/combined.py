@@ -14,7 +14,14 @@ from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
 from sacm.data.datasets import fingerprint
-from sacm.strategies.base import Prepared, Step, Strategy, StrategyRun, TrainingContext
+from sacm.strategies.base import (
+    Prepared,
+    Step,
+    Strategy,
+    StrategyRun,
+    TrainingContext,
+    multiply,
+)
 
 # What strategies made of data sets before: runs of one experiment differ in backbone or in one
 # part of their strategy, and fitting a guard takes longer than many of them train.
@@ -23,22 +30,16 @@ _MOST_PREPARED = 6
 
 
 def prepare_once(strategy: Strategy, data: Any, *, window: int) -> Prepared:
-    """Prepare data by a strategy, or take what the same options made of the same data before.
+    """What `strategy.prepare` returns, with its seconds; equal options and data prepare once.
 
-    Args:
-        strategy: The strategy; each part of a combined one is remembered by itself.
-        data: One of the three data sets.
-        window: Steps of an input window.
-
-    Returns:
-        What `strategy.prepare` returns, with the seconds that it took, now or before.
+    Each part of a combined strategy is remembered by itself.
     """
-    own = type(strategy).prepare is not Strategy.prepare
     options: list[Any] = [None]
     if is_dataclass(strategy):
         options = [getattr(strategy, field.name) for field in fields(strategy)]
     # A fitted strategy holds more than options, and has no name to be remembered by.
-    if not own or not all(isinstance(option, str | int | float) for option in options):
+    plain = all(isinstance(option, str | int | float) for option in options)
+    if type(strategy).prepare is Strategy.prepare or not plain:
         return strategy.prepare(data, window=window)
     key = (f"{strategy.name}{options}", fingerprint(data), window)
     if key not in _prepared:
@@ -60,7 +61,6 @@ class Combined(Strategy):
         self.parts = tuple(parts)
 
     def check_task(self, task: str) -> None:
-        """Check each."""
         for part in self.parts:
             part.check_task(task)
 
@@ -76,40 +76,28 @@ class Combined(Strategy):
         filled = super().prepare(data, window=window)
         return Prepared(filled.data, Combined(parts), (*notes, *filled.notes), seconds)
 
-    def obey(self, data: Any) -> Any:
-        """Obey the rules of each."""
-        for part in self.parts:
-            data = part.obey(data)
-        return data
-
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
-        """Change windows by each in turn."""
         for part in self.parts:
             x = part.inputs(x, training=training)
         return x
 
     def build(self, make: Callable[[], Backbone]) -> Backbone:
-        """Build with each in turn; at most one of them changes the network."""
         for part in self.parts:
             make = partial(part.build, make)
         return make()
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
-        """Begin each."""
         return CombinedRun(part.begin(model, context) for part in self.parts)
 
     def flags(self, x: Tensor) -> Tensor | None:
         """Flags of the first part that repairs anything."""
-        flags = (part.flags(x) for part in self.parts)
-        return next((each for each in flags if each is not None), None)
+        return _first(part.flags(x) for part in self.parts)
 
     def save(self, folder: Path) -> None:
-        """Write what each learnt."""
         for part in self.parts:
             part.save(folder)
 
     def load(self, folder: Path) -> Strategy:
-        """Read what each learnt."""
         return Combined([part.load(folder) for part in self.parts])
 
 
@@ -122,7 +110,7 @@ class CombinedRun(StrategyRun):
 
     @property
     def rates(self) -> Tensor | None:  # type: ignore[override]  # an attribute of the base
-        return next((part.rates for part in self.parts if part.rates is not None), None)
+        return _first(part.rates for part in self.parts)
 
     def begin_epoch(self, epoch: int) -> None:
         for part in self.parts:
@@ -131,14 +119,11 @@ class CombinedRun(StrategyRun):
     def weights(self, batch: Any, prediction: Tensor) -> Tensor | None:
         product: Tensor | None = None
         for part in self.parts:
-            weights = part.weights(batch, prediction)
-            if weights is not None:
-                product = weights if product is None else product * weights
+            product = multiply(product, part.weights(batch, prediction))
         return product
 
     def loss(self, step: Step) -> Tensor | None:
-        losses = (part.loss(step) for part in self.parts)
-        return next((loss for loss in losses if loss is not None), None)
+        return _first(part.loss(step) for part in self.parts)
 
     def after_step(self) -> None:
         for part in self.parts:
@@ -150,3 +135,8 @@ class CombinedRun(StrategyRun):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         for i, part in enumerate(self.parts):
             part.load_state_dict(state[str(i)])
+
+
+def _first(values: Iterable[Tensor | None]) -> Tensor | None:
+    """The first that is not None."""
+    return next((value for value in values if value is not None), None)

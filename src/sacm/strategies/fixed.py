@@ -1,4 +1,4 @@
-"""One dropout rate for every site and every window."""
+"""Dropout as it is in the network, or one rate for every site and every window."""
 
 from __future__ import annotations
 
@@ -11,6 +11,12 @@ from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import register
 
 _DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
+
+
+@register("raw")
+@dataclass(frozen=True)
+class Raw(Strategy):
+    """Leave the backbone as it is, with its own dropout rates."""
 
 
 @register("fixed")
@@ -28,7 +34,6 @@ class Fixed(Strategy):
             raise ArgumentError(f"fixed(p) needs a rate in [0, 1), got {self.p}.")
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
-        """Set the rates."""
         for module in model.modules():
             if isinstance(module, _DROPOUTS):
                 module.p = self.p

@@ -187,6 +187,13 @@ def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
     return fit_window_guard(np.concatenate(parts), window, rows=joined, config=guard.config_)
 
 
+def mark_broken_rules(strategy: Strategy, data: Any) -> Any:
+    """Series in which what breaks a rule of the strategy's guard counts as missing."""
+    for part in parts_of(strategy):
+        data = part.obey(data) if isinstance(part, FittedGuard) else data
+    return data
+
+
 def share_files(strategies: Sequence[str], source: str) -> list[str]:
     """Strategies whose guards have the rules and kept events of the guard in `source`.
 

@@ -34,11 +34,10 @@ class HardDenoise(Strategy):
         with torch.autocast(x.device.type, enabled=False):
             spectrum = torch.fft.rfft(x.float() if x.itemsize < 4 else x, dim=1)  # [B, K, C]
             count = max(1, round(self.keep * spectrum.shape[1]))
+            kept = torch.zeros_like(spectrum)
             if self.kind == "lowpass":
-                kept = torch.zeros_like(spectrum)
                 kept[:, :count] = spectrum[:, :count]
             else:
                 largest = spectrum.abs().topk(count, dim=1).indices
-                kept = torch.zeros_like(spectrum)
                 kept.scatter_(1, largest, spectrum.gather(1, largest))
             return torch.fft.irfft(kept, n=x.shape[1], dim=1).to(x.dtype)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from torch import Tensor, nn
-
-from sacm.backbones.base import Backbone
 from sacm.errors import ArgumentError
 from sacm.files import read_json, write_json
-from sacm.strategies.base import Prepared, Strategy, StrategyRun, TrainingContext
+from sacm.strategies.base import Strategy
 from sacm.strategies.combined import Combined
 from sacm.strategies.registry import canonical, parse, parts_of, register
 
@@ -49,36 +45,13 @@ class Race(Strategy):
         object.__setattr__(self, "members", members)  # frozen, and spelled in one way
 
     def check_task(self, task: str) -> None:
-        """Check each member."""
         for member in self.members:
             parse(member).check_task(task)
 
-    # Outside of a training, where nothing decides, a race is its first member.
-
-    @cached_property
-    def first(self) -> Strategy:
-        """The first member."""
-        return parse(self.members[0])
-
-    def prepare(self, data: Any, *, window: int) -> Prepared:
-        """Prepare as the first member does."""
-        return self.first.prepare(data, window=window)
-
-    def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
-        """Change windows as the first member does."""
-        return self.first.inputs(x, training=training)
-
-    def build(self, make: Callable[[], Backbone]) -> Backbone:
-        """Build as the first member does."""
-        return self.first.build(make)
-
-    def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
-        """Begin as the first member does."""
-        return self.first.begin(model, context)
-
     def load(self, folder: Path) -> Strategy:
         """The winner of a finished run."""
-        return Winner.of(RaceResult.load(folder), folder)
+        result = RaceResult.load(folder)
+        return Winner(result, parse(result.winner).load(folder))
 
 
 @dataclass(frozen=True)
@@ -123,11 +96,6 @@ class Winner(Combined):
         super().__init__(parts_of(strategy))
         self.result = result
 
-    @classmethod
-    def of(cls, result: RaceResult, folder: Path) -> Winner:
-        """The winner as a run has fitted it."""
-        return cls(result, parse(result.winner).load(folder))
-
     def save(self, folder: Path) -> None:
         """Write the result of the race, and what the winner learnt."""
         super().save(folder)
@@ -135,29 +103,19 @@ class Winner(Combined):
 
 
 def decide(
-    validation: dict[str, Sequence[float]],
-    seconds: dict[str, float],
-    *,
-    select: str,
-    better: Callable[[float, float], bool],
+    validation: dict[str, Sequence[float]], seconds: dict[str, float], *, select: str
 ) -> RaceResult:
     """Find the winner of a race.
 
     Args:
         validation: The validation result of every epoch, by member in their order.
         seconds: What each member cost.
-        select: What the results are called.
-        better: Whether one result beats another.
+        select: What the results are called; lower is better for all but accuracy.
     """
     # The first epoch says little; where it is the only one, it decides.
-    scores = {name: _mean(values[1:] or values) for name, values in validation.items()}
-    ranking: list[str] = []
-    for name in scores:
-        place = next(
-            (i for i, other in enumerate(ranking) if better(scores[name], scores[other])),
-            len(ranking),
-        )
-        ranking.insert(place, name)
+    counted = {name: values[1:] or values for name, values in validation.items()}
+    scores = {name: sum(values) / len(values) for name, values in counted.items()}
+    ranking = sorted(scores, key=scores.__getitem__, reverse=select == "accuracy")
     winner, second = ranking[:2]
     margin = abs(scores[winner] - scores[second]) / max(abs(scores[second]), 1e-12)
     last = max(map(len, validation.values()))
@@ -169,7 +127,3 @@ def decide(
     )
     extra = sum(spent for name, spent in seconds.items() if name != winner)
     return RaceResult(winner, scores, margin, round(extra, 3), sentence)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -26,8 +26,7 @@ def register(name: str, *, aliases: tuple[str, ...] = ()) -> Callable[[StrategyT
     Args:
         name: Letters, digits and underscores. What comes in brackets behind it, as in
             `fixed(p=0.2)`, are the fields of the class, which is a frozen dataclass of numbers,
-            texts and booleans; the first paragraph of its docstring is what
-            `sacm strategies` shows.
+            texts and booleans; `sacm strategies` shows the first paragraph of its docstring.
         aliases: Other names it is found by.
 
     Raises:
@@ -76,28 +75,26 @@ def parse(text: str) -> Strategy:
         >>> parse("selective+sacm(p_max=0.4)").parts[1].p_max
         0.4
     """
-    parts = [_parse_one(part) for part in split(text, "+")]
-    repeated = {part.name for part in parts if [p.name for p in parts].count(part.name) > 1}
-    if repeated:
-        raise ArgumentError(f"strategy {text!r} names {repeated.pop()} twice.")
-    alone = next((part.name for part in parts if not part.combines), None)
-    if alone is not None and len(parts) > 1:
-        raise ArgumentError(
-            f"strategy {text!r}: {alone} cannot be joined with others; join its members instead."
-        )
-    _check_roles(parts)
-    parts = [part for part in parts if part.name != "raw"] or parts
+    parts = [_parse_part(part) for part in split(text, "+")]
+    owners: dict[str, str] = {}
+    for part in parts:
+        if [other.name for other in parts].count(part.name) > 1:
+            raise ArgumentError(f"strategy {text!r} names {part.name} twice.")
+        if not part.combines and len(parts) > 1:
+            raise ArgumentError(
+                f"strategy {text!r}: {part.name} cannot be joined with others; join its members "
+                "instead."
+            )
+        for role in part.roles:
+            if role in owners:
+                raise ArgumentError(f"{owners[role]} and {part.name} both {role}: use one of them.")
+            owners[role] = part.name
+    return join([part for part in parts if part.name != "raw"] or parts)
+
+
+def join(parts: Sequence[Strategy]) -> Strategy:
+    """One strategy that does what these do."""
     return parts[0] if len(parts) == 1 else Combined(parts)
-
-
-def canonical(text: str) -> str:
-    """Spell a strategy in the one way that its meaning has: defaults out, options in order."""
-    return spell(*parts_of(parse(text)))
-
-
-def spell(*parts: Strategy) -> str:
-    """The text that `parse` makes these strategies of."""
-    return "+".join(map(_spell, parts))
 
 
 def parts_of(strategy: Strategy) -> tuple[Strategy, ...]:
@@ -107,8 +104,32 @@ def parts_of(strategy: Strategy) -> tuple[Strategy, ...]:
 
 def without(strategy: Strategy, name: str) -> Strategy:
     """The strategy without the part of this name; nothing is left of that part alone."""
-    kept = [part for part in parts_of(strategy) if part.name != name]
-    return kept[0] if len(kept) == 1 else Combined(kept)
+    return join([part for part in parts_of(strategy) if part.name != name])
+
+
+def canonical(text: str) -> str:
+    """Spell a strategy in the one way that its meaning has: defaults out, options in order."""
+    return spell(*parts_of(parse(text)))
+
+
+def spell(*parts: Strategy) -> str:
+    """The text that `parse` makes these strategies of; members of a race are always named."""
+    texts = []
+    for part in parts:
+        options: list[str] = []
+        for field in _fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, tuple):
+                options += value
+            elif value != field.default:
+                options.append(f"{field.name}={spell_value(value)}")
+        texts.append(part.name + (f"({','.join(options)})" if options else ""))
+    return "+".join(texts)
+
+
+def spell_value(value: Any) -> str:
+    """Spell an option's value as strategies are written."""
+    return str(value).lower() if isinstance(value, bool) else f"{value}"
 
 
 def split(text: str, separator: str) -> list[str]:
@@ -135,53 +156,23 @@ def split(text: str, separator: str) -> list[str]:
     return [part.strip() for part in parts]
 
 
-def spell_value(value: Any) -> str:
-    """Spell an option's value as strategies are written."""
-    return str(value).lower() if isinstance(value, bool) else f"{value}"
-
-
-def _check_roles(parts: Sequence[Strategy]) -> None:
-    """Refuse two strategies that do what only one can do."""
-    owners: dict[str, str] = {}
-    for part in parts:
-        for role in part.roles:
-            if role in owners:
-                raise ArgumentError(f"{owners[role]} and {part.name} both {role}: use one of them.")
-            owners[role] = part.name
-
-
 def _fields(kind: Any) -> tuple[dataclasses.Field[Any], ...]:
     """The options of a strategy or its class; all of them are dataclasses."""
     return dataclasses.fields(kind)
 
 
-def _spell(part: Strategy) -> str:
-    """The name with the options that are not at their defaults; several names are always told."""
-    options: list[str] = []
-    for field in _fields(part):
-        value = getattr(part, field.name)
-        if isinstance(value, tuple):
-            options += value
-        elif value != field.default:
-            options.append(f"{field.name}={spell_value(value)}")
-    return part.name + (f"({','.join(options)})" if options else "")
-
-
-def _parse_one(text: str) -> Strategy:
+def _parse_part(text: str) -> Strategy:
+    """A strategy from its name and options; a field of several names takes all values without."""
     match = re.fullmatch(rf"({_NAME})(?:\((.*)\))?", text)
     if match is None:
         raise STRATEGIES.unknown(text)
-    kind = STRATEGIES.get(match[1])
-    return kind(**_options(kind, match[2] or "", text))
-
-
-def _options(kind: type[Strategy], inner: str, text: str) -> dict[str, Any]:
-    """Options by name; a field of several names takes all values that have none of their own."""
+    kind, inner = STRATEGIES.get(match[1]), match[2] or ""
     fields = [field.name for field in _fields(kind)]
     hints = get_type_hints(kind) if inner else {}  # slow, and plans parse hundreds of names
     options: dict[str, Any] = {}
     for item in filter(None, split(inner, ",")):
-        key, value = _name_and_value(item)
+        named = re.fullmatch(rf"({_NAME})\s*=\s*(.*)", item)
+        key, value = (named[1], named[2]) if named else ("", item)
         if not key and fields and hints[fields[0]] == tuple[str, ...]:
             options[fields[0]] = (*options.get(fields[0], ()), value)
             continue
@@ -189,41 +180,36 @@ def _options(kind: type[Strategy], inner: str, text: str) -> dict[str, Any]:
         if key not in fields:
             known = ", ".join(fields) or "none"
             raise ArgumentError(f"strategy {text!r}: no option {key or item!r}; options: {known}.")
-        options[key] = _value(value, hints[key], key, text)
+        try:
+            options[key] = _read_value(value, hints[key])
+        except (KeyError, ValueError):
+            raise ArgumentError(
+                f"strategy {text!r}: {key} must be {_takes(hints[key])}, got {value!r}."
+            ) from None
     for field in _fields(kind):
         if field.default is dataclasses.MISSING and field.name not in options:
             raise ArgumentError(
                 f"strategy {text!r} needs {field.name}: write {kind.name}({field.name}=…)."
             )
-    return options
+    return kind(**options)
 
 
-def _name_and_value(item: str) -> tuple[str, str]:
-    """`p=0.2` as `p` and `0.2`; the name is empty in `0.2` and in `fixed(p=0.2)`."""
-    match = re.fullmatch(rf"({_NAME})\s*=\s*(.*)", item)
-    return ("", item) if match is None else (match[1], match[2])
-
-
-def _value(text: str, hint: Any, key: str, whole: str) -> Any:
-    """Read the value of an option by its type.
-
-    Raises:
-        ArgumentError: The text is not a value of this type.
-    """
-    if get_origin(hint) is Literal and text not in get_args(hint):
-        raise ArgumentError(
-            f"strategy {whole!r}: {key} must be one of {_kind(hint)}, got {text!r}."
-        )
+def _read_value(text: str, hint: Any) -> Any:
+    """The value of an option by its type; KeyError or ValueError for another text."""
     if hint is bool:
-        if text.lower() not in ("true", "false"):
-            raise ArgumentError(f"strategy {whole!r}: expected true or false, got {text!r}.")
-        return text.lower() == "true"
-    if hint in (float, int):
-        try:
-            return hint(text)
-        except ValueError:
-            raise ArgumentError(f"strategy {whole!r}: expected a number, got {text!r}.") from None
-    return text
+        return {"true": True, "false": False}[text.lower()]
+    if get_origin(hint) is Literal:
+        return {str(value): value for value in get_args(hint)}[text]
+    return hint(text) if hint in (float, int) else text
+
+
+def _takes(hint: Any) -> str:
+    """What an option takes, in words."""
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(map(str, get_args(hint)))
+    if hint == tuple[str, ...]:
+        return "strategies"
+    return {bool: "true or false", float: "a number", int: "a whole number"}.get(hint, "a text")
 
 
 @dataclass(frozen=True)
@@ -247,10 +233,7 @@ class StrategyDescription:
 
 
 def describe(name: str) -> StrategyDescription:
-    """Describe a strategy: what it does, and its options with kinds, defaults and one line each.
-
-    Args:
-        name: A name that `sacm.strategies.names()` lists.
+    """What a strategy does, and its options with kinds, defaults and one line each.
 
     Raises:
         ArgumentError: If there is no such strategy.
@@ -261,17 +244,16 @@ def describe(name: str) -> StrategyDescription:
     """
     kind = STRATEGIES.get(name)
     text = inspect.getdoc(kind) or ""
-    helps, hints = dict(_option_lines(text)), get_type_hints(kind)
-    options = [
-        StrategyOption(
-            name=field.name,
-            kind=_kind(hints[field.name]),
-            default=None if field.default is dataclasses.MISSING else field.default,
-            required=field.default is dataclasses.MISSING,
-            help=helps.get(field.name, ""),
-        )
-        for field in _fields(kind)
-    ]
+    # `name: sentence` lines of the docstring; longer sentences go on in indented lines.
+    lines = re.findall(r"^ *(\w+): (.+(?:\n +(?!\w+: ).+)*)", text, flags=re.MULTILINE)
+    helps, hints = {name: " ".join(words.split()) for name, words in lines}, get_type_hints(kind)
+    options = []
+    for field in _fields(kind):
+        required = field.default is dataclasses.MISSING
+        takes = _takes(hints[field.name]).removeprefix("one of ").removeprefix("a ")
+        default = None if required else field.default
+        help = helps.get(field.name, "")
+        options.append(StrategyOption(field.name, takes, default, required, help))
     summary = " ".join(text.partition("\n\n")[0].split())
     return StrategyDescription(kind.name, summary, tuple(options))
 
@@ -279,18 +261,3 @@ def describe(name: str) -> StrategyDescription:
 def describe_all() -> list[StrategyDescription]:
     """Describe every registered strategy, plug-ins included."""
     return [describe(name) for name in names()]
-
-
-def _option_lines(text: str) -> Iterator[tuple[str, str]]:
-    """Read `name: sentence` lines of a docstring; longer sentences go on in indented lines."""
-    for name, words in re.findall(r"^ *(\w+): (.+(?:\n +(?!\w+: ).+)*)", text, flags=re.MULTILINE):
-        yield name, " ".join(words.split())
-
-
-def _kind(hint: Any) -> str:
-    """Name what an option takes, or the values it takes."""
-    if get_origin(hint) is Literal:
-        return ", ".join(map(str, get_args(hint)))
-    if hint == tuple[str, ...]:
-        return "strategies"
-    return {bool: "true or false", float: "number", int: "whole number"}.get(hint, "text")

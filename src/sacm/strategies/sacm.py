@@ -1,7 +1,9 @@
-"""The method itself, with its options and its controls."""
+"""The method itself with its options and controls, and the one learned rate it is compared with."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
@@ -10,53 +12,26 @@ from torch import Tensor, nn
 
 from sacm.core.config import SACMConfig
 from sacm.core.mapper import RateMapper
+from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError
 from sacm.inject.attach import attach
 from sacm.inject.modulator import CapacityModulator
-from sacm.strategies import mappers, scorers
+from sacm.registry import Registry
 from sacm.strategies.base import SETS_RATES, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import register
 
-Rearrangement = Literal["permuted", "mean", "reversed"]
+# Factories of modules, by the names that `sacm(scorer=…)` and `sacm(mapper=…)` take. A scorer maps
+# windows [B, L, C] to scores [B]: within a batch a higher score gives a higher dropout rate. A
+# mapper takes scores [B] and `reliable` [B] (bool, or None for all), and gives rates [B] in
+# [config.p_min, config.p_max].
+ScorerFactory = Callable[[int, SACMConfig], nn.Module]
+MapperFactory = Callable[[SACMConfig], nn.Module]
+scorers: Registry[ScorerFactory] = Registry("scorer")
+mappers: Registry[MapperFactory] = Registry("mapper")
+scorers.register("spectral")(SpectralScorer)
+mappers.register("tanh")(RateMapper)
 
-
-class RearrangedMapper(RateMapper):
-    """Map scores to rates as the method does, then give the rates to other windows.
-
-    Args:
-        config: Settings of the mapper.
-        kind: ``"permuted"``: a random permutation within the batch. ``"mean"``: every window gets
-            the mean rate. ``"reversed"``: the window with the k-th lowest rate gets the k-th
-            highest one.
-
-    Example:
-        >>> mapper = RearrangedMapper(SACMConfig(), "reversed")
-        >>> [round(rate, 2) for rate in mapper(torch.tensor([0.0, 0.5, 1.0])).tolist()]
-        [0.44, 0.31, 0.05]
-    """
-
-    def __init__(self, config: SACMConfig, kind: Rearrangement) -> None:
-        super().__init__(config)
-        self.kind = kind
-
-    def forward(self, scores: Tensor, reliable: Tensor | None = None) -> Tensor:
-        """Return rates `[B]` for scores `[B]`."""
-        rates = super().forward(scores, reliable)
-        if self.kind == "mean":
-            return rates.mean().expand_as(rates)
-        if self.kind == "permuted":
-            return rates[torch.randperm(len(rates), device=rates.device)]
-        order = rates.detach().argsort()
-        return rates[order.flip(0)][order.argsort()]
-
-
-class AmplitudeScorer(nn.Module):
-    """Score a window by its own deviation: the mean over channels, without a spectrum."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return scores `[B]` for windows `[B, L, C]`."""
-        values = x.to(torch.promote_types(x.dtype, torch.float32))
-        return values.std(dim=1, correction=0).mean(dim=-1)
+_FIRST_GLOBAL_RATE = 0.1
 
 
 @register("sacm")
@@ -91,48 +66,38 @@ class SACM(Strategy, SACMConfig):
     roles: ClassVar[tuple[str, ...]] = (SETS_RATES,)
 
     skip: str = ""
-    scorer: str = scorers.DEFAULT
-    mapper: str = mappers.DEFAULT
+    scorer: str = "spectral"
+    mapper: str = "tanh"
     score: Literal["spectral", "amplitude"] = "spectral"
     rates: Literal["own", "permuted", "mean", "reversed"] = "own"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         # One spelling for one meaning: the dataclass is frozen, so it is set by this detour.
-        object.__setattr__(self, "scorer", scorers.SCORERS.spelling(self.scorer))
-        object.__setattr__(self, "mapper", mappers.MAPPERS.spelling(self.mapper))
-        if self.rates != "own" and self.mapper != mappers.DEFAULT:
+        object.__setattr__(self, "scorer", scorers.spelling(self.scorer))
+        object.__setattr__(self, "mapper", mappers.spelling(self.mapper))
+        if self.rates != "own" and self.mapper != "tanh":
             raise ArgumentError(f"sacm(rates={self.rates}) works with the mapper tanh alone.")
-        if self.score != "spectral" and self.scorer != scorers.DEFAULT:
+        if self.score != "spectral" and self.scorer != "spectral":
             raise ArgumentError(f"sacm(score={self.score}) works with the scorer spectral alone.")
 
     def config(self) -> SACMConfig:
         """Give the settings of the method alone."""
         return SACMConfig(**{f.name: getattr(self, f.name) for f in fields(SACMConfig)})
 
-    def make_scorer(self, channels: int) -> nn.Module:
-        """Make the scorer that is attached."""
-        if self.score == "amplitude":
-            return AmplitudeScorer()
-        return scorers.SCORERS.get(self.scorer)(channels, self.config())
-
-    def make_mapper(self) -> nn.Module:
-        """Make the mapper that is attached."""
-        if self.rates != "own":
-            return RearrangedMapper(self.config(), self.rates)
-        return mappers.MAPPERS.get(self.mapper)(self.config())
-
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Attach; the layout probe runs on the first training batch."""
-        modulator = attach(
-            model,
-            channels=context.channels,
-            config=self.config(),
-            scorer=self.make_scorer(context.channels),
-            mapper=self.make_mapper(),
-            skip=[self.skip] if self.skip else [],
+        config, channels = self.config(), context.channels
+        scorer = scorers.get(self.scorer)(channels, config)
+        mapper = mappers.get(self.mapper)(config)
+        if self.score == "amplitude":
+            scorer = AmplitudeScorer()
+        if self.rates != "own":
+            mapper = RearrangedMapper(config, self.rates)
+        skip = [self.skip] if self.skip else []
+        return ModulatedRun(
+            attach(model, channels=channels, config=config, scorer=scorer, mapper=mapper, skip=skip)
         )
-        return ModulatedRun(modulator)
 
 
 class ModulatedRun(StrategyRun):
@@ -145,3 +110,69 @@ class ModulatedRun(StrategyRun):
     @property
     def rates(self) -> Tensor | None:  # type: ignore[override]  # an attribute of the base
         return self.modulator.rates
+
+
+class AmplitudeScorer(nn.Module):
+    """Score a window by its own deviation: the mean over channels, without a spectrum."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`[B, L, C]` to `[B]`."""
+        values = x.to(torch.promote_types(x.dtype, torch.float32))
+        return values.std(dim=1, correction=0).mean(dim=-1)
+
+
+class RearrangedMapper(RateMapper):
+    """Map scores to rates as the method does, then give the rates to other windows.
+
+    `kind` is an option of `sacm(rates=…)`: "permuted", "mean" or "reversed".
+    """
+
+    def __init__(self, config: SACMConfig, kind: str) -> None:
+        super().__init__(config)
+        self.kind = kind
+
+    def forward(self, scores: Tensor, reliable: Tensor | None = None) -> Tensor:
+        """Scores `[B]` to rates `[B]`."""
+        rates = super().forward(scores, reliable)
+        if self.kind == "mean":
+            return rates.mean().expand_as(rates)
+        if self.kind == "permuted":
+            return rates[torch.randperm(len(rates), device=rates.device)]
+        order = rates.detach().argsort()  # the k-th lowest rate becomes the k-th highest
+        return rates[order.flip(0)][order.argsort()]
+
+
+@register("learned_global")
+@dataclass(frozen=True)
+class LearnedGlobal(Strategy):
+    """Learn one rate for all windows and sites, with the same straight-through masks as sacm."""
+
+    roles: ClassVar[tuple[str, ...]] = (SETS_RATES,)
+
+    def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
+        """Attach, with a constant in place of scorer and mapper."""
+        scorer, mapper = ConstantScore(), GlobalRate()
+        return ModulatedRun(attach(model, channels=context.channels, scorer=scorer, mapper=mapper))
+
+
+class ConstantScore(nn.Module):
+    """Every window scores 0."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`[B, L, C]` to `[B]`."""
+        return x.new_zeros(x.shape[0], dtype=torch.promote_types(x.dtype, torch.float32))
+
+
+class GlobalRate(nn.Module):
+    """`p = p_min + (p_max - p_min) sigmoid(l)`, the same for every window."""
+
+    low, high = SACMConfig.p_min, SACMConfig.p_max
+
+    def __init__(self) -> None:
+        super().__init__()
+        share = (_FIRST_GLOBAL_RATE - self.low) / (self.high - self.low)
+        self.logit = nn.Parameter(torch.tensor(math.log(share / (1 - share))))
+
+    def forward(self, scores: Tensor, reliable: Tensor | None = None) -> Tensor:
+        """Scores `[B]` are only counted."""
+        return (self.low + (self.high - self.low) * torch.sigmoid(self.logit)).expand_as(scores)

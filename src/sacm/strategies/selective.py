@@ -50,17 +50,13 @@ class Selective(Strategy):
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Pretrain the estimator where the anomaly mask is asked for."""
         device = next(model.parameters()).device
-        estimator = None
+        spread = estimator = None
         if self.masks != "uncertainty":
             estimator = pretrain(context.train, context.val, seed=context.seed, device=device)
-        spread = None
         if self.masks != "anomaly":
+            by_channel = self.threshold == "channel"
             spread = ResidualSpread(
-                context.rows,
-                context.channels,
-                self.share,
-                device,
-                by_channel=self.threshold == "channel",
+                context.rows, context.channels, self.share, device, by_channel=by_channel
             )
         return SelectiveRun(self.share, spread=spread, estimator=estimator)
 
@@ -90,23 +86,17 @@ class SelectiveRun(StrategyRun):
             advantage = residual - (batch.y - self.estimator(batch.x)).abs()
             count = int(self.share * residual.shape[1])
             lowest = advantage.topk(count, dim=1, largest=False).indices
-            anomalous = torch.zeros_like(residual, dtype=torch.bool).scatter_(1, lowest, True)
-            kept = ~anomalous if kept is None else kept & ~anomalous
+            normal = torch.ones_like(residual, dtype=torch.bool).scatter_(1, lowest, False)
+            kept = normal if kept is None else kept & normal
         return kept
 
     def state_dict(self) -> dict[str, Any]:
-        state: dict[str, Any] = {}
-        if self.spread is not None:
-            state["spread"] = self.spread.state_dict()
-        if self.estimator is not None:
-            state["estimator"] = self.estimator.state_dict()
-        return state
+        parts = {"spread": self.spread, "estimator": self.estimator}
+        return {name: part.state_dict() for name, part in parts.items() if part is not None}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        if self.spread is not None:
-            self.spread.load_state_dict(state["spread"])
-        if self.estimator is not None:
-            self.estimator.load_state_dict(state["estimator"])
+        for name, part_state in state.items():
+            getattr(self, name).load_state_dict(part_state)
 
 
 class ResidualSpread:
@@ -130,28 +120,25 @@ class ResidualSpread:
 
     def add(self, rows: Tensor, residual: Tensor) -> None:
         """Collect residuals `[B, H, C]` of rows `[B, H]`."""
-        rows, residual = rows.to(self.sums.device), residual.to(self.sums.device)
-        flat = residual.flatten(0, 1).double()
+        flat = residual.to(self.sums.device).flatten(0, 1).double()
+        places = rows.to(self.sums.device).flatten()
         for total, values in zip(
             self.sums, (torch.ones_like(flat), flat, flat.square()), strict=True
         ):
-            total.index_add_(0, rows.flatten(), values)
+            total.index_add_(0, places, values)
 
     def begin_epoch(self) -> None:
         """Turn the last epoch's residuals into this epoch's mask."""
         count, total, squares = self.sums
         seen = count > 0
         variance = squares / count.clamp_min(1) - (total / count.clamp_min(1)).square()
-        limit = self._find_limit(variance.float().cpu(), seen.cpu()).to(variance.device)
-        self.kept = ~(seen & (variance > limit))
+        values, counted = variance.float().cpu(), seen.cpu()
+        limit = quantile(values[counted], 1 - self.share)
+        if self.by_channel:
+            channels = zip(values.T, counted.T, strict=True)
+            limit = torch.stack([quantile(own[rows], 1 - self.share) for own, rows in channels])
+        self.kept = ~(seen & (variance > limit.to(variance.device)))
         self.sums.zero_()
-
-    def _find_limit(self, variance: Tensor, seen: Tensor) -> Tensor:
-        """The quantile of variances `[rows, C]`, of all channels together or of each `[C]`."""
-        if not self.by_channel:
-            return quantile(variance[seen], 1 - self.share)
-        channels = [values[rows] for values, rows in zip(variance.T, seen.T, strict=True)]
-        return torch.stack([quantile(values, 1 - self.share) for values in channels])
 
     def keep(self, rows: Tensor) -> Tensor | None:
         """The mask `[B, H, C]` of rows `[B, H]`; None in the first epoch."""
@@ -160,11 +147,9 @@ class ResidualSpread:
         return self.kept[rows.to(self.kept.device)].to(rows.device)
 
     def state_dict(self) -> dict[str, Any]:
-        """Sums and mask."""
         return {"sums": self.sums, "kept": self.kept}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Put them back."""
         self.sums.copy_(state["sums"])
         self.kept = None if state["kept"] is None else state["kept"].to(self.sums.device)
 
@@ -207,13 +192,12 @@ def pretrain(train: Loader, val: Loader, *, seed: int, device: torch.device) -> 
             optimizer.zero_grad()
             (estimator(batch.x.to(device)) - batch.y.to(device)).abs().mean().backward()
             optimizer.step()
+        waited += 1
         error = _mean_error(estimator, val, device)
         if error < best:
             best, best_state, waited = error, copy.deepcopy(estimator.state_dict()), 0
-        else:
-            waited += 1
-            if waited == _PATIENCE:
-                break
+        if waited == _PATIENCE:
+            break
     estimator.load_state_dict(best_state)
     return estimator.eval().requires_grad_(False)
 

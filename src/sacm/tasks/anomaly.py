@@ -23,14 +23,13 @@ from sacm.metrics.catalogue import compute_anomaly_metrics
 from sacm.metrics.pointwise import quantile_threshold
 from sacm.quality.inspect import inspect
 from sacm.settings import COVARIATES, ResolvedSettings, RunSettings
-from sacm.strategies.base import Strategy
+from sacm.strategies.base import Step, Strategy
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     Calibration,
     NetworkShape,
     Result,
     Task,
-    TaskStep,
     column_names,
     evaluating,
     registered_values,
@@ -121,7 +120,7 @@ class Anomaly(Task[AnomalyData]):
         scores: Tensor = model.anomaly_scores(x)
         return scores
 
-    def loss(self, step: TaskStep, x: Tensor) -> Tensor:
+    def loss(self, step: Step, x: Tensor) -> Tensor:
         loss: Tensor = step.model.training_loss(x)
         return loss
 

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import torch
@@ -20,7 +19,7 @@ from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.catalogue import registered_metrics
 from sacm.settings import AUTO, ResolvedSettings, RunSettings, Selection
-from sacm.strategies.base import Strategy, StrategyRun
+from sacm.strategies.base import Step, Strategy, StrategyRun
 from sacm.strategies.registry import canonical, parse
 from sacm.types import TaskName
 
@@ -133,69 +132,6 @@ class Calibration(NamedTuple):
     text: dict[str, str]
 
 
-@dataclass(frozen=True, eq=False)
-class TaskStep:
-    """One training step of a task: what a strategy may use to compute its loss."""
-
-    task: Task[Any]
-    model: Any
-    batch: Any
-    strategy: Strategy
-    run: StrategyRun
-
-    @cached_property
-    def inputs(self) -> Tensor:
-        """The windows `[B, L, C]` as the network sees them."""
-        return self.strategy.inputs(self.batch.x, training=True)
-
-    def answer(self, x: Tensor | None = None) -> Tensor:
-        """Forecasts `[B, H, C]` or logits `[B, K]` for `inputs`, or for other windows."""
-        return self.task.answer(self.model, self.batch, self.inputs if x is None else x)
-
-    def loss(self, x: Tensor | None = None) -> Tensor:
-        """The task's own loss for `inputs`, or for other windows."""
-        return self.task.loss(self, self.inputs if x is None else x)
-
-    def weights(self, answer: Tensor) -> Tensor | None:
-        """How much each target counts: by the strategy, and by how well it was measured."""
-        weights = self.run.weights(self.batch, answer.detach())
-        observed: Tensor | None = getattr(self.batch, "observed", None)
-        if weights is None or observed is None:
-            return observed if weights is None else weights
-        return weights * observed
-
-    def losses(self, answer: Tensor) -> Tensor:
-        """The task's own loss of each target, `[B, H, C]`, or of each case, `[B]`."""
-        return self.task.losses(answer, self.batch)
-
-    def mean(self, losses: Tensor, answer: Tensor, *, keep: Tensor | None = None) -> Tensor:
-        """The mean of losses of the targets' shape, each by the weight of its target.
-
-        `keep` holds further weights of the same shape.
-        """
-        weights = self.weights(answer)
-        if weights is None and keep is None:
-            return losses.mean()
-        parts = [each for each in (keep, weights) if each is not None]
-        product = parts[0] if len(parts) == 1 else parts[0] * parts[1]
-        return (losses * product).sum() / product.sum().clamp_min(1)
-
-    def other(self, *, model: Any = None, batch: Any = None) -> TaskStep:
-        """The same step with another network or another batch."""
-        model = self.model if model is None else model
-        batch = self.batch if batch is None else to_device(batch, self.batch.x.device)
-        return TaskStep(self.task, model, batch, self.strategy, self.run)
-
-    @contextmanager
-    def evaluating(self) -> Iterator[None]:
-        """Evaluation mode of the network for a while; gradients stay on."""
-        self.model.eval()
-        try:
-            yield
-        finally:
-            self.model.train()
-
-
 class Task(ABC, Generic[DataKind]):
     """One task with its facts and its paper preset; holds no state of a run.
 
@@ -289,7 +225,7 @@ class Task(ABC, Generic[DataKind]):
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
         """The scalar that one training step minimises, before what the network itself adds."""
-        step = TaskStep(self, model, batch, strategy, run)
+        step = Step(self, model, batch, strategy, run)
         loss = run.loss(step)
         return step.loss() if loss is None else loss
 
@@ -302,7 +238,7 @@ class Task(ABC, Generic[DataKind]):
         raise NotImplementedError(f"{self.name} has no loss of single targets.")
 
     @abstractmethod
-    def loss(self, step: TaskStep, x: Tensor) -> Tensor:
+    def loss(self, step: Step, x: Tensor) -> Tensor:
         """The task's own loss of a step for windows `x` `[B, L, C]`."""
 
     @abstractmethod

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from sacm.data.batches import WindowBatches
 from sacm.data.datasets import ClassificationData, ForecastingData
+from sacm.data.gaps import fill_data
 from sacm.data.scaling import ChannelScaler, find_segments
 from sacm.metrics.anomaly import AnomalyReport
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
@@ -26,7 +27,6 @@ from sacm.metrics.forecasting import (
     season_length,
 )
 from sacm.quality.label_model import CaseKernel, LabelSettings, Ridge
-from sacm.strategies.base import fill_missing
 
 _MOST_RIDGE_VALUES = 40_000_000  # numbers in all cases up to which the ridge takes seconds
 
@@ -59,7 +59,7 @@ class ForecastBaselines:
 
         Units are `[C]`, or `[S, C]` if every series has its own.
         """
-        self._data, _ = fill_missing(data)  # a naive forecast repeats values that are there
+        self._data, _ = fill_data(data)  # a naive forecast repeats values that are there
         self._scaler, self._units = scaler, units
         # Data that only test have no training rows: the step of a season is then taken from them.
         ranges = data.ranges("train") or data.ranges("test")

@@ -19,13 +19,12 @@ from sacm.errors import ArgumentError, DataError
 from sacm.metrics.catalogue import RegisteredClassMetrics
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
 from sacm.settings import COVARIATES, ResolvedSettings, RunSettings
-from sacm.strategies.base import Strategy
+from sacm.strategies.base import Step, Strategy
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     NetworkShape,
     Result,
     Task,
-    TaskStep,
     evaluating,
     to_device,
 )
@@ -101,7 +100,7 @@ class Classification(Task[ClassificationData]):
     def losses(self, answer: Tensor, batch: Any) -> Tensor:
         return F.cross_entropy(answer, batch.y, reduction="none")
 
-    def loss(self, step: TaskStep, x: Tensor) -> Tensor:
+    def loss(self, step: Step, x: Tensor) -> Tensor:
         logits = step.answer(x)
         if step.weights(logits) is None:
             return F.cross_entropy(logits, step.batch.y)

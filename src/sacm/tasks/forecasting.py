@@ -32,7 +32,7 @@ from sacm.metrics.catalogue import RegisteredForecastMetrics
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport, RelativeErrors
 from sacm.metrics.intervals import Record
 from sacm.settings import AUTO, ResolvedSettings, RunSettings
-from sacm.strategies.base import REPLACES_LOSS, Strategy
+from sacm.strategies.base import REPLACES_LOSS, Step, Strategy
 from sacm.strategies.registry import parse, parts_of
 from sacm.tasks.base import (
     EVALUATION_BATCH,
@@ -40,7 +40,6 @@ from sacm.tasks.base import (
     NetworkShape,
     Result,
     Task,
-    TaskStep,
     column_names,
     evaluating,
     registered_values,
@@ -237,7 +236,7 @@ class Forecasting(Task[ForecastingData]):
     def losses(self, answer: Tensor, batch: Any) -> Tensor:
         return (answer - batch.y).abs()
 
-    def loss(self, step: TaskStep, x: Tensor) -> Tensor:
+    def loss(self, step: Step, x: Tensor) -> Tensor:
         answer, target = ask_network(step.model, step.batch, x), step.batch.y
         prediction = take_median(answer)
         levels = find_levels(step.model) if answer.dim() == 4 else None

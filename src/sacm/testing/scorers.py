@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from sacm.core.config import SACMConfig
 from sacm.inject.attach import attach
-from sacm.strategies.scorers import SCORERS, ScorerFactory
+from sacm.strategies.sacm import ScorerFactory, scorers
 from sacm.testing.backbones import windows
 
 
@@ -42,7 +42,7 @@ def check_scorer(scorer: str | ScorerFactory) -> None:
         >>> from sacm.testing import check_scorer
         >>> check_scorer("spectral")
     """
-    factory = SCORERS.get(scorer) if isinstance(scorer, str) else scorer
+    factory = scorers.get(scorer) if isinstance(scorer, str) else scorer
     name = scorer if isinstance(scorer, str) else getattr(scorer, "__name__", "scorer")
     with torch.random.fork_rng(devices=[]):
         for channels, length in ((3, 96), (1, 24), (7, 25)):

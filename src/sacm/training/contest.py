@@ -314,7 +314,6 @@ class Contest:
                 {name: own.progress.validation for name, own in trainings.items()},
                 {name: own.progress.seconds for name, own in trainings.items()},
                 select="mae",
-                better=lambda value, best: value < best,
             ).winner
             chosen = next(each for each in small if each.name == winner)
             if self.left > 1:

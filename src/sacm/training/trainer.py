@@ -157,12 +157,10 @@ def _race(
         training.logs = False
         training.train_until(min(strategy.epochs, settings.epochs))
         members[member] = training
-    task = get_task(settings.task)
     result = decide(
         {name: training.progress.validation for name, training in members.items()},
         {name: training.progress.seconds for name, training in members.items()},
         select=settings.select,
-        better=lambda value, best: task.better(value, best, settings.select),
     )
     if fabric.is_global_zero:
         for name in ("best.safetensors", "history.csv", _RESUME):
@@ -309,7 +307,7 @@ class Training:
         batches = self._training_batches(derive_seed(self.settings.seed, member))
         for number in range(self.passes):
             batches.set_epoch((epoch - 1) * self.passes + number)
-            yield from batches
+            yield from (to_device(batch, self.fabric.device) for batch in batches)
 
     def run(self) -> None:
         """Train to the end, test, and leave a finished run folder."""

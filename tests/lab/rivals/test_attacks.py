@@ -6,21 +6,20 @@ import pytest
 import torch
 
 from sacm.errors import ArgumentError
-from sacm.strategies import TrainingContext, parse
+from sacm.strategies import Step, TrainingContext, parse
 from sacm.tasks import get_task
-from sacm.tasks.base import TaskStep
 from sacm.testing.strategies import batches, network
 from sacm_lab.rivals.pgd import AttackRun
 
 CONTEXT = TrainingContext("forecasting", 2, 600, train=batches(), val=batches()[:1], seed=0)
 
 
-def make_step(strategy: str = "raw") -> TaskStep:
+def make_step(strategy: str = "raw") -> Step:
     torch.manual_seed(0)
     model = network("forecasting").train()
     chosen = parse(strategy)
     run = chosen.begin(model, CONTEXT)
-    return TaskStep(get_task("forecasting"), model, batches()[0], chosen, run)
+    return Step(get_task("forecasting"), model, batches()[0], chosen, run)
 
 
 def test_an_attack_stays_in_its_ball_and_raises_the_loss() -> None:
