@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from sacm import backbones
-from sacm.cli.backbones import backbones as command
+from sacm.cli.catalogues import backbones as command
 from sacm.errors import ArgumentError
 
 

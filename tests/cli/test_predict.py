@@ -222,16 +222,3 @@ def test_thresholds_by_number_quantile_rate_and_labels(sacm: Command, example: E
         assert 2 * (alarms * labels).sum() / (alarms.sum() + labels.sum()) <= found + 1e-9
     for wrong in ("luck", "quantile=2", "alarms-a-day=-1", f"labels={example.series}"):
         assert sacm("predict", run, "--threshold", wrong).code == 2
-
-
-def test_names_that_a_spreadsheet_runs_stay_and_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from sacm.cli.predict import write
-
-    names = ["date", "=cmd|' /C calc'!A0", "load"]
-    write(pd.DataFrame([["2024-01-01", -1.5, 2.0]], columns=names), tmp_path / "next.csv")
-    assert "'=cmd|" in capsys.readouterr().err.replace('"', "'")
-    assert list(pd.read_csv(tmp_path / "next.csv").columns) == names
-    write(pd.DataFrame({"label": ["-1", "+1"], "load": [1.0, 2.0]}), tmp_path / "labels.csv")
-    assert capsys.readouterr().err == ""

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from sacm.cli.strategies import strategies as command
+from sacm.cli.catalogues import strategies as command
 from sacm.strategies import names
 from sacm.strategies.registry import describe_all
 

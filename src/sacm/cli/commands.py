@@ -33,8 +33,8 @@ _BUILT_IN = {
     RESEARCH: (
         ("compare", "sacm.cli.compare:compare", "Compare strategies on the same seeds."),
         ("tune", "sacm.cli.tune:tune", "Search settings by validation results."),
-        ("backbones", "sacm.cli.backbones:backbones", "List the networks."),
-        ("strategies", "sacm.cli.strategies:strategies", "List the strategies."),
+        ("backbones", "sacm.cli.catalogues:backbones", "List the networks."),
+        ("strategies", "sacm.cli.catalogues:strategies", "List the strategies."),
     ),
 }
 for _group, _commands in _BUILT_IN.items():

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sacm.cli import options
-from sacm.cli.options import takes_settings
+from sacm.cli import options, output
+from sacm.cli.output import note
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sacm.training import Hardware
 
 
-@takes_settings(without=("strategy", "seed", "time_limit"))
+@options.takes_settings(without=("strategy", "seed", "time_limit"))
 def compare(
     asked: dict[str, Any],
     strategies: Annotated[
@@ -54,7 +54,12 @@ def compare(
     hardware = options.make_hardware(
         accelerator=accelerator, devices=devices, loggers=logger, quiet=as_json
     )
-    run_comparison(settings, names, numbers, runs, hardware, out=out, as_json=as_json)
+    comparison, _ = run_comparison(settings, names, numbers, runs, hardware, out, quiet=as_json)
+    if as_json and comparison is not None:
+        from sacm.experiments.compare import headline
+
+        page = None if out is None else str(out)
+        output.show_json({**comparison.to_dict(), "headline": headline(comparison), "report": page})
 
 
 def split_strategies(text: str) -> list[str]:
@@ -66,31 +71,34 @@ def split_strategies(text: str) -> list[str]:
 
 def run_comparison(
     settings: RunSettings,
-    strategies: list[str],
+    strategies: Sequence[str],
     seeds: Sequence[int],
     runs: Path,
     hardware: Hardware,
-    *,
     out: Path | None,
-    as_json: bool,
+    *,
+    quiet: bool,
     command: str | None = None,
-) -> None:
-    """Train, compare, print, and write the report if it is asked for."""
-    from sacm.cli.output import show_reading
+) -> tuple[Comparison | None, Any]:
+    """Train, compare, print unless `quiet`, and write a page if `out` names one.
+
+    Returns:
+        The comparison, None in other processes than the first, and the data.
+    """
     from sacm.cli.runs import as_user_error, check_writable, is_main_process
     from sacm.data import resolve
     from sacm.experiments.compare import compare
 
     check_writable(runs)
     if out is not None:
-        if out.suffix.lower() not in (".html", ".htm") and not out.is_dir():
-            raise ArgumentError(f"--out {out}: a report is an .html file.")
-        check_writable(out.parent)
         if out.is_dir():
             raise ArgumentError(f"--out {out} is a folder: name a file in it, such as report.html.")
+        if out.suffix.lower() not in (".html", ".htm"):
+            raise ArgumentError(f"--out {out}: a report is an .html file.")
+        check_writable(out.parent)
     data = resolve(settings.data, task=settings.task, reading=settings.reading())
     if is_main_process():
-        show_reading(data, settings)
+        output.show_reading(data, settings)
     comparison = compare(
         settings,
         strategies,
@@ -101,49 +109,36 @@ def run_comparison(
         on_start=announce,
     )
     if not is_main_process():
-        return
+        return None, data
     # Results are printed first: a report that cannot be written must not keep them back.
-    show_comparison(comparison, out, as_json=as_json)
+    if not quiet:
+        show_comparison(comparison)
     if out is not None:
         from sacm.experiments.compare_page import write_compare_page
 
         with as_user_error():
             write_compare_page(comparison, out, data=data, command=command)
-        if not as_json:
+        if not quiet:
             typer.echo(f"report: {out}")
+    return comparison, data
 
 
 def announce(settings: RunSettings, number: int, total: int) -> None:
     """Which run is next, on standard error."""
-    from sacm.cli.output import note
-
     note(f"[{number}/{total}] {settings.backbone}, {settings.strategy}, seed {settings.seed}")
 
 
-def show_comparison(comparison: Comparison, out: Path | None, *, as_json: bool) -> None:
-    """The tables and what they say; or everything, as JSON."""
+def show_comparison(comparison: Comparison) -> None:
+    """The tables and what they say."""
     from rich.console import Console
 
-    from sacm.cli.output import note, show_json
-    from sacm.experiments.compare import (
-        ANOMALY_LEGEND,
-        LEGEND,
-        NARROW,
-        cost_table,
-        headline,
-        result_table,
-    )
+    from sacm.experiments import compare
 
-    sentences = headline(comparison)
-    if as_json:
-        report = None if out is None else str(out)
-        show_json({**comparison.to_dict(), "headline": sentences, "report": report})
-        return
     console = Console()
-    result_table(comparison).only(NARROW).print(console)
-    cost_table(comparison).print(console)
-    for sentence in sentences:
+    compare.result_table(comparison).only(compare.NARROW).print(console)
+    compare.cost_table(comparison).print(console)
+    for sentence in compare.headline(comparison):
         console.print(sentence, highlight=False, markup=False)
-    note(LEGEND)
+    note(compare.LEGEND)
     if comparison.task == "anomaly":
-        note(ANOMALY_LEGEND)
+        note(compare.ANOMALY_LEGEND)

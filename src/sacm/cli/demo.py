@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from sacm.cli.options import AsJson
+from sacm.cli.output import note, show_json
+from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sacm.experiments.compare import Comparison
@@ -63,65 +65,40 @@ def demo(
     """
     import torch
 
-    from sacm.cli.output import note, show_json
-    from sacm.errors import ArgumentError
+    from sacm.cli.compare import run_comparison
+    from sacm.tasks import make_settings
+    from sacm.training import Hardware
 
     if only and only not in PARTS:
         raise ArgumentError(f"--only {only!r}: use {' or '.join(PARTS)}.")
-    # Tensors this small gain nothing from a second thread.
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # tensors this small gain nothing from a second thread
+    hardware = Hardware(show_progress=not as_json)
+    changed = {} if epochs is None else {"epochs": epochs}
     records = {}
     for name, part in PARTS.items():
-        if only in ("", name):
-            note(part.introduction)
-            comparison = run_part(name, part, folder, epochs=epochs, as_json=as_json)
-            records[name] = comparison.to_dict()
+        if only not in ("", name):
+            continue
+        note(part.introduction)
+        settings = make_settings(
+            **{"task": "forecasting", "backbone": "iTransformer", **part.settings, **changed}
+        )
+        command = f"sacm demo --only {name}" + (f" --epochs {epochs}" if epochs else "")
+        comparison, data = run_comparison(
+            *(settings, part.strategies, SEEDS, folder / "runs", hardware, folder / f"{name}.html"),
+            quiet=as_json,
+            command=command,
+        )
+        assert comparison is not None
+        if "sacm" in part.strategies:
+            draw_windows(comparison, data, folder / "windows.png")
+        records[name] = comparison.to_dict()
     if as_json:
         show_json(records)
 
 
-def run_part(
-    name: str, part: Part, folder: Path, *, epochs: int | None, as_json: bool
-) -> Comparison:
-    """Train one part, print its tables and write its page and picture."""
-    from sacm.cli.compare import announce, show_comparison
-    from sacm.cli.runs import as_user_error, check_writable
-    from sacm.data import resolve
-    from sacm.experiments.compare import compare
-    from sacm.experiments.compare_page import write_compare_page
-    from sacm.tasks import make_settings
-    from sacm.training import Hardware
-
-    runs, page = folder / "runs", folder / f"{name}.html"
-    check_writable(runs)
-    changed = {} if epochs is None else {"epochs": epochs}
-    settings = make_settings(
-        **{"task": "forecasting", "backbone": "iTransformer", **part.settings, **changed}
-    )
-    data = resolve(settings.data, task=settings.task)
-    comparison = compare(
-        settings,
-        part.strategies,
-        SEEDS,
-        folder=runs,
-        hardware=Hardware(show_progress=not as_json),
-        data=data,
-        on_start=announce,
-    )
-    if not as_json:
-        show_comparison(comparison, page, as_json=False)
-    option = "" if epochs is None else f" --epochs {epochs}"
-    with as_user_error():
-        write_compare_page(comparison, page, data=data, command=f"sacm demo --only {name}{option}")
-        if "sacm" in part.strategies:
-            draw_windows(comparison, data, folder / "windows.png")
-    if not as_json:
-        typer.echo(f"report: {page}")
-    return comparison
-
-
 def draw_windows(comparison: Comparison, data: Any, path: Path) -> None:
     """Write a picture of training windows with the dropout rates that the first seed gave them."""
+    from sacm.cli.output import save_figure
     from sacm.experiments.examples import rate_sample
     from sacm.reports.figures import windows_with_rates
     from sacm.reports.style import colours
@@ -129,5 +106,5 @@ def draw_windows(comparison: Comparison, data: Any, path: Path) -> None:
 
     sample = rate_sample(Run.load(comparison.folders["sacm", SEEDS[0]]), data)
     colour = colours(comparison.strategies)["sacm"]
-    windows_with_rates(sample.windows, sample.rates, colour).savefig(path, dpi=150)
-    typer.echo(f"picture: {path}", err=True)
+    save_figure(windows_with_rates(sample.windows, sample.rates, colour), path)
+    note(f"picture: {path}")

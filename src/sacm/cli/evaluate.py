@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sacm.cli.options import AsJson, KeepFile, RulesFile, takes_reading
+from sacm.cli import options, output
+from sacm.cli.output import note
 from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sacm.inference import Predictor
-    from sacm.tasks import Result
 
 
-@takes_reading(without=("target", "columns", "split", "scaling"))
+@options.takes_reading(without=options.FIXED_READING)
 def evaluate(
-    run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="A finished run: its folder, or latest.")
-    ],
+    run: options.RunName,
     data: Annotated[
         str | None, typer.Option(help="Test on all of this file instead of the run's test part.")
     ] = None,
@@ -29,9 +26,9 @@ def evaluate(
         str | None,
         typer.Option(help="Forecasts: also test intervals of these shares, such as 0.8,0.95."),
     ] = None,
-    rules: RulesFile = None,
-    keep: KeepFile = None,
-    as_json: AsJson = False,
+    rules: options.RulesFile = None,
+    keep: options.KeepFile = None,
+    as_json: options.AsJson = False,
     *,
     reading: dict[str, Any],
 ) -> None:
@@ -39,21 +36,23 @@ def evaluate(
 
     Example: sacm evaluate latest --data new.csv
     """
-    from sacm.cli.output import note, show_json, show_results
-    from sacm.cli.predict import shares
-    from sacm.cli.runs import as_user_error, load_run
+    from sacm.cli.runs import as_user_error, load_predictor
     from sacm.data import fingerprint
     from sacm.files import read_json
-    from sacm.inference import Predictor
-    from sacm.strategies.guard import obeying
 
-    nominal = shares(coverage, "--coverage")
-    finished = load_run(run).read_as(reading)
+    nominal = options.shares(coverage, "--coverage")
+    finished, predictor = load_predictor(run, reading, rules, keep)
     facts: dict[str, Any] = {"run": str(finished.folder)}
     with as_user_error():
-        predictor = obeying(Predictor.load(finished), rules, keep)
         source: Any = finished.load_data() if data is None else data
-        metrics = as_metrics(predictor.evaluate(source))
+        result = predictor.evaluate(source)
+        metrics: dict[str, Any] = {
+            "test": result.row,
+            "report": result.report,
+            "evaluated_windows": result.evaluated,
+            "test_windows": result.evaluated,
+            "baselines": result.baselines,
+        }
         if nominal:
             metrics["uncertainty"] = judge_intervals(predictor, source, nominal)
     if data is None:
@@ -67,9 +66,9 @@ def evaluate(
     else:
         facts["data"] = data
     if as_json:
-        show_json({**facts, **metrics})
+        output.show_json({**facts, **metrics})
         return
-    show_results(finished.settings.task, metrics)
+    output.show_results(finished.settings.task, metrics)
     if nominal:
         show_intervals(metrics["uncertainty"])
 
@@ -85,21 +84,19 @@ def judge_intervals(predictor: Predictor, source: Any, nominal: Sequence[float])
     return measure_uncertainty(predictor, windows, nominal)
 
 
-def show_intervals(found: Mapping[str, Any]) -> None:
+def show_intervals(report: Mapping[str, Any]) -> None:
     """Coverage and width of fixed and adaptive intervals."""
-    from sacm.cli.output import note, show_table
-
     headings = ("intervals", "should enclose", "enclosed", "width, z-scored")
     names = {"fixed": "as predicted", "adaptive": "corrected by every new row"}
     rows = [
         (name, f"{each['nominal']:.0%}", f"{each[kind]['coverage']:.1%}", each[kind]["width"])
-        for each in found["intervals"]
+        for each in report["intervals"]
         for kind, name in names.items()
     ]
-    show_table(headings, rows)
+    output.show_table(headings, rows)
     note(
-        f"Calibrated on {found['calibration_windows']:,} windows, tested on the "
-        f"{found['windows']:,} after them; CRPS {found['crps']:.4g}."
+        f"Calibrated on {report['calibration_windows']:,} windows, tested on the "
+        f"{report['windows']:,} after them; CRPS {report['crps']:.4g}."
     )
 
 
@@ -109,20 +106,7 @@ def changed_results(
     """Results that differ from the recorded ones by more than rounding: `{name: (then, now)}`."""
 
     def same(a: float | None, b: float | None) -> bool:
-        if a is None or b is None:
-            return a is b
-        return math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-12)
+        return a is b if a is None or b is None else math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-12)
 
-    both = {name: (then.get(name), now.get(name)) for name in {**then, **now}}
-    return {name: pair for name, pair in both.items() if not same(*pair)}
-
-
-def as_metrics(result: Result) -> dict[str, Any]:
-    """A test result as runs record it."""
-    return {
-        "test": result.row,
-        "report": result.report,
-        "evaluated_windows": result.evaluated,
-        "test_windows": result.evaluated,
-        "baselines": result.baselines,
-    }
+    pairs = {name: (then.get(name), now.get(name)) for name in {**then, **now}}
+    return {name: pair for name, pair in pairs.items() if not same(*pair)}

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from sacm.cli.options import RunName
+from sacm.cli.output import note
 from sacm.errors import ArgumentError
 
 _SUFFIX = {"onnx": ".onnx", "torch": ".pt2"}
 
 
 def export(
-    run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="A finished run: its folder, or latest.")
-    ],
+    run: RunName,
     to: Annotated[str, typer.Option(help="onnx or torch (torch.export).")] = "onnx",
     out: Annotated[
         Path | None, typer.Option(help="The file. Default: model.onnx or model.pt2 in the run.")
@@ -28,20 +28,17 @@ def export(
 
     Example: sacm export latest --to onnx --out model.onnx
     """
-    from sacm.cli.output import note
-    from sacm.cli.runs import as_user_error, load_run
-    from sacm.inference import Predictor
+    from sacm.cli.runs import as_user_error, load_predictor
     from sacm.inference.export import export as write_model
 
     if to not in _SUFFIX:
         raise ArgumentError(f"--to {to!r}: expected onnx or torch.")
-    kind: Literal["onnx", "torch"] = "onnx" if to == "onnx" else "torch"
-    finished = load_run(run)
+    finished, predictor = load_predictor(run, {})
     path = out or finished.folder / f"model{_SUFFIX[to]}"
     if path.suffix != _SUFFIX[to]:
         raise ArgumentError(f"{path}: a file for {to} ends in {_SUFFIX[to]}.")
     with as_user_error():
-        described = write_model(Predictor.load(finished), path, kind)
+        described = write_model(predictor, path, to)
     note("Its answers have been checked against those of `sacm predict`.")
     note(f"Described in {described}.")
     typer.echo(f"model: {path}")

@@ -35,33 +35,25 @@ class LazyGroup(TyperGroup):
 
 
 def load_command(name: str) -> Any:
-    """Import a command and make it one of Typer's.
+    """Import a command and make it one of Typer's; its help begins with six options.
 
     Raises:
         ArgumentError: If there is no such command.
     """
     function_or_app = COMMANDS.get(name)
     if isinstance(function_or_app, typer.Typer):
-        app = function_or_app
+        group = function_or_app
     else:
-        app = typer.Typer(add_completion=False)
-        app.command()(function_or_app)
-    command = typer.main.get_command(app)
+        group = typer.Typer(add_completion=False)
+        group.command()(function_or_app)
+    command = typer.main.get_command(group)
     command.name = name
     for each in (command, *getattr(command, "commands", {}).values()):
-        _shorten_first_list(each)
+        options = [option for option in each.params if option.param_type_name == "option"]
+        plain = [option for option in options if not getattr(option, "rich_help_panel", None)]
+        for option in plain[_FIRST_OPTIONS:]:
+            option.rich_help_panel = "More options"
     return command
-
-
-def _shorten_first_list(command: Any) -> None:
-    """Leave six options in the first list of a command's help; further ones get a heading."""
-    plain = [
-        option
-        for option in command.params
-        if option.param_type_name == "option" and not getattr(option, "rich_help_panel", None)
-    ]
-    for option in plain[_FIRST_OPTIONS:]:
-        option.rich_help_panel = "More options"
 
 
 app = typer.Typer(
@@ -97,25 +89,21 @@ def sacm(
 
 def main() -> None:
     """Run the command line: exit code 2 for what the user can mend, 1 for a failed run."""
-    with warnings.catch_warnings():
-        show_other = warnings.showwarning
+    show_other = warnings.showwarning
 
-        def show(message: Any, category: type[Warning], *place: Any, **options: Any) -> None:
-            if issubclass(category, SACMWarning):  # a sentence for users, without file and line
-                typer.echo(f"Warning: {message}", err=True)
-            else:
-                show_other(message, category, *place, **options)
+    def show(message: Any, category: type[Warning], *place: Any, **options: Any) -> None:
+        if issubclass(category, SACMWarning):  # a sentence for users, without file and line
+            typer.echo(f"Warning: {message}", err=True)
+        else:
+            show_other(message, category, *place, **options)
 
-        warnings.showwarning = show
-        _replace_unprintable_characters()
-        run_command()
-
-
-def _replace_unprintable_characters() -> None:
-    """Let terminals without UTF-8 show a question mark for what they lack, instead of an error."""
     for stream in (sys.stdout, sys.stderr):
+        # Terminals without UTF-8 show a question mark for what they lack.
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        run_command()
 
 
 def run_command() -> NoReturn:
@@ -125,7 +113,10 @@ def run_command() -> NoReturn:
     except SACMError as error:
         fail(str(error), 2 if isinstance(error, ArgumentError) else 1)
     except typer.TyperException as error:
-        fail(usage_sentence(error), 2)
+        context = getattr(error, "ctx", None)
+        path = "sacm" if context is None else context.command_path
+        message = error.format_message().rstrip(".")  # empty if help has been printed
+        fail(message and f"{message}: see `{path} --help`.", 2)
     except typer.Abort:
         fail("stopped.", 1)
     except KeyboardInterrupt:
@@ -147,14 +138,6 @@ def resource_sentence(error: Exception) -> str | None:
     if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
         return "there is not enough memory: use a smaller network, batch or window, or fewer rows."
     return None
-
-
-def usage_sentence(error: typer.TyperException) -> str:
-    """A usage error as one sentence that says where to look; empty if help has been printed."""
-    context = getattr(error, "ctx", None)
-    path = "sacm" if context is None else context.command_path
-    message = error.format_message().rstrip(".")
-    return message and f"{message}: see `{path} --help`."
 
 
 def fail(sentence: str, code: int) -> NoReturn:

@@ -1,6 +1,6 @@
 """Options that several commands share, and one option for every setting of a run.
 
-Options of a run's settings are made from the fields of `sacm.settings`, where each has its default,
+The options of settings are made from the fields of `sacm.settings`, where each has its default,
 limits and help text. A command takes them by a decorator and receives one value.
 """
 
@@ -17,7 +17,6 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
-from pydantic.fields import FieldInfo
 
 from sacm.errors import ArgumentError
 from sacm.settings import READING, RunSettings, extras_of, is_duration, option_name
@@ -27,8 +26,14 @@ if TYPE_CHECKING:
 
 Command = Callable[..., None]
 
-HARDWARE = "Hardware and logs"  # headings of options in the help
-DETAILS = "Training in detail"
+HARDWARE, DETAILS = "Hardware and logs", "Training in detail"  # headings in the help
+RunName = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="A run: its folder, the beginning of its name, or latest."),
+]
+RunData = Annotated[
+    str | None, typer.Option(help="A file or data set. Default: what the run was trained on.")
+]
 Runs = Annotated[Path, typer.Option(help="Folder that holds the runs.")]
 Accelerator = Annotated[str, typer.Option(help="cpu, gpu, mps or auto.", rich_help_panel=HARDWARE)]
 Devices = Annotated[int, typer.Option(help="How many of them.", min=1, rich_help_panel=HARDWARE)]
@@ -46,88 +51,36 @@ KeepFile = Annotated[
     typer.Option("--keep", help="Events that stay as measured: a --flags file, keep filled in."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
-_Config = Annotated[
+ConfigFile = Annotated[
     Path | None,
     typer.Option(
         help="Settings in a YAML or JSON file, or the config.json of a run; options override them."
     ),
 ]
-# The settings that the help shows first, in this order; the others stand under headings.
+# Settings that the help shows first, in this order; the others have headings.
 _FIRST = ("data", "horizon", "time_limit", "backbone", "strategy", "epochs", "seed")
-_TEXT = ("time_limit", "minimum")  # numbers that may be words, which the settings read
-_KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_TEXT = ("time_limit", "minimum")  # numbers or words, which the settings read
+# How a run reads its channels is part of its network.
+FIXED_READING = ("target", "columns", "split", "scaling")
 
 
-def takes(make: Callable[..., Any], *, into: str, first: bool = True) -> Callable[[Command], Any]:
+def takes(
+    make: Callable[..., Any],
+    *,
+    into: str,
+    first: bool = True,
+    options: Sequence[inspect.Parameter] | None = None,
+) -> Callable[[Command], Any]:
     """Decorate a command so that the parameters of a function are options of the command.
 
     Args:
-        make: Called with the values of the options, which are its parameters.
+        make: Called with the values of the options.
         into: The parameter of the command that receives what `make` returns.
         first: Whether the options come before those of the command.
-
-    Returns:
-        The decorator.
+        options: The options. Default: the parameters of `make`.
     """
-    options = list(inspect.signature(make, eval_str=True).parameters.values())
-    return _takes_parameters(options, make, into=into, first=first)
-
-
-def takes_settings(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]:
-    """Decorate a command so that it takes the task and an option for every setting.
-
-    Args:
-        without: Settings that the command has another way to ask for.
-
-    Returns:
-        A decorator. The command's parameter `asked` receives what the user gave, by setting: the
-        options, over the values of the file that `--config` names.
-    """
-    names = dict.fromkeys(("task", *_FIRST, *RunSettings.model_fields))
-    options = [_parameter(name) for name in names if name not in without]
-    if "time_limit" in without:  # then --time can only mean the column
-        options = [_also_time(option) for option in options]
-    kinds = {"rules": RulesFile, "keep": KeepFile, "config": _Config}
-    files = [
-        inspect.Parameter(name, _KIND, default=None, annotation=kind)
-        for name, kind in kinds.items()
-    ]
-
-    def merge(
-        rules: Path | None, keep: Path | None, config: Path | None, **given: Any
-    ) -> dict[str, Any]:
-        asked = _merge(given, config)
-        if rules is not None or keep is not None:
-            from sacm.strategies.guard import with_files
-
-            asked["strategy"] = with_files(asked.get("strategy") or "guard", rules, keep)
-        return asked
-
-    return _takes_parameters([*options, *files], merge, into="asked", first=True)
-
-
-def takes_reading(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]:
-    """Decorate a command so that it takes the options for reading a user's own table.
-
-    Args:
-        without: Options that the command has no use for.
-
-    Returns:
-        A decorator. The command's parameter `reading` receives the options that the user gave, by
-        name, as `sacm.data.resolve` takes them.
-    """
-    options = [_also_time(_parameter(name)) for name in READING if name not in without]
-
-    def check(**given: Any) -> dict[str, Any]:
-        return check_reading(given)
-
-    return _takes_parameters(options, check, into="reading", first=False)
-
-
-def _takes_parameters(
-    options: Sequence[inspect.Parameter], make: Callable[..., Any], *, into: str, first: bool
-) -> Callable[[Command], Any]:
-    """Decorate a command as `takes`, with options that are no function's parameters."""
+    if options is None:
+        options = list(inspect.signature(make, eval_str=True).parameters.values())
 
     def decorate(command: Command) -> Command:
         parameters = inspect.signature(command, eval_str=True).parameters
@@ -139,13 +92,53 @@ def _takes_parameters(
             command(**{into: make(**given)}, **values)
 
         shown = [*options, *rest] if first else [*rest, *options]
-        # Typer reads both. Those of `rest` may follow a `*` in the command.
+        # Typer reads both. Parameters of the command may follow a `*`.
         shown = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in shown]
         run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in shown}
         return run
 
     return decorate
+
+
+def takes_settings(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]:
+    """Decorate a command so that it takes the task and an option for every setting.
+
+    The command's parameter `asked` receives what the user gave, by setting: the options, over the
+    values of the file that `--config` names.
+
+    Args:
+        without: Settings that the command has no option for.
+    """
+    names = dict.fromkeys(("task", *_FIRST, *RunSettings.model_fields))
+    alone = "time_limit" in without  # then --time can only mean the column
+    options = [_option(name, time_flag=alone) for name in names if name not in without]
+    files = {"rules": RulesFile, "keep": KeepFile, "config": ConfigFile}
+    options += [_parameter(name, annotation) for name, annotation in files.items()]
+
+    def merge(
+        rules: Path | None, keep: Path | None, config: Path | None, **given: Any
+    ) -> dict[str, Any]:
+        asked = _merge(given, config)
+        if rules is not None or keep is not None:
+            from sacm.strategies.guard import with_files
+
+            asked["strategy"] = with_files(asked.get("strategy") or "guard", rules, keep)
+        return asked
+
+    return takes(merge, into="asked", options=options)
+
+
+def takes_reading(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]:
+    """Decorate a command so that it takes the options for reading a user's own table.
+
+    The command's parameter `reading` receives the options that the user gave, by name.
+
+    Args:
+        without: Options that the command has no use for.
+    """
+    options = [_option(name, time_flag=True) for name in READING if name not in without]
+    return takes(lambda **given: check_reading(given), into="reading", first=False, options=options)
 
 
 def check_reading(given: dict[str, Any]) -> dict[str, Any]:
@@ -155,35 +148,28 @@ def check_reading(given: dict[str, Any]) -> dict[str, Any]:
     return RunSettings.read({"task": "forecasting", "data": "-", **named}).reading()
 
 
-def _parameter(name: str) -> inspect.Parameter:
-    """The option of one setting; its value is None where the user does not name it."""
-    field: FieldInfo = RunSettings.model_fields[name]
+def _parameter(name: str, annotation: Any) -> inspect.Parameter:
+    """A parameter that is None where the user does not name it."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=None, annotation=annotation)
+
+
+def _option(name: str, *, time_flag: bool) -> inspect.Parameter:
+    """The option of one setting; `time_flag` calls that of the time column `--time`."""
+    field = RunSettings.model_fields[name]
     help = field.description or ""
     if name == "task":
-        kind: Any = Annotated[str | None, typer.Argument(metavar="TASK", help=help)]
-        return inspect.Parameter(name, _KIND, default=None, annotation=kind)
-    panel = extras_of(field).get("panel") or (None if name in _FIRST else DETAILS)
-    if name == "overrides":
-        option = typer.Option(
-            option_name(name), metavar="KEY=VALUE", help=help, rich_help_panel=panel
-        )
-        kind = Annotated[list[str] | None, option]
-    else:
-        hidden = field.default in (None, False) or field.is_required()
-        default: Any = False if hidden else str(field.default)
-        option = typer.Option(
-            option_name(name), help=help, show_default=default, rich_help_panel=panel
-        )
-        plain = str if name in _TEXT else _plain_type(field.annotation)
-        kind = Annotated[plain | None, option]
-    return inspect.Parameter(name, _KIND, default=None, annotation=kind)
-
-
-def _also_time(option: inspect.Parameter) -> inspect.Parameter:
-    """The option of the time column with a second name, for commands that have no time limit."""
-    if option.name == "time":
-        get_args(option.annotation)[1].param_decls = ("--time",)
-    return option
+        return _parameter(name, Annotated[str | None, typer.Argument(metavar="TASK", help=help)])
+    hidden = field.default in (None, False, {}) or field.is_required()
+    option = typer.Option(
+        "--time" if name == "time" and time_flag else option_name(name),
+        help=help,
+        metavar="KEY=VALUE" if name == "overrides" else None,
+        show_default=False if hidden else str(field.default),
+        rich_help_panel=extras_of(field).get("panel") or (None if name in _FIRST else DETAILS),
+    )
+    plain: Any = str if name in _TEXT else _plain_type(field.annotation)
+    return _parameter(name, Annotated[plain | None, option])
 
 
 def _plain_type(annotation: Any) -> Any:
@@ -192,6 +178,8 @@ def _plain_type(annotation: Any) -> Any:
         annotation = next(part for part in get_args(annotation) if part is not NoneType)
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
+    if get_origin(annotation) is dict:
+        return list[str]
     return str if get_origin(annotation) in (Literal, tuple) else annotation
 
 
@@ -230,19 +218,8 @@ def read_config(path: Path) -> dict[str, Any]:
         raise ArgumentError(f"--config {path} is neither YAML nor JSON: {reason}.") from None
     if not isinstance(record, dict):
         raise ArgumentError(f"--config {path} holds no settings: write lines such as `epochs: 20`.")
-    # YAML 1.1 reads 2e-4 as text; a run of a task without a horizon records 0.
-    numbers = {name: _number(name, value) for name, value in record.items()}
-    return {name: value for name, value in numbers.items() if (name, value) != ("horizon", 0)}
-
-
-def _number(name: str, value: Any) -> Any:
-    field = RunSettings.model_fields.get(name)
-    if field is None or not isinstance(value, str) or _plain_type(field.annotation) is not float:
-        return value
-    try:
-        return float(value)
-    except ValueError:
-        return value  # the settings say what is wrong with it
+    # A run of a task without a horizon records 0.
+    return {name: value for name, value in record.items() if (name, value) != ("horizon", 0)}
 
 
 def parse_overrides(pairs: list[str], settings: RunSettings) -> dict[str, Any]:
@@ -271,7 +248,7 @@ def as_like(key: str, text: str, default: Any) -> Any:
         raise ArgumentError(f"--set {key}={text}: expected a finite number.")
     if isinstance(default, tuple) and isinstance(value, list):
         return tuple(value)
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(default, float) and type(value) is int:
         return float(value)
     if default is not None and type(value) is not type(default):
         raise ArgumentError(
@@ -290,8 +267,22 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
         ) from None
 
 
+def shares(text: str | None, option: str) -> tuple[float, ...]:
+    """`0.8,0.95` as numbers between 0 and 1."""
+    try:
+        numbers = tuple(float(part) for part in (text or "").split(",") if part.strip())
+    except ValueError:
+        numbers = (0.0,)
+    if not all(0 < share < 1 for share in numbers):
+        raise ArgumentError(
+            f"{option} {text!r}: expected numbers between 0 and 1 separated by commas, such as "
+            "0.8,0.95."
+        )
+    return numbers
+
+
 def make_hardware(
-    *, accelerator: str, devices: int, loggers: list[str] | None, quiet: bool
+    *, accelerator: str, devices: int, loggers: list[str] | None = None, quiet: bool
 ) -> Hardware:
     """Where to train, once Lightning has agreed that it is there."""
     import torch

@@ -1,4 +1,4 @@
-"""What commands print: how data were read, notes, results.
+"""What commands print and write: how data were read, notes, results, files.
 
 Results go to standard output, everything else to standard error.
 """
@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from sacm.errors import ArgumentError
+
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
     from sacm.data.datasets import AnyData
     from sacm.settings import RunSettings
 
 DIGITS = "%.7g"  # what float32 holds
+FIGURES = (".png", ".svg", ".pdf")
 _RELATIVE = {"mase": "MASE", "smape": "sMAPE", "wape": "WAPE"}
 
 
@@ -31,7 +38,7 @@ def show_notes(notes: Iterable[str]) -> None:
 
 
 def show_understood(lines: Iterable[str], *, without: Sequence[str] = ()) -> None:
-    """Say how a table was read, on standard error; options that a command lacks are not named."""
+    """Say how a table was read; options that a command lacks are not named."""
     for line in lines:
         for name in without:
             line = line.replace(f" (--{name})", "")
@@ -45,13 +52,10 @@ def show_reading(data: AnyData, settings: RunSettings | None = None) -> None:
         data: What was read; data sets of the catalogue have nothing to say.
         settings: What was asked of the run; None if nothing is trained.
     """
-    from sacm.data.datasets import ClassificationData
-
-    if not isinstance(data, ClassificationData) and data.understood:
-        lacks = ("frequency",) if data.task == "anomaly" else ()
-        show_understood(data.understood, without=lacks)
-        if settings is not None:
-            show_understood(describe_cut(data, settings))
+    lines = getattr(data, "understood", ())
+    show_understood(lines, without=("frequency",) if data.task == "anomaly" else ())
+    if lines and settings is not None:
+        show_understood(describe_cut(data, settings))
     show_notes(data.notes)
 
 
@@ -69,8 +73,7 @@ def describe_cut(data: Any, settings: RunSettings) -> list[str]:
         windows = (
             f"{resolved.input_len} rows in (--input-len), {resolved.horizon} ahead (--horizon)"
         )
-        short = short_series(data, resolved.input_len + resolved.horizon)
-        if short:
+        if short := short_series(data, resolved.input_len + resolved.horizon):
             named = ", ".join(map(repr, short[:5])) + (" …" if len(short) > 5 else "")
             lines.append(f"too short to train on ({len(short)} of the series): {named}")
     else:
@@ -82,7 +85,7 @@ def describe_cut(data: Any, settings: RunSettings) -> list[str]:
 
 
 def short_series(data: Any, needed: int) -> list[str]:
-    """Series of which no training piece holds a window of `needed` rows; none if there is one."""
+    """Series of which no training segment holds a window of `needed` rows."""
     longest: dict[str, int] = {}
     for segment in data.segments:
         rows = min(segment.stop, data.splits.train.stop) - segment.start
@@ -102,15 +105,14 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
     if "test" not in metrics:
         note("Note: there are no test cases, so there is nothing to report.")
         return
+    report = metrics["report"]
     if all(value is None for value in metrics["test"].values()):
-        report = metrics["report"]
-        note(
-            f"Nothing to measure by: {report['alarms']:,} alarms in {report['points']:,} test rows."
-        )
+        alarms, rows = report["alarms"], report["points"]
+        note(f"Nothing to measure by: {alarms:,} alarms in {rows:,} test rows.")
         return
     title = f"test results over {metrics['evaluated_windows']:,} windows"
     show_table(*get_task(task).tabulate(metrics), title=title)
-    if share := metrics["report"].get("unmeasured"):
+    if share := report.get("unmeasured"):
         note(f"{share:.1%} of the test targets were not measured and do not count.")
     show_baselines(metrics.get("baselines") or {}, scaled=task == "forecasting")
     if table := metrics.get("race", {}).get("table"):
@@ -119,7 +121,7 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
         show_table(headings, rows, title="candidates by validation MAE, z-scored")
 
 
-def show_baselines(baselines: Mapping[str, Any], *, scaled: bool = False) -> None:
+def show_baselines(baselines: Mapping[str, Any], *, scaled: bool) -> None:
     """The model beside what needs no network, and a sentence where that is better.
 
     `scaled` says that errors which are not relative are z-scored.
@@ -129,17 +131,15 @@ def show_baselines(baselines: Mapping[str, Any], *, scaled: bool = False) -> Non
     rows = baselines.get("rows", {})
     if len(rows) > 1:
         names = list(rows["model"])
-        labels = {name: metric.label for name, metric in METRICS.items()}
+        unit = ", z-scored" if scaled else ""
+        labels = {name: f"{metric.label}{unit}" for name, metric in METRICS.items()} | _RELATIVE
         if scaled:  # relative ones first: they need no unit
-            names = sorted(names, key=lambda name: name not in _RELATIVE)
-            labels = {name: f"{label}, z-scored" for name, label in labels.items()}
-        labels = labels | _RELATIVE
+            names.sort(key=lambda name: name not in _RELATIVE)
         show_table(
             ("beside baselines", *(labels.get(name, name) for name in names)),
             [(name, *(row.get(each) for each in names)) for name, row in rows.items()],
         )
-    for sentence in baselines.get("sentences", ()):
-        note(f"Note: {sentence}")
+    show_notes(baselines.get("sentences", ()))
 
 
 def show_table(
@@ -163,9 +163,7 @@ def show_texts(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD)
-    for heading in headings:
-        table.add_column(escape(heading), overflow="fold")
+    table = Table(*map(escape, headings), box=SIMPLE_HEAD)
     for row in rows:
         table.add_row(*map(escape, row))
     Console().print(table)
@@ -176,3 +174,26 @@ def format_cell(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def check_figure(path: Path | None) -> None:
+    """Refuse a file that is no figure."""
+    if path is not None and path.suffix not in FIGURES:
+        raise ArgumentError(f"{path}: figures are written to {', '.join(FIGURES)} files.")
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write a figure as the kind of image that the name of its file asks for."""
+    from sacm.cli.runs import write_file
+
+    write_file(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
+
+
+def write(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table as the kind of file that its name asks for."""
+    from sacm.cli.runs import write_file
+
+    if path.suffix == ".parquet":
+        write_file(path, lambda file: frame.to_parquet(file, index=False))
+    else:
+        write_file(path, lambda file: frame.to_csv(file, index=False, float_format=DIGITS))

@@ -1,4 +1,4 @@
-"""`sacm runs` (list, show, compare, report, remove), and the runs and files that users name."""
+"""`sacm runs` (list, show, compare, report), and the runs and files that users name."""
 
 from __future__ import annotations
 
@@ -12,62 +12,55 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sacm.cli.options import AsJson, Runs
+from sacm.cli.options import AsJson, RunName, Runs
 from sacm.cli.output import note, show_json, show_results, show_table, show_texts
 from sacm.errors import ArgumentError, SACMError
 
 if TYPE_CHECKING:
+    from sacm.inference import Predictor
     from sacm.training import Run
 
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="List, show, compare, report or remove runs.\n\nExample: sacm runs list",
+    help="List, show, compare or report runs.\n\nExample: sacm runs list",
 )
-_RUN = typer.Argument(
-    metavar="RUN", help="A run: its folder, the beginning of its name, or latest."
-)
-OneRun = Annotated[Path, _RUN]
-LATEST, RUNS = "latest", Path("runs")
+LATEST, RUNS = Path("latest"), Path("runs")
+_LEADING = {"forecasting": "mae", "classification": "accuracy", "anomaly": "f1"}
 
 
 @app.command("list")
-def list_runs(runs: Runs = Path("runs"), as_json: AsJson = False) -> None:
+def list_runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
     """List the runs of a folder, the newest first.
 
     Example: sacm runs list
     """
-    found = [summarise_run(folder) for folder in newest_first(runs)]
+    if not runs.is_dir():
+        raise ArgumentError(f"there is no folder {runs}.")
+    files = sorted(runs.glob("*/config.json"), key=lambda path: -path.stat().st_mtime_ns)
+    records = [summarise_run(file.parent) for file in files]
     if as_json:
-        show_json(found)
+        show_json(records)
         return
-    if not found:
+    if not records:
         note(f"There is no run in {runs}.")
         return
     from sacm.reports.table import Table
 
-    headings = ("run", "state", "trained", "horizon", "epochs", "measure", "value", "baselines")
     beats = {True: "better", False: "worse", None: ""}
-    rows = [
-        (
-            each["run"],
-            each["state"],
-            (each["trained"] or "")[:16].replace("T", " "),
-            str(each["horizon"] or ""),
-            str(each["epochs"] or ""),
-            "MAE, z-scored" if each["measure"] == "mae" else each["measure"] or "",
-            each["value"],
-            beats[each["beats_baselines"]],
-        )
-        for each in found
-    ]
+    rows = []
+    for record in records:
+        *values, measure, value, better = record.values()
+        measure = "MAE, z-scored" if measure == "mae" else measure
+        rows.append((*values, measure, value, beats[better]))
+    headings = [name.removeprefix("beats_") for name in records[0]]
     # Not wrapped: a name must be copied whole.
-    typer.echo(Table(headings, tuple(rows), words=3).plain())
+    typer.echo(Table(tuple(headings), tuple(rows), words=3).plain())
     note("baselines: whether the run is better or worse than the best forecast without a network.")
 
 
 @app.command()
-def show(run: OneRun = Path("latest"), as_json: AsJson = False) -> None:
+def show(run: RunName = LATEST, as_json: AsJson = False) -> None:
     """Show the results and settings of a run.
 
     Example: sacm runs show latest
@@ -84,15 +77,6 @@ def show(run: OneRun = Path("latest"), as_json: AsJson = False) -> None:
 
 
 @app.command()
-def latest(runs: Runs = Path("runs")) -> None:
-    """Print the folder of the newest finished run.
-
-    Example: sacm runs latest
-    """
-    typer.echo(find_run(runs / "latest"))
-
-
-@app.command()
 def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN …", help="Two or more runs.")],
     as_json: AsJson = False,
@@ -106,22 +90,21 @@ def compare(
         raise ArgumentError("there is one run: name two or more to compare.")
     results = _side_by_side([run.metrics.get("test", {}) for run in finished])
     settings = _side_by_side([run.settings.model_dump() for run in finished])
-    different = {name: own for name, own in settings.items() if any(v != own[0] for v in own)}
+    different = {name: row for name, row in settings.items() if any(v != row[0] for v in row)}
     names = [run.folder.name for run in finished]
     if as_json:
         show_json({"runs": names, "settings": different, "results": results})
         return
-    numbers = [f"run {place}" for place in range(1, len(names) + 1)]
-    for number, name in zip(numbers, names, strict=True):
-        note(f"{number}: {name}")
-    rows: list[Any] = [(name, *map(str, own)) for name, own in different.items()]
-    rows += [(name, *own) for name, own in results.items()]
-    show_table(("", *numbers), rows)
+    for number, name in enumerate(names, 1):
+        note(f"run {number}: {name}")
+    rows: list[Any] = [(name, *map(str, row)) for name, row in different.items()]
+    rows += [(name, *row) for name, row in results.items()]
+    show_table(("", *(f"run {number + 1}" for number in range(len(names)))), rows)
 
 
 @app.command()
 def report(
-    run: OneRun = Path("latest"),
+    run: RunName = LATEST,
     out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("run.html"),
 ) -> None:
     """Write a page about one run: forecast, errors, intervals, repairs, how it was made.
@@ -135,47 +118,13 @@ def report(
     typer.echo(f"report: {out}")
 
 
-@app.command()
-def remove(
-    run: Annotated[Path, _RUN],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
-    """Delete a run and everything in its folder.
-
-    Example: sacm runs remove my_PatchTST_sacm_seed42_0123456789
-    """
-    import shutil
-
-    from sacm.training import Run
-
-    with as_user_error():
-        folder = Run.load(find_run(run)).folder
-    if not yes and not typer.confirm(f"Delete {folder}?", err=True):
-        note("Nothing was deleted.")
-        return
-    try:
-        shutil.rmtree(folder)
-    except OSError as error:
-        raise ArgumentError(f"{folder} cannot be deleted: {error.strerror}.") from None
-    note(f"{folder} is deleted.")
-
-
-def newest_first(runs: Path) -> list[Path]:
-    """Folders of runs."""
-    if not runs.is_dir():
-        raise ArgumentError(f"there is no folder {runs}.")
-    found = runs.glob("*/config.json")
-    return [p.parent for p in sorted(found, key=lambda p: p.stat().st_mtime_ns, reverse=True)]
-
-
 def summarise_run(folder: Path) -> dict[str, Any]:
     """What a list says about a run; a damaged one is listed as such.
 
     The files are read as they are: a list need not wait for torch.
     """
-    record: dict[str, Any] = {"run": folder.name, "state": "unfinished", "trained": None}
-    names = ("horizon", "epochs", "measure", "value", "beats_baselines")
-    record |= dict.fromkeys(names)
+    record: dict[str, Any] = {"run": folder.name, "state": "unfinished"}
+    record |= dict.fromkeys(("trained", "horizon", "epochs", "measure", "value", "beats_baselines"))
     results = folder / "metrics.json"
     try:
         settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -185,20 +134,19 @@ def summarise_run(folder: Path) -> dict[str, Any]:
         elif results.exists() and (folder / "best.safetensors").exists():
             metrics = json.loads(results.read_text(encoding="utf-8"))
             ended = datetime.fromtimestamp(results.stat().st_mtime, tz=UTC).astimezone()
-            record |= {"trained": ended.isoformat(timespec="seconds"), "state": "finished"}
-            record |= {"epochs": metrics["epochs"], **_measure(settings["task"], metrics)}
+            measure, beside = _LEADING[settings["task"]], metrics.get("baselines", {})
+            compared = len(beside.get("rows", {})) > 1
+            record |= {
+                "state": "finished",
+                "trained": ended.isoformat(" ", timespec="minutes"),
+                "epochs": metrics["epochs"],
+                "measure": measure,
+                "value": metrics.get("test", {}).get(measure),
+                "beats_baselines": not beside["sentences"] if compared else None,
+            }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         record["state"] = "damaged"
     return record
-
-
-def _measure(task: str, metrics: dict[str, Any]) -> dict[str, Any]:
-    """The leading measure of a run, and whether it is better than every baseline."""
-    leading = {"forecasting": "mae", "classification": "accuracy", "anomaly": "f1"}
-    beside = metrics.get("baselines", {})
-    beats = not beside["sentences"] if len(beside.get("rows", {})) > 1 else None
-    value = metrics.get("test", {}).get(leading[task])
-    return {"measure": leading[task], "value": value, "beats_baselines": beats}
 
 
 def _side_by_side(records: list[dict[str, Any]]) -> dict[str, list[Any]]:
@@ -228,17 +176,17 @@ def find_run(name: Path) -> Path:
     if (name / "config.json").exists():
         return name
     folder = RUNS if len(name.parts) < 2 else name.parent
-    if name.name == LATEST:
-        found = sorted(folder.glob("*/metrics.json"), key=lambda path: path.stat().st_mtime_ns)
-        if not found:
+    if name.name == LATEST.name:
+        results = sorted(folder.glob("*/metrics.json"), key=lambda path: path.stat().st_mtime_ns)
+        if not results:
             raise ArgumentError(f"there is no finished run in {folder}: train one first.")
-        return found[-1].parent
+        return results[-1].parent
     if name.exists() or not folder.is_dir() or not name.name:
         return name
-    begun = [each.parent for each in folder.glob("*/config.json")]
-    begun = sorted(each for each in begun if each.name.startswith(name.name))
+    begun = sorted(file.parent for file in folder.glob("*/config.json"))
+    begun = [run for run in begun if run.name.startswith(name.name)]
     if len(begun) > 1:
-        names = ", ".join(each.name for each in begun[:5])
+        names = ", ".join(run.name for run in begun[:5])
         raise ArgumentError(f"{name} could be any of {len(begun)} runs: {names}. Name one.")
     return begun[0] if begun else name
 
@@ -255,6 +203,29 @@ def load_run(folder: Path) -> Run:
     return run
 
 
+def load_predictor(
+    folder: Path, reading: dict[str, Any], rules: Path | None = None, keep: Path | None = None
+) -> tuple[Run, Predictor]:
+    """A finished run and its network, for data that are read with other options.
+
+    Args:
+        folder: What `load_run` takes.
+        reading: Options for reading, by name, over those of the run.
+        rules: A rules file for the guard of the run.
+        keep: A table of events that the guard leaves as measured.
+    """
+    from sacm.inference import Predictor
+
+    run = load_run(folder).read_as(reading)
+    with as_user_error():
+        predictor = Predictor.load(run)
+        if rules is not None or keep is not None:
+            from sacm.strategies.guard import obeying
+
+            predictor = obeying(predictor, rules, keep)
+    return run, predictor
+
+
 def check_writable(folder: Path) -> None:
     """Refuse a folder for results before any work is done for them."""
     try:
@@ -263,12 +234,6 @@ def check_writable(folder: Path) -> None:
         raise ArgumentError(f"{folder} cannot be made: {error.strerror}.") from None
     if not os.access(folder, os.W_OK):
         raise ArgumentError(f"{folder} cannot be written to: permission denied.")
-
-
-def check_output(path: Path | None) -> None:
-    """Refuse a file for results that is a folder, before any work is done for it."""
-    if path is not None and path.is_dir():
-        raise ArgumentError(f"{path} is a folder: name a file in it.")
 
 
 def is_main_process() -> bool:

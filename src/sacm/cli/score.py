@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sacm.cli.options import AsJson, takes_reading
-from sacm.cli.output import DIGITS, note, show_json, show_table
 from sacm.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from sacm.data import ForecastingData
     from sacm.data.form import Form
+
+_FEW = 3  # windows that are shown at each end
 
 
 @takes_reading(without=("target", "split", "scaling"))
@@ -30,10 +32,6 @@ def score(
     plot: Annotated[
         Path | None, typer.Option(help="Draw the worst and the best windows to this image.")
     ] = None,
-    count: Annotated[
-        int | None,
-        typer.Option(help="Windows at each end. Default: 3; all of them with --json.", min=1),
-    ] = None,
     as_json: AsJson = False,
     *,
     reading: dict[str, Any],
@@ -45,41 +43,36 @@ def score(
 
     Example: sacm score my.csv --window 96 --plot windows.png
     """
-    import pandas as pd
+    from sacm.cli import output
+    from sacm.cli.output import note
 
-    from sacm.cli.output import show_reading
-    from sacm.cli.runs import check_output
-
-    for path in (out, plot):
-        check_output(path)
+    output.check_figure(plot)
     step = window if stride is None else stride
     data, form = read_values(file, reading)
-    show_reading(data)
+    output.show_reading(data)
     scored = score_series(data, window=window, stride=step)
     ranked = ranking(scored, data, form, window=window, stride=step)
     if out is not None:
-        write_ranking(ranked, out)
+        output.write(ranked, out)
         note(f"{len(ranked):,} windows written to {out}.")
     if plot is not None:
-        draw_scores(scored, data, plot, window=window, stride=step, count=count or FEW)
+        from sacm.reports.figures import score_figure
+
+        if len(scored) > 1:
+            raise ArgumentError(f"--plot draws one series, but {data.name} holds {len(scored)}.")
+        options: dict[str, Any] = {"columns": data.columns, "times": data.timestamps}
+        figure = score_figure(*next(iter(scored.values())), window=window, stride=step, **options)
+        output.save_figure(figure, plot)
         note(f"The worst and the best are drawn in {plot}.")
     if as_json:
-        shown = ranked if count is None else pd.concat(pick_ends(ranked, count))
-        show_json({"file": file, "window": window, "stride": step, "windows": records(shown)})
-    else:
-        show_ranking(ranked, file, count=count or FEW)
-
-
-FEW = 3  # windows at each end
-
-
-class ScoredSeries(NamedTuple):
-    """One series and the scores of its windows."""
-
-    name: str
-    rows: range
-    values: np.ndarray  # [T, C], z-scored
-    scores: np.ndarray  # [N]
+        records = json.loads(ranked.to_json(orient="records", date_format="iso"))
+        output.show_json({"file": file, "window": window, "stride": step, "windows": records})
+        return
+    rows: list[tuple[Any, ...]] = list(ranked.itertuples(index=False, name=None))
+    if len(rows) > 2 * _FEW:
+        rows = [*rows[:_FEW], ("…",), *rows[-_FEW:]]
+    title = f"{len(ranked):,} windows of {file}, least reliable first"
+    output.show_table(list(ranked.columns), rows, title=title)
 
 
 def read_values(file: str, reading: dict[str, Any]) -> tuple[ForecastingData, Form]:
@@ -102,25 +95,31 @@ def read_values(file: str, reading: dict[str, Any]) -> tuple[ForecastingData, Fo
     return data, Form("pandas")
 
 
-def score_series(data: ForecastingData, *, window: int, stride: int) -> list[ScoredSeries]:
-    """The scores of every series that holds a window."""
+def score_series(
+    data: ForecastingData, *, window: int, stride: int
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Z-scored values `[T, C]` and scores `[N]` of every series that holds a window."""
     from sacm import score_windows
     from sacm.data import ChannelScaler
 
     scaler = ChannelScaler.fit([data.values])
-    found = []
+    scored = {}
     for name, rows in data.last_rows(len(data.values)).items():
         if len(data.segments) == 1 or len(rows) >= window:
             values = scaler.transform(data.values[rows])
-            scores = score_windows(values, window, stride)
-            found.append(ScoredSeries(name, range(len(rows)), values, scores))
-    if not found:
+            scored[name] = values, score_windows(values, window, stride)
+    if not scored:
         raise DataError(f"No series of {data.name} has the {window} rows of a window.")
-    return found
+    return scored
 
 
 def ranking(
-    scored: list[ScoredSeries], data: ForecastingData, form: Form, *, window: int, stride: int
+    scored: dict[str, tuple[np.ndarray, np.ndarray]],
+    data: ForecastingData,
+    form: Form,
+    *,
+    window: int,
+    stride: int,
 ) -> pd.DataFrame:
     """One row a window, the least reliable first; rows are counted from 1."""
     import numpy as np
@@ -128,90 +127,15 @@ def ranking(
 
     positions = data.last_rows(len(data.values))
     parts = []
-    for one in scored:
-        first = np.arange(len(one.scores)) * stride
-        part: dict[str, Any] = {"series": one.name} if len(scored) > 1 else {}
+    for name, (_, scores) in scored.items():
+        first = np.arange(len(scores)) * stride
+        part: dict[str, Any] = {"series": name} if len(scored) > 1 else {}
         part |= {"first_row": first + 1, "last_row": first + window}
         if data.timestamps is not None:
-            stamps = data.timestamps[positions[one.name]]
-            ends = (stamps[first], stamps[first + window - 1])
-            part |= dict(zip(("from", "to"), map(form.write_times, ends), strict=True))
-        parts.append(pd.DataFrame({**part, "score": one.scores.astype(np.float64)}))
+            times = data.timestamps[positions[name]]
+            part["from"] = form.write_times(times[first])
+            part["to"] = form.write_times(times[first + window - 1])
+        parts.append(pd.DataFrame({**part, "score": scores.astype(np.float64)}))
     table = pd.concat(parts).sort_values("score", ascending=False, kind="stable")
     table.insert(0, "rank", range(1, len(table) + 1))
     return table.reset_index(drop=True)
-
-
-def write_ranking(ranked: pd.DataFrame, path: Path) -> None:
-    """The ranking as CSV."""
-    from sacm.cli.runs import write_file
-
-    write_file(path, lambda file: ranked.to_csv(file, index=False, float_format=DIGITS))
-
-
-def draw_scores(
-    scored: list[ScoredSeries],
-    data: ForecastingData,
-    path: Path,
-    *,
-    window: int,
-    stride: int,
-    count: int,
-) -> None:
-    """The worst and best windows as an image."""
-    from sacm.cli.runs import write_file
-    from sacm.reports.figures import score_figure
-
-    kinds = (".png", ".svg", ".pdf")
-    if path.suffix not in kinds:
-        raise ArgumentError(f"{path}: figures are written to {', '.join(kinds)} files.")
-    if len(scored) > 1:
-        raise ArgumentError(f"--plot draws one series, but {data.name} holds {len(scored)}.")
-    figure = score_figure(
-        scored[0].values,
-        scored[0].scores,
-        window=window,
-        stride=stride,
-        columns=data.columns,
-        count=count,
-        times=data.timestamps,
-    )
-    write_file(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
-
-
-def records(ranked: pd.DataFrame) -> list[dict[str, Any]]:
-    """The ranking as plain values."""
-    import json
-
-    found: list[dict[str, Any]] = json.loads(ranked.to_json(orient="records", date_format="iso"))
-    return found
-
-
-def pick_ends(ranked: pd.DataFrame, count: int) -> list[pd.DataFrame]:
-    """The first and the last windows of a ranking; all of them if there are few."""
-    few = len(ranked) <= 2 * count
-    return [ranked] if few else [ranked.head(count), ranked.tail(count)]
-
-
-def show_ranking(ranked: pd.DataFrame, file: str, *, count: int) -> None:
-    """The ends of the ranking."""
-    rows: list[list[Any]] = []
-    for end in pick_ends(ranked, count):
-        if rows:
-            rows.append(["…"])
-        rows += [list(row.values()) for row in ranking_rows(end)]
-    title = f"{len(ranked):,} windows of {file}, least reliable first"
-    show_table(list(ranking_rows(ranked)[0]), rows, title=title)
-
-
-def ranking_rows(ranked: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a ranking as they are printed."""
-    found: list[dict[str, Any]] = []
-    for row in ranked.to_dict("records"):
-        cells: dict[str, Any] = {str(name): value for name, value in row.items()}
-        rows = f"{cells.pop('first_row')}-{cells.pop('last_row')}"
-        score = cells.pop("score")
-        times = [name for name in ("from", "to") if name in cells]
-        stamps: dict[str, Any] = {name: str(cells.pop(name)) for name in times}
-        found.append({**cells, "rows": rows, **stamps, "score": score})
-    return found

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sacm.cli import options
-from sacm.cli.options import takes_settings
+from sacm.cli import options, output
+from sacm.cli.output import note
 
 if TYPE_CHECKING:
     from sacm.experiments.tune import Tuned
 
 
-@takes_settings(without=("strategy", "time_limit"))
+@options.takes_settings(without=("strategy", "time_limit"))
 def tune(
     asked: dict[str, Any],
     trials: Annotated[int, typer.Option(help="Settings to try, at most.", min=1)] = 30,
@@ -35,7 +35,6 @@ def tune(
     Example: sacm tune forecasting --data my.csv --trials 30
     """
     from sacm.cli.compare import split_strategies
-    from sacm.cli.output import show_reading
     from sacm.cli.runs import check_writable
     from sacm.data import resolve
     from sacm.experiments.tune import TUNED, Search, tune
@@ -43,53 +42,36 @@ def tune(
     from sacm.tasks import make_settings
 
     settings = make_settings(**asked)
-    hardware = options.make_hardware(
-        accelerator=accelerator, devices=devices, loggers=None, quiet=True
-    )
+    hardware = options.make_hardware(accelerator=accelerator, devices=devices, quiet=True)
     check_writable(runs)
     data = resolve(settings.data, task=settings.task, reading=settings.reading())
-    show_reading(data, settings)
-    chosen = strategies or settings.strategy or ""
+    output.show_reading(data, settings)
+    names = split_strategies(strategies or settings.strategy or "")
     search = Search(
         trials=trials,
-        strategies=tuple(share_files(split_strategies(chosen), settings.strategy or "raw")),
+        strategies=tuple(share_files(names, settings.strategy or "raw")),
         fixed=tuple(name for name in TUNED if name in asked),
     )
-    tuned = tune(
-        settings,
-        data,
-        search,
-        folder=runs,
-        hardware=hardware,
-        on_trial=announce_trial,
+    show_tuned(
+        tune(settings, data, search, folder=runs, hardware=hardware, on_trial=announce_trial),
+        as_json=as_json,
     )
-    show_tuned(tuned, as_json=as_json)
 
 
 def announce_trial(number: int, chosen: dict[str, Any]) -> None:
     """Which trial is next, on standard error."""
-    from sacm.cli.output import format_cell, note
-
-    words = ", ".join(f"{name} {format_cell(value)}" for name, value in chosen.items())
+    words = ", ".join(f"{name} {output.format_cell(value)}" for name, value in chosen.items())
     note(f"[trial {number + 1}] {words}")
 
 
 def show_tuned(tuned: Tuned, *, as_json: bool) -> None:
     """The best trials, what was chosen, and the test of the run that was made of it."""
-    from sacm.cli.output import note, show_json, show_results, show_table
     from sacm.experiments.tune import best_first
 
-    settings = tuned.run.settings
+    run, settings = tuned.run, tuned.run.settings
     if as_json:
-        show_json(
-            {
-                "run": str(tuned.run.folder),
-                "chosen": tuned.chosen,
-                "value": tuned.value,
-                "trials": tuned.trials,
-                **tuned.run.metrics,
-            }
-        )
+        record = {"chosen": tuned.chosen, "value": tuned.value, "trials": tuned.trials}
+        output.show_json({"run": str(run.folder), **record, **run.metrics})
         return
     best = best_first(tuned.trials, maximise=settings.select == "accuracy")[:5]
     names = list(tuned.chosen)
@@ -97,7 +79,7 @@ def show_tuned(tuned: Tuned, *, as_json: bool) -> None:
     headings = ("trial", f"validation {settings.select}", *names)
     ends = [each["state"] for each in tuned.trials]
     title = f"{ends.count('complete')} trials, {ends.count('pruned')} stopped early"
-    show_table(headings, rows, title=title)
-    show_results(settings.task, tuned.run.metrics)
+    output.show_table(headings, rows, title=title)
+    output.show_results(settings.task, run.metrics)
     note(f"The runs of the trials are in {tuned.folder}.")
-    typer.echo(f"run: {tuned.run.folder}")
+    typer.echo(f"run: {run.folder}")

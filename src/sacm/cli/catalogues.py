@@ -1,4 +1,4 @@
-"""`sacm backbones`: which networks there are, for which tasks, and how big."""
+"""`sacm backbones` and `sacm strategies`: what there is to choose from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from sacm.cli.options import AsJson
-from sacm.cli.output import note, show_json, show_table
+from sacm.cli.output import note, show_json, show_table, show_texts
 
 _LEGEND = (
     "Trainable parameters at size=paper and size=small with 7 channels, 96 steps (anomaly: 100), "
@@ -42,7 +42,9 @@ def backbones(
     if as_json:
         records = []
         for paper, small in pairs:
-            sizes = {
+            record: dict[str, Any] = {"name": paper.name, "task": paper.task, "cost": paper.cost}
+            record |= {"reference": paper.reference, "takes": list(paper.takes)}
+            record["sizes"] = {
                 each.size: {
                     "parameters": each.parameters,
                     "dropout_sites": each.dropout_sites,
@@ -50,18 +52,43 @@ def backbones(
                 }
                 for each in (paper, small)
             }
-            record: dict[str, Any] = {"name": paper.name, "task": paper.task, "cost": paper.cost}
-            record |= {"reference": paper.reference, "takes": list(paper.takes), "sizes": sizes}
             records.append(record)
         show_json(records)
         return
-    rows = [
-        (
-            *(paper.name, paper.task, paper.cost),
-            *(f"{paper.parameters:,}", f"{small.parameters:,}", paper.dropout_sites),
-        )
-        for paper, small in pairs
-    ]
+    rows = []
+    for paper, small in pairs:
+        sizes = f"{paper.parameters:,}", f"{small.parameters:,}"
+        rows.append((paper.name, paper.task, paper.cost, *sizes, paper.dropout_sites))
     title = f"{len({paper.name for paper, _ in pairs})} backbones"
     show_table(("name", "task", "cost", "parameters", "small", "sites"), rows, title=title, words=3)
     note(_LEGEND)
+
+
+def strategies(as_json: AsJson = False) -> None:
+    """All strategies with their options, defaults and what they mean.
+
+    Example: sacm strategies
+    """
+    from sacm.strategies import mappers, scorers
+    from sacm.strategies.registry import describe_all, spell_value
+
+    described = describe_all()
+    if as_json:
+        parts = {"scorers": scorers.names(), "mappers": mappers.names()}
+        show_json({"strategies": [asdict(each) for each in described], **parts})
+        return
+    for strategy in described:
+        typer.echo(f"{strategy.name}: {strategy.summary}")
+        rows = []
+        for option in strategy.options:
+            default = "(needed)" if option.required else spell_value(option.default) or "(none)"
+            rows.append((option.name, default, option.kind, option.help))
+        if rows:
+            show_texts(("option", "default", "takes", "meaning"), rows)
+        else:
+            typer.echo()
+    typer.echo(f"Scorers: {', '.join(scorers.names())}. Mappers: {', '.join(mappers.names())}.")
+    typer.echo(
+        "Options go in brackets, as in sacm(p_max=0.3,detrend=none); strategies combine with +, "
+        "as in selective+sacm."
+    )
