@@ -19,9 +19,8 @@ from sacm.data.load import find, resolve
 from sacm.errors import ArgumentError, DataError, SACMWarning
 from sacm.metrics import catalogue as metrics
 from sacm.metrics.catalogue import (
-    RegisteredClassMetrics,
     RegisteredForecastMetrics,
-    compute_anomaly_metrics,
+    compute_metrics,
 )
 from sacm.registry import Registry, temporary_entries
 
@@ -238,11 +237,10 @@ def test_registered_metrics_of_classes_and_of_anomaly_scores() -> None:
     def alarms(scores: np.ndarray, labels: np.ndarray, threshold: float) -> float:
         return float((scores >= threshold).mean())
 
-    classes = RegisteredClassMetrics()
-    classes.update(torch.tensor([[0.0, 0.0]]), torch.tensor([1]))
-    classes.update(torch.log(torch.tensor([[0.1, 0.9]])), torch.tensor([0]))
-    assert classes.compute() == {"sure": pytest.approx((0.5 + 0.1) / 2)}
-    assert compute_anomaly_metrics(np.arange(4), np.zeros(4), 3.0) == {"alarms": 0.25}
+    probabilities = torch.tensor([[0.5, 0.5], [0.1, 0.9]])
+    found = compute_metrics("classification", probabilities, torch.tensor([1, 0]))
+    assert found == {"sure": pytest.approx((0.5 + 0.1) / 2)}
+    assert compute_metrics("anomaly", np.arange(4), np.zeros(4), 3.0) == {"alarms": 0.25}
 
 
 @pytest.mark.parametrize("result", [float("nan"), None])
@@ -252,7 +250,7 @@ def test_a_metric_that_fails_is_left_out_with_a_warning(result: float | None) ->
         return result
 
     with pytest.warns(SACMWarning, match="the metric 'bad' is left out of this run"):
-        assert compute_anomaly_metrics(np.arange(4), np.zeros(4), 3.0) == {"bad": None}
+        assert compute_metrics("anomaly", np.arange(4), np.zeros(4), 3.0) == {"bad": None}
 
 
 def test_a_forecasting_metric_must_give_one_value_a_window() -> None:

@@ -16,7 +16,6 @@ from sacm.metrics.pointwise import (
     auc_roc,
     best_adjusted_f1,
     best_f1,
-    point_adjust,
     precision_recall,
     quantile_threshold,
 )
@@ -87,7 +86,6 @@ def adjust_by_loop(predictions, labels, segments, percent=0):
 def test_hand_worked_adjustment():
     labels = [0, 1, 1, 1, 0, 0, 1, 1, 0]
     alarms = [1, 0, 1, 0, 0, 0, 0, 0, 0]
-    assert point_adjust(alarms, labels).astype(int).tolist() == [1, 1, 1, 1, 0, 0, 0, 0, 0]
     result = adjusted_precision_recall(alarms, labels)
     assert (result.precision, result.recall) == (3 / 4, 3 / 5)
     assert result.f1 == pytest.approx(2 / 3)
@@ -104,9 +102,6 @@ def test_an_interval_does_not_cross_a_border():
 def test_adjustment_equals_the_loop(case):
     predictions, labels, segments = case
     expected = adjust_by_loop(predictions, labels, segments)
-    assert point_adjust(predictions, labels, segments=segments).astype(int).tolist() == (
-        expected.tolist()
-    )
     result = adjusted_precision_recall(predictions, labels, segments=segments)
     if predictions.any():
         assert (result.precision, result.recall, result.f1) == pytest.approx(
@@ -131,15 +126,15 @@ def test_curve_runs_from_adjusted_to_plain_and_never_rises():
     scores, labels = random_series(3, length=400)
     alarms = scores >= 1
     curve = adjustment_curve(alarms, labels)
-    assert curve.at(0) == pytest.approx(adjusted_precision_recall(alarms, labels).f1)
-    assert curve.at(100) == pytest.approx(f1_score(labels, alarms))
+    assert curve.f1[0] == pytest.approx(adjusted_precision_recall(alarms, labels).f1)
+    assert curve.f1[100] == pytest.approx(f1_score(labels, alarms))
     assert (np.diff(curve.f1) <= 0).all()
 
 
 def test_exactly_k_percent_is_not_enough():
     labels, alarms = [1, 1, 1, 1, 0], [1, 0, 0, 0, 0]
     curve = adjustment_curve(alarms, labels)
-    assert (curve.at(24), curve.at(25)) == (1.0, pytest.approx(2 / 5))
+    assert (curve.f1[24], curve.f1[25]) == (1.0, pytest.approx(2 / 5))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -165,5 +160,5 @@ def test_adjusted_measures_of_degenerate_labels_are_undefined_with_a_reason(labe
         assert result.f1 is None
         assert "labelled anomalous" in str(result.reason)
     curve = adjustment_curve([0, 1, 0, 0], labels)
-    assert (curve.f1, curve.area, curve.at(3)) == (None, None, None)
+    assert (curve.f1, curve.area) == (None, None)
     assert curve.reason is not None

@@ -6,7 +6,6 @@ from aeon.benchmarking.metrics.anomaly_detection import range_pr_vus_score
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sacm.errors import ArgumentError
 from sacm.metrics.vus import vus_pr
 
 from .cases import labelled, random_series, runs
@@ -92,5 +91,3 @@ def test_undefined_cases():
     constant = vus_pr([1.0, 1.0], [0, 1])
     assert constant.value is None
     assert "equal" in str(constant.reason)
-    with pytest.raises(ArgumentError, match="max_buffer"):
-        vus_pr([1.0, 2.0], [0, 1], max_buffer=-1)

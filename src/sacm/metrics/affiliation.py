@@ -15,7 +15,7 @@ alarms in them are not seen by this measure.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,17 +24,14 @@ from sacm.metrics.intervals import (
     Floats,
     Intervals,
     Ints,
+    Labelled,
     PrecisionRecall,
-    as_flags,
-    check_lengths,
-    degenerate,
     find_intervals,
-    segment_borders,
+    read_alarms,
 )
 
 
-@dataclass(frozen=True)
-class _Zones:
+class _Zones(NamedTuple):
     """Anomaly `[start, stop)` inside its zone `[left, right)`, [M] each."""
 
     left: Floats
@@ -42,15 +39,11 @@ class _Zones:
     stop: Floats
     right: Floats
 
-    def take(self, index: Ints) -> _Zones:
-        return _Zones(self.left[index], self.start[index], self.stop[index], self.right[index])
 
-
-@dataclass(frozen=True)
-class _Pieces:
+class _Alarms(NamedTuple):
     """Predicted intervals cut at zone borders, in time order, [P] each.
 
-    `near_left` and `near_right` bound the times that have this piece as their nearest one.
+    `near_left` and `near_right` bound the times that have this alarm as their nearest one.
     """
 
     zone: Ints
@@ -64,97 +57,102 @@ def affiliation_precision_recall(
     predictions: ArrayLike, labels: ArrayLike, *, segments: ArrayLike | None = None
 ) -> PrecisionRecall:
     """Affiliation precision, recall and F1 of 0/1 predictions [T]."""
-    alarms, truth = as_flags(predictions, name="predictions"), as_flags(labels, name="labels")
-    check_lengths(predictions=alarms, labels=truth)
-    if reason := degenerate(truth):
-        return PrecisionRecall.undefined(reason)
-    borders = segment_borders(segments, length=len(truth))
-    zones = _find_zones(find_intervals(truth, borders=borders), borders=borders)
-    pieces = _cut(find_intervals(alarms, borders=borders), zones)
-    if not alarms.any():
+    flags, labelled = read_alarms(predictions, labels, segments)
+    if labelled.problem:
+        return PrecisionRecall.undefined(labelled.problem)
+    if not flags.any():
         return PrecisionRecall.silent()
-    if not len(pieces.zone):
+    zones = _find_zones(labelled)
+    alarms = _cut(find_intervals(flags, borders=labelled.borders), zones)
+    if not len(alarms.zone):
         return PrecisionRecall.silent("no alarm lies in a segment that has an anomaly")
-    own = zones.take(pieces.zone)
-    count = len(zones.left)
-    predicted = np.bincount(pieces.zone, weights=pieces.stop - pieces.start, minlength=count)
-    near = np.bincount(pieces.zone, weights=_precision_integral(pieces, own), minlength=count)
-    covered = np.bincount(pieces.zone, weights=_recall_integral(pieces, own), minlength=count)
+    zones_of_alarms = _Zones(*(each[alarms.zone] for each in zones))
+
+    def by_zone(values: Floats) -> Floats:
+        return np.bincount(alarms.zone, weights=values, minlength=len(zones.left))
+
+    predicted = by_zone(alarms.stop - alarms.start)
+    near = by_zone(_precision_integral(alarms, zones_of_alarms))
+    covered = by_zone(_recall_integral(alarms, zones_of_alarms))
     seen = predicted > 0
     return PrecisionRecall.of(
         (near[seen] / predicted[seen]).mean(), (covered / (zones.stop - zones.start)).mean()
     )
 
 
-def _find_zones(anomalies: Intervals, *, borders: Ints) -> _Zones:
-    start, stop = anomalies.starts.astype(np.float64), anomalies.stops.astype(np.float64)
-    segment = np.searchsorted(borders, anomalies.starts, side="right")
-    middle = (stop[:-1] + start[1:]) / 2
-    same = segment[1:] == segment[:-1]
-    left, right = borders[segment - 1].astype(np.float64), borders[segment].astype(np.float64)
-    left[1:] = np.where(same, middle, left[1:])
-    right[:-1] = np.where(same, middle, right[:-1])
+def _find_zones(labelled: Labelled) -> _Zones:
+    start, stop = (each.astype(np.float64) for each in labelled.anomalies)
+    segment = np.searchsorted(labelled.borders, labelled.anomalies.starts, side="right")
+    left = labelled.borders[segment - 1].astype(np.float64)
+    right = labelled.borders[segment].astype(np.float64)
+    _meet_halfway(left, right, start, stop, same=segment[1:] == segment[:-1])
     return _Zones(left, start, stop, right)
 
 
-def _cut(alarms: Intervals, zones: _Zones) -> _Pieces:
-    first = np.searchsorted(alarms.stops, zones.left, side="right")
-    last = np.maximum(first, np.searchsorted(alarms.starts, zones.right, side="left"))
-    pieces = last - first  # [M]
-    zone = np.repeat(np.arange(len(pieces)), pieces)
-    alarm = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces) + first[zone]
-    start = np.maximum(alarms.starts[alarm], zones.left[zone])
-    stop = np.minimum(alarms.stops[alarm], zones.right[zone])
-    near_left, near_right = zones.left[zone], zones.right[zone]
-    same = zone[1:] == zone[:-1]
+def _meet_halfway(
+    left: Floats, right: Floats, start: Floats, stop: Floats, *, same: np.ndarray
+) -> None:
+    """Move the limits between neighbours, where they are of the `same` group, to the middle."""
     middle = (stop[:-1] + start[1:]) / 2
-    near_left[1:] = np.where(same, middle, near_left[1:])
-    near_right[:-1] = np.where(same, middle, near_right[:-1])
-    return _Pieces(zone, start, stop, near_left, near_right)
+    left[1:] = np.where(same, middle, left[1:])
+    right[:-1] = np.where(same, middle, right[:-1])
 
 
-def _precision_integral(pieces: _Pieces, own: _Zones) -> Floats:
-    """Integral over each piece of P(distance of a random point >= distance of this point), [P]."""
-    width = own.right - own.left
-    room_left, room_right = own.start - own.left, own.right - own.stop
+def _cut(intervals: Intervals, zones: _Zones) -> _Alarms:
+    first = np.searchsorted(intervals.stops, zones.left, side="right")
+    last = np.maximum(first, np.searchsorted(intervals.starts, zones.right, side="left"))
+    counts = last - first  # [M]
+    zone = np.repeat(np.arange(len(counts)), counts)
+    place = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts) + first[zone]
+    start = np.maximum(intervals.starts[place], zones.left[zone])
+    stop = np.minimum(intervals.stops[place], zones.right[zone])
+    near_left, near_right = zones.left[zone], zones.right[zone]
+    _meet_halfway(near_left, near_right, start, stop, same=zone[1:] == zone[:-1])
+    return _Alarms(zone, start, stop, near_left, near_right)
+
+
+def _precision_integral(alarms: _Alarms, zones: _Zones) -> Floats:
+    """Integral over each alarm of P(distance of a random point >= distance of this point), [P]."""
+    width = zones.right - zones.left
+    room_left, room_right = zones.start - zones.left, zones.right - zones.stop
 
     def outside(low: Floats, high: Floats) -> Floats:
-        """The part of a piece at distances `low` to `high` from the anomaly."""
-        closer = (high - low) * (own.stop - own.start)
+        """The part of an alarm at distances `low` to `high` from the anomaly."""
+        closer = (high - low) * (zones.stop - zones.start)
         for room in (room_left, room_right):
             closer += _integral_capped(high, room) - _integral_capped(low, room)
         return high - low - closer / width
 
-    before = outside(_positive(own.start - pieces.stop), _positive(own.start - pieces.start))
-    after = outside(_positive(pieces.start - own.stop), _positive(pieces.stop - own.stop))
-    return before + _shared(pieces, own) + after
+    before = outside(_positive(zones.start - alarms.stop), _positive(zones.start - alarms.start))
+    after = outside(_positive(alarms.start - zones.stop), _positive(alarms.stop - zones.stop))
+    return before + _shared(alarms, zones) + after
 
 
-def _recall_integral(pieces: _Pieces, own: _Zones) -> Floats:
-    """Integral over the anomalous times nearest to each piece of P(random point no closer), [P]."""
-    width = own.right - own.left
+def _recall_integral(alarms: _Alarms, zones: _Zones) -> Floats:
+    """Integral over the anomalous times nearest to each alarm of P(random point no closer), [P]."""
+    width = zones.right - zones.left
 
     def outside(low: Floats, high: Floats, room: Floats) -> Floats:
-        """Anomalous times `low` to `high` away from a piece that is `room` from the border."""
+        """Anomalous times `low` to `high` away from an alarm that is `room` from the border."""
         high = np.maximum(low, high)
         closer = (high**2 - low**2) / 2 + _integral_tent(high, room) - _integral_tent(low, room)
         return high - low - closer / width
 
     before = outside(
-        _positive(pieces.start - own.stop),
-        pieces.start - np.maximum(own.start, pieces.near_left),
-        pieces.start - own.left,
+        _positive(alarms.start - zones.stop),
+        alarms.start - np.maximum(zones.start, alarms.near_left),
+        alarms.start - zones.left,
     )
     after = outside(
-        _positive(own.start - pieces.stop),
-        np.minimum(own.stop, pieces.near_right) - pieces.stop,
-        own.right - pieces.stop,
+        _positive(zones.start - alarms.stop),
+        np.minimum(zones.stop, alarms.near_right) - alarms.stop,
+        zones.right - alarms.stop,
     )
-    return before + _shared(pieces, own) + after
+    return before + _shared(alarms, zones) + after
 
 
-def _shared(pieces: _Pieces, own: _Zones) -> Floats:
-    return _positive(np.minimum(pieces.stop, own.stop) - np.maximum(pieces.start, own.start))
+def _shared(alarms: _Alarms, zones: _Zones) -> Floats:
+    return _positive(np.minimum(alarms.stop, zones.stop) - np.maximum(alarms.start, zones.start))
 
 
 def _positive(values: Floats) -> Floats:

@@ -11,18 +11,12 @@ from numpy.typing import ArrayLike
 from sacm.errors import ArgumentError
 from sacm.metrics.affiliation import affiliation_precision_recall
 from sacm.metrics.intervals import (
-    Bools,
-    Floats,
     Measure,
     PrecisionRecall,
     Record,
-    as_flags,
-    as_scores,
-    check_lengths,
-    degenerate,
-    find_intervals,
     range_precision_recall,
-    segment_borders,
+    read_labels,
+    read_scores,
 )
 from sacm.metrics.pointwise import (
     AdjustmentCurve,
@@ -39,6 +33,8 @@ from sacm.metrics.pointwise import (
     precision_recall,
 )
 from sacm.metrics.vus import vus_pr
+
+DRAWS = 10  # of random scores
 
 
 @dataclass(frozen=True)
@@ -62,33 +58,24 @@ class RandomBaseline(Record):
 
 
 def random_baseline(
-    labels: ArrayLike,
-    *,
-    alarms: int,
-    segments: ArrayLike | None = None,
-    draws: int = 10,
-    seed: int = 0,
+    labels: ArrayLike, *, alarms: int, segments: ArrayLike | None = None, seed: int = 0
 ) -> RandomBaseline:
     """Draw random scores, raise `alarms` alarms with them, adjust, and measure."""
-    truth = as_flags(labels, name="labels")
-    if not 0 <= alarms <= len(truth):
-        raise ArgumentError(f"alarms must lie in 0 … {len(truth)}, got {alarms}")
-    if draws < 2:
-        raise ArgumentError(f"the spread needs at least 2 draws, got {draws}")
-    if reason := degenerate(truth):
-        return RandomBaseline(draws, seed, alarms, reason=reason)
-    anomalies = find_intervals(truth, borders=segment_borders(segments, length=len(truth)))
+    labelled = read_labels(labels, segments)
+    if labelled.problem:
+        return RandomBaseline(DRAWS, seed, alarms, reason=labelled.problem)
+    truth = labelled.truth
     generator = np.random.default_rng(seed)
     counts, best = [], []
-    for _ in range(draws):
+    for _ in range(DRAWS):
         values = generator.random(len(truth))
         lowest = np.partition(values, -alarms)[-alarms] if alarms else np.inf
-        counts.append(adjusted_counts(values >= lowest, anomalies))
-        best.append(best_cut(lift(values, truth, anomalies), truth)[0])
+        counts.append(adjusted_counts(values >= lowest, labelled.anomalies))
+        best.append(best_cut(lift(values, labelled), truth)[0])
     hits, raised = np.array(counts).T  # [draws] each
     f1 = 2 * hits / (raised + truth.sum())
     return RandomBaseline(
-        draws,
+        DRAWS,
         seed,
         alarms,
         precision=float(np.mean(hits / raised)) if alarms else None,
@@ -171,39 +158,21 @@ def evaluate_scores(
     `segments` [T] gives each point the id of its machine or channel file, in blocks: no interval,
     adjustment, buffer or affiliation zone crosses a border. `seed` drives the random baseline.
     """
-    values, truth = as_scores(scores), as_flags(labels, name="labels")
-    check_lengths(scores=values, labels=truth)
+    values, labelled = read_scores(scores, labels, segments)
     if not np.isfinite(threshold):
         raise ArgumentError(f"threshold must be a finite number, got {threshold}")
-    ids = None if segments is None else np.asarray(segments)
-    borders = segment_borders(ids, length=len(truth))
+    truth, alarms = labelled.truth, values >= threshold
     parts = {}
-    if ids is not None:
-        for start, stop in pairwise(borders):
-            part = slice(start, stop)
-            parts[str(ids[start])] = _report(
-                values[part], truth[part], threshold, None, seed=seed, parts={}
-            )
-    return _report(values, truth, threshold, ids, seed=seed, parts=parts)
-
-
-def _report(
-    values: Floats,
-    truth: Bools,
-    threshold: float,
-    segments: ArrayLike | None,
-    *,
-    seed: int,
-    parts: dict[str, AnomalyReport],
-) -> AnomalyReport:
-    alarms = values >= threshold
-    count = int(alarms.sum())
-    borders = segment_borders(segments, length=len(truth))
+    if segments is not None:
+        ids = np.asarray(segments)
+        for start, stop in pairwise(labelled.borders):
+            part = values[start:stop], truth[start:stop]
+            parts[str(ids[start])] = evaluate_scores(*part, threshold, seed=seed)
     return AnomalyReport(
         points=len(truth),
         anomalous_points=int(truth.sum()),
-        anomaly_intervals=len(find_intervals(truth, borders=borders)),
-        alarms=count,
+        anomaly_intervals=len(labelled.anomalies.starts),
+        alarms=int(alarms.sum()),
         threshold=float(threshold),
         adjusted=adjusted_precision_recall(alarms, truth, segments=segments),
         plain=precision_recall(alarms, truth),
@@ -215,6 +184,6 @@ def _report(
         vus_pr=vus_pr(values, truth, segments=segments),
         affiliation=affiliation_precision_recall(alarms, truth, segments=segments),
         range_based=range_precision_recall(alarms, truth, segments=segments),
-        random=random_baseline(truth, alarms=count, segments=segments, seed=seed),
+        random=random_baseline(truth, alarms=int(alarms.sum()), segments=segments, seed=seed),
         segments=parts,
     )

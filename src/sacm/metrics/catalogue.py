@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_args
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,6 +16,7 @@ from sacm.registry import Registry
 from sacm.types import TaskName
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Row = dict[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Metric:
 
     `label` stands in tables, `phrase` in sentences. `share` marks values between 0 and 1, whose
     differences are percentage points. `random` names the entry of the row that holds what random
-    scores reach; it is shown wherever the metric is. `descriptive`: neither good nor bad.
+    scores reach; it is shown wherever the metric is.
     `task` and `function` belong to a registered metric: where and from what it is computed.
     """
 
@@ -35,7 +35,6 @@ class Metric:
     higher_is_better: bool
     share: bool = False
     random: str | None = None
-    descriptive: bool = False
     task: TaskName | None = None
     function: Callable[..., Any] | None = None
 
@@ -107,72 +106,60 @@ def registered_metrics(task: TaskName) -> list[Metric]:
     return [each for each in METRICS.values() if each.task == task]
 
 
-def _error(name: str, label: str, phrase: str = "") -> Metric:
-    return Metric(name, label, phrase or label, higher_is_better=False)
-
-
-def _score(name: str, label: str, phrase: str = "", *, random: str | None = None) -> Metric:
-    return Metric(name, label, phrase or label, higher_is_better=True, share=True, random=random)
-
-
-# The scenarios of SensorFault-Bench: the error under each over the error on clean inputs.
-_FAULTS = (
-    "drift",
-    "attenuation",
-    "noise",
-    "spike",
-    "time_stretch",
-    "time_compress",
-    "stuck_sensor",
-    "missing_data",
+# The entries of rows in the order they are shown in: name, whether it is an error or a share,
+# label in tables, and phrase in sentences where that differs.
+_TABLE = (
+    ("mse", "error", "MSE"),
+    ("mae", "error", "MAE"),
+    ("mse_raw", "error", "MSE, raw units", "MSE in raw units"),
+    ("mae_raw", "error", "MAE, raw units", "MAE in raw units"),
+    ("crps", "error", "CRPS"),
+    ("accuracy", "share", "accuracy"),
+    ("balanced_accuracy", "share", "balanced accuracy"),
+    ("macro_f1", "share", "macro F1"),
+    ("nll", "error", "log loss"),
+    ("f1_pa", "share", "F1 (PA)", "point-adjusted F1"),
+    ("precision_pa", "share", "precision (PA)", "point-adjusted precision"),
+    ("recall_pa", "share", "recall (PA)", "point-adjusted recall"),
+    ("f1_pa_best", "share", "best F1 (PA)", "point-adjusted F1 at its best threshold"),
+    ("f1", "share", "F1"),
+    ("precision", "share", "precision"),
+    ("recall", "share", "recall"),
+    ("f1_best", "share", "best F1", "F1 at its best threshold"),
+    ("f1_pak_area", "share", "PA%K area", "area under F1 of PA%K"),
+    ("auc_pr", "share", "AUC-PR"),
+    ("auc_roc", "share", "AUC-ROC"),
+    ("vus_pr", "share", "VUS-PR"),
+    ("f1_affiliation", "share", "affiliation F1"),
+    ("f1_range", "share", "range-based F1"),
+    ("epochs", "error", "epochs"),
+    ("seconds_per_epoch", "error", "seconds an epoch"),
+    ("train_seconds", "error", "seconds of training"),
+    ("mse_last", "error", "MSE, last epoch", "MSE of the last epoch"),
+    ("mae_last", "error", "MAE, last epoch", "MAE of the last epoch"),
+    ("accuracy_last_ten", "share", "accuracy, last ten", "mean accuracy of the last ten epochs"),
+    ("mean_fault_mse", "error", "mean fault MSE", "mean MSE over the faults"),
+    ("worst_degradation", "error", "D_w", "the largest degradation"),
+    ("clean_mse", "error", "clean MSE", "MSE on clean inputs"),
+    # The scenarios of SensorFault-Bench: the error under each over the error on clean inputs.
+    ("degradation_drift", "error", "D drift"),
+    ("degradation_attenuation", "error", "D attenuation"),
+    ("degradation_noise", "error", "D noise"),
+    ("degradation_spike", "error", "D spike"),
+    ("degradation_time_stretch", "error", "D time_stretch"),
+    ("degradation_time_compress", "error", "D time_compress"),
+    ("degradation_stuck_sensor", "error", "D stuck_sensor"),
+    ("degradation_missing_data", "error", "D missing_data"),
+    ("rate_mean", "error", "mean rate", "mean dropout rate"),
+    ("rate_std", "error", "spread of rates", "spread of the dropout rates"),
 )
-_OWN = (
-    _error("mse", "MSE"),
-    _error("mae", "MAE"),
-    _error("mse_raw", "MSE, raw units", "MSE in raw units"),
-    _error("mae_raw", "MAE, raw units", "MAE in raw units"),
-    _error("crps", "CRPS"),
-    _score("accuracy", "accuracy"),
-    _score("balanced_accuracy", "balanced accuracy"),
-    _score("macro_f1", "macro F1"),
-    _error("nll", "log loss"),
-    _score("f1_pa", "F1 (PA)", "point-adjusted F1", random="f1_pa_random"),
-    _score("precision_pa", "precision (PA)", "point-adjusted precision"),
-    _score("recall_pa", "recall (PA)", "point-adjusted recall"),
-    _score(
-        "f1_pa_best",
-        "best F1 (PA)",
-        "point-adjusted F1 at its best threshold",
-        random="f1_pa_best_random",
-    ),
-    _score("f1", "F1"),
-    _score("precision", "precision"),
-    _score("recall", "recall"),
-    _score("f1_best", "best F1", "F1 at its best threshold"),
-    _score("f1_pak_area", "PA%K area", "area under F1 of PA%K"),
-    _score("auc_pr", "AUC-PR"),
-    _score("auc_roc", "AUC-ROC"),
-    _score("vus_pr", "VUS-PR"),
-    _score("f1_affiliation", "affiliation F1"),
-    _score("f1_range", "range-based F1"),
-    _error("epochs", "epochs"),
-    _error("seconds_per_epoch", "seconds an epoch"),
-    _error("train_seconds", "seconds of training"),
-    _error("mse_last", "MSE, last epoch", "MSE of the last epoch"),
-    _error("mae_last", "MAE, last epoch", "MAE of the last epoch"),
-    _score("accuracy_last_ten", "accuracy, last ten", "mean accuracy of the last ten epochs"),
-    _error("mean_fault_mse", "mean fault MSE", "mean MSE over the faults"),
-    _error("worst_degradation", "D_w", "the largest degradation"),
-    _error("clean_mse", "clean MSE", "MSE on clean inputs"),
-    *(_error(f"degradation_{fault}", f"D {fault}", f"degradation by {fault}") for fault in _FAULTS),
-    Metric("rate_mean", "mean rate", "mean dropout rate", False, descriptive=True),
-    Metric("rate_std", "spread of rates", "spread of the dropout rates", False, descriptive=True),
-)
-for _metric in _OWN:
-    METRICS.register(_metric.name)(_metric)
-
-# What describes the random scores and not the model.
-_REFERENCES = frozenset(m.random for m in _OWN if m.random) | {"f1_pa_random_std"}
+# What random scores reach; these entries describe no model.
+_RANDOM = {"f1_pa": "f1_pa_random", "f1_pa_best": "f1_pa_best_random"}
+for _name, _kind, *_words in _TABLE:
+    _share = _kind == "share"
+    METRICS.register(_name)(
+        Metric(_name, _words[0], _words[-1], _share, _share, random=_RANDOM.get(_name))
+    )
 
 
 def metric(name: str) -> Metric:
@@ -190,12 +177,9 @@ def order_metrics(names: set[str]) -> list[str]:
     Raises:
         ArgumentError: If one of them is not registered.
     """
-    for name in sorted(names - _REFERENCES):
+    for name in sorted(names - {*_RANDOM.values(), "f1_pa_random_std"}):
         metric(name)
     return [name for name in METRICS.names() if name in names]
-
-
-Row = dict[str, float | None]
 
 
 class RegisteredForecastMetrics:
@@ -227,53 +211,27 @@ class RegisteredForecastMetrics:
         }
 
 
-class RegisteredClassMetrics:
-    """Collects logits and labels for the registered classification metrics."""
+def compute_metrics(task: TaskName, *arguments: Any) -> Row:
+    """Give the registered metrics of a whole test set; None where one failed.
 
-    def __init__(self) -> None:
-        self._metrics = registered_metrics("classification")
-        self._logits: list[Tensor] = []
-        self._labels: list[Tensor] = []
-
-    def update(self, logits: Tensor, labels: Tensor) -> None:
-        """Add logits `[B, K]` and labels `[B]`; nothing is kept where no metric needs it."""
-        if self._metrics:
-            self._logits.append(logits.detach().cpu().double())
-            self._labels.append(labels.detach().cpu())
-
-    def compute(self) -> Row:
-        """Give each metric of the whole test set; None where one failed."""
-        if not self._logits:
-            return {metric.name: None for metric in self._metrics}
-        probabilities = torch.cat(self._logits).softmax(dim=1)
-        labels = torch.cat(self._labels)
-        return {m.name: _compute(m, float, probabilities, labels) for m in self._metrics}
-
-
-def compute_anomaly_metrics(scores: np.ndarray, labels: np.ndarray, threshold: float) -> Row:
-    """Give the registered metrics of scores `[T]` and labels `[T]`; None where one failed."""
-    return {
-        metric.name: _compute(metric, float, scores, labels, threshold)
-        for metric in registered_metrics("anomaly")
-    }
+    The arguments are those of the task's metrics, see `register`.
+    """
+    return {each.name: _compute(each, float, *arguments) for each in registered_metrics(task)}
 
 
 def _compute(metric: Metric, read: Callable[[Any], float], *arguments: Any) -> float | None:
-    """Call a metric's function; what goes wrong in it must not cost the run its other results."""
+    """Call a metric's function; an error in it must not cost the run its other results."""
     assert metric.function is not None
     try:
         value = read(metric.function(*arguments))
         problem = "" if math.isfinite(value) else f"it gave {value}"
-    except Exception as error:  # the function is somebody else's: anything may happen in it
+    except Exception as error:  # the function is not ours
         value, problem = math.nan, f"{type(error).__name__}: {error}"
-    if problem:
-        warnings.warn(
-            f"the metric {metric.name!r} is left out of this run: {problem.rstrip('.')}.",
-            SACMWarning,
-            stacklevel=3,
-        )
-        return None
-    return value
+    if not problem:
+        return value
+    sentence = f"the metric {metric.name!r} is left out of this run: {problem.rstrip('.')}."
+    warnings.warn(sentence, SACMWarning, stacklevel=3)
+    return None
 
 
 def _window_sum(values: Any) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from sacm.errors import ArgumentError, SACMError
 from sacm.metrics.intervals import Record
@@ -38,61 +39,62 @@ class ClassificationAccumulator:
 
     def __init__(self) -> None:
         self.samples = 0
-        self._predicted: list[np.ndarray] = []
-        self._labels: list[np.ndarray] = []
-        self._losses: list[np.ndarray] = []
-        self._classes: int | None = None
+        self._logits: list[Tensor] = []
+        self._labels: list[Tensor] = []
 
     def update(self, logits: Tensor, labels: Tensor) -> None:
         """Add a batch of logits [B, K] and class indices [B]. Non-finite logits are a failure."""
         self._check(logits, labels)
-        scores = logits.detach().cpu().double()
-        truth = labels.detach().cpu().long()
-        self._losses.append(
-            torch.nn.functional.cross_entropy(scores, truth, reduction="none").numpy()
-        )
-        self._predicted.append(scores.argmax(dim=1).numpy())
-        self._labels.append(truth.numpy())
-        self.samples += len(truth)
+        self._logits.append(logits.detach().cpu().double())
+        self._labels.append(labels.detach().cpu().long())
+        self.samples += len(labels)
+
+    @property
+    def logits(self) -> Tensor:
+        """Those of all samples, [N, K]."""
+        return torch.cat(self._logits)
+
+    @property
+    def labels(self) -> Tensor:
+        """Those of all samples, [N]."""
+        return torch.cat(self._labels)
 
     def compute(self) -> ClassificationReport:
         """The quality of everything seen so far."""
         # Imported here because it brings pandas, which answering a request does not need.
         from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
 
-        if self._classes is None or self.samples == 0:
+        if not self.samples:
             raise SACMError("no sample was evaluated, so there is no accuracy to report")
-        truth, predicted = np.concatenate(self._labels), np.concatenate(self._predicted)
+        truth, predicted = self.labels.numpy(), self.logits.argmax(dim=1).numpy()
+        classes = self._logits[0].shape[1]
         # Named labels, because scikit-learn warns when a predicted class never occurs.
         recall = recall_score(truth, predicted, labels=np.unique(truth), average="macro")
-        confusion = confusion_matrix(truth, predicted, labels=np.arange(self._classes))
+        confusion = confusion_matrix(truth, predicted, labels=np.arange(classes))
+        losses = functional.cross_entropy(self.logits, self.labels, reduction="none")
         return ClassificationReport(
             samples=self.samples,
-            classes=self._classes,
+            classes=classes,
             accuracy=float(accuracy_score(truth, predicted)),
             balanced_accuracy=float(recall),
             macro_f1=float(f1_score(truth, predicted, average="macro")),
-            nll=float(np.concatenate(self._losses).mean()),
+            nll=float(losses.numpy().mean()),
             confusion=tuple(tuple(row) for row in confusion.tolist()),
         )
 
     def _check(self, logits: Tensor, labels: Tensor) -> None:
-        if logits.ndim != 2 or logits.shape[1] == 0 or labels.shape != logits.shape[:1]:
+        expected = [len(labels), self._logits[0].shape[1] if self._logits else logits.shape[-1]]
+        if list(logits.shape) != expected or labels.ndim != 1 or not logits.shape[-1]:
             raise ArgumentError(
-                "logits must be [B, K] and labels [B], got"
-                f" {list(logits.shape)} and {list(labels.shape)}"
+                f"logits must be [B, K] and labels [B] with the same K in every batch, got"
+                f" {list(logits.shape)} and {list(labels.shape)} where {expected} was expected"
             )
-        self._classes = self._classes or logits.shape[1]
-        if logits.shape[1] != self._classes:
-            raise ArgumentError(
-                f"logits had {self._classes} classes before and have {logits.shape[1]} now"
-            )
-        outside = ((labels < 0) | (labels >= self._classes)).nonzero()
+        outside = ((labels < 0) | (labels >= logits.shape[1])).nonzero()
         if len(outside):
             sample = int(outside[0])
             raise ArgumentError(
                 f"label {int(labels[sample])} of sample {self.samples + sample} is not one of the"
-                f" {self._classes} classes"
+                f" {logits.shape[1]} classes"
             )
         bad = (~torch.isfinite(logits)).nonzero()
         if len(bad):

@@ -16,8 +16,9 @@ from sacm.metrics.intervals import Floats, Record
 
 _DAY = {"s": 86_400.0, "min": 1440.0, "h": 24.0}
 _CALENDAR = {"D": 7, "B": 5, "W": 52, "M": 12, "Q": 4, "Y": 1, "A": 1}
-_LOOKED_AT = 20_000  # rows; a season shows in fewer
-_CLEAR = 0.3  # autocorrelation from which a peak is a season
+_MOST_ROWS = 20_000  # a season shows in fewer
+_LEAST_CORRELATION = 0.3  # from which a peak of the autocorrelation is a season
+Row = dict[str, float | None]
 
 
 def season_length(values: np.ndarray, frequency: str | None) -> int:
@@ -36,18 +37,18 @@ def season_length(values: np.ndarray, frequency: str | None) -> int:
         >>> season_length(np.zeros((1000, 1)), "15min")
         96
     """
-    known = calendar_season(frequency)
-    if known is not None and len(values) >= 3 * known:
-        return known
+    season = calendar_season(frequency)
+    if season is not None and len(values) >= 3 * season:
+        return season
     return strongest_period(values)
 
 
 def calendar_season(frequency: str | None) -> int | None:
     """The season of a time step; None where the alias is unknown or does not divide a day."""
-    found = re.fullmatch(r"(\d*)([A-Za-z]+)(-\w+)?", frequency or "")
-    if found is None:
+    alias = re.fullmatch(r"(\d*)([A-Za-z]+)(-\w+)?", frequency or "")
+    if alias is None:
         return None
-    count, unit = int(found[1] or 1), found[2]
+    count, unit = int(alias[1] or 1), alias[2]
     if unit in _DAY:
         steps = _DAY[unit] / count
         return int(steps) if steps == int(steps) else None
@@ -56,37 +57,33 @@ def calendar_season(frequency: str | None) -> int | None:
 
 def strongest_period(values: np.ndarray) -> int:
     """The lag of the highest clear peak of the mean autocorrelation `[T, C]`; 1 without one."""
-    rows = np.asarray(values[-_LOOKED_AT:], dtype=np.float64)
+    rows = np.asarray(values[-_MOST_ROWS:], dtype=np.float64)
     longest = len(rows) // 3
     if longest < 3:
         return 1
-    correlation = autocorrelation(rows)[: longest + 1]
+    correlation = _autocorrelation(rows)[: longest + 1]
     inner = correlation[1:-1]
     peaks = np.flatnonzero((inner > correlation[:-2]) & (inner >= correlation[2:])) + 1
-    peaks = peaks[(peaks > 1) & (correlation[peaks] > _CLEAR)]
+    peaks = peaks[(peaks > 1) & (correlation[peaks] > _LEAST_CORRELATION)]
     if not len(peaks):
         return 1
     # Multiples of a season peak nearly as high: the first of the highest is the season.
-    near = peaks[correlation[peaks] >= 0.9 * correlation[peaks].max()]
-    return int(near[0])
+    return int(peaks[correlation[peaks] >= 0.9 * correlation[peaks].max()][0])
 
 
-def autocorrelation(rows: Floats) -> Floats:
+def _autocorrelation(rows: Floats) -> Floats:
     """Autocorrelation `[T]` of rows `[T, C]` without their straight trend, mean over channels."""
     time = np.linspace(-1, 1, len(rows))[:, None]
     centred = rows - rows.mean(axis=0)
     centred = centred - time * (time * centred).sum(axis=0) / (time**2).sum()
     size = 1 << (2 * len(rows) - 1).bit_length()
     power = np.abs(np.fft.rfft(centred, size, axis=0)) ** 2
-    raw = np.fft.irfft(power, size, axis=0)[: len(rows)]
+    raw: Floats = np.fft.irfft(power, size, axis=0)[: len(rows)]
     varied = raw[0] > 0
     if not varied.any():
         return np.zeros(len(rows))
-    found: Floats = (raw[:, varied] / raw[0, varied]).mean(axis=1)
-    return found
-
-
-Row = dict[str, float | None]
+    mean: Floats = (raw[:, varied] / raw[0, varied]).mean(axis=1)
+    return mean
 
 
 class RelativeErrors:
@@ -100,10 +97,7 @@ class RelativeErrors:
     """
 
     def __init__(self, *, mean: np.ndarray, std: np.ndarray, naive_error: np.ndarray) -> None:
-        """Take mean and deviation of the scaler and the naive training error in raw units.
-
-        They are `[C]`, or `[S, C]` if every series has its own.
-        """
+        """Take mean and std of the scaler and the naive training error, `[C]` or `[S, C]`."""
         self._mean, self._std = (torch.from_numpy(np.asarray(a, np.float64)) for a in (mean, std))
         self._naive = naive_error
         self._totals = torch.zeros(4, *naive_error.shape, dtype=torch.float64)
@@ -116,10 +110,7 @@ class RelativeErrors:
         observed: Tensor | None = None,
         series: Tensor | None = None,
     ) -> None:
-        """Add scaled forecasts and targets, both `[B, H, C]`; None observed everything.
-
-        `series` `[B]` says which series each window is of, if there are several scales.
-        """
+        """Add a batch, as `ForecastAccumulator.update` does."""
         mean, std = self._mean, self._std
         if series is not None:
             mean, std = (each[series.cpu()][:, None] for each in (mean, std))  # [B, 1, C]
@@ -134,19 +125,19 @@ class RelativeErrors:
             self._totals += torch.stack([part.sum(dim=(0, 1)) for part in parts])
         else:
             sums = torch.stack([part.sum(dim=1) for part in parts], dim=1)  # [B, 4, C]
-            self._totals += sum_by_series(sums, series, len(self._mean)).transpose(0, 1)
+            self._totals += _sum_by_series(sums, series, len(self._mean)).transpose(0, 1)
 
     def compute(self) -> Row:
         """Give `mase`, `smape` and `wape`; None where no channel has one."""
         count, error, symmetric, level = self._totals.numpy()
         return {
-            "mase": mean_ratio(error, count * self._naive),
-            "smape": mean_ratio(symmetric, count),
-            "wape": mean_ratio(error, level),
+            "mase": _mean_ratio(error, count * self._naive),
+            "smape": _mean_ratio(symmetric, count),
+            "wape": _mean_ratio(error, level),
         }
 
 
-def mean_ratio(above: np.ndarray, below: np.ndarray) -> float | None:
+def _mean_ratio(above: np.ndarray, below: np.ndarray) -> float | None:
     """Mean of the quotients `[C]` whose divisor is not 0; None if there is none."""
     usable = below > 0
     return float((above[usable] / below[usable]).mean()) if usable.any() else None
@@ -229,47 +220,11 @@ class ForecastAccumulator:
         # On the CPU, because not every accelerator has float64.
         difference = prediction.detach().cpu().double() - target.detach().cpu().double()
         counted = torch.ones_like(difference) if observed is None else observed.cpu().double()
-        errors = difference.abs() * counted, difference.square() * counted
-        parts = (counted, *errors)
+        parts = (counted, difference.abs() * counted, difference.square() * counted)
         if series is None or self._scale is None:
             totals = torch.stack([part.sum(dim=0) for part in parts])[None]
         else:
-            totals = sum_by_series(torch.stack(parts, dim=1), series, len(self._scale))
-        self._add(totals, windows=len(prediction))
-
-    def merge(self, other: ForecastAccumulator) -> None:
-        """Add what another accumulator (another process, another part of the data) has seen."""
-        if other._totals is not None:
-            self._add(other._totals, windows=other.windows)
-
-    def compute(self) -> ForecastReport:
-        """The errors of everything seen so far."""
-        if self._totals is None or not bool(self._totals[:, 0].any()):
-            raise SACMError("no window was evaluated, so there is no forecasting error to report")
-        *_, horizon, channels = self._totals.shape
-        raw = None
-        if self._scale is not None:
-            raw = _table((self._totals * self._powers(self._scale)).sum(dim=0))
-        scaled = _table(self._totals.sum(dim=0))
-        return ForecastReport(self.windows, horizon, channels, scaled, raw)
-
-    def by_series(self) -> list[tuple[float, float] | None]:
-        """Mean absolute error of each series, scaled and raw; None of one without any target."""
-        assert self._totals is not None
-        assert self._scale is not None
-        found: list[tuple[float, float] | None] = []
-        for totals, raw in zip(self._totals, self._totals * self._powers(self._scale), strict=True):
-            count = float(totals[0].sum())
-            sums = float(totals[1].sum()), float(raw[1].sum())
-            found.append((sums[0] / count, sums[1] / count) if count else None)
-        return found
-
-    @staticmethod
-    def _powers(scale: Tensor) -> Tensor:
-        """What counts, absolute and squared errors are multiplied by, [S, 3, 1, C]."""
-        return torch.stack([torch.ones_like(scale), scale, scale.square()], dim=1)[:, :, None]
-
-    def _add(self, totals: Tensor, *, windows: int) -> None:
+            totals = _sum_by_series(torch.stack(parts, dim=1), series, len(self._scale))
         if self._totals is None:
             self._totals = torch.zeros_like(totals)
         if totals.shape != self._totals.shape:
@@ -277,12 +232,34 @@ class ForecastAccumulator:
                 f"horizon and channels changed from {list(self._totals.shape[2:])} to"
                 f" {list(totals.shape[2:])} between batches"
             )
-        if self._scale is not None and self._scale.shape[1] != totals.shape[3]:
-            raise ArgumentError(
-                f"scale has {self._scale.shape[1]} channels, the predictions have {totals.shape[3]}"
-            )
         self._totals = self._totals + totals
-        self.windows += windows
+        self.windows += len(prediction)
+
+    def compute(self) -> ForecastReport:
+        """The errors of everything seen so far."""
+        if self._totals is None or not bool(self._totals[:, 0].any()):
+            raise SACMError("no window was evaluated, so there is no forecasting error to report")
+        *_, horizon, channels = self._totals.shape
+        raw = None if self._scale is None else _table(self._raw_totals().sum(dim=0))
+        scaled = _table(self._totals.sum(dim=0))
+        return ForecastReport(self.windows, horizon, channels, scaled, raw)
+
+    def by_series(self) -> list[tuple[float, float] | None]:
+        """Mean absolute error of each series, scaled and raw; None of one without any target."""
+        assert self._totals is not None
+        errors: list[tuple[float, float] | None] = []
+        for totals, raw in zip(self._totals, self._raw_totals(), strict=True):
+            count = float(totals[0].sum())
+            sums = float(totals[1].sum()), float(raw[1].sum())
+            errors.append((sums[0] / count, sums[1] / count) if count else None)
+        return errors
+
+    def _raw_totals(self) -> Tensor:
+        """Counts, absolute and squared errors in raw units, [S, 3, H, C]."""
+        assert self._totals is not None
+        assert self._scale is not None
+        powers = [torch.ones_like(self._scale), self._scale, self._scale.square()]
+        return self._totals * torch.stack(powers, dim=1)[:, :, None]
 
     def _check_finite(self, values: Tensor, *, what: str, error: type[SACMError]) -> None:
         finite = torch.isfinite(values)
@@ -296,7 +273,7 @@ class ForecastAccumulator:
         )
 
 
-def sum_by_series(parts: Tensor, series: Tensor, count: int) -> Tensor:
+def _sum_by_series(parts: Tensor, series: Tensor, count: int) -> Tensor:
     """Sums [S, ...] over the windows [B, ...] of each of `count` series."""
     return parts.new_zeros(count, *parts.shape[1:]).index_add(0, series.cpu(), parts)
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sacm.errors import ArgumentError, DataError
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+EXISTENCE_WEIGHT = 0.5  # of being hit at all, in range-based recall; as in aeon
 
 
 @dataclass(frozen=True)
@@ -39,12 +44,12 @@ class PrecisionRecall(Record):
 
     @classmethod
     def undefined(cls, reason: str) -> PrecisionRecall:
-        """Nothing can be said about these labels."""
+        """These labels define none of the three."""
         return cls(None, None, None, reason)
 
     @classmethod
     def silent(cls, reason: str = "no point is predicted anomalous") -> PrecisionRecall:
-        """Nothing was found, and there is no alarm whose precision could be asked for."""
+        """Nothing was found, and there is no alarm that could have a precision."""
         return cls(None, 0.0, 0.0, f"{reason}, so precision is undefined")
 
     @classmethod
@@ -55,13 +60,7 @@ class PrecisionRecall(Record):
         return cls(float(precision), float(recall), float(f1))
 
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Intervals:
+class Intervals(NamedTuple):
     """M half-open runs `[start, stop)` in time order."""
 
     starts: Ints  # [M]
@@ -72,20 +71,52 @@ class Intervals:
         """Points in each run, [M]."""
         return self.stops - self.starts
 
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def count(self, flags: Bools) -> Ints:
+    def count_flags(self, flags: Bools) -> Ints:
         """How many flags [T] are set inside each run, [M]."""
         running = np.concatenate([[0], np.cumsum(flags, dtype=np.int64)])
         counts: Ints = running[self.stops] - running[self.starts]
         return counts
 
-    def overlapping(self, other: Intervals) -> tuple[Ints, Ints]:
-        """The slice `[first, last)` of `other` that shares points with each run, [M] each."""
-        first = np.searchsorted(other.stops, self.starts, side="right")
-        last = np.searchsorted(other.starts, self.stops, side="left")
-        return first, np.maximum(first, last)
+
+class Labelled(NamedTuple):
+    """Checked labels [T] of one or more segments.
+
+    `borders` [S + 1] are the first points of the segments, then T; `problem` says why the labels
+    cannot rank a detector, None if they can.
+    """
+
+    truth: Bools
+    borders: Ints
+    anomalies: Intervals
+    problem: str | None
+
+
+def read_labels(labels: ArrayLike, segments: ArrayLike | None = None) -> Labelled:
+    """Check labels [T], and segment ids [T] if there are several segments."""
+    truth = as_flags(labels, name="labels")
+    borders = segment_borders(segments, length=len(truth))
+    problem = None
+    if truth.all() or not truth.any():
+        problem = f"{'every' if truth.all() else 'no'} point is labelled anomalous"
+    return Labelled(truth, borders, find_intervals(truth, borders=borders), problem)
+
+
+def read_alarms(
+    predictions: ArrayLike, labels: ArrayLike, segments: ArrayLike | None = None
+) -> tuple[Bools, Labelled]:
+    """Check 0/1 predictions [T] and their labels."""
+    alarms, labelled = as_flags(predictions, name="predictions"), read_labels(labels, segments)
+    _check_lengths("predictions", alarms, labelled.truth)
+    return alarms, labelled
+
+
+def read_scores(
+    scores: ArrayLike, labels: ArrayLike, segments: ArrayLike | None = None
+) -> tuple[Floats, Labelled]:
+    """Check scores [T] and their labels."""
+    values, labelled = as_scores(scores), read_labels(labels, segments)
+    _check_lengths("scores", values, labelled.truth)
+    return values, labelled
 
 
 def as_flags(values: ArrayLike, *, name: str) -> Bools:
@@ -118,12 +149,12 @@ def as_scores(values: ArrayLike, *, name: str = "scores") -> Floats:
     return array
 
 
-def check_lengths(**arrays: NDArray[np.generic]) -> None:
-    """All arrays must describe the same points."""
-    sizes = {name: len(array) for name, array in arrays.items()}
-    if len(set(sizes.values())) > 1:
-        found = ", ".join(f"{name} has {size}" for name, size in sizes.items())
-        raise ArgumentError(f"one entry per time step is needed everywhere, but {found}")
+def _check_lengths(name: str, values: NDArray[Any], truth: Bools) -> None:
+    if len(values) != len(truth):
+        raise ArgumentError(
+            f"one entry per time step is needed everywhere, but {name} has {len(values)}, "
+            f"labels has {len(truth)}"
+        )
 
 
 def segment_borders(segments: ArrayLike | None, *, length: int) -> Ints:
@@ -155,50 +186,32 @@ def find_intervals(flags: Bools, *, borders: Ints) -> Intervals:
     return Intervals(points[:-1][inside], points[1:][inside])
 
 
-def degenerate(labels: Bools) -> str | None:
-    """Why these labels cannot rank a detector, or None if they can."""
-    if not labels.any():
-        return "no point is labelled anomalous"
-    if labels.all():
-        return "every point is labelled anomalous"
-    return None
-
-
 def range_precision_recall(
-    predictions: ArrayLike,
-    labels: ArrayLike,
-    *,
-    segments: ArrayLike | None = None,
-    existence_weight: float = 0.5,
+    predictions: ArrayLike, labels: ArrayLike, *, segments: ArrayLike | None = None
 ) -> PrecisionRecall:
     """Range-based precision, recall and F1 of 0/1 predictions [T] (Tatbul et al., NeurIPS 2018).
 
     Every interval, true or predicted, counts once whatever its length. A true interval earns
-    `w * [hit at all] + (1 - w) * share found / number of alarms it was found in`; a predicted one
-    earns `share right / number of anomalies it covers`. Flat positional bias; w = 0.5 as in aeon.
+    `w * [hit at all] + (1 - w) * share found / number of alarms it was found in`, w = 0.5; a
+    predicted one earns `share right / number of anomalies it covers`. Flat positional bias.
     """
-    alarms, truth = as_flags(predictions, name="predictions"), as_flags(labels, name="labels")
-    check_lengths(predictions=alarms, labels=truth)
-    if not 0 <= existence_weight <= 1:
-        raise ArgumentError(f"existence_weight must lie in [0, 1], got {existence_weight}")
-    if reason := degenerate(truth):
-        return PrecisionRecall.undefined(reason)
+    alarms, labelled = read_alarms(predictions, labels, segments)
+    if labelled.problem:
+        return PrecisionRecall.undefined(labelled.problem)
     if not alarms.any():
         return PrecisionRecall.silent()
-    borders = segment_borders(segments, length=len(truth))
-    predicted = find_intervals(alarms, borders=borders)
-    actual = find_intervals(truth, borders=borders)
-    both = alarms & truth
-    precision = _overlap_reward(predicted, actual, both).mean()
-    found = actual.count(both) > 0
-    overlap = _overlap_reward(actual, predicted, both)
-    recall = (existence_weight * found + (1 - existence_weight) * overlap).mean()
-    return PrecisionRecall.of(precision, recall)
+    predicted = find_intervals(alarms, borders=labelled.borders)
+    both = alarms & labelled.truth
+    hit = labelled.anomalies.count_flags(both) > 0
+    overlap = _overlap_reward(labelled.anomalies, predicted, both)
+    recall = EXISTENCE_WEIGHT * hit + (1 - EXISTENCE_WEIGHT) * overlap
+    precision = _overlap_reward(predicted, labelled.anomalies, both)
+    return PrecisionRecall.of(precision.mean(), recall.mean())
 
 
-def _overlap_reward(own: Intervals, other: Intervals, both: Bools) -> Floats:
-    """Covered share of each run, divided by the number of runs that cover it, [M]."""
-    first, last = own.overlapping(other)
-    pieces = np.maximum(last - first, 1)
-    reward: Floats = own.count(both) / own.lengths / pieces
+def _overlap_reward(runs: Intervals, others: Intervals, both: Bools) -> Floats:
+    """Covered share of each run, divided by the number of other runs that cover it, [M]."""
+    first = np.searchsorted(others.stops, runs.starts, side="right")
+    last = np.searchsorted(others.starts, runs.stops, side="left")
+    reward: Floats = runs.count_flags(both) / runs.lengths / np.maximum(last - first, 1)
     return reward

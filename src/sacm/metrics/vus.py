@@ -12,20 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sacm.errors import ArgumentError
-from sacm.metrics.intervals import (
-    Bools,
-    Floats,
-    Intervals,
-    Ints,
-    Measure,
-    as_flags,
-    as_scores,
-    check_lengths,
-    degenerate,
-    find_intervals,
-    segment_borders,
-)
+from sacm.metrics.intervals import Floats, Ints, Labelled, Measure, find_intervals, read_scores
 
 THRESHOLDS = 250
 
@@ -38,21 +25,13 @@ def vus_pr(
     max_buffer: int = 100,
 ) -> Measure:
     """Volume under the precision-recall surface for buffers 0 … `max_buffer` (one window)."""
-    values, truth = as_scores(scores), as_flags(labels, name="labels")
-    check_lengths(scores=values, labels=truth)
-    if max_buffer < 0:
-        raise ArgumentError(f"max_buffer must not be negative, got {max_buffer}")
-    if reason := degenerate(truth):
-        return Measure(None, reason)
+    values, labelled = read_scores(scores, labels, segments)
+    if labelled.problem:
+        return Measure(None, labelled.problem)
     if values.min() == values.max():
         return Measure(None, "all scores are equal, so they have no precision-recall curve")
-    borders = segment_borders(segments, length=len(truth))
-    anomalies = find_intervals(truth, borders=borders)
     rank, alarms = _ranks(values)
-    areas = [
-        _area(_blur(truth, anomalies, borders=borders, buffer=buffer), truth, rank, alarms, borders)
-        for buffer in range(max_buffer + 1)
-    ]
+    areas = [_area(labelled, buffer, rank, alarms) for buffer in range(max_buffer + 1)]
     return Measure(float(np.mean(areas)))
 
 
@@ -65,9 +44,10 @@ def _ranks(values: Floats) -> tuple[Ints, Ints]:
     return rank, len(values) - np.searchsorted(ascending, thresholds, side="left")
 
 
-def _blur(truth: Bools, anomalies: Intervals, *, borders: Ints, buffer: int) -> Floats:
+def _blur(labelled: Labelled, buffer: int) -> Floats:
     """Soft labels [T]: 1 inside anomalies, slopes around them, never across a border."""
-    soft = truth.astype(np.float64)
+    anomalies, borders = labelled.anomalies, labelled.borders
+    soft = labelled.truth.astype(np.float64)
     before = np.arange(1, buffer // 2 + 1)
     after = before[:-1]  # the published slope counts the last anomalous point as its first
     segment = np.searchsorted(borders, anomalies.starts, side="right")
@@ -82,14 +62,15 @@ def _blur(truth: Bools, anomalies: Intervals, *, borders: Ints, buffer: int) -> 
     return np.minimum(soft, 1.0)
 
 
-def _area(soft: Floats, truth: Bools, rank: Ints, alarms: Ints, borders: Ints) -> float:
-    """Area under the precision-recall curve of one soft labelling."""
+def _area(labelled: Labelled, buffer: int, rank: Ints, alarms: Ints) -> float:
+    """Area under the precision-recall curve of the labels blurred by one buffer."""
+    soft = _blur(labelled, buffer)
     hits = np.cumsum(np.bincount(rank, weights=soft, minlength=THRESHOLDS))
-    positives = (truth.sum() + soft.sum()) / 2
-    blurred = find_intervals(soft > 0, borders=borders)
-    pairs = np.stack([blurred.starts, blurred.stops], axis=1).ravel()
+    positives = (labelled.truth.sum() + soft.sum()) / 2
+    blurred = find_intervals(soft > 0, borders=labelled.borders)
+    pairs = np.stack(blurred, axis=1).ravel()
     first_hit = np.minimum.reduceat(np.append(rank, THRESHOLDS), pairs)[::2]
-    existence = np.cumsum(np.bincount(first_hit, minlength=THRESHOLDS)) / len(blurred)
+    existence = np.cumsum(np.bincount(first_hit, minlength=THRESHOLDS)) / len(blurred.starts)
     recall = np.append(0.0, np.minimum(hits / positives, 1.0) * existence)
     precision = np.append(1.0, hits / alarms)
     return float(np.sum(np.diff(recall) * (precision[1:] + precision[:-1]) / 2))

@@ -19,7 +19,7 @@ from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, anomaly_windows
 from sacm.errors import SACMError
 from sacm.metrics.anomaly import evaluate_scores
-from sacm.metrics.catalogue import compute_anomaly_metrics
+from sacm.metrics.catalogue import compute_metrics
 from sacm.metrics.pointwise import quantile_threshold
 from sacm.quality.inspect import inspect
 from sacm.settings import COVARIATES, ResolvedSettings, RunSettings
@@ -187,7 +187,7 @@ def judge_scores(
 ) -> Result:
     """Test scores `[T]` against labels `[T]`; `segments` `[T]` names the machine of each row."""
     report = evaluate_scores(scores, labels, threshold, segments=segments, seed=settings.seed)
-    row = {**report.row(), **compute_anomaly_metrics(scores, labels, threshold)}
+    row = {**report.row(), **compute_metrics("anomaly", scores, labels, threshold)}
     return Result(row, report.to_dict(), len(scores), alarm_baselines(report).to_dict())
 
 

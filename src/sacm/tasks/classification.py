@@ -16,8 +16,8 @@ from sacm.data.datasets import ClassificationData
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, classification_windows
 from sacm.errors import ArgumentError, DataError
-from sacm.metrics.catalogue import RegisteredClassMetrics
-from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
+from sacm.metrics.catalogue import compute_metrics
+from sacm.metrics.classification import ClassificationAccumulator
 from sacm.settings import COVARIATES, ResolvedSettings, RunSettings
 from sacm.strategies.base import Step, Strategy
 from sacm.tasks.base import (
@@ -109,7 +109,7 @@ class Classification(Task[ClassificationData]):
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
     ) -> float:
-        report = _quality(model, batches, strategy)
+        report = _collect(model, batches, strategy).compute()
         return report.accuracy if select == "accuracy" else report.nll
 
     def evaluate(
@@ -122,14 +122,15 @@ class Classification(Task[ClassificationData]):
         *,
         batch_size: int = EVALUATION_BATCH,
     ) -> Result:
-        registered = RegisteredClassMetrics()
-        report = _quality(model, WindowBatches(windows.test, batch_size), strategy, registered)
+        accumulator = _collect(model, WindowBatches(windows.test, batch_size), strategy)
+        report = accumulator.compute()
+        probabilities = accumulator.logits.softmax(dim=1)
         row: dict[str, float | None] = {
             "accuracy": report.accuracy,
             "balanced_accuracy": report.balanced_accuracy,
             "macro_f1": report.macro_f1,
             "nll": report.nll,
-            **registered.compute(),
+            **compute_metrics(self.name, probabilities, accumulator.labels),
         }
         beside = class_baselines(data, report).to_dict()
         return Result(row, report.to_dict(), report.samples, beside)
@@ -139,18 +140,13 @@ class Classification(Task[ClassificationData]):
         return ("measure", "value"), list(rows)
 
 
-def _quality(
-    model: Backbone,
-    batches: WindowBatches[Any],
-    strategy: Strategy,
-    registered: RegisteredClassMetrics | None = None,
-) -> ClassificationReport:
+def _collect(
+    model: Backbone, batches: WindowBatches[Any], strategy: Strategy
+) -> ClassificationAccumulator:
+    """The logits and labels of all batches."""
     accumulator = ClassificationAccumulator()
     with evaluating(model) as device:
         for batch in batches:
             batch = to_device(batch, device)
-            logits = model(strategy.inputs(batch.x))
-            accumulator.update(logits, batch.y)
-            if registered is not None:
-                registered.update(logits, batch.y)
-    return accumulator.compute()
+            accumulator.update(model(strategy.inputs(batch.x)), batch.y)
+    return accumulator
