@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks import make_parser
 from sacm.data import forecasting_data
 from sacm.data.datasets import ForecastingData, Splits
-from sacm.data.gaps import fill_gaps
+from sacm.data.scaling import fill_gaps
 from sacm.errors import SACMError
 from sacm.inference import Predictor
 from sacm.inference.forecast import forecast_values

@@ -32,7 +32,7 @@ from benchmarks.odd_tables import OddTable, date_order, draw_table, write_times
 from sacm import score_windows
 from sacm.cli.main import main as run_sacm
 from sacm.data import ChannelScaler
-from sacm.data.gaps import fill_gaps
+from sacm.data.scaling import fill_gaps
 
 WINDOW = 16
 IN_DOUBT = "can be read in two ways"  # the command refuses, and names the option

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sacm.data import anomaly_data
-from sacm.data.gaps import fill_data
+from sacm.data.scaling import fill_data
 from sacm.errors import DataError
 
 

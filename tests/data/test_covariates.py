@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sacm.data import fingerprint, forecasting_data, forecasting_windows
 from sacm.data.covariates import CovariatePlan, covariate_rows, move_channels
 from sacm.data.datasets import ForecastingData
-from sacm.data.gaps import fill_data
+from sacm.data.scaling import fill_data
 from sacm.errors import DataError
 
 ROWS = 60

@@ -19,7 +19,7 @@ from sacm.data import (
     forecasting_windows,
     synth12,
 )
-from sacm.data.gaps import fill_data
+from sacm.data.scaling import fill_data
 from sacm.errors import ArgumentError, DataError
 
 RANDOM = np.random.default_rng(0)

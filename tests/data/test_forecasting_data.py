@@ -106,7 +106,7 @@ def test_rows_are_put_in_order():
     frame = wide()
     data = forecasting_data(frame.iloc[::-1])
     np.testing.assert_allclose(data.values, frame[["load", "price"]], rtol=1e-6)
-    assert data.notes == ("Rows ran from new to old and were turned by time.",)
+    assert data.notes == ("Rows were sorted by time: 50.",)
 
 
 @pytest.mark.parametrize("frequency", ["h", "D", "B", "MS", "ME", "W-SUN"])

@@ -12,8 +12,7 @@ import torch
 
 import sacm
 from sacm.data import forecasting_data, forecasting_windows, resolve
-from sacm.data.gaps import fill_data, fill_gaps
-from sacm.data.scaling import fit_scaler
+from sacm.data.scaling import fill_data, fill_gaps, fit_scaler
 from sacm.inference import Predictor
 from sacm.inference.backtest import backtest
 from sacm.tasks import make_settings

@@ -75,7 +75,7 @@ FORECASTING = {
     ),
     "a decimal comma among numbers": (
         table(b=["1.5"] * 10 + ["1,5"] * 10),
-        "column 'b' holds '1,5' and '1.5': write numbers with one decimal sign",
+        "column 'b' holds '1.5', '1,5': write numbers with one decimal sign",
     ),
     "beyond float32": (
         table(b=[1.0] * 7 + [1e39] * 13),

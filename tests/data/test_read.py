@@ -14,9 +14,8 @@ import pandas as pd
 import pytest
 
 from sacm.data import forecasting_data
-from sacm.data.gaps import fill_data
 from sacm.data.read import read_table
-from sacm.data.scaling import fit_scaler
+from sacm.data.scaling import fill_data, fit_scaler
 from sacm.errors import DataError
 
 COUNT = 72

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, DistributedSampler
 from sacm.data import ForecastingData, Splits, WindowBatches, forecasting_data, forecasting_windows
 from sacm.data.batches import covering_starts, window_starts
 from sacm.data.datasets import Segment
-from sacm.data.gaps import fill_data
+from sacm.data.scaling import fill_data
 
 
 def naive_forecasting(data: ForecastingData, split: str, length: int, horizon: int):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from sacm.data.covariates import future_timestamps
-from sacm.data.form import Form
+from sacm.data.datasets import Form
 from sacm.inference.history import History, read_series_as_came
 
 HORIZON = 3

@@ -10,7 +10,7 @@ import torch
 
 from sacm import tasks
 from sacm.data import forecasting_data, synth12
-from sacm.data.gaps import fill_data
+from sacm.data.scaling import fill_data
 from sacm.tasks import get_task
 from tests.training.cases import make_data, make_settings, small_run, waves
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sacm.data import ForecastingData
-    from sacm.data.form import Form
+    from sacm.data.datasets import Form
 
 _FEW = 3  # windows that are shown at each end
 
@@ -77,11 +77,11 @@ def score(
 
 def read_values(file: str, reading: dict[str, Any]) -> tuple[ForecastingData, Form]:
     """The series in a file, or in a data set of the catalogue, and how it writes times."""
+    from sacm.data.datasets import Form
     from sacm.data.forecasting import ALL_ROWS, series_data
-    from sacm.data.form import Form
-    from sacm.data.gaps import fill_data
     from sacm.data.load import load, names_file, refuse_options
     from sacm.data.read import read_table
+    from sacm.data.scaling import fill_data
     from sacm.settings import ReadOptions
 
     if names_file(file):

@@ -33,9 +33,8 @@ from sacm.data.datasets import (
     TelemetrySegment,
     fingerprint,
 )
-from sacm.data.gaps import fill_gaps
 from sacm.data.load import load, names, register, resolve
-from sacm.data.scaling import ChannelScaler
+from sacm.data.scaling import ChannelScaler, fill_gaps
 from sacm.data.synthetic import synth12
 from sacm.data.windows import (
     SplitWindows,

@@ -12,7 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from sacm.data.datasets import DATA_TYPES, ClassificationData, split_by_class
-from sacm.data.gaps import fill_cases
+from sacm.data.scaling import fill_cases
 from sacm.errors import ArgumentError, DataError
 from sacm.files import write_atomically
 from sacm.settings import ReadOptions
@@ -157,8 +157,7 @@ def read_case_table(
     path: Path, options: ReadOptions | Mapping[str, Any] | None
 ) -> tuple[Cases, list[str]]:
     """Cases of a table with a row a step, and their names in the column `id`."""
-    from sacm.data.files import load_source
-    from sacm.data.read import read_table
+    from sacm.data.read import load_source, read_table
 
     chosen = options if isinstance(options, ReadOptions) else ReadOptions.of(options or {})
     if not chosen.id or not chosen.label:

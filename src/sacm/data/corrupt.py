@@ -16,10 +16,9 @@ from torch import Generator, Tensor
 
 from sacm import registry
 from sacm.data import faults
-from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, ForecastingData
+from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, ForecastingData, as_numpy
 from sacm.data.faults import Channel, SeriesFault, at_points, on_segments
-from sacm.data.form import as_numpy
-from sacm.data.gaps import fill_data
+from sacm.data.scaling import fill_data
 from sacm.data.synthetic import SEED_STEP, add_layered_noise
 from sacm.errors import ArgumentError
 from sacm.registry import Registry

@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sacm.data.columns import some
 from sacm.data.covariates import ROLES, CovariatePlan
 from sacm.data.datasets import DEFAULT_RATIOS, ForecastingData, Segment, Splits, split_by_ratio
-from sacm.data.gaps import columns_with_gaps
-from sacm.data.numbers import some
 from sacm.data.read import Table, read_table
+from sacm.data.scaling import columns_with_gaps
 from sacm.errors import ArgumentError, DataError
 from sacm.settings import ReadOptions
 

@@ -1,15 +1,26 @@
-"""Rows in order of time, on the grid of the commonest step; what is missing there stays empty."""
+"""Series of a table, each in order of time on the grid of its commonest step; gaps stay empty."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from pandas.tseries.frequencies import to_offset
 
-from sacm.data.numbers import Reading, flag
+from sacm.data.columns import (
+    Reading,
+    flag,
+    holds_numbers,
+    is_text,
+    part_of,
+    plain_name,
+    some,
+    words_of,
+)
 from sacm.errors import ArgumentError, DataError
 
 MANY_INSERTED = 0.1  # share of rows that were not there, above which a note names the option
@@ -20,48 +31,104 @@ SAME_STEP = 0.9  # share of the series of a table that must have one step
 FAR_ROWS = 20  # grid rows a row beyond which a date must be a mistake
 FEWEST_ROWS = 3  # rows that show a step
 LONGEST = 12  # usual steps that a proposed one may last
+REPEATED = 0.75  # share of different times below which several series are looked for
 ROUND_STEPS = (
     *("10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1s", "2s", "5s", "10s", "15s", "30s"),
-    *("1min", "2min", "5min", "10min", "15min", "20min", "30min", "1h", "2h", "3h", "4h", "6h"),
-    *("8h", "12h", "1D", "7D", "30D"),
+    *("1min", "2min", "5min", "10min", "15min", "20min", "30min", "h", "2h", "3h", "4h", "6h"),
+    *("8h", "12h", "D", "7D", "30D"),
 )
+ID_NAMES = frozenset(
+    words_of(
+        "uniqueid id seriesid series tsid itemid item sku product store storeid shop dept "
+        "sensor sensorid station stationid device deviceid machine machineid unit unitid asset "
+        "meter meterid site siteid plant location locationid customer customerid entity group"
+    )
+)
+ORDER = "order"  # the column of row numbers while a series is put on its grid
 
 
-@dataclass
-class Rows:
-    """The rows of a table, series after series, each in order of time.
+def find_ids(
+    frame: pd.DataFrame, stamps: pd.DatetimeIndex, skip: Sequence[str], reading: Reading
+) -> list[str]:
+    """The column, or two, that tell series apart where times repeat; empty for one series.
 
-    Attributes:
-        values: `[T, K]` float64, NaN where nothing was measured.
-        stamps: `[T]` datetime64; None without dates.
-        order: `[T]` position of each row in the user's table, -1 for an inserted one.
-        ends: The first row of every series, and the row after the last.
-        step: The time step as a pandas alias, if the rows lie on a grid.
+    Raises:
+        DataError: Several columns could be it.
     """
+    distinct = stamps.nunique()
+    if distinct == len(frame):
+        return []
+    names = [name for name in frame.columns if name not in skip and part_of(name) is None]
+    text = [name for name in names if is_text(frame[name])]
+    words = [name for name in text if not holds_numbers(frame[name])]
+    numbers = [name for name in names if name not in words and frame[name].dtype.kind != "f"]
+    usual = [name for name in numbers if plain_name(name) in ID_NAMES]
+    few = distinct < REPEATED * len(frame)
+    able: list[tuple[str, ...]] = []
+    for pool in (words, usual, numbers if few else []):
+        for name in pool:
+            # A column that only renames the series of another one is no further candidate.
+            renamed = any(frame.groupby(o)[name].nunique().max() == 1 for o, *_ in able)
+            if not renamed and _tells_apart(frame[[name]], stamps):
+                able.append((name,))
+        if able:
+            break
+    else:
+        pairs = combinations([*words, *usual], 2) if few else []
+        able = [pair for pair in pairs if _tells_apart(frame[list(pair)], stamps)]
+    if len(able) > 1:
+        raise reading.error(
+            f"times repeat and several columns can tell series apart "
+            f"({some(map(' + '.join, able))}): {flag('id', ','.join(able[0]))} names one of them."
+        )
+    if able:
+        reading.note(
+            f"Column {' + '.join(able[0])!r} was taken to tell series apart: {flag('id')} names "
+            f"another, {flag('ignore')} leaves it out."
+        )
+    return list(able[0]) if able else []
 
-    values: np.ndarray
-    stamps: np.ndarray | None
-    order: np.ndarray
-    ends: list[int]
-    step: str | None = None
+
+def _tells_apart(columns: pd.DataFrame, stamps: pd.DatetimeIndex) -> bool:
+    """Whether no values of some columns have a time twice, and each column has few values."""
+    from sacm.data.times import is_calendar
+
+    if columns.isna().any(axis=None):
+        return False
+    text = columns.reset_index(drop=True).astype(str)
+    for name in columns.columns:
+        if not 1 < text[name].nunique() <= len(text) / 2 or is_calendar(text[name]):
+            return False
+    return not bool(text.assign(**{"the time": stamps}).duplicated().any())
 
 
-@dataclass
-class _Series:
-    """One series on its way to the grid."""
+def series_rows(
+    frame: pd.DataFrame, ids: Sequence[str], reading: Reading
+) -> tuple[pd.Series | None, list[tuple[str, np.ndarray]]]:
+    """The column of names, and name and rows of every series in the order in which they occur."""
+    if not ids:
+        return None, [("", np.arange(len(frame)))]
+    for name in ids:
+        if frame[name].isna().any():
+            row = int(np.flatnonzero(frame[name].isna())[0])
+            raise reading.error(f"row {row + 1} has no {name}.")
+    column = frame[ids[0]]
+    for name in ids[1:]:
+        column = column.astype(str) + "/" + frame[name].astype(str)
+    codes, keys = pd.factorize(column)
+    borders = np.cumsum(np.bincount(codes, minlength=len(keys)))[:-1]
+    rows = np.split(np.argsort(codes, kind="stable"), borders)
+    return column.rename("/".join(ids)), list(zip(map(str, keys), rows, strict=True))
 
-    label: str  # how errors begin, where there are several series
-    index: pd.DatetimeIndex
-    values: np.ndarray
-    order: np.ndarray
 
-    def keep(self, rows: np.ndarray) -> None:
-        """Keep some of the rows."""
-        self.index, self.values, self.order = self.index[rows], self.values[rows], self.order[rows]
+class Rows(NamedTuple):
+    """The rows of a table, series after series, each in order of time."""
 
-    def row(self, place: int) -> str:
-        """A time, and its row in the user's table."""
-        return f"{self.index[place]} (row {int(self.order[place]) + 1})"
+    values: np.ndarray  # [T, K] float64, NaN where nothing was measured
+    stamps: np.ndarray | None  # [T] datetime64; None without dates
+    order: np.ndarray  # [T] position in the user's table, -1 for an inserted row
+    ends: list[int]  # the first row of every series, and the row after the last
+    step: str | None  # as a pandas alias, if the rows lie on a grid
 
 
 def order_rows(
@@ -88,98 +155,92 @@ def order_rows(
     resample, asked = reading.options.resample, reading.options.frequency
     check_frequency(asked)
     check_frequency(resample)
-    parts = []
-    for name, rows in series:
-        label = f"series {name!r}: " if len(series) > 1 else ""
-        parts.append(_Series(label, stamps.take(rows), values[rows], rows))
-    _sort(parts, reading)
+    frames: dict[str, pd.DataFrame] = {}
     counts: Counter[str] = Counter()
-    for part in parts:
-        _merge_duplicates(part, counts, reading)
+    for name, rows in series:
+        frame = pd.DataFrame(values[rows], index=stamps.take(rows)).assign(**{ORDER: rows})
+        if not frame.index.is_monotonic_increasing:
+            counts["Rows were sorted by time"] += len(frame)
+            frame = frame.sort_index(kind="stable")
+        label = f"series {name!r}: " if len(series) > 1 else ""
+        frame = _merge_duplicates(frame, label, counts, reading)
         if resample:
-            _average(part, resample)
+            first = frame[ORDER].resample(resample).first().fillna(-1)
+            frame = frame.resample(resample).mean().assign(**{ORDER: first})
+        frames[label] = frame
     for sentence, count in counts.items():
         reading.note(f"{sentence}: {count:,}.")
     if resample:
         reading.note(f"Rows were averaged into steps of {resample} ({flag('resample')}).")
-    step = asked or resample or _common_step(parts, reading, strict=grid)
-    if step is not None:
-        try:
-            step = _lay_on_grid(parts, step, reading, insert=grid)
-        except DataError as error:
-            if grid:
-                raise
-            said = str(error).removeprefix(f"{reading.where}: ")
-            reading.note(f"Rows are taken in their order: {said}")
-            step = None
+    step = asked or resample
+    try:
+        step = step or _common_step(frames, reading)
+        if step is not None:
+            frames, step = _lay_on_grid(frames, step, reading, insert=grid)
+    except DataError as error:
+        if grid:
+            raise
+        said = str(error).removeprefix(f"{reading.where}: ")
+        reading.note(f"Rows are taken in their order: {said}")
+        step = None
+    whole = pd.concat(frames.values())
     return Rows(
-        values=np.concatenate([part.values for part in parts]),
-        stamps=np.concatenate([part.index.to_numpy() for part in parts]),
-        order=np.concatenate([part.order for part in parts]),
-        ends=[0, *np.cumsum([len(part.index) for part in parts]).tolist()],
+        values=whole.drop(columns=ORDER).to_numpy(np.float64),
+        stamps=whole.index.to_numpy(),
+        order=whole[ORDER].to_numpy(np.int64),
+        ends=[0, *np.cumsum([len(frame) for frame in frames.values()]).tolist()],
         step=step,
     )
 
 
-def _sort(parts: list[_Series], reading: Reading) -> None:
-    """Put the rows of every series in order of time."""
-    backwards = []
-    for part in parts:
-        if not part.index.is_monotonic_increasing:
-            backwards.append(part.index.is_monotonic_decreasing)
-            part.keep(np.argsort(part.index.to_numpy(), kind="stable"))
-    if backwards:
-        how = "ran from new to old and were turned" if all(backwards) else "were sorted"
-        reading.note(f"Rows {how} by time.")
-
-
-def _merge_duplicates(part: _Series, counts: Counter[str], reading: Reading) -> None:
+def _merge_duplicates(
+    frame: pd.DataFrame, label: str, counts: Counter[str], reading: Reading
+) -> pd.DataFrame:
     """Drop rows that repeat another; merge those of the same time as asked."""
-    again = part.index.duplicated()
+    again = frame.index.duplicated()
     if not again.any():
-        return
-    after = np.flatnonzero(again)
-    before, rows = part.values[after - 1], part.values[after]
-    repeats = after[((before == rows) | (np.isnan(before) & np.isnan(rows))).all(axis=1)]
-    if len(repeats):
-        counts["Rows that repeat another were dropped"] += len(repeats)
-        part.keep(np.setdiff1d(np.arange(len(part.index)), repeats))
-        again = part.index.duplicated()
+        return frame
+    before, after = frame.shift().drop(columns=ORDER), frame.drop(columns=ORDER)
+    same = again & ((before == after) | (before.isna() & after.isna())).all(axis=1).to_numpy()
+    if same.any():
+        counts["Rows that repeat another were dropped"] += int(same.sum())
+        frame, again = frame[~same], again[~same]
     how = reading.options.duplicates
     if not again.any() or reading.options.resample:
-        return
-    usual = pd.Series(part.index).diff().median()
-    if how is None and usual <= pd.Timedelta(hours=1) and _are_clock_changes(part.index[again]):
+        return frame
+    usual = pd.Series(frame.index).diff().median()
+    if how is None and usual <= pd.Timedelta(hours=1) and _are_clock_changes(frame.index[again]):
         how = "mean"
         said = f"({flag('zone')} or {flag('duplicates')} decides otherwise)"
         counts[f"Rows of an hour that the clock showed twice were averaged {said}"] += again.sum()
     elif how in (None, "error"):
-        raise _duplicate_error(part, again, reading)
+        raise _duplicate_error(frame, label, again, reading)
     else:
         counts[f"Rows of the same time were merged ({how})"] += again.sum()
-    if how == "mean":
-        frame = pd.DataFrame(part.values, index=part.index)
-        part.values[~again] = frame.groupby(level=0).mean().to_numpy()
-    part.keep(np.flatnonzero(~again))
+    first = frame[~again]
+    if how == "first":
+        return first
+    return frame.groupby(level=0).mean().assign(**{ORDER: first[ORDER]})
 
 
-def _duplicate_error(part: _Series, again: np.ndarray, reading: Reading) -> DataError:
+def _duplicate_error(
+    frame: pd.DataFrame, label: str, again: np.ndarray, reading: Reading
+) -> DataError:
     """Name two rows of the same time, and the options that help."""
     place = int(np.flatnonzero(again)[0])
-    first, second = sorted(int(row) + 1 for row in part.order[[place - 1, place]])
-    said = (
-        f"{part.label}rows {first} and {second} have the same time, {part.index[place]} "
-        f"({int(again.sum()):,} such rows)"
+    first, second = sorted(int(row) + 1 for row in frame[ORDER].iloc[[place - 1, place]])
+    hours = pd.DatetimeIndex(frame.index).hour
+    halves = again.mean() > 0.3 and hours.min() >= 1 and hours.max() == 12
+    help_said = (
+        "the clock shows 1 to 12 without AM or PM. Write hours from 0 to 23, or take rows in their "
+        f"order: {flag('ignore')} leaves the time column out."
+        if halves
+        else f"{flag('duplicates', 'mean')} or {flag('duplicates', 'first')} merges them; if there "
+        f"are several series, {flag('id')} names their column."
     )
-    hours = part.index.hour
-    if again.mean() > 0.3 and hours.min() >= 1 and hours.max() == 12:
-        return reading.error(
-            f"{said}: the clock shows 1 to 12 without AM or PM. Write hours from 0 to 23, or take "
-            f"rows in their order: {flag('ignore')} leaves the time column out."
-        )
     return reading.error(
-        f"{said}: {flag('duplicates', 'mean')} or {flag('duplicates', 'first')} merges them; if "
-        f"there are several series, {flag('id')} names their column."
+        f"{label}rows {first} and {second} have the same time, {frame.index[place]} "
+        f"({int(again.sum()):,} such rows): {help_said}"
     )
 
 
@@ -190,31 +251,20 @@ def _are_clock_changes(times: pd.DatetimeIndex) -> bool:
     return bool(len(times) and nights.all() and (days > 100).all())
 
 
-def _average(part: _Series, step: str) -> None:
-    """Average the rows of a series into steps; a step without a row is a gap."""
-    mean = pd.DataFrame(part.values, index=part.index).resample(step).mean()
-    first = pd.Series(part.order, index=part.index).resample(step).first()
-    part.index, part.values = pd.DatetimeIndex(mean.index), mean.to_numpy()
-    part.order = first.fillna(-1).to_numpy(dtype=np.int64)
-
-
-def _common_step(parts: list[_Series], reading: Reading, *, strict: bool) -> str | None:
-    """The step of most series; refuse series of different steps if `strict`."""
-    found = Counter(find_step(part.index)[0] for part in parts if len(part.index) >= FEWEST_ROWS)
-    if not found:
+def _common_step(frames: dict[str, pd.DataFrame], reading: Reading) -> str | None:
+    """The step of nearly all series; refuse series of different steps."""
+    indices = [pd.DatetimeIndex(frame.index) for frame in frames.values()]
+    steps = Counter(find_step(index)[0] for index in indices if len(index) >= FEWEST_ROWS)
+    if not steps:
         return None
-    (step, count), *_ = found.most_common(1)
-    if count >= SAME_STEP * found.total():
+    (step, count), *_ = steps.most_common(1)
+    if count >= SAME_STEP * steps.total():
         return step
-    listed = ", ".join(f"{each}: {number} series" for each, number in found.most_common(3))
-    sentence = (
+    listed = ", ".join(f"{each}: {number} series" for each, number in steps.most_common(3))
+    raise reading.error(
         f"the series have different steps ({listed}): "
-        f"{flag('resample', max(found, key=_seconds))} averages them to one step."
+        f"{flag('resample', max(steps, key=_seconds))} averages them to one step."
     )
-    if strict:
-        raise reading.error(sentence)
-    reading.note(f"Rows are taken in their order: {sentence}")
-    return None
 
 
 def _seconds(step: str) -> float:
@@ -254,73 +304,78 @@ def coverage(stamps: pd.DatetimeIndex) -> float:
     return len(index) / max(find_step(index)[1], len(index))
 
 
-def _lay_on_grid(parts: list[_Series], step: str, reading: Reading, *, insert: bool) -> str:
-    """Insert the rows that a grid lacks, or only say which; the usual name of the step.
-
-    Times a little beside the grid are moved there.
-    """
-    asked, jitter = reading.options.frequency, 0.0
-    grids = []
-    for part in parts:
-        grid, places, distance = _find_grid(part, step, reading)
-        grids.append((grid, places))
-        jitter = max(jitter, distance)
+def _lay_on_grid(
+    frames: dict[str, pd.DataFrame], step: str, reading: Reading, *, insert: bool
+) -> tuple[dict[str, pd.DataFrame], str]:
+    """Insert the rows that a grid lacks, or only say which; also the usual name of the step."""
+    laid, missing, total, jitter = {}, {}, 0, 0.0
+    longest = pd.DatetimeIndex([])
+    for label, frame in frames.items():
+        grid, moved = _find_grid(frame, label, step, reading)
+        jitter = max(jitter, float(np.abs((moved - frame.index).total_seconds()).max()))
+        missing[label] = grid.difference(moved)
+        laid[label] = (
+            frame.set_axis(moved) if len(grid) == len(moved) else _insert(frame, grid, moved)
+        )
+        total += len(grid)
+        longest = max(longest, grid, key=len)
     if jitter:
-        moved = "were moved there" if insert else f"are left there ({flag('resample')})"
-        reading.note(f"Times lay up to {jitter:.3g} s beside their grid and {moved}.")
-    total = sum(len(grid) for grid, _ in grids)
-    missing = [grid.delete(places) for grid, places in grids]
-    _check_missing(missing, total, parts, step, reading, insert=insert)
-    longest = max((grid for grid, _ in grids), key=len)
-    for part, (grid, places) in zip(parts, grids, strict=True):
-        if insert and len(grid) == len(part.index):
-            part.index = grid
-        elif insert:
-            values = np.full((len(grid), part.values.shape[1]), np.nan)
-            order = np.full(len(grid), -1)
-            values[places], order[places] = part.values, part.order
-            part.index, part.values, part.order = grid, values, order
-    return asked or (len(longest) >= FEWEST_ROWS and pd.infer_freq(longest)) or step
+        where = "were moved there" if insert else f"are left there ({flag('resample')})"
+        reading.note(f"Times lay up to {jitter:.3g} s beside their grid and {where}.")
+    if any(map(len, missing.values())):
+        label = max(missing, key=lambda each: len(missing[each]))
+        longer = _propose_step(pd.DatetimeIndex(frames[label].index))
+        _say_missing(missing, total, step, longer, reading, insert=insert)
+    usual = pd.infer_freq(longest) if len(longest) >= FEWEST_ROWS else None
+    return (laid if insert else frames), reading.options.frequency or usual or step
+
+
+def _insert(frame: pd.DataFrame, grid: pd.DatetimeIndex, moved: pd.DatetimeIndex) -> pd.DataFrame:
+    """The rows of a series on its grid, NaN where it has none."""
+    full = frame.set_axis(moved).reindex(grid)
+    return full.assign(**{ORDER: full[ORDER].fillna(-1)})
 
 
 def _find_grid(
-    part: _Series, step: str, reading: Reading
-) -> tuple[pd.DatetimeIndex, np.ndarray, float]:
-    """The grid of a series, the places of its rows on it, and the largest distance in seconds."""
-    index = part.index
+    frame: pd.DataFrame, label: str, step: str, reading: Reading
+) -> tuple[pd.DatetimeIndex, pd.DatetimeIndex]:
+    """The grid of a series, and its times there: those a little beside the grid are moved."""
+    index = pd.DatetimeIndex(frame.index)
     if len(index) < 2:
-        return index, np.arange(len(index)), 0.0
-    rows = (index[-1] - index[0]).total_seconds() / _seconds(step)
-    if rows > FAR_ROWS * len(index) + 1000:
+        return index, index
+
+    def row(place: int) -> str:
+        return f"{label}{index[place]} (row {int(frame[ORDER].iloc[place]) + 1})"
+
+    if (index[-1] - index[0]).total_seconds() / _seconds(step) > FAR_ROWS * len(index) + 1000:
         gap = int(np.argmax(np.diff(index.asi8)))
-        far = part.row(gap + 1 if gap + 1 > len(index) / 2 else gap)
+        far = row(gap + 1 if gap + 1 > len(index) / 2 else gap)
         raise reading.error(
-            f"{part.label}{far} is far from the other times: correct that row, or leave it out."
+            f"{far} is far from the other times: correct that row, or leave it out."
         )
     grid = pd.date_range(index[0], index[-1], freq=step)
-    places = grid.get_indexer(index) if len(grid) else np.full(len(index), -1)
-    if (places >= 0).all():
-        return grid, places, 0.0
+    on_grid = index.isin(grid)
+    if on_grid.all():
+        return grid, index
     snapped = None if reading.options.frequency else _snap(index)
     if snapped is None:
         raise reading.error(
-            f"{part.label}times are irregular: {int((places < 0).sum()):,} of {len(places):,} rows "
-            f"are off the grid of the commonest step {step} (first "
-            f"{part.row(int(np.argmax(places < 0)))}): {flag('resample', _propose_step(index))} "
-            f"averages rows into even steps; if there are several series, {flag('id')} names their "
-            "column."
+            f"{label}times are irregular: {int((~on_grid).sum()):,} of {len(index):,} rows are off "
+            f"the grid of the commonest step {step} (first {row(int(np.argmin(on_grid)))}): "
+            f"{flag('resample', _propose_step(index))} averages rows into even steps; if there are "
+            f"several series, {flag('id')} names their column."
         )
     return snapped
 
 
-def _snap(index: pd.DatetimeIndex) -> tuple[pd.DatetimeIndex, np.ndarray, float] | None:
-    """The round grid that times lie close to, their places on it, and the largest distance."""
+def _snap(index: pd.DatetimeIndex) -> tuple[pd.DatetimeIndex, pd.DatetimeIndex] | None:
+    """The round grid that times lie close to, and the times moved there."""
     usual = pd.Series(index).diff().dropna().median()
-    near = min(ROUND_STEPS, key=lambda step: abs(np.log(pd.Timedelta(step) / usual)))
-    step = pd.Timedelta(near)
-    if abs(step / usual - 1) > NEAR_STEP:
+    near = min(ROUND_STEPS, key=lambda step: abs(np.log(_seconds(step) / usual.total_seconds())))
+    size = round(_seconds(near) * 1e9)
+    if abs(size / usual.value - 1) > NEAR_STEP:
         return None
-    nanos, size = index.as_unit("ns").asi8, step.value
+    nanos = index.as_unit("ns").asi8
     phase = np.median((nanos - nanos[0] + size // 2) % size) - size // 2 + nanos[0] % size
     if abs(phase) < LARGEST_JITTER * size:
         phase = 0
@@ -329,7 +384,8 @@ def _snap(index: pd.DatetimeIndex) -> tuple[pd.DatetimeIndex, np.ndarray, float]
     if distance > LARGEST_JITTER * size or (np.diff(places) < 1).any():
         return None
     full = np.arange(places[0], places[-1] + 1) * size + int(phase)
-    return pd.DatetimeIndex(full.view("M8[ns]")), places - places[0], distance / 1e9
+    grid = pd.DatetimeIndex(full.view("M8[ns]"))
+    return grid, grid[places - places[0]]
 
 
 def _propose_step(index: pd.DatetimeIndex) -> str:
@@ -337,49 +393,41 @@ def _propose_step(index: pd.DatetimeIndex) -> str:
     nanos = index.as_unit("ns").asi8
     usual, shares = np.median(np.diff(nanos)), {}
     for step in ROUND_STEPS:
-        held = np.unique(nanos // pd.Timedelta(step).value)
+        held = np.unique(nanos // round(_seconds(step) * 1e9))
         shares[step] = len(held) / (held[-1] - held[0] + 1)
     full = next((step for step, share in shares.items() if share > 0.95), ROUND_STEPS[-1])
-    if pd.Timedelta(full).value > LONGEST * usual:
+    if _seconds(full) * 1e9 > LONGEST * usual:
         full = next((step for step, share in shares.items() if share > MOST_INSERTED), full)
-    return {"30D": "MS", "7D": "W", "1D": "D", "1h": "h"}.get(full, full)
+    return {"30D": "MS", "7D": "W"}.get(full, full)
 
 
-def _check_missing(
-    missing: list[pd.DatetimeIndex],
+def _say_missing(
+    missing: dict[str, pd.DatetimeIndex],
     total: int,
-    parts: list[_Series],
     step: str,
+    longer: str,
     reading: Reading,
     *,
     insert: bool,
 ) -> None:
     """Say how many rows a grid lacks; refuse more than half unless the step was asked for."""
-    count = sum(map(len, missing))
-    if not count:
-        return
-    place = max(range(len(parts)), key=lambda each: len(missing[each]))
-    half = count >= MOST_INSERTED * total
-    longer = _propose_step(parts[place].index)
+    count = sum(map(len, missing.values()))
+    most = max(missing.values(), key=len)
     asked = reading.options.frequency or reading.options.resample
     said = (
-        f"{count:,} of {total:,} rows on the grid of step {step} are missing (first at "
-        f"{missing[place][0]})"
+        f"{count:,} of {total:,} rows on the grid of step {step} are missing (first at {most[0]})"
     )
-    if half and not asked:
-        raise reading.error(
-            f"{said}, half of all or more: {flag('resample', longer)} averages rows into longer "
-            f"steps, {flag('frequency', step)} keeps the grid with gaps."
-        )
-    hint = " and are gaps" if insert else ""
+    keeps = f"{flag('frequency', step)} keeps the grid with gaps"
+    averages = f"{flag('resample', longer)} averages rows into longer steps"
+    if count >= MOST_INSERTED * total and not asked:
+        raise reading.error(f"{said}, half of all or more: {averages}, {keeps}.")
+    said += " and are gaps" if insert else ""
     if count > MANY_INSERTED * total and not asked:
-        makes_longer = f"{flag('resample', longer)} makes longer steps"
-        keeps = f"{flag('frequency', step)} says that the step is right"
-        longer_helps = _seconds(longer) > _seconds(step)
-        hint += f"; that is {count / total:.0%} of all: {makes_longer if longer_helps else keeps}"
-    if _seconds(step) <= 3600 and all(_are_clock_changes(each) for each in missing if len(each)):
-        hint += f"; clocks are put forward in such nights: {flag('zone')} names the time zone"
-    reading.note(f"{said}{hint}.")
+        said += f"; that is {count / total:.0%} of all: "
+        said += averages if _seconds(longer) > _seconds(step) else keeps
+    if _seconds(step) <= 3600 and all(map(_are_clock_changes, filter(len, missing.values()))):
+        said += f"; clocks are put forward in such nights: {flag('zone')} names the time zone"
+    reading.note(f"{said}.")
 
 
 def check_frequency(frequency: str | None) -> None:

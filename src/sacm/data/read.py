@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+import gzip
+import sys
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from sacm.data.datasets import Segment
-from sacm.data.dates import Times
-from sacm.data.files import Source, load_source
-from sacm.data.form import Form
-from sacm.data.grid import Rows, check_frequency, order_rows
-from sacm.data.numbers import LARGEST, Reading, flag, some
-from sacm.data.panel import (
-    USUAL_CHANNEL,
-    USUAL_ID,
-    USUAL_TIME,
-    find_ids,
-    is_usual,
-    series_rows,
-    turn_wide,
-)
-from sacm.data.roles import Channels, read_channels
-from sacm.data.times import find_times
+from sacm.data.columns import LARGEST, Channels, Reading, flag, read_channels, some
+from sacm.data.datasets import Form, Kind, Segment
+from sacm.data.grid import Rows, check_frequency, find_ids, order_rows, series_rows
+from sacm.data.text import decode, read_text, turn_wide
+from sacm.data.times import Times, find_times
 from sacm.errors import DataError
 from sacm.settings import ReadOptions
 
+STDIN = "-"
+FILE_COLUMN = "file"
+ENDINGS = (".csv", ".tsv", ".txt", ".csv.gz", ".parquet", ".feather", ".jsonl")
+LONG_TABLE = ("unique_id", "ds", "y")  # id, time and channel as other libraries name them
 MOST_NAMES = 12  # names printed in one line, at most
+
+
+class Source(NamedTuple):
+    """What a user passed, in memory."""
+
+    content: np.ndarray | pd.DataFrame  # a frame has text as column names
+    name: str
+    where: str  # what errors call it
+    kind: Kind  # of the object that results are given back as
+    id: str | None = None  # the column that tells series apart, where the source itself has it
+    separator: str | None = None  # of the fields of a text
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +57,8 @@ class Table:
         order: `[T]` position of each row in the user's table, -1 for an inserted row.
         form: How the data came, to give results back alike; with the zone of the times.
         source: What was loaded.
-        labels: `[T]` float64 of the column `label`, None if there is none.
+        label: The column of labels.
+        labels: `[T]` float64 of that column, None if there is none.
         categories: Channels of 0 and 1 that were made of words.
         notes: What was found, guessed or left out, a sentence each.
         understood: Short lines that say how the table was read.
@@ -86,6 +96,121 @@ class Table:
         return replace(self, values=self.values[:, list(columns)], columns=names)
 
 
+def load_source(
+    source: Any, options: ReadOptions | None = None, *, name: str | None = None
+) -> Source:
+    """Load a file, folder, array, tensor or data frame, each of them once.
+
+    Args:
+        source: A text (CSV and the like), JSON, Excel, Parquet, Feather, `.npy` or `.npz` file,
+            also gzipped or zipped; a folder of such files, a series each; "-" for rows that are
+            piped in; a pandas or polars frame or series; an array or tensor `[T]` or `[T, C]`;
+            nested lists. A `Source` is returned as it is.
+        options: `sheet` and `encoding` are used here.
+        name: A short name. Default: that of the file without its ending, or "data".
+
+    Raises:
+        DataError: The file cannot be read, or the object is none of these.
+    """
+    options = options or ReadOptions()
+    if isinstance(source, Source):
+        return source
+    if not isinstance(source, str | Path):
+        from sacm.data.formats import from_object, kind_of
+
+        where = name or "the data"
+        return Source(from_object(source, where), name or "data", where, kind_of(source))
+    path = Path(source)
+    if str(source) == STDIN:
+        return _parse(_read_stdin(), name or "stdin", "", Reading("standard input", options))
+    if path.is_dir() and str(source):
+        return _read_folder(path, name or path.name, options)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"There is no file {path}.") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {str(error.strerror).lower()}.") from error
+    if not content:
+        raise DataError(f"{path} is empty.")
+    if path.suffix in (".npy", ".npz"):
+        from sacm.data.formats import read_array
+
+        return Source(read_array(path), name or path.stem, str(source), "pandas")
+    return _parse(content, name or path.stem, path.suffix.lower(), Reading(str(source), options))
+
+
+def _parse(content: bytes, name: str, suffix: str, reading: Reading) -> Source:
+    """The table in the content of a file, by its first bytes."""
+    from sacm.data import formats
+
+    content = _unpack(content, reading.where)
+    if content[:4] == b"PK\x03\x04" and not suffix.startswith(".xls"):
+        content = _unpack(formats.unzip(content, reading), reading.where)
+    start = content[:4]
+    if start == b"\xd0\xcf\x11\xe0" or suffix.startswith(".xls"):
+        frame = formats.read_excel(content, reading)
+    elif start in (b"PAR1", b"ARRO", b"FEA1"):
+        frame = formats.read_arrow(content, reading)
+    else:
+        text = decode(content, reading)
+        json_like = text.lstrip()[:1] in ("{", "[")
+        frame = formats.read_json(text, reading) if json_like else read_text(text, reading)
+    notes = tuple(reading.notes)
+    return Source(frame, name, reading.where, "pandas", None, reading.separator, notes)
+
+
+def _unpack(content: bytes, where: str) -> bytes:
+    """The content of a gzipped file; any other as it is."""
+    if content[:2] != b"\x1f\x8b":
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{where} is a damaged gzip file.") from error
+
+
+def _read_stdin() -> bytes:
+    """The table that is piped in."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise DataError("There is nothing on standard input: pipe a table into the command.")
+    content = _read_once(sys.stdin)
+    if not content.strip():
+        raise DataError("Standard input is empty: pipe a table into the command.")
+    return content
+
+
+@lru_cache(maxsize=1)
+def _read_once(stream: Any) -> bytes:
+    """The content of a stream, which can be read only once, so it is kept."""
+    content: bytes = stream.buffer.read()
+    return content
+
+
+def _read_folder(folder: Path, name: str, options: ReadOptions) -> Source:
+    """The files of a folder, one below the other, with their names in the column "file"."""
+    held = sorted(each for each in folder.iterdir() if each.name.lower().endswith(ENDINGS))
+    files = [each for each in held if each.is_file() and not each.name.startswith(".")]
+    if not files:
+        raise DataError(f"{folder} is a folder: name a file, or a folder of CSV files.")
+    loaded = {path: load_source(path, options) for path in files}
+    first: Any = loaded[files[0]].content
+    parts = {}
+    for path, source in loaded.items():
+        part: Any = source.content
+        if sorted(part.columns) != sorted(first.columns) or FILE_COLUMN in first.columns:
+            raise DataError(
+                f"{folder} is a folder of files with different columns, or with a column "
+                f"{FILE_COLUMN!r}: {path.name} has {some(part.columns)}, {files[0].name} has "
+                f"{some(first.columns)}."
+            )
+        parts[path.name.removesuffix(".gz").rpartition(".")[0]] = part[list(first.columns)]
+    joined = pd.concat(parts, names=[FILE_COLUMN]).reset_index(0).reset_index(drop=True)
+    notes = tuple(dict.fromkeys(note for source in loaded.values() for note in source.notes))
+    separator = loaded[files[-1]].separator
+    return Source(joined, name, str(folder), "pandas", FILE_COLUMN, separator, notes)
+
+
 def read_table(
     source: Any,
     options: ReadOptions | Mapping[str, Any] | None = None,
@@ -121,37 +246,40 @@ def read_table(
     loaded = load_source(source, options, name=name)
     if isinstance(loaded.content, np.ndarray):
         return _from_array(loaded, loaded.content, options)
-    frame, reading = loaded.content, Reading(loaded.where, options, loaded.separator)
-    reading.notes += loaded.notes
-    index = frame.index
+    frame = loaded.content
+    reading = Reading(loaded.where, options, loaded.separator, list(loaded.notes))
     _check_columns(frame, also, reading)
-    usual = is_usual(frame) and not options.id and not options.time
-    ids = list(options.id or ([loaded.id] if loaded.id else [USUAL_ID] if usual else []))
-    time = [USUAL_TIME] if usual else list(options.time or ())
-    columns = options.columns
-    if usual and columns is None and USUAL_CHANNEL not in (options.ignore or ()):
-        columns = (USUAL_CHANNEL,)
-    frame = frame.drop(columns=list(options.ignore or ()))
-    ids = [each for each in ids if each in frame.columns]
-    frame, ids, time = turn_wide(frame, ids, time, reading)
-    counter = _nameless_counter(frame, time)
+    ids, time, columns = list(options.id or ()), list(options.time or ()), options.columns
+    if not ids and not time and set(LONG_TABLE) <= set(frame.columns):
+        ids, time = [LONG_TABLE[0]], [LONG_TABLE[1]]
+        if columns is None and LONG_TABLE[2] not in (options.ignore or ()):
+            columns = LONG_TABLE[2:]
+    ids = ids or ([loaded.id] if loaded.id else [])
+    index, frame = frame.index, frame.drop(columns=list(options.ignore or ()))
+    frame, ids, time = turn_wide(frame, [i for i in ids if i in frame.columns], time, reading)
+    first = str(frame.columns[0])  # without a name: an index that was written to a file
+    saved = first in ("", "Unnamed: 0") and frame[first].dtype.kind in "iu" and first not in time
+    counter = [first] if saved and len(frame.columns) > 1 else []
     wanted = [*(columns or ()), *also]
     skip = [*wanted, *(options.category or ())]
     times, others = find_times(frame.drop(columns=counter), reading, time=time, skip=skip, ids=ids)
-    if options.zone is not None and (times is None or times.stamps is None):
+    stamps = None if times is None else times.stamps
+    if options.zone is not None and stamps is None:
         raise DataError(
             f"{loaded.where} has no dates, so it has no zone: name their column with "
             f"{flag('time')}."
         )
-    others = [each for each in others if each not in wanted]
-    ids = ids or find_ids(frame, times, [*others, *skip, options.label or ""], reading)
     frame = frame.reset_index(drop=True)
-    id_column, groups = series_rows(frame, ids, reading)
-    used = {*ids, *others, *counter, *(times.columns if times is not None else ())}
-    found = read_channels(
-        frame.drop(columns=[each for each in frame.columns if each in used]),
+    used = {*counter, *(times.columns if times is not None else ())}
+    used |= {name for name in others if name not in wanted}
+    if not ids and stamps is not None:
+        ids = find_ids(frame, stamps, [*used, *skip, options.label or ""], reading)
+    id_column, series = series_rows(frame, ids, reading)
+    channels = read_channels(
+        frame.drop(columns=list(used | set(ids)), errors="ignore"),
         reading,
-        times=times,
+        stamps=stamps,
+        timed=times is not None,
         columns=columns,
         also=also,
         labelled=labelled,
@@ -160,13 +288,12 @@ def read_table(
         reading.note(
             f"The time column {times.columns[0]!r} only counts: it gives the order of rows."
         )
-    if index.inferred_type not in ("integer", "datetime64", "period") and (
-        times is None or times.columns
-    ):
+    unused = times is None or bool(times.columns)
+    if unused and index.inferred_type not in ("integer", "datetime64", "period"):
         reading.note("The index of the frame is not used: it holds no dates, or a column does.")
-    rows = _order(found, times, groups, reading, grid=grid)
-    form = _form(loaded, times, id_column, found, groups)
-    return _assemble(loaded, found, times, rows, groups, form, reading)
+    rows = _order(channels, stamps, series, reading, timed=times is not None, grid=grid)
+    form = _form(loaded, times, id_column, channels, series)
+    return _assemble(loaded, channels, times, rows, series, form, reading)
 
 
 def _check_columns(frame: pd.DataFrame, also: Sequence[str], reading: Reading) -> None:
@@ -190,103 +317,96 @@ def _check_columns(frame: pd.DataFrame, also: Sequence[str], reading: Reading) -
             )
 
 
-def _nameless_counter(frame: pd.DataFrame, time: Sequence[str]) -> list[str]:
-    """A first column without a name that counts rows: an index that was written to a file."""
-    first = str(frame.columns[0])
-    if first not in ("", "Unnamed: 0") or first in time or len(frame.columns) < 2:
-        return []
-    return [first] if frame[first].dtype.kind in "iu" else []
-
-
 def _order(
-    found: Channels,
-    times: Times | None,
-    groups: list[tuple[str, np.ndarray]],
+    channels: Channels,
+    stamps: pd.DatetimeIndex | None,
+    series: list[tuple[str, np.ndarray]],
     reading: Reading,
     *,
+    timed: bool,
     grid: bool,
 ) -> Rows:
-    """Values and labels in order of time, on the grid."""
-    labels = [] if found.labels is None else [found.labels]
-    values = np.stack([*found.values, *labels], axis=1)
-    if times is not None and times.stamps is not None:
-        return order_rows(values, times.stamps, groups, reading, grid=grid)
+    """Values, and labels as a last column, in order of time on the grid."""
+    labels = [] if channels.labels is None else [channels.labels]
+    values = np.stack([*channels.values.values(), *labels], axis=1)
+    if stamps is not None:
+        return order_rows(values, stamps, series, reading, grid=grid)
     options = reading.options
     if options.resample is not None:
         raise reading.error(f"there are no dates to resample by: {flag('time')} names a column.")
     check_frequency(options.frequency)
-    order = np.concatenate([rows for _, rows in groups])
-    ends = [0, *np.cumsum([len(rows) for _, rows in groups]).tolist()]
-    return Rows(values[order], None, order, ends, options.frequency if times is None else None)
+    order = np.concatenate([rows for _, rows in series])
+    ends = [0, *np.cumsum([len(rows) for _, rows in series]).tolist()]
+    return Rows(values[order], None, order, ends, None if timed else options.frequency)
 
 
 def _form(
     loaded: Source,
     times: Times | None,
     ids: pd.Series | None,
-    found: Channels,
-    groups: list[tuple[str, np.ndarray]],
+    channels: Channels,
+    series: list[tuple[str, np.ndarray]],
 ) -> Form:
     """How the data came, and how they told the time."""
-    content = loaded.content
-    indexed = times is not None and not times.columns
-    name = None if times is None else " ".join(times.columns) or None
-    if indexed and not isinstance(content, np.ndarray):
-        name = None if content.index.name is None else str(content.index.name)
-    counters = {}
-    if times is not None and times.counter is not None:
-        for series, rows in groups:
+    form = Form(loaded.kind)
+    if times is not None:
+        name = " ".join(times.columns) or None
+        index_name = getattr(getattr(loaded.content, "index", None), "name", None)
+        if not times.columns and index_name is not None:
+            name = str(index_name)
+        counters = {}
+        for each, rows in series if times.counter is not None else ():
             if len(rows) > 1:
                 last, before = (float(times.counter[row]) for row in rows[[-1, -2]])
-                counters[series] = (last, last - before)
-    numeric = ids is not None and pd.api.types.is_numeric_dtype(ids)
-    form = Form(
-        loaded.kind,
-        long=ids is not None,
-        time=name,
-        indexed=indexed,
-        zone=None if times is None else times.zone,
-        local=times is not None and times.local,
-        counters=counters,
-        id_type=str(ids.dtype) if ids is not None and numeric else None,
-        style=None if times is None else times.style,
-    )
-    return form if ids is None else replace(form, id=str(ids.name), channels=tuple(found.names))
+                counters[each] = (last, last - before)
+        form = replace(
+            form,
+            time=name,
+            indexed=not times.columns,
+            zone=times.zone,
+            local=times.local,
+            counters=counters,
+            style=times.style,
+        )
+    if ids is None:
+        return form
+    numeric = str(ids.dtype) if pd.api.types.is_numeric_dtype(ids) else None
+    names = tuple(channels.values)
+    return replace(form, long=True, id=str(ids.name), id_type=numeric, channels=names)
 
 
 def _assemble(
     loaded: Source,
-    found: Channels,
+    channels: Channels,
     times: Times | None,
     rows: Rows,
-    groups: list[tuple[str, np.ndarray]],
+    series: list[tuple[str, np.ndarray]],
     form: Form,
     reading: Reading,
 ) -> Table:
     """The table, with the lines that say how it was read."""
-    count = len(found.names)
-    names = [name for name, _ in groups] if form.long else [loaded.name]
+    count = len(channels.values)
+    names = [name for name, _ in series] if form.long else [loaded.name]
+    borders = zip(names, pairwise(rows.ends), strict=True)
     table = Table(
         name=loaded.name,
         where=loaded.where,
         values=np.ascontiguousarray(rows.values[:, :count]),
-        columns=tuple(found.names),
+        columns=tuple(channels.values),
         times=None if rows.stamps is None else in_seconds(rows.stamps),
         step=rows.step,
-        series=tuple(
-            Segment(name, start, stop)
-            for name, (start, stop) in zip(names, pairwise(rows.ends), strict=True)
-        ),
+        series=tuple(Segment(name, start, stop) for name, (start, stop) in borders),
         order=rows.order,
         form=form,
         source=loaded,
-        label=found.label,
-        labels=None if found.labels is None else np.ceil(rows.values[:, count]),
-        categories=tuple(found.categories),
+        label=channels.label,
+        labels=None if channels.labels is None else np.ceil(rows.values[:, count]),
+        categories=tuple(channels.categories),
         notes=tuple(reading.notes),
     )
     ignored = {"not wanted": list(reading.options.ignore)} if reading.options.ignore else {}
-    return replace(table, understood=tuple(_describe(table, times, {**ignored, **found.left_out})))
+    left_out = {**ignored, **channels.left_out}
+    return replace(table, understood=tuple(_describe(table, times, left_out)))
 
 
 def in_seconds(stamps: np.ndarray) -> np.ndarray:
@@ -297,8 +417,7 @@ def in_seconds(stamps: np.ndarray) -> np.ndarray:
 
 def _describe(table: Table, times: Times | None, left_out: Mapping[str, list[str]]) -> list[str]:
     """Short lines on time, series, rows, channels and what was left out."""
-    count = len(table.values)
-    rows = f"rows: {count:,}"
+    rows = f"rows: {len(table.values):,}"
     if table.inserted:
         rows += f", {table.inserted:,} of them inserted because their times were missing"
     lines = [_describe_time(table, times)]
@@ -307,15 +426,11 @@ def _describe(table: Table, times: Times | None, left_out: Mapping[str, list[str
         names = some([name for name, *_ in table.series], MOST_NAMES)
         lines.append(f"series ({len(lengths)}, by column {table.form.id!r}, --id): {names}")
         rows += f", {min(lengths):,} to {max(lengths):,} a series"
-    lines += [
-        rows,
-        f"channels ({len(table.names)}, --columns and --ignore choose): "
-        f"{some(table.names, MOST_NAMES)}",
-    ]
+    names = some(table.names, MOST_NAMES)
+    lines += [rows, f"channels ({len(table.names)}, --columns and --ignore choose): {names}"]
     if table.label is not None:
         lines.append(f"labels: column {table.label!r} (--label)")
-    lines += [f"left out, {reason}: {some(names)}" for reason, names in left_out.items()]
-    return lines
+    return lines + [f"left out, {reason}: {some(names)}" for reason, names in left_out.items()]
 
 
 def _describe_time(table: Table, times: Times | None) -> str:
@@ -327,12 +442,12 @@ def _describe_time(table: Table, times: Times | None) -> str:
     parts = [f"time: {columns} (--time-column)", f"read as {times.written}{order}"]
     if table.times is None or not len(table.times):
         return ", ".join([*parts, "used for the order of rows only"])
-    ends = table.form.write_times(np.sort(table.times)[[0, -1]])
+    span = np.sort(table.times)[[0, -1]]
+    ends = table.form.write_times(span)
     parts.append("no regular step" if table.step is None else f"step {table.step} (--frequency)")
     parts.append(f"{ends.iloc[0]} to {ends.iloc[1]}")
     if times.style is not None and times.style.startswith("epoch"):
-        dates = [str(each).replace("T", " ") for each in np.sort(table.times)[[0, -1]]]
-        parts.append(f"that is {dates[0]} to {dates[1]} in UTC")
+        parts.append(f"that is {span[0]} to {span[1]} in UTC".replace("T", " ", 2))
     if times.zone is not None:
         clock = "by the local clock" if times.local else "kept in UTC"
         parts.append(f"zone {times.zone} (--zone), {clock}")
@@ -350,8 +465,7 @@ def _from_array(loaded: Source, array: np.ndarray, options: ReadOptions) -> Tabl
     check_frequency(options.frequency)
     if array.dtype.kind not in "fiub":
         raise DataError(f"{where}: the array holds {array.dtype}, not numbers.")
-    flat = array.ndim == 1
-    values = array[:, None] if flat else array
+    values = array[:, None] if array.ndim == 1 else array
     if values.ndim != 2 or 0 in values.shape:
         raise DataError(f"{where}: the array must be [T] or [T, C], got {list(array.shape)}.")
     values = values if values.dtype.kind == "f" else values.astype(np.float64)
@@ -380,7 +494,7 @@ def _from_array(loaded: Source, array: np.ndarray, options: ReadOptions) -> Tabl
         step=options.frequency,
         series=(Segment(loaded.name, 0, len(values)),),
         order=np.arange(len(values)),
-        form=Form("tensor" if loaded.kind == "tensor" else "array", flat=flat),
+        form=Form("tensor" if loaded.kind == "tensor" else "array", flat=array.ndim == 1),
         source=loaded,
         notes=tuple(notes),
     )

@@ -1,68 +1,370 @@
 """The times of a table: a column, several together, or the index, in UTC or by the local clock.
 
-Where two ways of reading make sense, the error names the option that decides.
+One form must read all rows of a column. Where two forms do, the error names the option that
+decides.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from sacm.data.dates import (
-    AWARE,
-    DATE_FORMS,
-    MONTHS,
-    Times,
-    first_unread,
-    from_typed,
-    read_clock,
-    read_column,
-)
-from sacm.data.grid import coverage
-from sacm.data.numbers import (
+from sacm.data.columns import (
+    COUNTER_NAMES,
     GAP_WORDS,
+    PARTS,
     Reading,
     flag,
     holds_numbers,
+    holds_objects,
     is_text,
+    part_of,
     plain_name,
     plain_text,
     words_of,
 )
+from sacm.data.grid import coverage
 from sacm.errors import ArgumentError, DataError
 
-# Parts of the date: names of columns that hold them, and the smallest and largest value.
-PARTS = {
-    "year": ("year yr yyyy jahr jaar anno annee année ano año", 1000, 2999),
-    "month": ("month mon mm mo mnth monat mois mes maand mese", 1, 12),
-    "day": ("day dd dayofmonth tag jour dia dag", 1, 31),
-    "day of year": ("doy dayofyear julian jday yday ddd", 1, 366),
-    "quarter": ("quarter qtr quartal", 1, 4),
-    "hour": ("hour hr hh hours stunde heure hora uur", 0, 24),
-    "minute": ("minute minutes min mi", 0, 59),
+MONTHS = {
+    word: place % 12 + 1
+    for place, word in enumerate(
+        words_of(
+            "jan feb mar apr may jun jul aug sep oct nov dec january february march april may "
+            "june july august september october november december januar februar märz april "
+            "mai juni juli august september oktober november dezember janvier février mars "
+            "avril mai juin juillet août septembre octobre novembre décembre enero febrero "
+            "marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre "
+            "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre "
+            "novembre dicembre januari februari maart april mei juni juli augustus september "
+            "oktober november december jän feb mrz apr mai jun jul aug sept okt nov dez"
+        )
+    )
 }
-SECONDS = {"day of year": 86_400, "hour": 3600, "minute": 60}
+# Hours from UTC.
+ZONES = {"Z": 0, "UTC": 0, "GMT": 0, "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3}
+ZONES |= {"EST": -5, "EDT": -4, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}
 TIME_NAME = re.compile(
     r"date|time|datum|zeit|stamp|period|year|jahr|month|monat|week|day|yyyy|epoch|fecha|quarter"
     r"|^ds$|^ts?$|^when$|^utc$|日|时",
     re.IGNORECASE,
 )
-COUNTER_NAMES = {"", "unnamed0"}.union(
+EXACT_NAMES = frozenset(
     words_of(
-        "index idx id no nr num number row rows rownum rowid rownumber rownames rowno n i k t "
-        "step steps timestep timeindex timestamp sno counter seq sequence sample sampleno obs "
-        "observation record instant seconds elapsed elapsedtime time times timesec timems"
+        "date dates time timestamp datetime ds ts zeit datum zeitstempel fecha year jahr month "
+        "monat period quarter week day epoch unix unixtime utc when"
     )
 )
-FIRST_FIELD = {"%d": "day first", "%m": "month first", "%y": "year first", "%Y": "year first"}
+# Forms of whole numbers by their count of digits, and of counts since 1970.
+DIGIT_FORMS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M"}
+DIGIT_FORMS[14] = "%Y%m%d%H%M%S"
+EPOCHS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+EPOCH_SECONDS = (10**8, 4_102_444_800)  # March 1973 to 2100; smaller numbers count something
+# Counts of days: least, most, and the count of 1970-01-01.
+DAY_COUNTS = {"1899-12-30": (20_000, 80_000, 25_569), "year 0": (700_000, 770_000, 719_529)}
+FIRST_FIELD = {"%d": "day", "%m": "month", "%y": "year", "%Y": "year"}
+AMBIGUOUS = ("%d-%m-%Y", "%m-%d-%Y", "%d-%m-%y", "%m-%d-%y", "%y-%m-%d")
+# Forms of dates with hyphens, by the shape of the first.
+DATE_FORMS = {
+    r"\d{4}-\d{1,2}-\d{1,2}": ("%Y-%m-%d",),
+    r"\d{1,2}-\d{1,2}-\d{4}": AMBIGUOUS[:2],
+    r"\d{1,2}-\d{1,2}-\d{1,2}": AMBIGUOUS[2:],
+    r"w\d{1,2}-\d\d-\d\d": ("w%d-%m-%y",),
+    r"y\d\d-\d\d": ("y%y-%m",),
+    r"\d{4}-\d\d": ("%Y-%m",),
+    r"\d\d-\d{4}": ("%m-%Y",),
+    r"\d{8}": ("%Y%m%d",),
+}
+ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d|$)")
+AWARE = r"(?:Z|[+-]\d\d:?\d\d|\b(?:UTC|GMT))\s*$"
+WEEKDAY = r"^(?:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so)[a-z]*\.?,?\s+(?=\d|[A-Z])"
+MONTH_WORD = (
+    r"(?<![a-zà-ÿ])(" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")(?![a-zà-ÿ])\.?"
+)
+CLOCK = r"\d{1,2}[:.]\d\d(?:[:.]\d\d(?:[.,]\d+)?)?"
+HALF = r"[AaPp]\.?[Mm]\.?"
+WHEN = re.compile(
+    rf"^(?P<date>\S+?)(?:[ T](?P<clock>{CLOCK}|\d{{1,2}}(?=\s|$))\s*(?P<half>{HALF})?"
+    r"\s*(?P<zone>[A-Z]{3,4}|Z)?\s*(?P<offset>[+-]\d\d:?\d\d)?)?$"
+)
+# Texts of dates that become numbers with hyphens, in this order.
+REWRITES = (
+    (r"^(\d{4})[- ]?Q([1-4])$", r"\1q\2"),
+    (r"^Q([1-4])[- /]?(\d{4})$", r"\2q\1"),
+    (r"^(\d{4})-?M(\d\d)$", r"\1-\2"),
+    (r"^\s*M(\d\d)[-\s]*(\d{1,2})(?:st|nd|rd|th)?,?[-\s]+(\d{4})", r"\3-\1-\2"),
+    (r"^(\d{1,2})(?:st|nd|rd|th)?[-/.,\s]*M(\d\d)[-/.,\s]*(\d{4})", r"\3-\2-\1"),
+    (r"^(\d{1,2})[-/.,\s]*M(\d\d)[-/.,\s]*(\d\d)\b", r"w\1-\2-\3"),
+    (r"^\s*M(\d\d)[-/.,\s]*(\d{4})$", r"\2-\1"),
+    (r"^(\d{4})[-/.,\s]*M(\d\d)\s*$", r"\1-\2"),
+    (r"^\s*M(\d\d)[-/'\s]*(\d\d)$", r"y\2-\1"),
+    (r"^(\d{1,4})[-/.](\d{1,2})[-/.](\d{1,4})", r"\1-\2-\3"),
+    (r"^(\d{4})[/.](\d\d)$", r"\1-\2"),
+    (r"^(\d\d)[/.](\d{4})$", r"\1-\2"),
+    (r"\s+", " "),
+)
 CLOSE = 0.2  # two readings whose grids are complete to shares this close are both possible
 MOSTLY = 0.9  # share of cells like dates that make a column one of times
-CLOCK = r"\d{1,2}[:.]\d\d([:.]\d\d([.,]\d+)?)?\s*([AaPp][Mm])?"
+
+
+@dataclass(frozen=True)
+class Times:
+    """The times of all rows, in the order of the table.
+
+    Attributes:
+        columns: The columns that hold them; empty for the index of a frame.
+        stamps: `[T]`, without a zone: in UTC, or by the local clock; None for a counter.
+        written: How they were written, in words.
+        form: The form of the dates, such as `%d-%m-%Y`, where it was found among several.
+        counter: `[T]` float64 of a column that only counts.
+        style: How whole numbers write the dates, to write more of them.
+        zone: The time zone, None if no one names it.
+        local: Whether the stamps are by the local clock of the zone.
+        offsets: `[T]` of the texts, from UTC, if they have some.
+    """
+
+    columns: tuple[str, ...]
+    stamps: pd.DatetimeIndex | None
+    written: str
+    form: str | None = None
+    counter: np.ndarray | None = None
+    style: str | None = None
+    zone: str | None = None
+    local: bool = False
+    offsets: pd.TimedeltaIndex | None = None
+
+    @property
+    def index(self) -> pd.DatetimeIndex:
+        """The stamps, of which there must be some."""
+        assert self.stamps is not None
+        return self.stamps
+
+    @property
+    def distinct(self) -> int:
+        """How many different times there are."""
+        return 0 if self.stamps is None else int(self.stamps.nunique())
+
+
+def read_column(
+    column: pd.Series, *, named: bool, first: bool = False, asked: bool = False
+) -> list[Times]:
+    """Every way to read a whole column as times; none if it holds something else.
+
+    Args:
+        column: The column `[T]`.
+        named: Whether its name is one of times, so that 2024 is a year.
+        first: Whether it is the first of the table, where 20240131 is a date whatever its name.
+        asked: Whether the user says that it holds times.
+    """
+    columns = (str(column.name),)
+    if isinstance(column.dtype, pd.PeriodDtype):
+        return [Times(columns, pd.DatetimeIndex(column.dt.to_timestamp()), "periods")]
+    if column.isna().any() or column.dtype.kind in "bcm" or holds_objects(column):
+        return []
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return [_from_typed(pd.DatetimeIndex(column), columns)]
+    start = str(column.iloc[0])
+    iso = _read_iso(column, columns) if is_text(column) and ISO.match(start) else None
+    if iso is not None:
+        return [iso]
+    if not any(map(str.isdigit, start)) or len(start) > 60:
+        return []
+    codes, unique = pd.factorize(column)
+    text = plain_text(pd.Series(unique, dtype=object)) if is_text(column) else None
+    if text is None or text.str.fullmatch(r"\d+(\.\d+)?").all():
+        numbers = column.to_numpy() if text is None else pd.to_numeric(text).to_numpy()[codes]
+        exact = asked or plain_name(column.name) in EXACT_NAMES
+        return _number_times(numbers, columns, named=named, first=first, exact=exact)
+    readings = []
+    for times in _text_times(text, columns):
+        offsets = None if times.offsets is None else times.offsets.take(codes)
+        readings.append(replace(times, stamps=times.index.take(codes), offsets=offsets))
+    return readings
+
+
+def _from_typed(index: pd.DatetimeIndex, columns: tuple[str, ...]) -> Times:
+    """Timestamps of pandas; those with a zone in UTC, with their offsets."""
+    if index.tz is None:
+        return Times(columns, index, "timestamps")
+    local, utc = index.tz_localize(None), index.tz_convert("UTC").tz_localize(None)
+    return Times(columns, utc, "timestamps", zone=str(index.tz), offsets=local - utc)
+
+
+def _read_iso(column: pd.Series, columns: tuple[str, ...]) -> Times | None:
+    """The usual form, quickly; None if a cell has another, or only some name a zone."""
+    text = column.astype(str)
+    aware = text.str.contains(AWARE, regex=True) & text.str.contains(":", regex=False)
+    offsets = None
+    if aware.any():
+        if not aware.all():
+            return None
+        offsets = _offsets(text.str.extract(f"({AWARE})")[0].str.strip())
+        text = text.str.replace(AWARE, "", regex=True).str.strip()
+    stamps = pd.DatetimeIndex(pd.to_datetime(text, format="ISO8601", errors="coerce"))
+    if stamps.hasnans:
+        return None
+    return _with_offsets(Times(columns, stamps, f"dates like {column.iloc[0]}"), offsets)
+
+
+def _offsets(text: pd.Series) -> pd.TimedeltaIndex:
+    """Offsets from UTC that texts such as +01:00, CET or Z name."""
+    hours = text.map(ZONES)
+    parts = text.where(hours.isna()).str.extract(r"([+-])(\d\d):?(\d\d)")
+    minutes = pd.to_numeric(parts[1]) * 60 + pd.to_numeric(parts[2])
+    minutes = minutes.where(parts[0] != "-", -minutes)
+    total = hours.astype(float).mul(60).where(hours.notna(), minutes)
+    return pd.TimedeltaIndex(pd.to_timedelta(total.to_numpy(float), unit="min"))
+
+
+def _with_offsets(times: Times, offsets: pd.TimedeltaIndex | None) -> Times:
+    """Local times as times in UTC; the zone of one offset is UTC+01:00, of several UTC."""
+    if offsets is None:
+        return times
+    minutes = int(offsets[0] / pd.Timedelta(minutes=1))
+    hours, rest = divmod(abs(minutes), 60)
+    zone = f"UTC{'-' if minutes < 0 else '+'}{hours:02d}:{rest:02d}"
+    zone = "UTC" if minutes == 0 or offsets.nunique() > 1 else zone
+    return replace(times, stamps=times.index - offsets, zone=zone, offsets=offsets)
+
+
+def _plain_dates(text: pd.Series) -> pd.Series:
+    """Texts of dates with numbers for months, hyphens between fields, and without weekdays."""
+    text = text.str.replace(r"\s+(-|–|to)\s+\d.*$", "", regex=True)  # the end of an interval
+    text = text.str.replace(WEEKDAY, "", regex=True, flags=re.IGNORECASE)
+    text = text.str.replace(
+        MONTH_WORD, lambda m: f" M{MONTHS[m[1].lower()]:02d} ", regex=True, flags=re.IGNORECASE
+    )
+    text = text.str.replace(r"(\d)T(\d)", r"\1 \2", regex=True)
+    for pattern, replacement in REWRITES:
+        text = text.str.replace(pattern, replacement, regex=True)
+    return text.str.strip()
+
+
+def _text_times(text: pd.Series, columns: tuple[str, ...]) -> list[Times]:
+    """Every form that reads all of some different texts."""
+    written = f"dates like {text.iloc[0]}"
+    text = _plain_dates(text)
+    if text.str.fullmatch(r"\d{4}q\d").all():
+        quarters = pd.PeriodIndex(text.str.upper(), freq="Q").to_timestamp()
+        return [Times(columns, quarters, written)]
+    if text.str.fullmatch(r"\d{4}-?W\d\d").all():
+        days = text.str.replace("-", "") + "-1"
+        weeks = pd.DatetimeIndex(pd.to_datetime(days, format="%GW%V-%u", errors="coerce"))
+        return [] if weeks.hasnans else [Times(columns, weeks, written)]
+    parts = text.str.extract(WHEN)
+    if parts["date"].isna().any():
+        return []
+    clock, offsets = _read_clock(parts["clock"], parts["half"]), None
+    aware = parts["zone"].notna() | parts["offset"].notna()
+    if clock is None or aware.nunique() > 1 or not parts["zone"].dropna().isin(ZONES).all():
+        return []
+    if aware.any():
+        offsets = _offsets(parts["offset"].fillna(parts["zone"]))
+    found = []
+    for form in _date_forms(parts["date"]):
+        days = pd.DatetimeIndex(pd.to_datetime(parts["date"], format=form, errors="coerce"))
+        if not days.hasnans:
+            found.append(_with_offsets(Times(columns, days + clock, written, form), offsets))
+    return found
+
+
+def _date_forms(text: pd.Series) -> Sequence[str]:
+    """Forms that may read some dates, by the shape of the first."""
+    first = str(text.iloc[0])
+    return next((forms for shape, forms in DATE_FORMS.items() if re.fullmatch(shape, first)), ())
+
+
+def _read_clock(clock: pd.Series, half: pd.Series) -> pd.TimedeltaIndex | None:
+    """Clocks such as 13:30, 1:30 PM or 24:00 as time since midnight; None if one is no clock."""
+    fields = (
+        clock.fillna("0")
+        .str.replace(",", ".", regex=False)
+        .str.extract(r"^(\d{1,2})(?:[:.](\d\d))?(?:[:.](\d\d(?:\.\d+)?))?$")
+    )
+    hours, minutes, seconds = (pd.to_numeric(fields[k]).fillna(0) for k in range(3))
+    if half.notna().any():
+        late = half.fillna("").str.lower().str.startswith("p")
+        if not half.notna().all() or not hours.between(1, 12).all():
+            return None
+        hours = hours % 12 + 12 * late
+    whole = hours * 3600 + minutes * 60
+    if (minutes > 59).any() or (seconds >= 60).any() or (whole + seconds > 24 * 3600).any():
+        return None
+    nanos = whole.astype("int64") * 10**9 + (seconds * 10**9).round().astype("int64")
+    return pd.TimedeltaIndex(pd.to_timedelta(nanos.to_numpy(), unit="ns"))
+
+
+def _number_times(
+    numbers: np.ndarray, columns: tuple[str, ...], *, named: bool, first: bool, exact: bool
+) -> list[Times]:
+    """Numbers such as 2024, 20240131, or counts of seconds or days since a known start.
+
+    Out of order they are times only if the whole name of the column is that of a time.
+    """
+    if not np.isfinite(numbers).all():
+        return []
+    whole = bool((numbers == np.floor(numbers)).all())
+    steps = np.diff(numbers.astype(np.float64))
+    ordered = bool((steps >= 0).all() or (steps <= 0).all())
+    least, most = numbers.min(), numbers.max()
+    if whole and (named or (first and ordered)):
+        text = pd.Series(numbers.astype(np.int64)).astype(str)
+        digits = int(text.str.len().iloc[0])
+        form = DIGIT_FORMS.get(digits)
+        sure = digits > 6 or (named and (ordered or exact))
+        if form and sure and text.str.fullmatch(rf"(1\d|2\d)\d{{{digits - 2}}}").all():
+            dates = _read_digits(text, form)
+            if not dates.hasnans:
+                return [Times(columns, dates, f"numbers ({form})", style=form)]
+    low, high = EPOCH_SECONDS
+    for unit, ticks in EPOCHS.items() if exact or (ordered and (named or first)) else ():
+        if least >= low * ticks and most <= high * ticks:
+            style = f"epoch {unit}" if whole else None
+            return [Times(columns, _from_epoch(numbers, ticks), f"{unit} since 1970", style=style)]
+    if not (named and ordered):
+        return []
+    months = (numbers - 1970) * 12
+    counts = np.round(months).astype(np.int64)
+    if not whole and 1500 < least < most < 2100 and np.abs(months - counts).max() < 0.1:
+        stamps = pd.DatetimeIndex(counts.astype("datetime64[M]").astype("datetime64[s]"))
+        return [Times(columns, stamps, "years with a fraction")]
+    for start, (smallest, largest, zero) in DAY_COUNTS.items():
+        if smallest < least and most < largest:
+            days = pd.to_datetime(numbers.astype(np.float64) - zero, unit="D")
+            return [Times(columns, pd.DatetimeIndex(days).round("s"), f"days since {start}")]
+    return []
+
+
+def _read_digits(text: pd.Series, form: str) -> pd.DatetimeIndex:
+    """Dates of digits only, NaT for others; pandas reads an hour only before a minute."""
+    if form.endswith("%H"):
+        text, form = text + "00", form + "%M"
+    return pd.DatetimeIndex(pd.to_datetime(text, format=form, errors="coerce"))
+
+
+def _from_epoch(numbers: np.ndarray, ticks: int) -> pd.DatetimeIndex:
+    """Counts of `ticks` a second since 1970; floats hold them to about a microsecond."""
+    if numbers.dtype.kind in "iu":
+        return pd.DatetimeIndex((numbers.astype(np.int64) * (10**9 // ticks)).view("M8[ns]"))
+    micros = np.round(numbers * (10**6 / ticks)).astype(np.int64)
+    return pd.DatetimeIndex((micros * 1000).view("M8[ns]"))
+
+
+def write_numbers(stamps: np.ndarray, style: str) -> np.ndarray | None:
+    """Dates `[T]` as whole numbers of a style; None if they do not fit into those."""
+    index = pd.DatetimeIndex(stamps)
+    if style.startswith("epoch "):
+        nanos = index.as_unit("ns").asi8
+        numbers, rest = np.divmod(nanos, 10**9 // EPOCHS[style.removeprefix("epoch ")])
+        return None if rest.any() else np.asarray(numbers)
+    text = index.strftime(style)
+    same = (_read_digits(pd.Series(text), style) == stamps).all()
+    return text.astype(np.int64).to_numpy() if same else None
 
 
 def find_times(
@@ -90,10 +392,9 @@ def find_times(
     """
     pool = list(time) or [name for name in frame.columns if name not in (*skip, *ids)]
     index = None if time else _index_times(frame)
-    found = [index] if index is not None else []
-    broken: str | None = None
     parts = _from_parts(frame, pool) if index is None else None
-    found += [parts] if parts is not None else []
+    found = [each for each in (index, parts) if each is not None]
+    unread: str | None = None
     for name in pool if index is None else ():
         first, named = name == frame.columns[0], bool(time) or bool(TIME_NAME.search(name))
         numeric = frame[name].dtype.kind in "fiu"
@@ -104,13 +405,13 @@ def find_times(
         chosen = _choose(readings, name, reading)
         if chosen is not None:
             found.append(chosen)
-        elif broken is None and _looks_dated(frame[name]):
-            broken = name
+        elif unread is None and _looks_dated(frame[name]):
+            unread = name
     found = [each for each in found if each.distinct > 1 or len(frame) == 1]
     if not found:
         counter = _find_counter(frame, pool, ids, asked=bool(time))
-        if counter is None and (broken or time):
-            raise _unread_error(frame[broken or time[0]], reading)
+        if counter is None and (unread or time):
+            raise _unread_error(frame[unread or time[0]], reading)
         return counter, []
     best = max(found, key=lambda each: each.distinct)
     held = {name for each in found for name in each.columns} - set(best.columns)
@@ -123,40 +424,30 @@ def find_times(
 def _index_times(frame: pd.DataFrame) -> Times | None:
     """The index of a frame, if it holds dates."""
     index = frame.index
-    if isinstance(index, pd.PeriodIndex):
-        index = index.to_timestamp()
-    if isinstance(index, pd.DatetimeIndex):
-        return from_typed(index, ())
-    if index.inferred_type != "string" or any(TIME_NAME.search(name) for name in frame.columns):
+    text = index.inferred_type == "string" and not any(map(TIME_NAME.search, frame.columns))
+    if not text and not isinstance(index, pd.PeriodIndex | pd.DatetimeIndex):
         return None
     readings = read_column(pd.Series(index, name="index"), named=False)
     return replace(readings[0], columns=()) if len(readings) == 1 else None
-
-
-def part_of(name: object) -> str | None:
-    """The part of a date that a column is named after."""
-    plain = re.sub(r"\d", "", plain_name(name))
-    return next((part for part, (words, *_) in PARTS.items() if plain in words.split()), None)
 
 
 def is_calendar(column: pd.Series) -> bool:
     """Whether a column holds months, quarters or clocks, which never tell series apart."""
     text = plain_text(column.drop_duplicates().iloc[:100]).str.lower()
     months = text.str.strip(".").isin(MONTHS)
-    return bool((months | text.str.fullmatch(rf"[mq]\d\d?|{CLOCK}")).all())
+    return bool((months | text.str.fullmatch(rf"[mq]\d\d?|{CLOCK}\s*({HALF})?")).all())
 
 
 def _part_numbers(column: pd.Series, part: str) -> pd.Series | None:
     """A part of the date as numbers; months may be names; None if one is out of range."""
-    text = plain_text(column).str.lower().str.strip(".") if is_text(column) else column
-    if part == "month" and is_text(column):
-        text = text.map(lambda word: MONTHS.get(word, word))
-    if part in ("month", "quarter") and is_text(column):
-        text = text.astype(str).str.lstrip("mq")
+    text: pd.Series = column
+    if is_text(column):
+        text = plain_text(column).str.lower().str.strip(".")
+        if part in ("month", "quarter"):
+            text = text.map(lambda word: str(MONTHS.get(word, word)).lstrip("mq"))
     numbers = pd.to_numeric(text, errors="coerce").reset_index(drop=True)
     _, least, most = PARTS[part]
-    fitting = numbers.between(least, most).all() and (numbers % 1 == 0).all()
-    return numbers if fitting else None
+    return numbers if numbers.between(least, most).all() and (numbers % 1 == 0).all() else None
 
 
 def _from_parts(frame: pd.DataFrame, pool: Sequence[str]) -> Times | None:
@@ -164,7 +455,7 @@ def _from_parts(frame: pd.DataFrame, pool: Sequence[str]) -> Times | None:
     parts: dict[str, str] = {}
     for name in pool:
         part = part_of(name)
-        if part is None and plain_name(name) == "period" and is_text(frame[name]):
+        if plain_name(name) == "period" and is_text(frame[name]):
             starts = set(plain_text(frame[name]).str[:1].str.lower())
             part = {"q": "quarter", "m": "month"}.get("".join(starts))
         if part is not None:
@@ -180,13 +471,13 @@ def _from_parts(frame: pd.DataFrame, pool: Sequence[str]) -> Times | None:
         return None
     month = numbers.get("month", numbers["quarter"] * 3 - 2 if coarse == "quarter" else 1)
     days = {"year": numbers["year"], "month": month, "day": numbers.get("day", 1)}
-    base = pd.to_datetime(pd.DataFrame(days), errors="coerce")
-    for part in SECONDS.keys() & set(used):
-        count = numbers[part] - (part == "day of year")
-        base = base + pd.to_timedelta(count * SECONDS[part], unit="s")
-    if base.isna().any():
+    stamps = pd.to_datetime(pd.DataFrame(days), errors="coerce")
+    for part, unit in (("day of year", "D"), ("hour", "h"), ("minute", "min")):
+        if part in used:
+            stamps = stamps + pd.to_timedelta(numbers[part] - (unit == "D"), unit=unit)
+    if stamps.isna().any():
         return None
-    return Times(stamps=pd.DatetimeIndex(base), **_joined([parts[part] for part in used]))
+    return Times(stamps=pd.DatetimeIndex(stamps), **_joined([parts[part] for part in used]))
 
 
 def _add_clock(
@@ -224,31 +515,31 @@ def _joined(columns: Sequence[str]) -> dict[str, Any]:
 
 def _clock_of(column: pd.Series, *, sure: bool) -> pd.TimedeltaIndex | None:
     """A column of clocks (13:30), hours (0 to 24) or HHMM as time since midnight."""
-    text = plain_text(column.astype("Int64") if column.dtype.kind == "i" else column)
-    if text.str.fullmatch(CLOCK).all() and is_text(column):
-        parts = text.str.extract(r"^(\S+?)\s*([AaPp][Mm])?$")
-        return read_clock(parts[0], parts[1])
+    text = plain_text(column)
+    if is_text(column) and text.str.fullmatch(rf"{CLOCK}\s*({HALF})?").all():
+        parts = text.str.extract(rf"^({CLOCK})\s*({HALF})?$")
+        return _read_clock(parts[0], parts[1])
     likely = part_of(column.name) == "hour" or re.search(
         "time|zeit|hhmm|clock|uhr", str(column.name), re.IGNORECASE
     )
-    if not (sure or likely) or not text.str.fullmatch(r"\d{1,6}").all():
+    if not (sure or likely) or not text.str.fullmatch(r"\d{1,4}").all():
         return None
     numbers = text.astype(int)
     if numbers.max() <= 24:
-        return pd.TimedeltaIndex(pd.to_timedelta(numbers.to_numpy(), unit="h"))
-    if numbers.max() <= 2400 and (numbers % 100 < 60).all():
-        minutes = numbers // 100 * 60 + numbers % 100
-        return pd.TimedeltaIndex(pd.to_timedelta(minutes.to_numpy(), unit="min"))
-    return None
+        numbers = numbers * 100
+    if numbers.max() > 2400 or (numbers % 100 > 59).any():
+        return None
+    minutes = numbers // 100 * 60 + numbers % 100
+    return pd.TimedeltaIndex(pd.to_timedelta(minutes.to_numpy(), unit="min"))
 
 
 def _choose(readings: list[Times], name: str, reading: Reading) -> Times | None:
     """The reading of a column whose dates lie best on a grid; refuse where two do alike."""
     order = reading.options.date_order
     if order is not None:
+        order = order.removesuffix(" first")
         fitting = [r for r in readings if r.form and FIRST_FIELD.get(r.form[:2]) == order]
-        ambiguous = (*DATE_FORMS["last"], *DATE_FORMS["short"])
-        readings = fitting or [r for r in readings if r.form not in ambiguous]
+        readings = fitting or [r for r in readings if r.form not in AMBIGUOUS]
     if len(readings) < 2:
         return readings[0] if readings else None
     shares = {r.form: coverage(r.index) for r in readings}
@@ -256,7 +547,7 @@ def _choose(readings: list[Times], name: str, reading: Reading) -> Times | None:
     close = shares[best.form] - shares[second.form] < CLOSE
     if close and not best.index.equals(second.index):
         row = int(np.flatnonzero(best.index != second.index)[0])
-        orders = [FIRST_FIELD[str(each.form)[:2]].split()[0] for each in (best, second)]
+        orders = [FIRST_FIELD[str(each.form)[:2]] for each in (best, second)]
         raise reading.error(
             f"the dates in column {name!r} can be read in two ways (row {row + 1} is "
             f"{best.index[row]} or {second.index[row]}): {flag('date_order', orders[0])} or "
@@ -280,24 +571,24 @@ def _unread_error(column: pd.Series, reading: Reading) -> DataError:
     """Say which cell of a column of times cannot be read."""
     name, text = column.name, plain_text(column)
     in_order = f"take rows in their order with {flag('ignore', name)}"
-    empty = np.flatnonzero(text.str.lower().isin(GAP_WORDS))
-    if len(empty):
-        return reading.error(
-            f"row {empty[0] + 1} of the time column {name!r} is empty: fill it in, or {in_order}."
-        )
     if text.str.fullmatch(CLOCK).all():
         return reading.error(
             f"column {name!r} holds clocks without a date ({text.iloc[0]!r}): {in_order}, or name "
             f"the column of dates too ({flag('time')})."
         )
-    shape = text.str.replace(r"\d", "0", regex=True)
-    odd = np.flatnonzero(shape != shape.iloc[0])
-    row, why = first_unread(column), "which cannot be read as a date like the others"
-    aware = text.str.contains(AWARE, regex=True)
-    if aware.nunique() > 1:
-        row, why = int(np.flatnonzero(aware != aware.iloc[0])[0]), "and only some times name a zone"
-    elif len(odd):
-        row, why = int(odd[0]), f"which is not written like the first one ({text.iloc[0]!r})"
+    dates = _plain_dates(text).str.extract(WHEN)["date"]
+    unread = [pd.to_datetime(dates, format=f, errors="coerce").isna() for f in _date_forms(dates)]
+    shape, aware = text.str.replace(r"\d", "0", regex=True), text.str.contains(AWARE)
+    doubts = {
+        "which is empty": text.str.lower().isin(GAP_WORDS),
+        "and only some times name a zone": aware != aware.iloc[0],
+        f"which is not written like the first one ({text.iloc[0]!r})": shape != shape.iloc[0],
+        "which cannot be read as a date like the others": min(
+            unread, key=lambda missing: missing.sum(), default=dates.isna()
+        ),
+    }
+    why, rows = next(((w, r) for w, r in doubts.items() if r.any()), next(iter(doubts.items())))
+    row = int(rows.to_numpy().argmax())
     return reading.error(
         f"row {row + 1} of the time column {name!r} holds {text.iloc[row]!r}, {why}: write all "
         f"dates as YYYY-MM-DD HH:MM:SS, or {in_order}."
@@ -311,28 +602,13 @@ def _find_counter(
     for name in pool:
         if not asked and (plain_name(name) not in COUNTER_NAMES or len(pool) < 2):
             continue
-        numbers = pd.to_numeric(_as_seconds(frame[name]), errors="coerce").to_numpy(float)
-        steps = np.diff(numbers)
-        if ids:
-            groups = frame[list(ids)].astype(str).agg("/".join, axis=1).to_numpy()
-            within = pd.Series(numbers).groupby(groups).diff().to_numpy()
-            steps = within[~np.isnan(within)]
-        if not len(steps) or not np.isfinite(numbers).all() or not (steps > 0).all():
-            continue
-        if asked or np.allclose(steps, np.median(steps), rtol=1e-3):
-            return Times((name,), None, "a counter", counter=numbers)
+        numbers = pd.to_numeric(frame[name], errors="coerce").astype(float)
+        within = numbers.groupby([frame[each] for each in ids]) if ids else numbers
+        steps = within.diff().dropna().to_numpy()
+        rising = len(steps) and numbers.notna().all() and (steps > 0).all()
+        if rising and (asked or np.allclose(steps, np.median(steps), rtol=1e-3)):
+            return Times((name,), None, "a counter", counter=numbers.to_numpy())
     return None
-
-
-def _as_seconds(column: pd.Series) -> Any:
-    """Durations such as 00:01:30 as seconds; anything else as it is."""
-    if column.dtype.kind == "m":
-        return column.dt.total_seconds()
-    if is_text(column):
-        text = plain_text(column)
-        if text.str.fullmatch(r"\d+:\d\d:\d\d(\.\d+)?").all():
-            return pd.to_timedelta(text).dt.total_seconds()
-    return column
 
 
 def _place_in_zone(times: Times, reading: Reading) -> Times:
@@ -354,7 +630,7 @@ def _place_in_zone(times: Times, reading: Reading) -> Times:
         local = utc.tz_localize("UTC").tz_convert(name).tz_localize(None)
         if zone is None and times.offsets is not None:
             local = utc + times.offsets
-    by_clock = _is_finer_by_clock(local, utc)
+    by_clock = _is_even_by_clock(local, utc)
     changing = times.offsets is not None and times.offsets.nunique() > 1
     if by_clock and zone is None and changing and "/" not in name:
         raise reading.error(
@@ -376,7 +652,7 @@ def _to_utc(stamps: pd.DatetimeIndex, zone: str, reading: Reading) -> pd.Datetim
     raise reading.error(f"the times are not those of a clock in {zone}: {reason}.")
 
 
-def _is_finer_by_clock(local: pd.DatetimeIndex, utc: pd.DatetimeIndex) -> bool:
+def _is_even_by_clock(local: pd.DatetimeIndex, utc: pd.DatetimeIndex) -> bool:
     """Whether rows are even by the local clock: always for days, else if they are not in UTC."""
     by_clock, in_utc = coverage(local), coverage(utc)
     usual = pd.Timedelta(pd.Series(utc.unique().sort_values()).diff().median())

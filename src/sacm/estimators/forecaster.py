@@ -10,8 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.data.datasets import ForecastingData, Segment, Splits
-from sacm.data.form import Form
+from sacm.data.datasets import ForecastingData, Form, Segment, Splits
 from sacm.estimators.base import Estimator, check_share
 from sacm.inference.forecast import Forecast, forecast_history
 from sacm.inference.history import History, add_future, read_history, read_series_as_came

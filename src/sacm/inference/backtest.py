@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sacm.data.datasets import ForecastingData, Splits
-from sacm.data.gaps import fill_gaps
-from sacm.data.scaling import cover_series
+from sacm.data.scaling import cover_series, fill_gaps
 from sacm.errors import ArgumentError
 from sacm.inference.forecast import forecast_values
 from sacm.inference.predictor import Array, Predictor

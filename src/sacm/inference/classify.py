@@ -13,8 +13,8 @@ from torch import Tensor
 from sacm.data.batches import LabelledWindows, WindowBatches
 from sacm.data.cases import as_cases, pad, parse_case_file
 from sacm.data.datasets import ClassificationData
-from sacm.data.gaps import fill_cases
 from sacm.data.load import names_file, resolve
+from sacm.data.scaling import fill_cases
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
 from sacm.inference.predictor import UNDECIDED, Answer, Array, Predictor, check_finite, is_array

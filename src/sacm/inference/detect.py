@@ -12,7 +12,7 @@ import torch
 
 from sacm.data.batches import Series, TelemetryWindows, covering_starts
 from sacm.data.datasets import AnomalyData, hold_out_tail
-from sacm.data.gaps import fill_gaps
+from sacm.data.scaling import fill_gaps
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.predictor import Answer, Array, Predictor, as_tensor, is_array, like, warn
 from sacm.metrics.pointwise import best_f1, quantile_threshold
@@ -132,8 +132,7 @@ def read_telemetry(
         columns: The channels. Default: those that `options` names, or all.
         held_out: No gap is filled from this share of the rows, the last ones.
     """
-    from sacm.data.files import load_source
-    from sacm.data.read import keep_present, read_table
+    from sacm.data.read import keep_present, load_source, read_table
 
     name = str(source) if isinstance(source, str | Path) else "data"
     chosen = ReadOptions.of({key: value for key, value in options.items() if key not in _NOT_READ})

@@ -11,8 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from sacm.data.covariates import ROLES, CovariatePlan, future_timestamps
-from sacm.data.datasets import ForecastingData, Splits
-from sacm.data.form import Form
+from sacm.data.datasets import ForecastingData, Form, Splits
 from sacm.errors import ArgumentError, DataError
 from sacm.settings import ReadOptions
 from sacm.tasks.base import check_trained_columns
@@ -69,9 +68,8 @@ def read_series_as_came(
             channels=source.columns if long else ("y",),
         )
         return History(source, form, len(source.values))
-    from sacm.data.files import load_source
     from sacm.data.forecasting import ALL_ROWS, separate, series_data
-    from sacm.data.read import keep_present, read_table
+    from sacm.data.read import keep_present, load_source, read_table
 
     given = dict(options)
     plan = CovariatePlan.of({role: given.pop(role, None) for role in ROLES})
@@ -222,8 +220,7 @@ def _read_tables(
     history: History, source: Any, name: str, plan: CovariatePlan, options: Mapping[str, Any]
 ) -> dict[str, tuple[Any, Any]]:
     """Values and times of the series of a table by name; "" if it holds one without a name."""
-    from sacm.data.files import load_source
-    from sacm.data.read import read_table
+    from sacm.data.read import load_source, read_table
 
     form = history.form
     chosen = ReadOptions.of({key: options[key] for key in _FUTURE_OPTIONS if key in options})

@@ -20,9 +20,8 @@ from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.backbones.quantiles import at_level
 from sacm.data.covariates import ROLES, CovariatePlan
 from sacm.data.datasets import ForecastingData
-from sacm.data.gaps import fill_gaps
 from sacm.data.load import names_file, resolve
-from sacm.data.scaling import ChannelScaler, cover_series
+from sacm.data.scaling import ChannelScaler, cover_series, fill_gaps
 from sacm.errors import ArgumentError, DataError, SACMError, SACMWarning
 from sacm.files import write_json, write_weights
 from sacm.settings import ResolvedSettings

@@ -15,8 +15,7 @@ from sacm.errors import ArgumentError, DataError
 from sacm.quality.predictor import Array, Rows
 
 if TYPE_CHECKING:
-    from sacm.data.files import Source
-    from sacm.data.read import Table
+    from sacm.data.read import Source, Table
 
 TEST_KEPT = (
     "Test rows stay as they are in `repaired`: their anomalies are to be found, not repaired."

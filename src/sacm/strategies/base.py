@@ -30,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
-from sacm.data.gaps import fill_data
+from sacm.data.scaling import fill_data
 from sacm.errors import ArgumentError
 from sacm.types import TaskName
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sacm.data.datasets import ForecastingData, Segment, Splits, split_by_ratio
-from sacm.data.gaps import fill_gaps
+from sacm.data.scaling import fill_gaps
 from sacm.metrics.forecasting import season_length
 
 _USUAL_HORIZON, _USUAL_INPUT = 24, 96

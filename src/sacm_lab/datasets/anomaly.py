@@ -131,7 +131,7 @@ def read_smd(folder: Path, dataset: AnomalySet) -> Arrays:
 
 def read_frame(path: Path) -> Any:
     """A table as a frame."""
-    from sacm.data.files import load_source
+    from sacm.data.read import load_source
 
     return load_source(path).content
 

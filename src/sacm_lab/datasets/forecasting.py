@@ -10,8 +10,8 @@ import numpy as np
 
 from sacm.data.cases import Arrays
 from sacm.data.datasets import ForecastingData, Splits, split_by_ratio
-from sacm.data.gaps import fill_gaps
 from sacm.data.load import Ratios
+from sacm.data.scaling import fill_gaps
 from sacm.errors import DataError
 from sacm.types import TaskName
 from sacm_lab.datasets import mitbih
@@ -138,9 +138,8 @@ def find_table(folder: Path, dataset: ForecastingSet) -> Path | None:
 
 def read_series_table(path: Path, dataset: ForecastingSet) -> Arrays:
     """Values, column names and times of one of the tables."""
-    from sacm.data.dates import read_column
-    from sacm.data.files import load_source
-    from sacm.data.read import in_seconds
+    from sacm.data.read import in_seconds, load_source
+    from sacm.data.times import read_column
 
     table: Any = load_source(path).content
     arrays: Arrays = {}

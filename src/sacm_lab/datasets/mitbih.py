@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sacm.data.cases import Arrays
-from sacm.data.gaps import fill_gaps
+from sacm.data.scaling import fill_gaps
 from sacm.errors import DataError
 from sacm_lab.datasets.public import first_folder
 

@@ -238,7 +238,7 @@ def number_matrix(table: Any, where: str) -> np.ndarray:
     Raises:
         DataError: A column holds something else than numbers.
     """
-    from sacm.data.numbers import Reading, read_numbers
+    from sacm.data.columns import Reading, read_numbers
 
     columns = []
     for name in table.columns:

@@ -1,0 +1,512 @@
+"""Columns of a table: cells as numbers, and which columns are channels or labels.
+
+One reading must fit a whole column. Where two readings differ, the error names the option that
+decides. Messages name options as on the command line: `--na -999` is `na=-999` in Python.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from sacm.errors import DataError
+from sacm.settings import ReadOptions
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text, for tables of names."""
+    return text.split()
+
+
+# Words that commonly stand for a missing value, in small letters.
+GAP_WORDS = {"", "no data"}.union(
+    words_of(
+        "na n/a #n/a #na n.a. nan nat null none nil - -- --- . .. … : ? * <na> no_data nodata "
+        "missing #value! #div/0! #ref! #null! #num! #name?"
+    )
+)
+SWITCHES = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "on": 1.0, "off": 0.0}
+# Numbers that loggers write where nothing was measured.
+GAP_CODES = (-99999, -9999, -999.9, -999, -200, -99.9, -99, 999, 9999, 99999, 32767, -32768)
+FAR_AWAY = 3  # a code is proposed as a gap if it is this many times the largest other value
+LARGEST = np.float64(np.finfo(np.float32).max)
+MOST_NAMES = 6  # of a list in a sentence
+MOST_CLASSES = 20  # different cells of a column of words, if it names states
+FEW_WORDS = 0.1  # share of words among numbers that can be gaps whatever the column
+MOST_GAP_WORDS = 5  # kinds of other words in a column of numbers that become gaps
+SAMPLE_ROWS = 2_000  # rows by which a column is told to hold numbers
+RESTARTS = 0.9  # share of steps by one that make a column a counter
+
+# Digits of other scripts, the minus of typesetters, blanks that do not break.
+DIGITS = "٠١٢٣٤٥٦٧٨٩۰۱۲۳۴۵۶۷۸۹０１２３４５６７８９"
+PLAIN = {ord(digit): str(place % 10) for place, digit in enumerate(DIGITS)}
+PLAIN |= {0x2212: "-", 0xA0: " ", 0x202F: " ", 0x2009: " "}
+# Opening parenthesis, what stands before the number, the number, what stands behind it.
+NUMBER = re.compile(
+    r"^(?P<open>\()?(?P<before>[^\d.,()]*?)(?P<digits>[.,]?\d[\d.,' ]*(?:[eEdD][-+]?\d+)?)"
+    r"(?P<after>[^\d()]*)(?P<close>\))?$"
+)
+# Numbers with each decimal sign; the other sign may stand before every three digits.
+WITH_SIGN = {
+    sign: rf"[1-9]\d{{0,2}}(?:\{other}\d{{3}})+(?:\{sign}\d+)?|\d*\{sign}?\d*(?:[eE][-+]?\d+)?"
+    for sign, other in (".,", ",.")
+}
+DATE_OR_CLOCK = r"\d[-/:]\d|\d\.\d+\."
+LABEL_WORDS = frozenset(
+    words_of(
+        "label labels anomaly anomalies anomalous isanomaly attack attacks outlier outliers "
+        "isoutlier changepoint changepoints fault faulty isattack isfault groundtruth intrusion"
+    )
+)
+NORMAL_WORDS = ("normal", "benign", "ok", "no", "false", "healthy", "0", "0.0")
+COUNTER_NAMES = {"", "unnamed0"}.union(
+    words_of(
+        "index idx id no nr num number row rows rownum rowid rownumber rownames rowno n i k t "
+        "step steps timestep timeindex timestamp sno counter seq sequence sample sampleno obs "
+        "observation record instant seconds elapsed elapsedtime time times timesec timems"
+    )
+)
+# Parts of the date: names of columns that hold them, and the smallest and largest value.
+PARTS = {
+    "year": ("year yr yyyy jahr jaar anno annee année ano año", 1000, 2999),
+    "month": ("month mon mm mo mnth monat mois mes maand mese", 1, 12),
+    "day": ("day dd dayofmonth tag jour dia dag", 1, 31),
+    "day of year": ("doy dayofyear julian jday yday ddd", 1, 366),
+    "quarter": ("quarter qtr quartal", 1, 4),
+    "hour": ("hour hr hh hours stunde heure hora uur", 0, 24),
+    "minute": ("minute minutes min mi", 0, 59),
+    "weekday": ("weekday dow dayofweek", 0, 7),
+}
+NOT_ASKED = "not asked for"
+
+
+@dataclass
+class Reading:
+    """What is known about a table while it is read; `signs` are certain decimal signs."""
+
+    where: str  # what errors call the table
+    options: ReadOptions = field(default_factory=ReadOptions)
+    separator: str | None = None  # of the fields of a text
+    notes: list[str] = field(default_factory=list)
+    signs: set[str] = field(default_factory=set)
+
+    def note(self, sentence: str) -> None:
+        """Say what was understood."""
+        self.notes.append(sentence)
+
+    def error(self, sentence: str) -> DataError:
+        """The error that begins with the name of the table."""
+        return DataError(f"{self.where}: {sentence}")
+
+    @property
+    def gap_words(self) -> set[str]:
+        """All words that are gaps, in small letters."""
+        return GAP_WORDS | {word.strip().lower() for word in self.options.na or ()}
+
+    def without_codes(self, values: np.ndarray) -> np.ndarray:
+        """Numbers with those that the user takes as gaps replaced by NaN."""
+        codes = [word for word in self.options.na or () if re.fullmatch(r"-?\d+(\.\d+)?", word)]
+        return np.where(np.isin(values, [float(code) for code in codes]), np.nan, values)
+
+
+def flag(name: str, value: object = "") -> str:
+    """An option as it is written on the command line: `--ignore 'a b'`."""
+    option = "--time-column" if name == "time" else f"--{name.replace('_', '-')}"
+    return f"{option} {shlex.quote(str(value))}" if value != "" else option
+
+
+def some(names: Iterable[object], most: int = MOST_NAMES) -> str:
+    """A list in words, only the first few if there are many."""
+    listed = [str(name) for name in names]
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(name if len(name) < 60 else f"{name[:57]}…" for name in listed[:most]) + more
+
+
+def plain_name(name: object) -> str:
+    """The letters and digits of a name, small."""
+    return re.sub(r"[\W_]", "", str(name).lower())
+
+
+def part_of(name: object) -> str | None:
+    """The part of a date that a column is named after."""
+    plain = re.sub(r"\d", "", plain_name(name))
+    return next((part for part, (words, *_) in PARTS.items() if plain in words.split()), None)
+
+
+def is_text(column: pd.Series) -> bool:
+    """Whether a column holds text or objects, not numbers or times."""
+    typed = pd.api.types.is_numeric_dtype(column) or pd.api.types.is_datetime64_any_dtype(column)
+    return not typed or isinstance(column.dtype, pd.CategoricalDtype)
+
+
+def holds_objects(column: pd.Series) -> bool:
+    """Whether a cell is a list, a record or an array."""
+    return is_text(column) and any(isinstance(c, list | dict | np.ndarray) for c in column)
+
+
+def plain_text(column: pd.Series) -> pd.Series:
+    """Cells as plain text without blanks at the ends; "" where there is nothing."""
+    text = column.astype(object).where(column.notna(), "").astype(str).str.strip()
+    odd = text.str.contains(r"[^\x00-\x7f]", regex=True)
+    return text.where(~odd, text.str.translate(PLAIN).str.strip()) if odd.any() else text
+
+
+def holds_numbers(column: pd.Series) -> bool:
+    """Whether at least half of the cells of a column are numbers."""
+    if not is_text(column):
+        return column.dtype.kind in "fiub"
+    text = plain_text(column.iloc[:SAMPLE_ROWS])
+    text = text[~text.str.lower().isin(GAP_WORDS)]
+    numbers = text.str.match(NUMBER) & ~text.str.contains(DATE_OR_CLOCK, regex=True)
+    return bool(len(text) and numbers.mean() >= 0.5)
+
+
+def read_numbers(column: pd.Series, reading: Reading) -> np.ndarray | None:
+    """Read a column as numbers.
+
+    Args:
+        column: The column `[T]`.
+        reading: What is known about the table; takes notes.
+
+    Returns:
+        Float64 `[T]`, NaN for gaps; None if the column holds words.
+
+    Raises:
+        DataError: Some cells can be read in two ways, or in none.
+    """
+    if not is_text(column) and column.dtype.kind in "fiub":
+        values = column.to_numpy(np.float64, na_value=np.nan)
+        return _check_range(reading.without_codes(values), column.name, reading)
+    text = plain_text(column)
+    small = text.str.lower()
+    gap = small.isin(reading.gap_words).to_numpy()
+    values = pd.to_numeric(text.mask(gap), errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    plain = bool((gap | np.isfinite(values)).all())
+    decimal = reading.options.decimal
+    commas = decimal == "," or (
+        decimal is None and (reading.separator == ";" or "," in reading.signs)
+    )
+    if not plain or (commas and len(_fitting_signs(text[~gap].str.lstrip("-"))) > 1):
+        words = small[~gap]
+        if words.isin(SWITCHES).all():
+            said = ", ".join(f"{word} as {SWITCHES[word]:g}" for word in words.unique())
+            reading.note(f"Column {column.name!r}: {said}.")
+            return np.asarray(small.map(SWITCHES), dtype=np.float64)
+        written = _read_written(text, ~gap, str(column.name), reading)
+        if written is None:
+            return None
+        values = written
+    return _check_range(reading.without_codes(values), column.name, reading)
+
+
+def _fitting_signs(digits: pd.Series) -> list[str]:
+    """The decimal signs with which all digits are numbers: both for 1.234, else at most one."""
+    if not digits.str.contains("[.,]", regex=True).any():
+        return ["."]
+    return [sign for sign, form in WITH_SIGN.items() if digits.str.fullmatch(form).all()]
+
+
+def _read_written(
+    text: pd.Series, given: np.ndarray, name: str, reading: Reading
+) -> np.ndarray | None:
+    """Numbers with signs of thousands, units, currencies or words between them."""
+    cells = text[given]
+    parts = cells.str.extract(NUMBER)
+    strange = parts["before"].str.contains(r"[<>~≤≥A-Za-z\[{?]", regex=True, na=False)
+    wrong = parts["digits"].isna() | strange
+    if wrong.mean() > 0.5 or cells.str.contains(DATE_OR_CLOCK, regex=True).mean() > 0.5:
+        return None
+    words = cells[wrong].value_counts()
+    good = parts[~wrong].fillna("")
+    before, after = good["before"].str.strip(), good["after"].str.strip()
+    marks = (before.str.strip("-+ ") + "…" + after.where(after != "-", "")).unique()
+    if wrong.mean() > FEW_WORDS and cells.nunique() <= MOST_CLASSES:
+        return None
+    if len(words) > MOST_GAP_WORDS or any(re.search(r"\d", str(word)) for word in words.index):
+        raise reading.error(
+            f"column {name!r} holds numbers and also {some(words.index)}: "
+            f"{flag('na', ','.join(map(str, words.index[:MOST_NAMES])))} takes such cells as gaps, "
+            f"{flag('ignore', name)} leaves the column out."
+        )
+    if len(marks) > 1:
+        raise reading.error(
+            f"column {name!r} mixes numbers with different signs or units ({some(marks)}): write "
+            f"them alike, or leave the column out with {flag('ignore', name)}."
+        )
+    digits = good["digits"].str.replace(r"(?<=\d)[ '](?=\d{3})", "", regex=True).str.strip()
+    digits = digits.str.replace("[dD]", "e", regex=True)
+    sign = reading.options.decimal or _find_sign(digits, name, reading)
+    unfit = cells[digits.index[~digits.str.fullmatch(WITH_SIGN[sign])]]
+    if len(unfit):
+        raise reading.error(
+            f"column {name!r} holds {unfit.iloc[0]!r}, which is no number with the decimal sign "
+            f"{sign!r}: {flag('decimal')} names the sign, {flag('na', unfit.iloc[0])} takes the "
+            "cell as a gap."
+        )
+    plain = digits.str.replace("," if sign == "." else ".", "", regex=False)
+    numbers = pd.to_numeric(plain.str.replace(",", ".", regex=False))
+    in_parentheses = (good["open"] == "(") & (good["close"] == ")")
+    negative = in_parentheses | (after == "-") | before.str.contains("-", regex=False)
+    numbers = numbers.where(~negative, -numbers)
+    for word, count in words.items():
+        reading.note(f"Column {name!r}: {count:,} cells {str(word)!r} are gaps ({flag('na')}).")
+    written = cells[numbers.index]
+    changed = np.flatnonzero(pd.to_numeric(written, errors="coerce").ne(numbers))
+    if len(changed):
+        cell, value = written.iloc[changed[0]], numbers.iloc[changed[0]]
+        reading.note(f"Column {name!r}: {cell!r} was read as {value:.12g}.")
+    return numbers.reindex(text.index).to_numpy(np.float64)
+
+
+def find_signs(column: pd.Series) -> set[str]:
+    """The decimal sign of a column whose cells leave no doubt, as a set of one; else empty."""
+    if not is_text(column):  # pandas read fractions with points
+        numbers = column.iloc[:SAMPLE_ROWS].dropna()
+        return {"."} if column.dtype.kind == "f" and (numbers % 1 != 0).any() else set()
+    digits = plain_text(column.iloc[:SAMPLE_ROWS]).str.extract(r"^\D*?(\d*[.,][\d.,]+)\D*$")[0]
+    signs = _fitting_signs(digits.dropna()) if digits.notna().any() else []
+    return set(signs) if len(signs) == 1 else set()
+
+
+def _find_sign(digits: pd.Series, name: str, reading: Reading) -> str:
+    """The decimal sign of a column: by its own cells, else by the other columns of the file."""
+    signs = _fitting_signs(digits)
+    if len(signs) == 1:
+        return signs[0]
+    cells = [digits[digits.str.contains(sign, regex=False)] for sign in ".,"]
+    if not signs:
+        raise reading.error(
+            f"column {name!r} holds {some([repr(each.iloc[0]) for each in cells if len(each)])}: "
+            f"write numbers with one decimal sign, or leave the column out with "
+            f"{flag('ignore', name)}."
+        )
+    written, other = (".", ",") if len(cells[0]) else (",", ".")
+    if reading.separator == ";":  # where a comma is usual, and 1.234 may be a thousand
+        likely = {","} if written == "," and "." not in reading.signs else reading.signs - {"."}
+    else:
+        likely = reading.signs
+    if len(likely) == 1:
+        return next(iter(likely))
+    raise reading.error(
+        f"column {name!r} has three digits after every {written!r} ({digits.iloc[0]!r}), which can "
+        f"be thousands or a fraction: {flag('decimal', written)} for fractions, "
+        f"{flag('decimal', other)} for thousands."
+    )
+
+
+def _check_range(values: np.ndarray, name: object, reading: Reading) -> np.ndarray:
+    """Numbers `[T]` with infinite ones as gaps; refuse those beyond float32."""
+    infinite = np.isinf(values)
+    if infinite.any():
+        values = np.where(infinite, np.nan, values)
+        reading.note(f"Column {name!r}: infinite values are gaps ({int(infinite.sum()):,}).")
+    wrong = np.flatnonzero(np.abs(values) > LARGEST)
+    if len(wrong):
+        raise reading.error(
+            f"column {name!r} is {values[wrong[0]]:g} in row {wrong[0] + 1}, which is too large."
+        )
+    return values
+
+
+def _propose_gap_code(name: object, values: np.ndarray, reading: Reading) -> None:
+    """Say that a code such as -9999, far from all other values of a column, may be a gap."""
+    measured = values[~np.isnan(values)]
+    for code in {measured.min(), measured.max()} & set(GAP_CODES):
+        count, others = int((measured == code).sum()), measured[measured != code]
+        if count > 1 and len(others) and abs(code) > FAR_AWAY * np.abs(others).max():
+            reading.note(
+                f"Column {name!r} is {code:g} in {count:,} rows, far from its other values: "
+                f"{flag('na', f'{code:g}')} makes them gaps."
+            )
+
+
+@dataclass
+class Channels:
+    """The columns of a table that are numbers, and those that are not, by reason."""
+
+    values: dict[str, np.ndarray] = field(default_factory=dict)  # [T] of each, NaN for gaps
+    label: str | None = None
+    labels: np.ndarray | None = None  # [T]
+    categories: list[str] = field(default_factory=list)  # channels of 0 and 1, made of words
+    left_out: dict[str, list[str]] = field(default_factory=dict)
+
+
+def read_channels(
+    frame: pd.DataFrame,
+    reading: Reading,
+    *,
+    stamps: pd.DatetimeIndex | None,
+    timed: bool,
+    columns: Sequence[str] | None,
+    also: Sequence[str] = (),
+    labelled: bool = False,
+) -> Channels:
+    """Read the channels of a table: those asked for, or all columns that are nothing else.
+
+    Args:
+        frame: The table without its times and ids.
+        reading: The options `label` and `category` are used; takes notes.
+        stamps: Its times; columns that only repeat the calendar are left out.
+        timed: Whether it has times, or a column that gives the order.
+        columns: The channels, if they are known.
+        also: Columns that are wanted besides the channels, whatever they look like.
+        labelled: Whether labels are usual, so that no note names a column called label.
+
+    Raises:
+        DataError: A column asked for holds no numbers, or none is left.
+    """
+    options = reading.options
+    channels, category = Channels(label=options.label), options.category or ()
+    asked = [*(columns or ()), *also]
+    for name in frame.columns[:200]:
+        reading.signs |= find_signs(frame[name])
+    for name in frame.columns:
+        column, reason = frame[name], None
+        if name in category or name == options.label:
+            continue
+        if name in asked:
+            values = read_numbers(column, reading)
+            if values is None:
+                raise reading.error(
+                    f"column {name!r} holds words such as {column.dropna().iloc[0]!r}, no numbers: "
+                    f"{flag('category', name)} makes inputs of 0 and 1 of it."
+                )
+            channels.values[name] = values
+        elif _is_label(column):
+            reason = None if channels.label is None else "looks like labels"
+            channels.label = channels.label or name
+        elif columns is not None:
+            reason = NOT_ASKED
+        else:
+            reason = _add_channel(column, channels, stamps, reading, timed=timed)
+        if reason is not None:
+            channels.left_out.setdefault(reason, []).append(name)
+    if channels.label is not None:
+        channels.labels = _read_labels(frame[channels.label])
+        if channels.labels is None:
+            raise reading.error(
+                f"the labels in column {channels.label!r} are words, of which none says what is "
+                "normal: write 1 for anomalies and 0 for the rest."
+            )
+        usual = labelled and plain_name(channels.label) in ("label", "labels")
+        if options.label is None and not usual:
+            reading.note(
+                f"Column {channels.label!r} was taken as labels, not as a channel: {flag('label')} "
+                f"names another column, {flag('columns')} takes it as a channel."
+            )
+    for name in category:
+        _add_category(frame[name], channels, asked, reading)
+    if columns is not None:  # in the order in which they were asked for
+        ordered = dict.fromkeys([*asked, *channels.values])
+        channels.values = {n: channels.values[n] for n in ordered if n in channels.values}
+    reasons = {
+        reason: some([repr(name) for name in names])
+        for reason, names in channels.left_out.items()
+        if reason != NOT_ASKED
+    }
+    if not channels.values:
+        said = "; ".join(f"{reason}: {names}" for reason, names in reasons.items())
+        raise DataError(f"{reading.where} has no column of values{said and f' ({said})'}.")
+    for reason, names in reasons.items():
+        reading.note(f"Left out, {reason}: {names} ({flag('columns')} takes it in).")
+    return channels
+
+
+def _add_channel(
+    column: pd.Series,
+    channels: Channels,
+    stamps: pd.DatetimeIndex | None,
+    reading: Reading,
+    *,
+    timed: bool,
+) -> str | None:
+    """Take a column that nobody asked for as a channel, or give the reason why not."""
+    name = str(column.name)
+    if plain_name(name) in COUNTER_NAMES and _counts(column):
+        return "counts the rows"
+    values = read_numbers(column, reading)
+    if values is None:
+        few = not holds_objects(column) and 1 < column.nunique() <= MOST_CLASSES
+        return f"words ({flag('category')} makes inputs of it)" if few else "words"
+    if np.isnan(values).all():
+        return "no value"
+    if stamps is not None and _repeats_calendar(name, values, stamps):
+        return "only repeats the calendar"
+    steps = np.diff(values)
+    counts = not timed and len(steps) > 10 and RESTARTS < (steps == 1).mean() < 1
+    if counts and len(np.unique(values[1:][steps != 1])) == 1:
+        raise reading.error(
+            f"column {name!r} counts rows and begins anew: leave it out with "
+            f"{flag('ignore', name)}, or take it as a channel with {flag('columns')}."
+        )
+    channels.values[name] = values
+    _propose_gap_code(name, values, reading)
+    return None
+
+
+def _counts(column: pd.Series) -> bool:
+    """Whether numbers rise by the same step in every row."""
+    numbers = pd.to_numeric(column, errors="coerce") if is_text(column) else column
+    if numbers.dtype.kind not in "iuf":
+        return False
+    steps = np.diff(numbers.to_numpy(np.float64, na_value=np.nan))
+    return bool(len(steps) > 1 and (steps > 0).all() and np.allclose(steps, steps[0], rtol=1e-3))
+
+
+def _is_label(column: pd.Series) -> bool:
+    """Whether name and values of a column are those of labels."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(column.name))
+    words = {*re.split(r"[^a-z0-9]+", spaced.lower()), plain_name(column.name)}
+    if words.isdisjoint(LABEL_WORDS) or holds_objects(column) or column.nunique() > MOST_CLASSES:
+        return False
+    labels = _read_labels(column)
+    return labels is not None and (column.nunique() <= 2 or bool((labels % 1 == 0).all()))
+
+
+def _read_labels(column: pd.Series) -> np.ndarray | None:
+    """Labels as float64 `[T]`; of two words of which one is the normal state, the other is 1.
+
+    None if they are other words.
+    """
+    if not is_text(column):
+        return column.to_numpy(np.float64, na_value=np.nan)
+    words = plain_text(column).str.lower()
+    numbers = pd.to_numeric(words, errors="coerce")
+    if numbers.notna().all():
+        return numbers.to_numpy(np.float64)
+    normal = words.isin(NORMAL_WORDS)
+    two = (words != "").all() and normal.any() and words[~normal].nunique() == 1
+    return (~normal).to_numpy(np.float64) if two else None
+
+
+def _repeats_calendar(name: str, values: np.ndarray, stamps: pd.DatetimeIndex) -> bool:
+    """Whether a column that is named after a part of the date holds such a part."""
+    if part_of(name) is None:
+        return False
+    weekday = stamps.dayofweek
+    parts = [stamps.year, stamps.quarter, stamps.month, stamps.day, stamps.dayofyear, stamps.hour]
+    parts += [stamps.minute, weekday, weekday + 1, (weekday + 1) % 7]
+    return any(np.array_equal(values, part) for part in parts)
+
+
+def _add_category(
+    column: pd.Series, channels: Channels, asked: Sequence[str], reading: Reading
+) -> None:
+    """Channels of 0 and 1 for the words of a column."""
+    name, words = str(column.name), plain_text(column)
+    kinds = sorted(set(words) - {""})
+    if len(kinds) > MOST_CLASSES:
+        raise reading.error(
+            f"column {name!r} has {len(kinds)} different words, more than the {MOST_CLASSES} of a "
+            f"category: leave it out with {flag('ignore', name)}."
+        )
+    trained = [each for each in asked if "=" in each and each.partition("=")[0] == name]
+    for each in trained or [f"{name}={kind}" for kind in kinds]:
+        values = (words == each.partition("=")[2]).to_numpy(np.float64)
+        channels.values[each] = np.where(words == "", np.nan, values)
+        channels.categories.append(each)
