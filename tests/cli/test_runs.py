@@ -30,6 +30,7 @@ def kept(sacm: Command, example: Example) -> Path:
 
 
 def test_latest_is_the_newest_finished_run(sacm: Command, kept: Path, example: Example) -> None:
+    assert sacm("runs", "latest").out.strip() == str(kept / example.forecasting.name)
     assert sacm("predict", "latest").out == sacm("predict", example.forecasting).out
     assert sacm("evaluate", kept / "latest", "--json").code == 0
     outcome = sacm("predict", "nowhere/latest")
@@ -137,3 +138,13 @@ def test_a_list_has_one_line_a_run_and_needs_no_torch(kept: Path) -> None:
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
     assert len(found.stdout.splitlines()) == 1 + 3
+
+
+def test_a_run_is_removed_when_that_is_meant(sacm: Command, kept: Path) -> None:
+    assert sacm("runs", "remove", "begun", "--yes").code == 0
+    assert not (kept / "begun").exists()
+    (kept / "mine").mkdir()
+    outcome = sacm("runs", "remove", kept / "mine", "--yes")
+    assert outcome.code == 2
+    assert "is not a run folder" in outcome.err
+    assert (kept / "mine").exists()

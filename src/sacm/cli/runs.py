@@ -1,4 +1,4 @@
-"""`sacm runs` (list, show, compare, report), and the runs and files that users name."""
+"""`sacm runs` (list, show, latest, compare, report, remove), and the runs and files that users name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
-    help="List, show, compare or report runs.\n\nExample: sacm runs list",
+    help="List, show, compare, report or remove runs.\n\nExample: sacm runs list",
 )
 LATEST, RUNS = Path("latest"), Path("runs")
 _LEADING = {"forecasting": "mae", "classification": "accuracy", "anomaly": "f1"}
@@ -77,6 +77,15 @@ def show(run: RunName = LATEST, as_json: AsJson = False) -> None:
 
 
 @app.command()
+def latest(runs: Runs = RUNS) -> None:
+    """Print the folder of the newest finished run.
+
+    Example: sacm runs latest
+    """
+    typer.echo(find_run(runs / LATEST))
+
+
+@app.command()
 def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN …", help="Two or more runs.")],
     as_json: AsJson = False,
@@ -116,6 +125,31 @@ def report(
     text = run_page(load_run(run))
     write_file(out, lambda file: file.write_text(text, encoding="utf-8"))
     typer.echo(f"report: {out}")
+
+
+@app.command()
+def remove(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run, as for runs show.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete a run and everything in its folder.
+
+    Example: sacm runs remove my_PatchTST_sacm_seed42_0123456789
+    """
+    import shutil
+
+    from sacm.training import Run
+
+    with as_user_error():
+        folder = Run.load(find_run(run)).folder
+    if not yes and not typer.confirm(f"Delete {folder}?", err=True):
+        note("Nothing was deleted.")
+        return
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise ArgumentError(f"{folder} cannot be deleted: {error.strerror}.") from None
+    note(f"{folder} is deleted.")
 
 
 def summarise_run(folder: Path) -> dict[str, Any]:
