@@ -15,8 +15,7 @@ from torch import Tensor
 
 from sacm.data.batches import WindowBatches
 from sacm.data.datasets import ClassificationData, ForecastingData
-from sacm.data.scaling import fill_data
-from sacm.data.scaling import ChannelScaler, find_segments
+from sacm.data.scaling import ChannelScaler, fill_data, find_segments
 from sacm.metrics.anomaly import AnomalyReport
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
 from sacm.metrics.forecasting import (
