@@ -10,8 +10,8 @@ import pandas as pd
 from sacm.experiments.gains import pair_runs, summarise_gains
 from sacm.experiments.results import records
 from sacm.metrics.catalogue import metric as find_metric
-from sacm.reports.report import Report
 from sacm.reports.table import (
+    Report,
     Table,
     interval,
     is_undefined,

@@ -47,7 +47,7 @@ def test_tables_sentences_and_a_report(sacm: Command, example: Example):
     assert done.code == 0, done.err
     assert "Test results over 2 seeds: 1, 2" in done.out
     assert "MSE, raw units" in done.out
-    assert "Over 2 seeds, sacm " in done.out
+    assert "sacm: MSE of " in done.out
     assert "paired t-test" in done.out
     assert "report: out/r.html" in done.out
     assert "[4/4] iTransformer, sacm, seed 2" in done.err

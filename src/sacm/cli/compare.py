@@ -135,7 +135,7 @@ def show_comparison(comparison: Comparison) -> None:
     from sacm.experiments import compare
 
     console = Console()
-    compare.result_table(comparison).only(compare.NARROW).print(console)
+    compare.result_table(comparison).print(console)
     compare.cost_table(comparison).print(console)
     for sentence in compare.headline(comparison):
         console.print(sentence, highlight=False, markup=False)

@@ -13,21 +13,17 @@ import pandas as pd
 from sacm.data import resolve
 from sacm.data.datasets import AnyData
 from sacm.errors import ArgumentError, DataError
-from sacm.experiments.gains import pair_runs, summarise_gains
+from sacm.experiments.gains import format_gain, pair_runs, summarise_gains
 from sacm.experiments.results import read_runs
-from sacm.experiments.statistics import wilcoxon_test
 from sacm.files import read_json
 from sacm.metrics.catalogue import metric, order_metrics
 from sacm.reports.table import (
-    UNDEFINED,
     Table,
     interval,
     is_undefined,
     mean_and_deviation,
     number,
-    percent,
     probability,
-    signed,
 )
 from sacm.settings import RunSettings
 from sacm.strategies.registry import canonical
@@ -40,16 +36,14 @@ OnStart = Callable[[RunSettings, int, int], object]
 SIGNIFICANT = 0.05
 FEW = 5  # pairs, below which a t-test rests on hardly any spread
 LEGEND = (
-    "Mean ± sample deviation over seeds. Δ and gain against the first strategy, positive is "
-    "better; 95 %: t interval of the mean gain over seeds; W/T/L: pairs that got better, stayed "
-    "equal, got worse; p (t): paired t-test; p (W): Wilcoxon's signed-rank test, which cannot be "
-    "below 0.0625 with five pairs."
+    "Mean ± sample deviation over seeds. Gain against the first strategy, positive is better; "
+    "95 %: t interval of the mean gain over seeds; W/T/L: pairs that got better, stayed equal, got "
+    "worse; p: paired t-test."
 )
 ANOMALY_LEGEND = (
     "PA: point-adjusted, which random scores pass easily; the random row has what they reach. "
     "Compare VUS-PR and affiliation F1."
 )
-NARROW = ("metric", "strategy", "mean", "gain", "95 %", "W/T/L", "p (t)", "n")
 
 
 @dataclass(frozen=True)
@@ -95,14 +89,21 @@ class Comparison:
 
     def values(self, strategy: str, name: str) -> pd.Series:
         """One column of a strategy's runs, as far as it is defined."""
-        own = self.frame[self.frame["strategy"] == strategy]
-        return own[name].dropna() if name in own else pd.Series(dtype=float)
+        rows = self.frame[self.frame["strategy"] == strategy]
+        return rows[name].dropna() if name in rows else pd.Series(dtype=float)
+
+    def mean(self, strategy: str, name: str, *, digits: int = 4) -> str | None:
+        """Mean and deviation of such a column as text; None where it is not defined."""
+        values = self.values(strategy, name)
+        if values.empty:
+            return None
+        return mean_and_deviation(values.mean(), values.std(), digits=digits)
 
     def gain(self, strategy: str, name: str) -> Any | None:
         """The row of `gains` of a strategy and metric; None where no pair has it."""
         table = self.gains
-        found = table[(table["strategy"] == strategy) & (table["metric"] == name)]
-        return None if found.empty else found.iloc[0]
+        rows = table[(table["strategy"] == strategy) & (table["metric"] == name)]
+        return None if rows.empty else rows.iloc[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as values that JSON takes."""
@@ -210,131 +211,80 @@ def _shared_settings(runs: Sequence[Run], environment: dict[str, Any]) -> dict[s
 
 def result_table(comparison: Comparison) -> Table:
     """Every metric and strategy, with its gain over the first."""
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for name in comparison.metrics:
+        label, random = metric(name).label, metric(name).random
         for strategy in comparison.strategies:
-            rows.append((metric(name).label, strategy, *_result_cells(comparison, strategy, name)))
-            random = metric(name).random
-            if random is not None and len(chance := comparison.values(strategy, random)):
-                mean = mean_and_deviation(chance.mean(), chance.std())
-                rows.append(("", f"random ({strategy})", mean, *(None,) * 6, len(chance)))
-    headings = ("metric", "strategy", "mean", "Δ", "gain", "95 %", "W/T/L", "p (t)", "p (W)", "n")
+            count, mean = len(comparison.values(strategy, name)), comparison.mean(strategy, name)
+            gain = comparison.gain(strategy, name)
+            cells: tuple[Any, ...] = (None,) * 4
+            if gain is not None:
+                cells = (
+                    format_gain(gain["gain"], name),
+                    interval(gain["low"], gain["high"]),
+                    f"{gain['wins']}/{gain['ties']}/{gain['losses']}",
+                    None if is_undefined(gain["p"]) else probability(gain["p"]),
+                )
+            rows.append((label, strategy, mean, *cells, count))
+            if random is not None and (reached := comparison.mean(strategy, random)):
+                rows.append(("", f"random ({strategy})", reached, *(None,) * 4, count))
+    headings = ("metric", "strategy", "mean", "gain", "95 %", "W/T/L", "p", "n")
     seeds = ", ".join(map(str, comparison.seeds))
     count = f"{len(comparison.seeds)} seed{'s' if len(comparison.seeds) > 1 else ''}"
     return Table(headings, tuple(rows), f"Test results over {count}: {seeds}", words=2)
 
 
-def _result_cells(comparison: Comparison, strategy: str, name: str) -> tuple[Any, ...]:
-    values = comparison.values(strategy, name)
-    mean = mean_and_deviation(values.mean(), values.std()) if len(values) else None
-    found = comparison.gain(strategy, name)
-    if found is None:
-        return (mean, *(None,) * 6, len(values))
-    change = comparison.pairs
-    own = change[(change["strategy"] == strategy) & (change["metric"] == name)]["improvement"]
-    ranks = wilcoxon_test(own)
-    return (
-        mean,
-        _difference(name, own.mean(), found["before"]),
-        None if is_undefined(found["gain"]) else _gain(name, found["gain"]),
-        interval(found["low"], found["high"]),
-        f"{found['wins']}/{found['ties']}/{found['losses']}",
-        None if is_undefined(found["p"]) else probability(found["p"]),
-        None if ranks is None else probability(ranks),
-        found["n"],
-    )
-
-
-def _difference(name: str, value: float, like: float) -> str:
-    """A signed absolute change, to the decimals of a value `like`; points for shares."""
-    if metric(name).share:
-        return f"{signed(100 * value)} pp"
-    text = number(float(like))
-    places = 3 if "e" in text else len(text.partition(".")[2])
-    kind = "e" if "e" in text else "f"
-    return f"{value:+.{places}{kind}}".replace("-", "−")
-
-
-def _gain(name: str, value: float) -> str:
-    return f"{signed(value)} pp" if metric(name).share else percent(value)
-
-
 def cost_table(comparison: Comparison) -> Table:
     """Epochs, seconds, parameters and rates of every strategy."""
-
-    def mean(strategy: str, name: str) -> str | None:
-        values = comparison.values(strategy, name)
-        return mean_and_deviation(values.mean(), values.std(), digits=3) if len(values) else None
-
-    names = ("epochs", "seconds", "seconds_per_epoch", "rate_mean", "rate_std")
-    rows = [
+    columns = {
+        "epochs": "epochs",
+        "seconds": "seconds",
+        "s / epoch": "seconds_per_epoch",
+        "rate mean": "rate_mean",
+        "rate spread": "rate_std",
+    }
+    rows = tuple(
         (
             strategy,
-            *(mean(strategy, name) for name in names),
+            *(comparison.mean(strategy, name, digits=3) for name in columns.values()),
             f"{int(comparison.values(strategy, 'parameters').iloc[0]):,}",
         )
         for strategy in comparison.strategies
-    ]
-    headings = (
-        *("strategy", "epochs", "seconds", "s / epoch", "rate mean", "rate spread"),
-        "parameters",
     )
     caption = "Cost of training, and dropout rates of the windows in the last epoch"
-    return Table(headings, tuple(rows), caption)
+    return Table(("strategy", *columns, "parameters"), rows, caption)
 
 
 def headline(comparison: Comparison) -> list[str]:
-    """A few sentences for each strategy: what changed, by how much, and how sure that is.
-
-    A point-adjusted score comes with what random scores reach and with unadjusted measures.
-    """
+    """A sentence for each strategy and leading metric: what changed, and how sure that is."""
     leading = get_task(comparison.settings["task"]).leading_metrics
-    shown = [name for name in leading if name in comparison.metrics]
-    sentences = []
-    for strategy in comparison.strategies[1:]:
-        first, *others = shown
-        sentences.append(" ".join(_main_sentences(comparison, strategy, first)))
-        rest = [_short(comparison, strategy, name) for name in others]
-        if rest:
-            sentences.append(f"Other measures: {'; '.join(rest)}.")
-    return sentences
+    return [
+        _sentence(comparison, strategy, name)
+        for strategy in comparison.strategies[1:]
+        for name in leading
+        if name in comparison.metrics
+    ]
 
 
-def _main_sentences(comparison: Comparison, strategy: str, name: str) -> list[str]:
-    known, base = metric(name), comparison.strategies[0]
+def _sentence(comparison: Comparison, strategy: str, name: str) -> str:
+    phrase, base = metric(name).phrase, comparison.strategies[0]
     place = f"{comparison.settings['backbone']} on {comparison.settings['data']}"
     row = comparison.gain(strategy, name)
     if row is None:
-        return [f"The {known.phrase} of {place} is undefined for every pair of runs."]
-    n, before, after = int(row["n"]), float(row["before"]), float(row["after"])
-    seeds = f"{n} seed{'' if n == 1 else 's'}"
+        return f"{strategy}: the {phrase} of {place} is undefined for every pair of runs."
+    before, after, n = number(float(row["before"])), number(float(row["after"])), int(row["n"])
+    gain = format_gain(row["gain"], name) or "undefined"
     ties = f", equal in {row['ties']}" if row["ties"] else ""
-    record = f"better in {row['wins']} of {n}{ties}"
-    if number(before) == number(after):
-        change = f"leaves the {known.phrase} of {place} at {number(before)}, that of {base}"
-    else:
-        verb = "raises" if after > before else "lowers"
-        change = f"{verb} the {known.phrase} of {place} from {number(before)} ({base}) to "
-        change += f"{number(after)}{_gain_words(name, before, after)}"
-    found = [f"Over {seeds}, {strategy} {change} ({record}).", _chance(row, n)]
-    if known.random:
-        reached = [comparison.values(each, known.random).mean() for each in (base, strategy)]
-        found.append(
-            f"Random scores that raise as many alarms reach {number(float(reached[0]))} ({base}) "
-            f"and {number(float(reached[1]))} under the same adjustment."
-        )
-    return found
-
-
-def _gain_words(name: str, before: float, after: float) -> str:
-    """In percent of the baseline; in percentage points for shares."""
-    better = after - before if metric(name).higher_is_better else before - after
-    gain, unit = 100 * better / abs(before) if before else 0.0, "%"
-    if metric(name).share:
-        gain, unit = 100 * better, "percentage points"
-    if abs(gain) < 0.05:
-        return f", less than 0.1 {unit}"
-    return f", a {'gain' if gain > 0 else 'loss'} of {abs(gain):.1f} {unit}"
+    text = f"{strategy}: {phrase} of {place} {before} ({base}) → {after}, gain {gain} "
+    text += f"(better in {row['wins']} of {n} seed{'' if n == 1 else 's'}{ties}). {_chance(row, n)}"
+    random = metric(name).random
+    if random is None:
+        return text
+    reached = ", ".join(
+        f"{number(float(comparison.values(each, random).mean()))} ({each})"
+        for each in (base, strategy)
+    )
+    return f"{text} Random scores that raise as many alarms reach {reached}."
 
 
 def _chance(row: Any, n: int) -> str:
@@ -342,20 +292,9 @@ def _chance(row: Any, n: int) -> str:
         return "One seed cannot tell a difference from chance."
     if is_undefined(row["p"]):
         return "There is no t-test: all differences are equal."
-    said = f"paired t-test, p = {probability(row['p'])}, n = {n}".replace("= <", "< ")
+    test = f"paired t-test, p = {probability(row['p'])}, n = {n}".replace("= <", "< ")
     if row["p"] >= SIGNIFICANT:
-        return f"The difference is not significant ({said})."
-    better = row["gain"] > 0
-    verdict = "The difference is significant" if better else "It is significantly worse"
+        return f"The difference is not significant ({test})."
+    verdict = "The difference is significant" if row["gain"] > 0 else "It is significantly worse"
     few = f", but {n} seeds are few to conclude from" if n < FEW else ""
-    return f"{verdict} ({said}){few}."
-
-
-def _short(comparison: Comparison, strategy: str, name: str) -> str:
-    row, phrase = comparison.gain(strategy, name), metric(name).phrase
-    if row is None:
-        return f"{phrase} undefined"
-    gain = UNDEFINED if is_undefined(row["gain"]) else _gain(name, row["gain"])
-    chance = "" if is_undefined(row["p"]) else f", p = {probability(row['p'])}"
-    numbers = f"{number(float(row['before']))} → {number(float(row['after']))}"
-    return f"{phrase} {numbers} ({gain}{chance.replace('= <', '< ')})"
+    return f"{verdict} ({test}){few}."

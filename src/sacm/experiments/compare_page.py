@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shlex
 from pathlib import Path
@@ -20,11 +18,10 @@ from sacm.experiments.compare import (
     result_table,
 )
 from sacm.experiments.examples import anomaly_strip, forecast_examples, rate_sample
-from sacm.experiments.results import records
 from sacm.files import write_atomically
 from sacm.metrics.catalogue import metric
 from sacm.quality.inspect import inspect
-from sacm.quality.page import draw_event, draw_overview
+from sacm.quality.page import draw_overview
 from sacm.reports import figures
 from sacm.reports.page import Section, code_block, embed_figure, folded, page, paragraph
 from sacm.reports.page import figures as grid
@@ -70,9 +67,8 @@ def compare_page(comparison: Comparison, *, data: Any = None, command: str | Non
         _settings(comparison, data),
         _repeat(comparison, command),
     ]
-    settings = comparison.settings
-    title = f"{' against '.join(comparison.strategies)}: {settings['backbone']} on {data.name}"
-    return page(title, headline(comparison), sections, style=".overview svg{max-width:none}")
+    title = f"{' against '.join(comparison.strategies)}: {comparison.settings['backbone']}"
+    return page(f"{title} on {data.name}", headline(comparison), sections)
 
 
 def repeat_command(comparison: Comparison) -> str:
@@ -95,9 +91,7 @@ def repeat_command(comparison: Comparison) -> str:
 def _spell(value: Any) -> str:
     """A value as the command line takes it."""
     if isinstance(value, list | tuple):
-        line = io.StringIO()
-        csv.writer(line, lineterminator="").writerow(value)
-        return line.getvalue()
+        return ",".join(map(str, value))
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -106,19 +100,10 @@ def _quality(comparison: Comparison, data: Any) -> list[Section]:
     if not any("guard" in strategy for strategy in comparison.strategies):
         return []
     quality = inspect(data)
-    overview = embed_figure(draw_overview(quality), "All channels over time", name="quality")
-    events = [
-        embed_figure(
-            draw_event(quality, event), f"{event.channel}: {event.kind}", name=f"event-{number}"
-        )
-        for number, event in enumerate(quality.worst_events(2))
-    ]
-    parts = (
-        paragraph(quality.sentences()[0]),
-        f'<div class="overview">{overview}</div>',
-        grid(*events),
+    overview = embed_figure(
+        draw_overview(quality), "All channels over time", name="quality", kind="wide-figure"
     )
-    return [Section("What was found and repaired", parts)]
+    return [Section("What was found and repaired", (paragraph(quality.sentences()[0]), overview))]
 
 
 def _baselines(runs: Runs) -> dict[str, dict[str, float]]:
@@ -142,22 +127,19 @@ def _results(comparison: Comparison, runs: Runs) -> Section:
 
 def _pairs(comparison: Comparison, runs: Runs) -> Section:
     leading = get_task(comparison.settings["task"]).leading_metrics
-    rows = {(row["strategy"], row["seed"]): row for row in records(comparison.frame)}
     drawn = []
     for name in (each for each in leading if each in comparison.metrics):
-        known = metric(name)
-        values = {
-            strategy: [rows[strategy, s].get(name, np.nan) for s in comparison.seeds]
-            for strategy in comparison.strategies
-        }
-        random = known.random and {
-            strategy: float(comparison.values(strategy, known.random).mean())
-            for strategy in comparison.strategies
-        }
-        better = "higher" if known.higher_is_better else "lower"
-        title = f"{known.label} ({better} is better)"
+        direction = "higher" if metric(name).higher_is_better else "lower"
+        random = metric(name).random
+        values = comparison.frame.pivot(index="strategy", columns="seed", values=name)
         levels = {each: row[name] for each, row in _baselines(runs).items() if row.get(name)}
-        figure = figures.paired_dots(values, title, random=random or None, baselines=levels)
+        figure = figures.paired_dots(
+            {each: values.loc[each, list(comparison.seeds)] for each in comparison.strategies},
+            f"{metric(name).label} ({direction} is better)",
+            random=random
+            and {each: comparison.values(each, random).mean() for each in comparison.strategies},
+            baselines=levels,
+        )
         caption = "One line a seed; the bar is the mean."
         caption += " Dashed: without a network." if levels else ""
         drawn.append(embed_figure(figure, caption, name=f"pairs-{name}"))
@@ -165,20 +147,9 @@ def _pairs(comparison: Comparison, runs: Runs) -> Section:
 
 
 def _training(comparison: Comparison, runs: Runs) -> Section:
-    histories = _histories(runs)
-    validation = f"val_{comparison.settings['select']}"
-    captions = {
-        "train_loss": "One line a run. Measured with each strategy's own dropout at work, so the "
-        "strategies' levels are not comparable.",
-        validation: "One line a run. The ring is the epoch whose weights were tested.",
-    }
-    drawn = [
-        embed_figure(
-            figures.training_curves(histories, column), caption, name=column.replace("_", "-")
-        )
-        for column, caption in captions.items()
-    ]
-    return Section("Training", (grid(*drawn),))
+    figure = figures.training_curves(_histories(runs), f"val_{comparison.settings['select']}")
+    caption = "One line a run. The ring is the epoch whose weights were tested."
+    return Section("Training", (embed_figure(figure, caption, name="validation"),))
 
 
 def _histories(runs: Runs) -> figures.Histories:
@@ -191,21 +162,11 @@ def _rates(comparison: Comparison, runs: Runs, data: Any) -> Section:
     if not modulated:
         said = "No strategy of this comparison gives windows dropout rates of their own."
         return Section("Dropout rates", (paragraph(said),))
-    by_epoch = embed_figure(
-        figures.rates_by_epoch(histories),
-        "Lines: mean of every run. Bands: one deviation, and the whole range, of the first seed.",
-        name="rates",
-    )
-    drawn = [by_epoch]
+    caption = "Mean of every run, and the deviation over its windows."
+    drawn = [embed_figure(figures.rates_by_epoch(histories), caption, name="rates")]
     sample = rate_sample(runs[modulated[-1]][0], data)
     if sample.learned:
         colour = colours(comparison.strategies)[modulated[-1]]
-        scatter = figures.rates_against_scores(sample.scores, sample.rates, colour)
-        caption = (
-            "Rates follow the scores within a batch, so equal scores in different batches may get "
-            "different rates. Scorer and mapper of the first seed's chosen epoch."
-        )
-        drawn.append(embed_figure(scatter, caption, name="scores"))
         examples = figures.windows_with_rates(sample.windows, sample.rates, colour)
         caption = "Windows from the lowest dropout rate to the highest; all channels of each."
         drawn.append(embed_figure(examples, caption, name="windows"))
@@ -265,9 +226,9 @@ def _settings(comparison: Comparison, data: Any) -> Section:
         "test windows": f"{windows:,}",
     }
     notes = [paragraph(note, note=True) for note in data.notes]
-    parts = {"Settings": record, "Environment": comparison.environment}
     tables = [
-        folded(name, record_table("", own).html(kind="settings")) for name, own in parts.items()
+        folded(name, record_table("", values).html(kind="settings"))
+        for name, values in {"Settings": record, "Environment": comparison.environment}.items()
     ]
     return Section("Settings and environment", (*tables, *notes))
 

@@ -25,6 +25,7 @@ from sacm.experiments.statistics import (
     wilcoxon_test,
 )
 from sacm.metrics.catalogue import metric as find_metric
+from sacm.reports.table import is_undefined, percent, signed
 
 CELL = ("task", "data", "backbone", "size", "horizon")
 
@@ -191,3 +192,10 @@ def _over_seeds(gain: Floats, seed: Any, cells: list[Any]) -> Interval:
         return around
     half = (around.high - around.low) / 2
     return Interval(mean - half, mean + half)
+
+
+def format_gain(value: float | None, metric: str) -> str | None:
+    """A gain in percent, or in percentage points for a share; None where it is not defined."""
+    if value is None or is_undefined(value):
+        return None
+    return f"{signed(value)} pp" if find_metric(metric).share else percent(value)

@@ -21,7 +21,6 @@ from sacm.reports.figures import (
     truth_figure,
 )
 from sacm.reports.page import (
-    ZOOM_HINT,
     Section,
     code_block,
     embed_figure,
@@ -47,7 +46,7 @@ _TASKS = {
 }
 _HISTORY = 4  # horizons that are drawn before a forecast, at least one input
 _SHARES = (0.8, 0.95)
-_LARGE, _WIDTH = "zoom large", 5.5  # class and inches of large figures, which fit a telephone
+_LARGE, _WIDTH = "large", 5.5  # class and inches of large figures, which fit a telephone
 
 
 def draw_answer(predictor: Predictor, answer: Answer, *, width: float = WIDE) -> tuple[Figure, str]:
@@ -131,7 +130,7 @@ def _prediction(run: Run) -> list[Section]:
         else:
             answer = predictor.tabulate(run.load_data())
         figure, said = draw_answer(predictor, answer, width=_WIDTH)
-        drawn = embed_figure(figure, f"{said} {ZOOM_HINT}".strip(), name="forecast", kind=_LARGE)
+        drawn = embed_figure(figure, said, name="forecast", kind=_LARGE)
         parts = (drawn, *(paragraph(note, note=True) for note in answer.notes))
     except SACMError as error:
         parts = (paragraph(f"The data of the run give no answer now: {error}"),)
@@ -168,7 +167,7 @@ def _truth(run: Run, answer: Answer | None) -> list[Section]:
     figure = truth_figure(shown.forecasts, shown.truth, where, names[:channels], width=_WIDTH)
     caption = (
         f"{count:,} forecasts of {horizon} steps, one after the other, over the last "
-        f"{count * horizon:,} rows of the test part. {ZOOM_HINT}"
+        f"{count * horizon:,} rows of the test part."
     )
     return [
         Section("Forecasts and truth", (embed_figure(figure, caption, name="truth", kind=_LARGE),))
@@ -247,12 +246,8 @@ def _candidates(run: Run) -> list[Section]:
         for each in found
     ]
     headings = ("candidate", "validation error", "seconds", "chosen")
-    table = Table(headings, tuple(rows), formats={"seconds": _seconds})
+    table = Table(headings, tuple(rows))
     return [Section("Candidates", (table.html(kind="sortable"),))]
-
-
-def _seconds(value: Any) -> str:
-    return f"{value:.1f}"
 
 
 def _repairs(run: Run) -> list[Section]:

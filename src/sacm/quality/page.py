@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from sacm.quality.config import KINDS, MISSING, SUSPECT
 from sacm.quality.result import GRADES, Quality, QualityEvent, format_share
-from sacm.reports.page import ZOOM_HINT, Section, code_block, embed_figure, figures, page, paragraph
+from sacm.reports.page import Section, code_block, embed_figure, figures, page, paragraph
 from sacm.reports.style import (
     ALARM,
     INK,
@@ -90,18 +90,14 @@ def quality_page(quality: Quality) -> str:
         A page that loads nothing from elsewhere.
     """
     verdict, *notes = quality.sentences()
-    caption = f"All channels over time, in their own units. {ZOOM_HINT}"
-    overview = embed_figure(
-        draw_overview(quality), caption, name="overview", kind="zoom wide-figure"
-    )
+    caption = "All channels over time, in their own units."
+    overview = embed_figure(draw_overview(quality), caption, name="overview", kind="wide-figure")
     sections = [Section("Overview", (overview, *map(paragraph, notes)))]
     worst = quality.worst_events(_ENLARGED)
     script = ""
     if worst:
         drawn = [
-            embed_figure(
-                draw_event(quality, event), _caption(event), name=f"event-{number}", kind="zoom"
-            )
+            embed_figure(draw_event(quality, event), _caption(event), name=f"event-{number}")
             for number, event in enumerate(worst)
         ]
         listed, script = _event_list(quality)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator
 
 from sacm.core.scorer import SpectralScorer
 from sacm.reports.style import (
@@ -27,8 +26,8 @@ from sacm.reports.style import (
     WIDTH,
     canvas,
     colours,
+    count_axis,
     date_axis,
-    epoch_axis,
     house_style,
     key,
     number_axis,
@@ -44,15 +43,6 @@ Histories = Mapping[str, Sequence[Sequence[Mapping[str, str]]]]  # strategy -> r
 _CELLS = 12  # classes up to which a confusion matrix has its counts written in
 _PANELS = 6  # channels or series of a prediction that are drawn
 WIDE = 7.5  # inches
-
-
-@dataclass(frozen=True)
-class SpectralView:
-    """One channel of a window, and what the scorer's mask keeps of it."""
-
-    channel: str
-    values: np.ndarray  # [L]
-    kept: np.ndarray  # [L]
 
 
 @dataclass(frozen=True)
@@ -78,6 +68,7 @@ class AnomalyStrip:
     thresholds: dict[str, float]
 
 
+@house_style()
 def paired_dots(
     values: Mapping[str, Sequence[float]],
     title: str,
@@ -95,201 +86,160 @@ def paired_dots(
     """
     names, chosen = list(values), colours(list(values))
     table = np.array([list(row) for row in values.values()], dtype=float)  # [strategies, seeds]
-    with house_style():
-        figure, (axes,) = canvas()
-        for heights in table.T:
-            axes.plot(heights, color=MUTED, linewidth=0.8, zorder=1)
-            axes.scatter(range(len(heights)), heights, c=list(chosen.values()), s=26, zorder=3)
-        for place, (name, row) in enumerate(zip(names, table, strict=True)):
-            if np.isfinite(row).any():
-                mean = float(np.nanmean(row))
-                axes.hlines(mean, place - 0.16, place + 0.16, colors=INK, linewidth=2, zorder=4)
-            if random and name in random:
-                level = random[name]
-                axes.hlines(level, place - 0.3, place + 0.3, colors=ALARM, linestyles="--")
-                axes.annotate("random", (place + 0.32, level), color=ALARM, va="center")
-        letters = max(8, 56 // len(names))  # that fit below a column; words stay whole
-        labels = ["\n".join(wrap(name, letters, break_long_words=False)) for name in names]
-        tilted = any(len(line) > letters for label in labels for line in label.split("\n"))
-        axes.set_xticks(range(len(names)), labels, rotation=20 if tilted else 0)
-        for name, level in (baselines or {}).items():
-            axes.axhline(level, color=MUTED, linestyle="--", linewidth=0.9)
-            axes.annotate(name, (-0.48, level), color=MUTED, va="bottom")
-        axes.set_xlim(-0.5, len(names) - (0.3 if random else 0.5))
-        axes.set_title(title)
-        axes.grid(axis="x", visible=False)
+    figure, (axes,) = canvas()
+    for heights in table.T:
+        axes.plot(heights, color=MUTED, linewidth=0.8, zorder=1)
+        axes.scatter(range(len(heights)), heights, c=list(chosen.values()), s=26, zorder=3)
+    for place, (name, row) in enumerate(zip(names, table, strict=True)):
+        if np.isfinite(row).any():
+            mean = float(np.nanmean(row))
+            axes.hlines(mean, place - 0.16, place + 0.16, colors=INK, linewidth=2, zorder=4)
+        if random and name in random:
+            level = random[name]
+            axes.hlines(level, place - 0.3, place + 0.3, colors=ALARM, linestyles="--")
+            axes.annotate("random", (place + 0.32, level), color=ALARM, va="center")
+    for name, level in (baselines or {}).items():
+        axes.axhline(level, color=MUTED, linestyle="--", linewidth=0.9)
+        axes.annotate(name, (-0.48, level), color=MUTED, va="bottom")
+    crowded = max(map(len, names)) * len(names) > 56  # letters that fit below the columns
+    axes.set_xticks(range(len(names)), names, rotation=20 if crowded else 0)
+    axes.set_xlim(-0.5, len(names) - (0.3 if random else 0.5))
+    axes.set_title(title)
+    axes.grid(axis="x", visible=False)
     return figure
 
 
+@house_style()
 def training_curves(histories: Histories, column: str) -> Figure:
     """One column of history.csv for every run; a ring marks the best epoch of a validation."""
     chosen = colours(list(histories))
     best = np.nanargmax if column == "val_accuracy" else np.nanargmin
-    with house_style():
-        figure, (axes,) = canvas(height=2.5)
-        for place, (strategy, runs) in enumerate(histories.items()):
-            for rows in runs:
-                values = np.array([float(row[column]) for row in rows])
-                epochs = np.arange(1, len(values) + 1)
-                line: Any = {"linewidth": 1, "marker": "o", "markersize": 2}
-                # Dashes of different length let equal curves show through each other.
-                dashes: Any = {} if not place else {"linestyle": (0, (4 - place % 3, 2 + place))}
-                axes.plot(epochs, values, color=chosen[strategy], alpha=0.8, **line, **dashes)
-                if column.startswith("val_"):
-                    at = int(best(values))
-                    axes.scatter(
-                        [epochs[at]],
-                        [values[at]],
-                        s=34,
-                        facecolors="none",
-                        edgecolors=chosen[strategy],
-                        zorder=3,
-                    )
-        title = column.replace("val_", "validation ").replace("train_", "training ")
-        axes.set_title(title.replace("mae", "MAE").replace("mse", "MSE"))
-        epoch_axis(axes, max(len(rows) for runs in histories.values() for rows in runs))
-        key(figure, chosen)
+    figure, (axes,) = canvas(height=2.5)
+    for place, (strategy, runs) in enumerate(histories.items()):
+        # Dashes of different length let equal curves show through each other.
+        dashes: Any = {"linestyle": (0, (4 - place % 3, 2 + place))} if place else {}
+        look: Any = {"color": chosen[strategy], "linewidth": 1, "marker": "o", "markersize": 2}
+        for rows in runs:
+            values = np.array([float(row[column]) for row in rows])
+            epochs = np.arange(1, len(values) + 1)
+            axes.plot(epochs, values, alpha=0.8, **look, **dashes)
+            if column.startswith("val_"):
+                at = int(best(values))
+                ring: Any = {"facecolors": "none", "edgecolors": chosen[strategy]}
+                axes.scatter([epochs[at]], [values[at]], s=34, zorder=3, **ring)
+    title = column.replace("val_", "validation ").replace("train_", "training ")
+    axes.set_title(title.replace("mae", "MAE").replace("mse", "MSE"))
+    count_axis(axes, "epoch")
+    key(figure, chosen)
     return figure
 
 
+@house_style()
 def rates_by_epoch(histories: Histories) -> Figure:
-    """Dropout rates of the windows: mean of every run, with deviation and range of the first."""
+    """Dropout rates of the windows: mean of every run, with the deviation over windows."""
+    with_rates = [name for name, runs in histories.items() if "rate_mean" in runs[0][0]]
     chosen = colours(list(histories))
-    with house_style():
-        figure, (axes,) = canvas()
-        for strategy, runs in histories.items():
-            for number, rows in enumerate(runs):
-                if "rate_mean" not in rows[0]:
-                    continue
-                epochs = np.arange(1, len(rows) + 1)
-                mean, spread, low, high = (
-                    np.array([float(row[f"rate_{name}"]) for row in rows])
-                    for name in ("mean", "std", "min", "max")
-                )
-                axes.plot(epochs, mean, color=chosen[strategy], marker="o", markersize=2.5)
-                if number == 0:
-                    band: Any = {"color": chosen[strategy], "linewidth": 0, "step": "mid"}
-                    # One step more at each end, so that a single epoch has a width.
-                    around = np.arange(len(rows) + 2)
-                    inner, outer = (mean - spread, mean + spread), (low, high)
-                    for limits, alpha in ((inner, 0.25), (outer, 0.1)):
-                        bottom, top = (np.pad(limit, 1, mode="edge") for limit in limits)
-                        axes.fill_between(around, bottom, top, alpha=alpha, **band)
-        axes.set_title("dropout rates of the training windows")
-        axes.set_ylim(bottom=0)
-        epoch_axis(axes, max(len(rows) for runs in histories.values() for rows in runs))
-        with_rates = {s: c for s, c in chosen.items() if "rate_mean" in histories[s][0][0]}
-        key(figure, with_rates)
+    figure, (axes,) = canvas()
+    for strategy in with_rates:
+        for rows in histories[strategy]:
+            mean, spread = (
+                np.array([float(row[name]) for row in rows]) for name in ("rate_mean", "rate_std")
+            )
+            look: Any = {"color": chosen[strategy], "marker": "o", "markersize": 2.5}
+            axes.errorbar(np.arange(1, len(rows) + 1), mean, yerr=spread, elinewidth=0.5, **look)
+    axes.set_title("dropout rates of the training windows")
+    axes.set_ylim(bottom=0)
+    count_axis(axes, "epoch")
+    key(figure, {name: chosen[name] for name in with_rates})
     return figure
 
 
-def rates_against_scores(scores: np.ndarray, rates: np.ndarray, colour: str) -> Figure:
-    """Each training window's rate over its unreliability score."""
-    with house_style():
-        figure, (axes,) = canvas()
-        axes.scatter(scores, rates, s=7, color=colour, alpha=0.45, linewidths=0)
-        axes.set_title(f"{len(scores):,} training windows")
-        axes.set_xlabel("unreliability score")
-        axes.set_ylabel("dropout rate")
-        axes.set_ylim(bottom=0)
-    return figure
-
-
+@house_style()
 def windows_with_rates(windows: np.ndarray, rates: np.ndarray, colour: str) -> Figure:
     """Eight training windows `[N, L, C]` from the lowest dropout rate `[N]` to the highest."""
     ranks = np.linspace(0, len(rates) - 1, 8).round().astype(int)
     chosen = np.argsort(rates, kind="stable")[ranks]
-    with house_style():
-        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
-        for axes, place in zip(figure.subplots(2, 4, sharex=True).flat, chosen, strict=True):
-            axes.plot(windows[place], color=colour, alpha=0.6, linewidth=0.9)
-            axes.set_title(f"rate {rates[place]:.2f}")
-        figure.supxlabel("step of the window")
-        figure.supylabel("channels, z-scored")
+    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
+    for axes, place in zip(figure.subplots(2, 4, sharex=True).flat, chosen, strict=True):
+        axes.plot(windows[place], color=colour, alpha=0.6, linewidth=0.9)
+        axes.set_title(f"rate {rates[place]:.2f}")
+    figure.supxlabel("step of the window")
+    figure.supylabel("channels, z-scored")
     return figure
 
 
+@house_style()
 def forecast_example(example: ForecastExample) -> Figure:
     """The window, what followed, and what each strategy forecast."""
     chosen = colours(list(example.forecasts))
-    length, horizon = len(example.history), len(example.truth)
-    shown = min(length, 2 * horizon)
-    future = np.arange(horizon)
-    with house_style():
-        figure, (axes,) = canvas(height=2.5)
-        axes.plot(np.arange(-shown, 0), example.history[-shown:], color=MUTED, linewidth=0.9)
-        axes.plot(future, example.truth, color=INK, linewidth=1.6)
-        for strategy, values in example.forecasts.items():
-            axes.plot(future, values, color=chosen[strategy])
-        axes.axvline(-0.5, color=MUTED, linewidth=0.7, linestyle=":")
-        axes.set_title(f"{example.label} ({plain(example.channel)})")
-        axes.set_xlabel("steps from the forecast's start")
-        lines = {"input": Line2D([], [], color=MUTED), "truth": Line2D([], [], color=INK)}
-        key(figure, chosen, others=lines)
+    shown = min(len(example.history), 2 * len(example.truth))
+    future = np.arange(len(example.truth))
+    figure, (axes,) = canvas(height=2.5)
+    axes.plot(np.arange(-shown, 0), example.history[-shown:], color=MUTED, linewidth=0.9)
+    axes.plot(future, example.truth, color=INK, linewidth=1.6)
+    for strategy, values in example.forecasts.items():
+        axes.plot(future, values, color=chosen[strategy])
+    axes.axvline(-0.5, color=MUTED, linewidth=0.7, linestyle=":")
+    axes.set_title(f"{example.label} ({plain(example.channel)})")
+    axes.set_xlabel("steps from the forecast's start")
+    key(figure, {**chosen, "input": MUTED, "truth": INK})
     return figure
 
 
+@house_style()
 def confusion_matrix(counts: np.ndarray, classes: Sequence[str], title: str) -> Figure:
     """Rows are true classes; a cell is as dark as its share of the row."""
     size = len(classes)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    with house_style():
-        figure, (axes,) = canvas(height=WIDTH * 0.85)
-        places = np.argwhere(counts).tolist()
-        cells = [Rectangle((guess - 0.5, true - 0.5), 1, 1) for true, guess in places]
-        shades = [
-            to_rgba(KEPT if true == guess else LEFT, 0.75 * float(shares[true, guess]))
-            for true, guess in places
-        ]
-        axes.add_collection(PatchCollection(cells, facecolors=shades, linewidths=0))
-        for true, guess in places if size <= _CELLS else []:
-            axes.text(guess, true, str(counts[true, guess]), ha="center", va="center")
-        names = map(str, classes)
-        labels = [plain(name if len(name) <= 10 else name[:9] + "…") for name in names]
-        ticks = range(0, size, max(1, size // 20))
-        named = [labels[tick] for tick in ticks]
-        crowded = sum(map(len, named)) > 40
-        axes.set_xticks(ticks, named, rotation=90 if crowded else 0)
-        axes.set_yticks(ticks, named)
-        axes.set_xlim(-0.5, size - 0.5)
-        axes.set_ylim(size - 0.5, -0.5)
-        axes.set_aspect("equal")
-        axes.grid(visible=False)
-        axes.set_title(title)
-        axes.set_xlabel("predicted class")
-        axes.set_ylabel("true class")
+    figure, (axes,) = canvas(height=WIDTH * 0.85)
+    places = np.argwhere(counts).tolist()
+    cells = [Rectangle((guess - 0.5, true - 0.5), 1, 1) for true, guess in places]
+    shades = [
+        to_rgba(KEPT if true == guess else LEFT, 0.75 * float(shares[true, guess]))
+        for true, guess in places
+    ]
+    axes.add_collection(PatchCollection(cells, facecolors=shades, linewidths=0))
+    for true, guess in places if size <= _CELLS else []:
+        axes.text(guess, true, str(counts[true, guess]), ha="center", va="center")
+    ticks = range(0, size, max(1, size // 20))
+    named = [plain(shorten(str(classes[tick]), 12, placeholder="…")) for tick in ticks]
+    axes.set_xticks(ticks, named, rotation=90 if sum(map(len, named)) > 40 else 0)
+    axes.set_yticks(ticks, named)
+    axes.set_xlim(-0.5, size - 0.5)
+    axes.set_ylim(size - 0.5, -0.5)
+    axes.set_aspect("equal")
+    axes.grid(visible=False)
+    axes.set_title(title)
+    axes.set_xlabel("predicted class")
+    axes.set_ylabel("true class")
     return figure
 
 
+@house_style()
 def anomaly_scores(strip: AnomalyStrip, strategy: str) -> Figure:
     """Scores as multiples of the threshold; labelled anomalies are shaded."""
     colour = colours(list(strip.scores))[strategy]
-    with house_style():
-        figure, (axes,) = canvas(height=2.2)
-        rows, peaks = thin_out(strip.scores[strategy] / (strip.thresholds[strategy] or 1.0))
-        low, high = float(np.nanmin(peaks)), float(np.nanmax(peaks))
-        if high > 10 * max(low, 0):
-            peaks = np.maximum(peaks, max(low, high * 1e-4))  # a logarithm has no zero
-            axes.set_yscale("log")
-            axes.yaxis.set_major_formatter("{x:g}")
-        axes.plot(rows + strip.first_row, peaks, color=colour, linewidth=0.8)
-        axes.axhline(1, color=INK, linewidth=0.8, linestyle="--")
-        axes.set_title(f"{strategy}: score / threshold")
-        axes.set_xlabel(f"test row, segment {plain(str(strip.segment))}")
-        axes.grid(axis="x", visible=False)
-        _shade(axes, strip)
+    figure, (axes,) = canvas(height=2.2)
+    rows, peaks = thin_out(strip.scores[strategy] / (strip.thresholds[strategy] or 1.0))
+    low, high = float(np.nanmin(peaks)), float(np.nanmax(peaks))
+    if high > 10 * max(low, 0):
+        peaks = np.maximum(peaks, max(low, high * 1e-4))  # a logarithm has no zero
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+    axes.plot(rows + strip.first_row, peaks, color=colour, linewidth=0.8)
+    axes.axhline(1, color=INK, linewidth=0.8, linestyle="--")
+    axes.set_title(f"{strategy}: score / threshold")
+    axes.set_xlabel(f"test row, segment {plain(str(strip.segment))}")
+    axes.grid(axis="x", visible=False)
+    edges = strip.first_row + np.flatnonzero(
+        np.diff(strip.labels != 0, prepend=False, append=False)
+    )
+    for start, stop in edges.reshape(-1, 2):
+        axes.axvspan(start, stop, color=ALARM, alpha=0.2, linewidth=0)
     return figure
 
 
-def _shade(axes: Axes, strip: AnomalyStrip) -> None:
-    steps = np.diff(strip.labels.astype(int), prepend=0, append=0)
-    pairs = zip(np.flatnonzero(steps == 1), np.flatnonzero(steps == -1), strict=True)
-    for start, stop in pairs:
-        axes.axvspan(
-            strip.first_row + start, strip.first_row + stop, color=ALARM, alpha=0.2, linewidth=0
-        )
-
-
+@house_style()
 def score_figure(
     values: np.ndarray,
     scores: np.ndarray,
@@ -307,49 +257,36 @@ def score_figure(
     """
     places = np.arange(len(values)) if times is None else times
     ends = {"least reliable": np.argsort(-scores), "most reliable": np.argsort(scores)}
-    picks = {name: apart(order, count, window, stride) for name, order in ends.items()}
+    picks = {name: _apart(order, count, window, stride) for name, order in ends.items()}
     rows = max(map(len, picks.values()))
-    with house_style():
-        figure = Figure(figsize=(8.5, 1.9 * rows + 2.1), dpi=150, layout="constrained")
-        grid = figure.add_gridspec(rows + 1, 2)
-        along = figure.add_subplot(grid[0, :])
-        starts, peaks = thin_out(scores)
-        along.plot(places[starts * stride], peaks, color=MUTED, linewidth=0.8)
-        where = "at a row" if times is None else "at a time"
-        along.set_title(f"unreliability score of the window that begins {where}")
-        for column, (name, chosen) in enumerate(picks.items()):
-            cut = np.stack([values[i * stride : i * stride + window] for i in chosen])
-            colour = KEPT if column else ALARM
-            begins = places[np.array(chosen) * stride]
-            along.scatter(begins, scores[chosen], color=colour, s=22, zorder=3)
-            for row, (place, view) in enumerate(
-                zip(chosen, spectral_views(cut, tuple(columns)), strict=True)
-            ):
-                axes = figure.add_subplot(grid[row + 1, column])
-                _kept_and_left(axes, view)
-                first = place * stride + 1
-                rows_of = f"rows {first:,} – {first + window - 1:,}"
-                axes.set_title(f"{name}: {rows_of}, {plain(view.channel)}, {scores[place]:.3g}")
-        figure.legend(*_spectral_key(), loc="outside upper left", ncols=3)
+    figure = Figure(figsize=(8.5, 1.9 * rows + 2.1), dpi=150, layout="constrained")
+    grid = figure.add_gridspec(rows + 1, 2)
+    along = figure.add_subplot(grid[0, :])
+    starts, peaks = thin_out(scores)
+    along.plot(places[starts * stride], peaks, color=MUTED, linewidth=0.8)
+    where = "at a row" if times is None else "at a time"
+    along.set_title(f"unreliability score of the window that begins {where}")
+    for column, (name, chosen) in enumerate(picks.items()):
+        colour = KEPT if column else ALARM
+        begins = places[np.array(chosen) * stride]
+        along.scatter(begins, scores[chosen], color=colour, s=22, zorder=3)
+        for row, place in enumerate(chosen):
+            first = place * stride
+            channel, whole, kept = split_window(values[first : first + window])
+            axes = figure.add_subplot(grid[row + 1, column])
+            steps: Any = np.arange(window)
+            axes.plot(steps, whole, color=MUTED, linewidth=0.9)
+            axes.plot(steps, kept, color=KEPT, linewidth=1.4)
+            shade: Any = {"color": LEFT, "alpha": 0.35, "linewidth": 0, "interpolate": True}
+            axes.fill_between(steps, kept, whole, **shade)
+            span = f"rows {first + 1:,} – {first + window:,}"
+            axes.set_title(f"{name}: {span}, {plain(columns[channel])}, {scores[place]:.3g}")
+    left = Rectangle((0, 0), 1, 1, color=LEFT, alpha=0.6)
+    key(figure, {"window": MUTED, "kept": KEPT, "left": left})
     return figure
 
 
-def _kept_and_left(axes: Axes, view: SpectralView) -> None:
-    steps: Any = np.arange(len(view.values))
-    axes.plot(steps, view.values, color=MUTED, linewidth=0.9)
-    axes.plot(steps, view.kept, color=KEPT, linewidth=1.4)
-    axes.fill_between(
-        steps, view.kept, view.values, color=LEFT, alpha=0.35, linewidth=0, interpolate=True
-    )
-
-
-def _spectral_key() -> tuple[list[Any], list[str]]:
-    window = Line2D([], [], color=MUTED)
-    kept, left = Line2D([], [], color=KEPT), Rectangle((0, 0), 1, 1, color=LEFT, alpha=0.6)
-    return [window, kept, left], ["window", "kept", "left"]
-
-
-def apart(order: np.ndarray, count: int, window: int, stride: int) -> list[int]:
+def _apart(order: np.ndarray, count: int, window: int, stride: int) -> list[int]:
     """The first `count` windows of an order that do not overlap."""
     chosen: list[int] = []
     for place in order.tolist():
@@ -360,19 +297,16 @@ def apart(order: np.ndarray, count: int, window: int, stride: int) -> list[int]:
     return chosen
 
 
-def spectral_views(windows: np.ndarray, columns: tuple[str, ...]) -> list[SpectralView]:
-    """Each of the windows [N, L, C], by a fresh scorer, in its own least reliable channel."""
-    scorer = SpectralScorer(windows.shape[2])
-    views = []
+def split_window(window: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
+    """The least reliable channel of a window [L, C], its values [L] and what the mask keeps [L]."""
+    x = torch.from_numpy(np.ascontiguousarray(window))[None]
     with torch.no_grad():
-        for window in torch.from_numpy(np.ascontiguousarray(windows)):
-            scored = scorer(window[None])
-            channel = int(scored.channel_scores[0].argmax())
-            kept = scored.reconstruction[0, :, channel].numpy()
-            views.append(SpectralView(columns[channel], window[:, channel].numpy(), kept))
-    return views
+        scored = SpectralScorer(x.shape[2])(x)
+    channel = int(scored.channel_scores[0].argmax())
+    return channel, window[:, channel], scored.reconstruction[0, :, channel].numpy()
 
 
+@house_style()
 def forecast_figure(
     history: pd.DataFrame,
     forecast: pd.DataFrame,
@@ -395,43 +329,37 @@ def forecast_figure(
     Returns:
         The figure; bands are the intervals, the widest the palest.
     """
-    shown = columns[:_PANELS]
-    with house_style():
-        figure, panels = canvas(len(shown), height=0.8 + 1.6 * len(shown), width=width)
-        past, ahead = _axis(history, time, 0), _axis(forecast, time, len(history))
-        lines: dict[str, Any] = {
-            "measured": Line2D([], [], color=INK),
-            "forecast": Line2D([], [], color=KEPT),
-        }
-        for place, (axes, column) in enumerate(zip(panels, shown, strict=True)):
-            values = history[column].to_numpy(dtype=float)
-            axes.plot(past, values, color=INK, linewidth=1)
-            # The forecast begins at the last value.
-            joined, start = np.concatenate([past[-1:], ahead]), values[-1:]
-            for share, lower, upper in _bands(forecast, column):
-                low, high = np.concatenate([start, lower]), np.concatenate([start, upper])
-                axes.fill_between(joined, low, high, color=KEPT, alpha=0.18, linewidth=0)
-                lines[f"{share} % interval"] = Rectangle((0, 0), 1, 1, color=KEPT, alpha=0.35)
-            middle = np.concatenate([start, forecast[column]])
-            axes.plot(joined, middle, color=KEPT, linewidth=1.4)
-            if repaired is not None and repaired[:, place].any():
-                marked = np.zeros(len(values), bool)
-                marked[-len(repaired) :] = repaired[-len(values) :, place]
-                dots: Any = {"linestyle": "", "color": ALARM, "markersize": 4}
-                seen = marked & np.isfinite(values)
-                axes.plot(past[seen], values[seen], marker=".", **dots)
-                gaps = past[marked & ~np.isfinite(values)]
-                axes.plot(gaps, np.full(len(gaps), np.nanmin(values)), marker="|", **dots)
-                lines["repaired for the forecast"] = Line2D([], [], marker=".", **dots)
-            if np.nanmin(values) >= 0 > axes.get_ylim()[0]:
-                axes.set_ylim(bottom=0)
-            axes.set_title(column, parse_math=False)
-            number_axis(axes)
-        _label_below(panels, past)
-        key(figure, {}, others=lines)
+    figure, panels, shown = _panels(columns, width)
+    past, ahead = _axis(history, time, 0), _axis(forecast, time, len(history))
+    joined = np.concatenate([past[-1:], ahead])  # the forecast begins at the last value
+    entries: dict[str, Any] = {"measured": INK, "forecast": KEPT}
+    for place, (axes, column) in enumerate(zip(panels, shown, strict=True)):
+        values = history[column].to_numpy(dtype=float)
+        axes.plot(past, values, color=INK, linewidth=1)
+        start = values[-1:]
+        for share, lower, upper in _bands(forecast, column):
+            low, high = np.concatenate([start, lower]), np.concatenate([start, upper])
+            axes.fill_between(joined, low, high, color=KEPT, alpha=0.18, linewidth=0)
+            entries[f"{share} % interval"] = Rectangle((0, 0), 1, 1, color=KEPT, alpha=0.35)
+        middle = np.concatenate([start, forecast[column]])
+        axes.plot(joined, middle, color=KEPT, linewidth=1.4)
+        if repaired is not None and repaired[:, place].any():
+            marked = np.zeros(len(values), bool)
+            marked[-len(repaired) :] = repaired[-len(values) :, place]
+            dots: Any = {"linestyle": "", "color": ALARM, "markersize": 4}
+            seen = marked & np.isfinite(values)
+            axes.plot(past[seen], values[seen], marker=".", **dots)
+            gaps = past[marked & ~np.isfinite(values)]
+            axes.plot(gaps, np.full(len(gaps), np.nanmin(values)), marker="|", **dots)
+            entries["repaired for the forecast"] = Line2D([], [], marker=".", **dots)
+        if np.nanmin(values) >= 0 > axes.get_ylim()[0]:
+            axes.set_ylim(bottom=0)
+    _label_below(panels, past)
+    key(figure, entries)
     return figure
 
 
+@house_style()
 def truth_figure(
     forecasts: np.ndarray[Any, Any],
     truth: np.ndarray[Any, Any],
@@ -449,35 +377,31 @@ def truth_figure(
         columns: Names of the channels.
         width: In inches.
     """
-    shown = list(columns)[:_PANELS]
-    with house_style():
-        figure, panels = canvas(len(shown), height=0.8 + 1.6 * len(shown), width=width)
-        for place, (axes, column) in enumerate(zip(panels, shown, strict=True)):
-            axes.plot(where.ravel(), truth[..., place].ravel(), color=INK, linewidth=1)
-            for times, values in zip(where, forecasts[..., place], strict=True):
-                look: Any = {"marker": "."} if len(values) == 1 else {}
-                axes.plot(times, values, color=KEPT, linewidth=1.1, **look)
-            axes.set_title(column, parse_math=False)
-            number_axis(axes)
-        _label_below(panels, where)
-        key(figure, {"measured": INK, "forecast": KEPT})
+    figure, panels, _ = _panels(columns, width)
+    for place, axes in enumerate(panels):
+        axes.plot(where.ravel(), truth[..., place].ravel(), color=INK, linewidth=1)
+        for times, values in zip(where, forecasts[..., place], strict=True):
+            look: Any = {"marker": "."} if len(values) == 1 else {}
+            axes.plot(times, values, color=KEPT, linewidth=1.1, **look)
+    _label_below(panels, where)
+    key(figure, {"measured": INK, "forecast": KEPT})
     return figure
 
 
+@house_style()
 def step_figure(errors: Sequence[float | None], title: str) -> Figure:
     """Draw the error of each step ahead."""
     values = np.array(errors, dtype=float)
-    with house_style():
-        figure, (axes,) = canvas(height=2.2)
-        axes.plot(np.arange(1, len(values) + 1), values, color=KEPT, marker="o", markersize=2.5)
-        axes.set_title(title)
-        axes.set_xlabel("steps ahead")
-        axes.set_ylim(bottom=0)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
-        number_axis(axes)
+    figure, (axes,) = canvas(height=2.2)
+    axes.plot(np.arange(1, len(values) + 1), values, color=KEPT, marker="o", markersize=2.5)
+    axes.set_title(title)
+    axes.set_ylim(bottom=0)
+    count_axis(axes, "steps ahead")
+    number_axis(axes)
     return figure
 
 
+@house_style()
 def alarm_figure(
     frame: pd.DataFrame,
     time: str | None,
@@ -493,30 +417,34 @@ def alarm_figure(
         values: The channels of the same rows, of which at most five are drawn.
         width: In inches.
     """
-    shown = [] if values is None else list(values.columns)[: _PANELS - 1]
-    with house_style():
-        figure, panels = canvas(len(shown) + 1, height=1.6 + 1.1 * (len(shown) + 1), width=width)
-        where, alarms = _axis(frame, time, 0), frame["alarm"].to_numpy() > 0
-        for axes, column in zip(panels, shown, strict=False):
-            assert values is not None
-            channel = values[column].to_numpy(dtype=float)
-            rows = thin_out_range(channel, 1500)
-            axes.plot(where[rows], channel[rows], color=MUTED, linewidth=0.8)
-            axes.plot(where[alarms], channel[alarms], ".", color=ALARM, markersize=3.5)
-            axes.set_title(str(column), parse_math=False)
-            number_axis(axes, 4)
-        scores, axes = frame["score"].to_numpy(), panels[-1]
-        rows = thin_out_range(scores, 1500)
-        axes.plot(where[rows], scores[rows], color=INK, linewidth=0.9)
-        axes.axhline(float(frame["threshold"].iloc[0]), color=MUTED, linestyle="--", linewidth=0.9)
-        axes.plot(where[alarms], scores[alarms], ".", color=ALARM, markersize=3.5)
-        axes.set_title(f"anomaly score: {int(alarms.sum()):,} alarms in {len(frame):,} rows")
-        number_axis(axes, 4)
-        _label_below(panels, where)
-        threshold = Line2D([], [], color=MUTED, linestyle="--")
-        alarm = Line2D([], [], color=ALARM, marker=".", linestyle="")
-        key(figure, {}, others={"alarm": alarm, "threshold": threshold})
+    where, alarms = _axis(frame, time, 0), frame["alarm"].to_numpy() > 0
+    title = f"anomaly score: {int(alarms.sum()):,} alarms in {len(frame):,} rows"
+    lines = {} if values is None else {str(c): values[c] for c in values.columns[: _PANELS - 1]}
+    lines[title] = frame["score"]
+    figure, panels, _ = _panels(list(lines), width, height=1.1)
+    for axes, column in zip(panels, lines.values(), strict=True):
+        series = column.to_numpy(dtype=float)
+        rows = thin_out_range(series, 1500)
+        axes.plot(where[rows], series[rows], color=MUTED, linewidth=0.8)
+        axes.plot(where[alarms], series[alarms], ".", color=ALARM, markersize=3.5)
+    threshold = float(frame["threshold"].iloc[0])
+    panels[-1].axhline(threshold, color=INK, linestyle="--", linewidth=0.9)
+    _label_below(panels, where)
+    alarm = Line2D([], [], color=ALARM, marker=".", linestyle="")
+    key(figure, {"alarm": alarm, "threshold": Line2D([], [], color=INK, linestyle="--")})
     return figure
+
+
+def _panels(
+    columns: Sequence[str], width: float, *, height: float = 1.6
+) -> tuple[Figure, list[Axes], list[str]]:
+    """A figure with one panel a column, at most six, and the columns that have one."""
+    shown = list(columns)[:_PANELS]
+    figure, panels = canvas(len(shown), height=0.8 + height * len(shown), width=width)
+    for axes, column in zip(panels, shown, strict=True):
+        axes.set_title(column, parse_math=False)
+        number_axis(axes)
+    return figure, panels, shown
 
 
 def _axis(frame: pd.DataFrame, time: str | None, first: int) -> np.ndarray[Any, Any]:
@@ -534,9 +462,8 @@ def _label_below(panels: Sequence[Axes], where: np.ndarray[Any, Any]) -> None:
     """Times or rows below the last of the panels that share them."""
     for axes in panels:
         date_axis(axes, np.issubdtype(where.dtype, np.datetime64))
+        axes.label_outer()
     for axes in panels[:-1]:
-        axes.set_xlabel("")
-        axes.tick_params(labelbottom=False)
         axes.xaxis.get_offset_text().set_visible(False)
 
 
@@ -547,6 +474,7 @@ def _bands(forecast: pd.DataFrame, column: str) -> list[tuple[str, Any, Any]]:
     return [(end, forecast[f"{start}{end}"], forecast[f"{column}_upper_{end}"]) for end in ends]
 
 
+@house_style()
 def gain_figure(
     gains: Mapping[str, Mapping[str, Sequence[float]]], *, unit: str = "%", title: str = ""
 ) -> Figure:
@@ -557,26 +485,22 @@ def gain_figure(
         unit: Of the gains.
         title: What was measured.
     """
-    cells = list(gains)
     strategies = list(dict.fromkeys(name for row in gains.values() for name in row))
     chosen, step = colours(strategies), 0.8 / max(len(strategies), 1)
-    with house_style():
-        height = 1.4 + 0.13 * len(cells) * (len(strategies) + 1)
-        figure, (axes,) = canvas(height=height, width=WIDE)
-        for row, cell in enumerate(cells):
-            for place, strategy in enumerate(strategies):
-                values = np.asarray(gains[cell].get(strategy, ()), dtype=float)
-                if not len(values):
-                    continue
-                y = row - 0.4 + step * (place + 0.5)
-                look: Any = {"color": chosen[strategy]}
-                axes.barh(y, values.mean(), height=0.9 * step, alpha=0.45, **look)
-                axes.plot(values, np.full(len(values), y), ".", markersize=4, **look)
-        axes.axvline(0, color=INK, linewidth=0.8)
-        axes.set_yticks(range(len(cells)), cells)
-        axes.set_ylim(len(cells) - 0.5, -0.5)
-        axes.set_xlabel(f"gain over the baseline, {unit}")
-        axes.set_title(title)
-        axes.grid(axis="y", visible=False)
-        key(figure, chosen)
+    height = 1.4 + 0.13 * len(gains) * (len(strategies) + 1)
+    figure, (axes,) = canvas(height=height, width=WIDE)
+    for row, cell in enumerate(gains.values()):
+        for place, strategy in enumerate(strategies):
+            values = np.asarray(cell.get(strategy, ()), dtype=float)
+            if len(values):
+                y, colour = row - 0.4 + step * (place + 0.5), chosen[strategy]
+                axes.barh(y, values.mean(), height=0.9 * step, alpha=0.45, color=colour)
+                axes.plot(values, np.full(len(values), y), ".", markersize=4, color=colour)
+    axes.axvline(0, color=INK, linewidth=0.8)
+    axes.set_yticks(range(len(gains)), list(gains))
+    axes.set_ylim(len(gains) - 0.5, -0.5)
+    axes.set_xlabel(f"gain over the baseline, {unit}")
+    axes.set_title(title)
+    axes.grid(axis="y", visible=False)
+    key(figure, chosen)
     return figure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,60 +14,39 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-INK, MUTED, GRID, PAPER = "#1c2126", "#6a737c", "#d8dce0", "#fdfdfc"
-SERIES = ("#b5541c", "#1b6cae", "#3b7d3f", "#7d52a8", "#96740a", "#a83a62")
-KEPT, LEFT, ALARM = SERIES[1], SERIES[0], "#c8402f"
-
-# A figure is drawn in the light colours; a page replaces each by a variable that knows both.
-_NAMES = {
-    INK: "ink",
-    MUTED: "muted",
-    GRID: "grid",
-    PAPER: "paper",
-    ALARM: "alarm",
-    **{colour: f"series-{number}" for number, colour in enumerate(SERIES)},
+# Name on a page -> colour on light and on dark paper. A figure is drawn in the light colours; a
+# page replaces each by a variable that knows both.
+_COLOURS = {
+    "ink": ("#1c2126", "#e6e8ea"),
+    "muted": ("#6a737c", "#98a1aa"),
+    "grid": ("#d8dce0", "#363d44"),
+    "paper": ("#fdfdfc", "#14181c"),
+    "alarm": ("#c8402f", "#f0705e"),
+    "series-0": ("#b5541c", "#ee9257"),
+    "series-1": ("#1b6cae", "#66b2f0"),
+    "series-2": ("#3b7d3f", "#7cc47f"),
+    "series-3": ("#7d52a8", "#bb97e0"),
+    "series-4": ("#96740a", "#d3b24a"),
+    "series-5": ("#a83a62", "#e683a8"),
 }
-_DARK = {
-    INK: "#e6e8ea",
-    MUTED: "#98a1aa",
-    GRID: "#363d44",
-    PAPER: "#14181c",
-    ALARM: "#f0705e",
-    **dict(
-        zip(
-            SERIES,
-            ("#ee9257", "#66b2f0", "#7cc47f", "#bb97e0", "#d3b24a", "#e683a8"),
-            strict=True,
-        )
-    ),
-}
+INK, MUTED, GRID, _, ALARM, *SERIES = (light for light, _ in _COLOURS.values())
+KEPT, LEFT = SERIES[1], SERIES[0]
 WIDTH = 4.0  # inches
 
 _LOOK: Any = {
     "font.family": "sans-serif",
-    "font.size": 8.2,
+    **dict.fromkeys(("font.size", "axes.labelsize", "legend.fontsize"), 8.2),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8.0),
+    **dict.fromkeys(("axes.titlecolor", "axes.labelcolor", "text.color"), INK),
+    **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), MUTED),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
+    **dict.fromkeys(("axes.grid", "axes.axisbelow"), True),
     "axes.titlesize": 8.8,
-    "axes.labelsize": 8.2,
     "axes.titlelocation": "left",
-    "axes.titlecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": MUTED,
     "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
     "grid.color": GRID,
     "grid.linewidth": 0.6,
-    "text.color": INK,
-    "xtick.labelsize": 8.0,
-    "ytick.labelsize": 8.0,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "legend.frameon": False,
-    "legend.fontsize": 8.2,
     "legend.handlelength": 1.4,
     "legend.columnspacing": 1.2,
     "lines.linewidth": 1.2,
@@ -91,22 +70,23 @@ def canvas(
     return figure, list(axes[:, 0])
 
 
-def key(
-    figure: Figure, colours: dict[str, str], *, others: dict[str, Line2D] | None = None
-) -> None:
-    """A legend above the panels, for lines that several panels share."""
-    lines = {name: Line2D([], [], color=colour) for name, colour in colours.items()}
-    lines |= others or {}
+def key(figure: Figure, entries: Mapping[str, Any]) -> None:
+    """A legend above the panels: names with their colours, or with what is drawn for them."""
+    lines = {
+        name: Line2D([], [], color=entry) if isinstance(entry, str) else entry
+        for name, entry in entries.items()
+    }
     room = 12 * figure.get_figwidth() / (max(map(len, lines)) + 5)  # letters in an inch
     columns = max(1, min(6, int(room)))
     figure.legend(lines.values(), lines.keys(), loc="outside upper left", ncols=columns)
 
 
-def epoch_axis(axes: Axes, last: int) -> None:
-    """Whole epochs, with room for a single one."""
-    axes.set_xlim(0.5, last + 0.5)
+def count_axis(axes: Axes, label: str) -> None:
+    """Whole numbers from 1 on, such as epochs, with room for a single one."""
     axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True, min_n_ticks=1))
-    axes.set_xlabel("epoch")
+    low, high = axes.dataLim.intervalx
+    axes.set_xlim(low - 0.5, high + 0.5)
+    axes.set_xlabel(label)
 
 
 def thin_out(values: np.ndarray, bins: int = 700) -> tuple[np.ndarray, np.ndarray]:
@@ -169,12 +149,11 @@ def colours(strategies: Sequence[str]) -> dict[str, str]:
 
 def variables(*, dark: bool) -> str:
     """The colours as CSS custom properties."""
-    chosen = {colour: _DARK[colour] if dark else colour for colour in _NAMES}
-    return "".join(f"--{_NAMES[colour]}:{value};" for colour, value in chosen.items())
+    return "".join(f"--{name}:{pair[dark]};" for name, pair in _COLOURS.items())
 
 
 def apply_theme(svg: str) -> str:
     """An SVG whose colours follow the page."""
-    for colour, name in _NAMES.items():
-        svg = svg.replace(colour, f"var(--{name})")
+    for name, (light, _) in _COLOURS.items():
+        svg = svg.replace(light, f"var(--{name})")
     return svg

@@ -1,53 +1,33 @@
-"""One table for the terminal, Markdown, LaTeX, HTML, CSV and JSON.
+"""Tables and reports for the terminal, Markdown, LaTeX, HTML, CSV and JSON.
 
-A table holds values. Printed formats show numbers in a few digits, CSV and JSON as they are.
+A table holds values. Printed formats show numbers in a few digits, JSON as they are.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sacm.errors import ArgumentError
+from sacm.files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
+FORMATS = ("table", "md", "latex", "csv", "json", "html")
 UNDEFINED = "–"
-_INDENT, _GAP = "  ", "  "
-_TIGHT: Any = {"pad_edge": False, "padding": (0, 1, 0, 0)}
 _LATEX = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "{": r"\{",
-        "}": r"\}",
-        "$": r"\$",
-        "&": r"\&",
-        "#": r"\#",
-        "_": r"\_",
-        "%": r"\%",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-        # After a line's end these would be read as its options.
-        "[": "{[}",
-        "]": "{]}",
-        "*": "{*}",
-        "−": "$-$",
-        "–": "--",
-        "±": r"$\pm$",
-        "…": r"\ldots{}",
-        "σ": r"$\sigma$",
-    }
+    {letter: f"\\{letter}" for letter in "{}$&#_%"}
+    | {letter: f"{{{letter}}}" for letter in "[]*"}  # a line's end would read these as options
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "σ": r"$\sigma$"}
+    | {"−": "$-$", "–": "--", "±": r"$\pm$", "…": r"\ldots{}"}
 )
 
 
@@ -60,7 +40,6 @@ class Table:
         rows: One tuple of values a row; None and NaN are undefined.
         caption: What the table shows.
         words: How many columns at the left name the row; the others hold numbers.
-        formats: How the values of a column are printed, by heading; others by `number`.
 
     Example:
         >>> table = Table(("data", "MSE"), (("ILI", 2.7166839),))
@@ -74,7 +53,6 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
     caption: str = ""
     words: int = 1
-    formats: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for position, row in enumerate(self.rows, 1):
@@ -84,41 +62,30 @@ class Table:
                 )
 
     @classmethod
-    def from_frame(cls, frame: pd.DataFrame, **options: Any) -> Table:
-        """The columns and rows of a pandas frame; `options` are the other attributes."""
+    def from_frame(cls, frame: pd.DataFrame, *, caption: str = "", words: int = 1) -> Table:
+        """The columns and rows of a pandas frame."""
         rows = tuple(frame.itertuples(index=False, name=None))
-        return cls(tuple(map(str, frame.columns)), rows, **options)
+        return cls(tuple(map(str, frame.columns)), rows, caption, words)
 
     @property
     def cells(self) -> list[tuple[str, ...]]:
         """The rows as printed."""
-        shown = [self.formats.get(heading, number) for heading in self.headings]
         return [
-            tuple(
-                UNDEFINED if is_undefined(value) else form(value)
-                for form, value in zip(shown, row, strict=True)
-            )
+            tuple(UNDEFINED if is_undefined(value) else number(value) for value in row)
             for row in self.rows
         ]
-
-    def only(self, names: Iterable[str]) -> Table:
-        """The named columns, in their order, as far as they are there."""
-        kept = [self.headings.index(name) for name in names if name in self.headings]
-        return replace(
-            self,
-            headings=tuple(self.headings[at] for at in kept),
-            rows=tuple(tuple(row[at] for at in kept) for row in self.rows),
-            words=sum(at < self.words for at in kept),
-        )
 
     def markdown(self) -> str:
         """A pipe table."""
         rules = ["---" if at < self.words else "---:" for at in range(len(self.headings))]
-        lines = [self.headings, rules, *self.cells]
-        return "\n".join("| " + " | ".join(map(_in_pipes, cells)) + " |" for cells in lines)
+        lines = (
+            [" ".join(cell.replace("|", "\\|").splitlines()) for cell in row]
+            for row in (self.headings, rules, *self.cells)
+        )
+        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
     def plain(self) -> str:
-        """Text in columns that line up, for any place."""
+        """Text in columns that line up."""
         lines = [self.headings, *self.cells]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
 
@@ -133,14 +100,14 @@ class Table:
         """A `table` environment that needs the package booktabs."""
         columns = "l" * self.words + "r" * (len(self.headings) - self.words)
         caption = [rf"\caption{{{escape_latex(self.caption)}}}"] if self.caption else []
-        lines = [" & ".join(map(escape_latex, row)) + r" \\" for row in self.cells]
+        head, *lines = (
+            " & ".join(map(escape_latex, row)) + r" \\" for row in (self.headings, *self.cells)
+        )
         return "\n".join(
             [
                 *(r"\begin{table}[tbp]", r"\centering", *caption, r"\small"),
-                *(rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"\toprule"),
-                *(" & ".join(map(escape_latex, self.headings)) + r" \\", r"\midrule"),
-                *lines,
-                *(r"\bottomrule", r"\end{tabular}", r"\end{table}"),
+                *(rf"\begin{{tabular}}{{@{{}}{columns}@{{}}}}", r"\toprule", head, r"\midrule"),
+                *(*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}"),
             ]
         )
 
@@ -162,34 +129,21 @@ class Table:
             f"<tbody>{rows}</tbody></table></div>"
         )
 
-    def csv(self) -> str:
-        """Comma-separated values; what is undefined is blank."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.headings)
-        writer.writerows(["" if is_undefined(value) else value for value in r] for r in self.rows)
-        return text.getvalue()
-
     def records(self) -> list[dict[str, Any]]:
         """One dictionary a row, for JSON; what is undefined is None."""
+
+        def plain_value(value: Any) -> Any:
+            if is_undefined(value):
+                return None
+            return value.item() if hasattr(value, "item") else value  # of NumPy
+
         return [
-            {
-                heading: None if is_undefined(value) else _plain_value(value)
-                for heading, value in zip(self.headings, row, strict=True)
-            }
+            {name: plain_value(value) for name, value in zip(self.headings, row, strict=True)}
             for row in self.rows
         ]
 
-    def json(self) -> str:
-        """The records as JSON."""
-        return json.dumps(self.records(), indent=1, ensure_ascii=False, allow_nan=False)
-
     def print(self, console: Console | None = None) -> None:
-        """Print on a terminal of any width.
-
-        In a table that is too wide, words that rows share become a line above them, and columns
-        of numbers that do not fit beside each other follow in further tables.
-        """
+        """Print on a terminal; lines of a table that is too wide are as long as they are."""
         from rich.box import SIMPLE_HEAD
         from rich.console import Console
         from rich.markup import escape as plain
@@ -198,70 +152,106 @@ class Table:
         console = console or Console()
         if self.caption:  # not as rich's title, which is wrapped to the width of the columns
             console.print(self.caption, style="italic", markup=False, highlight=False)
-        drawn = RichTable(box=SIMPLE_HEAD, **_TIGHT)
+        drawn = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
         for at, heading in enumerate(self.headings):
-            if at < self.words:
-                drawn.add_column(plain(heading), overflow="fold")
-            else:
-                drawn.add_column(plain(heading), justify="right", no_wrap=True)
+            justify = "left" if at < self.words else "right"
+            drawn.add_column(plain(heading), justify=justify, no_wrap=True)  # type: ignore[arg-type]
         for row in self.cells:
             drawn.add_row(*map(plain, row))
         unlimited = console.options.update(width=10_000)
         if console.measure(drawn, options=unlimited).maximum <= console.width:
             console.print(drawn)
-            return
-        for text in _narrow(self, console.width):
-            console.print(text, soft_wrap=True, highlight=False, markup=False)
+        else:
+            console.print(self.plain() + "\n", soft_wrap=True, highlight=False, markup=False)
 
 
-def _narrow(table: Table, width: int) -> list[str]:
-    """The same rows in tables of as many columns of numbers as fit, at least one each."""
-    cells, words = table.cells, table.words
-    widths = [max(map(len, column)) for column in zip(table.headings, *cells, strict=True)]
-    room = width - len(_INDENT) - widths[words - 1]
-    parts: list[list[int]] = [[]]
-    left = room
-    for at in range(words, len(widths)):
-        needed = len(_GAP) + widths[at]
-        if parts[-1] and needed > left:
-            parts.append([])
-            left = room
-        parts[-1].append(at)
-        left -= needed
-    return [_under_shared_words(table, cells, [words - 1, *part], widths) for part in parts]
+@dataclass(frozen=True)
+class Report:
+    """What was found.
 
+    Attributes:
+        title: What was asked.
+        sentences: The answer.
+        tables: The evidence.
+        rows: Every run, as CSV.
+        notes: What a reader must know besides.
+    """
 
-def _under_shared_words(
-    table: Table, cells: list[tuple[str, ...]], columns: list[int], widths: list[int]
-) -> str:
-    def line(row: Sequence[str]) -> str:
-        name, *numbers = columns
-        shown = [row[name].ljust(widths[name]), *(row[at].rjust(widths[at]) for at in numbers)]
-        return _INDENT + _GAP.join(shown)
+    title: str
+    sentences: tuple[str, ...]
+    tables: tuple[Table, ...]
+    rows: str
+    notes: tuple[str, ...] = ()
 
-    lines = [line(table.headings)]
-    lines.append("─" * len(lines[0]))
-    shared: tuple[str, ...] = ("",) * (table.words - 1)
-    for row in cells:
-        if row[: table.words - 1] != shared:
-            shared = row[: table.words - 1]
-            lines.append(", ".join(filter(None, shared)))
-        lines.append(line(row))
-    return "\n".join([*lines, ""])
+    def print(self, console: Console | None = None) -> None:
+        """Print on a terminal."""
+        from rich.console import Console
+
+        console = console or Console()
+        for table in self.tables:
+            table.print(console)
+        for text in (*self.sentences, *(f"Note: {note}" for note in self.notes)):
+            console.print(text, highlight=False, markup=False)
+
+    def render(self, style: str) -> str:
+        """The report as text in one of `FORMATS`.
+
+        Raises:
+            ArgumentError: There is no such format.
+        """
+        if style not in FORMATS:
+            raise ArgumentError(f"--format {style!r}: use {', '.join(FORMATS)}.")
+        return str(getattr(self, f"_{style}")())
+
+    def write(self, path: Path, style: str) -> None:
+        """Write to a file, which is whole or not there."""
+        text = self.render(style)
+        write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
+
+    def _table(self) -> str:
+        blocks = [f"{table.caption}\n{table.plain()}" for table in self.tables]
+        return "\n\n".join([self.title, *self.sentences, *blocks, *self.notes]) + "\n"
+
+    def _md(self) -> str:
+        tables = [f"{table.caption}\n\n{table.markdown()}".lstrip() for table in self.tables]
+        return "\n\n".join([f"# {self.title}", *self.sentences, *tables, *self.notes]) + "\n"
+
+    def _latex(self) -> str:
+        lines = [f"% {escape_latex(text)}" for text in (self.title, *self.sentences, *self.notes)]
+        return "\n\n".join(["\n".join(lines), *(table.latex() for table in self.tables)]) + "\n"
+
+    def _csv(self) -> str:
+        return self.rows
+
+    def _json(self) -> str:
+        record = {
+            "title": self.title,
+            "sentences": self.sentences,
+            "tables": [{"caption": t.caption, "rows": t.records()} for t in self.tables],
+            "notes": self.notes,
+        }
+        return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def _html(self) -> str:
+        from sacm.reports.page import Section, page, paragraph
+
+        sections = [
+            Section(table.caption or "Results", (replace(table, caption="").html(),))
+            for table in self.tables
+        ]
+        if self.notes:
+            sections.append(Section("Notes", tuple(map(paragraph, self.notes))))
+        return page(self.title, self.sentences, sections)
 
 
 def record_table(title: str, record: dict[str, Any]) -> Table:
     """Names and values; records inside of it are spread out, what is None is left out."""
-    inner = {
-        name: value
-        for name, values in record.items()
-        if isinstance(values, dict)
-        for name, value in values.items()
-    }
-    flat = {name: value for name, value in record.items() if not isinstance(value, dict)}
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        flat |= value if isinstance(value, dict) else {name: value}
     rows = [
         (name.replace("_", " "), f"{value:g}" if isinstance(value, float) else str(value))
-        for name, value in {**flat, **inner}.items()
+        for name, value in flat.items()
         if value is not None
     ]
     return Table((title, "value"), tuple(rows), words=2)
@@ -276,17 +266,15 @@ def number(value: Any, *, digits: int = 4) -> str:
     """A float in a few significant digits; anything else as text."""
     if not isinstance(value, float):
         return str(value)
-    if math.isinf(value):
-        return _signed(str(value))
     if 10**digits <= abs(value) < 1e6:
-        return _signed(f"{value:.0f}")
+        return _minus(f"{value:.0f}")
     text = f"{value:#.{digits}g}".rstrip(".")
-    return _signed(f"{value:.{digits - 1}e}" if "e" in text else text)
+    return _minus(f"{value:.{digits - 1}e}" if "e" in text else text)
 
 
 def signed(value: float) -> str:
     """A change with its sign and one decimal: `+3.4`."""
-    return _signed(f"{round(float(value), 1) + 0.0:+.1f}")
+    return _minus(f"{round(float(value), 1) + 0.0:+.1f}")
 
 
 def percent(value: float) -> str:
@@ -322,14 +310,5 @@ def escape_latex(text: str) -> str:
     return "".join(letter for letter in line if letter.isprintable()).translate(_LATEX)
 
 
-def _signed(text: str) -> str:
+def _minus(text: str) -> str:
     return text.replace("-", "−")
-
-
-def _plain_value(value: Any) -> Any:
-    """NumPy scalars as Python values."""
-    return value.item() if hasattr(value, "item") else value
-
-
-def _in_pipes(cell: str) -> str:
-    return " ".join(cell.replace("|", "\\|").splitlines())

@@ -30,7 +30,7 @@ from sacm_lab.commands import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sacm.reports.report import Report
+    from sacm.reports.table import Report
     from sacm_lab.experiment import Experiment
 
 HELP = """Run the paper's experiments and lay them beside it.
