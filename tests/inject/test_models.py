@@ -187,8 +187,8 @@ REFUSED: dict[str, tuple[Callable[[], nn.Module], str]] = {
     ),
     "mixup": (lambda: OneSite(mix_in_training), "does not follow its layout|mixes the rows"),
     "window before": (lambda: OneSite(lambda _, x: x + x.roll(1, 0)), "mixes the rows"),
-    "compares": (ComparesWindows, "mixes the rows of the 3 probed windows"),
-    "one by one": (OneByOne, "has no dimension that holds the 3 probed windows"),
+    "compares": (ComparesWindows, "mixes the rows of the 8 probed windows"),
+    "one by one": (OneByOne, "mixes the rows"),
     "vmap": (Mapped, "inside a transform of torch"),
 }
 
@@ -312,7 +312,7 @@ def test_a_site_without_windows_stays_ordinary(kind: str, lazy: bool) -> None:
     train(model, windows())
     site = next(site for site in modulator.sites if site.name == "second")
     assert not site.adaptive
-    assert site.reason.startswith(kind)
+    assert site.reason.startswith("depends on no window")
     assert type(model.second) is nn.Dropout
     assert check_every_site(model, modulator, model, windows()) == {"drop"}
 
@@ -324,7 +324,7 @@ def test_what_is_random_beside_adaptive_sites_is_named() -> None:
 
     model = nn.Sequential(OneSite(), Noisy())
     summary = attach(model, windows()).summary()
-    assert summary.random_training == ("1",)
+    assert summary.random_training == "1"
     assert "Also random in training, and not adaptive: 1 (coverage='all'" in str(summary)
     sacm.detach(model)
     assert "random" not in str(attach(model, windows(), coverage="all").summary())
@@ -430,27 +430,6 @@ def test_a_decision_for_the_whole_batch_stays_ordinary(coverage: Any) -> None:
     modulator = attach(model, windows(), coverage=coverage)
     site = next(site for site in modulator.sites if site.name == "0.last")
     assert (site.adaptive, site.reason[:21]) == (False, "shared by all windows")
-
-
-@pytest.mark.parametrize("kind", [nn.AlphaDropout, nn.FeatureAlphaDropout])
-def test_alpha_dropout_follows_its_formula_at_each_windows_rate(kind: Any) -> None:
-    limit = -1.7580993408473766  # of SELU
-    torch.manual_seed(0)
-    model, x = Then(kind(0.2)), windows(length=64)
-    modulator = attach(model, x)
-    with modulator.forced_rates(RATES):
-        out = model(x)
-    h = model.embed(x)
-    q, p = (1 - RATES).view(-1, 1, 1), RATES.view(-1, 1, 1)
-    a = (q * (1 + p * limit**2)) ** -0.5
-    kept, dropped = a * h - a * limit * p, (a * limit - a * limit * p).expand_as(h)
-    is_kept = (out - kept).abs() < (out - dropped).abs()
-    torch.testing.assert_close(out, torch.where(is_kept, kept, dropped), rtol=1e-4, atol=1e-5)
-    assert_shares(
-        is_kept[:, :, :1].flatten(1) if kind is nn.FeatureAlphaDropout else is_kept.flatten(1)
-    )
-    model(x).square().sum().backward()
-    assert modulator.mapper.gamma.grad != 0
 
 
 # --- recurrent networks ---------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from sacm.core.config import SACMConfig, check_config
 from sacm.core.scorer import check_whole_number
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.inject.discover import assign_layouts, collect_names, discover, match_modules
-from sacm.inject.functional.coverage import FunctionalCoverage, Interception
+from sacm.inject.functional.coverage import FunctionalCoverage
 from sacm.inject.layout import SiteLayout
 from sacm.inject.modulator import CapacityModulator
 from sacm.inject.probe.run import Call
@@ -231,14 +231,17 @@ def _find_sites(
         site.state = modulator.state
         modulator.adaptive.append((InsertedSite(site, host), site))
     of_modules = [*(site for _, site in modulator.adaptive), *modules.values()]
+    for site in of_modules:
+        site.stated = getattr(model, "sacm_layouts", {}).get(site.name)
     assign_layouts(of_modules, {glob: v for glob, v in stated.items() if ":" not in glob})
     if everywhere or any(site.adaptive for site in hosts.values()):
-        shared = Interception(
+        modulator.coverage = FunctionalCoverage(
             modulator.state,
+            hosts=hosts,
+            everywhere=everywhere,
             skip=_functional(skip, "skip", everywhere),
             site_layouts={g: stated[g] for g in _functional(stated, "site_layouts", everywhere)},
         )
-        modulator.coverage = FunctionalCoverage(shared, hosts=hosts, everywhere=everywhere)
     else:
         _functional([*skip, *stated], "skip and site_layouts", everywhere)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -64,12 +64,6 @@ class SiteLayout:
         split = [*shape[: self.dim], *pair, *shape[self.dim + 1 :]]
         return split, self.dim if self.batch_major else self.dim + 1
 
-    def spread(self, values: Tensor, dims: int) -> Tensor:
-        """Return one value for each window `[B]` as a tensor that broadcasts over an activation."""
-        if self.fold > 1:
-            values = values[self.owners(len(values)).to(values.device)]
-        return values.view([-1 if dim == self.dim else 1 for dim in range(dims)])
-
     def drop(self, h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Tensor:
         """Drop `h` `[…, B*fold, …]` at the keep probabilities of its windows.
 
@@ -93,34 +87,15 @@ class SiteLayout:
         return split
 
 
-@dataclass(frozen=True)
-class Unresolved:
-    """A site, the shape of its activation and why its layout is not known."""
-
-    name: str
-    kind: str
-    shape: tuple[int, ...]
-    why: str
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name} ({self.kind}): an activation {list(self.shape)} {self.why}; "
-            f"state it with site_layouts={{{self.name!r}: SiteLayout(dim=…, fold=…)}}"
-        )
-
-
-def layout_error(model: str, problems: Sequence[Unresolved]) -> LayoutError:
-    """Return one error that lists every site once, with a line to paste that skips them all."""
-    by_name: dict[str, Unresolved] = {}
-    for problem in problems:
-        by_name.setdefault(problem.name, problem)
-    names = list(by_name)
-    if len(names) == 1:
+def layout_error(model: str, problems: Mapping[str, str]) -> LayoutError:
+    """Return one error for all unresolved sites: a sentence by site name, and how to skip them."""
+    if len(problems) == 1:
         return LayoutError(
-            f"{by_name[names[0]]}, or leave this site as ordinary dropout with skip={names}."
+            f"{next(iter(problems.values()))}, or leave this site as ordinary dropout with "
+            f"skip={list(problems)}."
         )
-    lines = "\n".join(f"  {problem}" for problem in by_name.values())
+    lines = "\n".join(f"  {sentence}" for sentence in problems.values())
     return LayoutError(
-        f"{len(names)} dropout sites of {model} have no known layout:\n{lines}\n"
-        f"To leave them all as ordinary dropout: skip={names}"
+        f"{len(problems)} dropout sites of {model} have no known layout:\n{lines}\n"
+        f"To leave them all as ordinary dropout: skip={list(problems)}"
     )

@@ -18,9 +18,9 @@ from sacm.core.scorer import SpectralScorer, without_autocast
 from sacm.errors import ArgumentError, SACMError, SACMWarning
 from sacm.inject.functional.coverage import FunctionalCoverage
 from sacm.inject.layout import layout_error
+from sacm.inject.probe.batch import take_batch
 from sacm.inject.probe.layouts import Probe
-from sacm.inject.probe.run import Call, PassRunner, copy_tensors, restored_afterwards
-from sacm.inject.probe.verify import LayoutCheck
+from sacm.inject.probe.run import Call, PassRunner
 from sacm.inject.sites import (
     FROZEN,
     InsertedSite,
@@ -77,10 +77,10 @@ class CapacityModulator(nn.Module):
         self.adaptive: list[tuple[nn.Module | InsertedSite, Site]] = []
         self.left_alone: list[Site] = []
         self.coverage: FunctionalCoverage | None = None
-        self.probed, self.verified, self.checks_left = False, 0, VERIFIED_BATCHES
+        self.probed, self.checks_left = False, VERIFIED_BATCHES
         self.unverified = ""  # what the model raised in the last verification
-        self.random_evaluation: list[str] = []  # paths of what is random in evaluation
-        self.random_training: list[str] = []  # likewise in training, beside adaptive sites
+        self.random_evaluation = ""  # path of the first module that is random in evaluation
+        self.random_training = ""  # likewise in training, beside adaptive sites
         self.register_load_state_dict_pre_hook(_prepare_loading)
 
     @property
@@ -103,13 +103,14 @@ class CapacityModulator(nn.Module):
         """Return the sites and the number of parameters added; `print` shows a table."""
         sites = self.sites
         ordinary = {site.name.partition(":")[0] for site in sites if not site.adaptive}
+        random_training = "" if self.random_training in ordinary else self.random_training
         unchanged = not self.adaptive and self.coverage is None
         added = sum(p.numel() for p in self.parameters())
         return Summary(
             tuple(sites),
             0 if unchanged else None if self.window.channels is None else added,
-            tuple(self.random_evaluation),
-            tuple(part for part in self.random_training if part not in ordinary),
+            self.random_evaluation,
+            random_training,
             self.unverified,
         )
 
@@ -225,7 +226,7 @@ class CapacityModulator(nn.Module):
         if not self.probed:
             self.probe(Call(model, args, kwargs))
         elif not torch.compiler.is_compiling() and self.checks_left and forced is None:
-            self._verify_early_batch(Call(model, args, kwargs))
+            self._verify(Call(model, args, kwargs))
         if forced is None:
             self.state.rates, self.state.roots = self.compute_rates(window), (window, self)
         elif forced.shape[0] != window.shape[0]:
@@ -252,73 +253,63 @@ class CapacityModulator(nn.Module):
 
     @not_compiled
     def probe(self, call: Call) -> None:
-        """Find the layout of every site, and verify it on this batch; see `inject.probe`.
+        """Find the layout of every site on this batch; see `inject.probe`.
 
         Raises:
-            LayoutError: Layouts are not known, or do not hold.
+            LayoutError: Layouts could not be found.
             ArgumentError: The model cannot be probed.
         """
         self.set_channels(self.window(call.args, call.kwargs))
         runner = PassRunner(call.model, self._install_taps)
-        stated = getattr(call.model, "sacm_layouts", {})
-        # Functional dropout does not show in evaluation mode.
-        probe = Probe(runner, self.window, stated, training=self.coverage is not None)
-        with self._paused(call.model), _explaining_refusal(call):
-            self._leave_frozen(probe.choose_batch(call).call)
-            self.random_evaluation = probe.run(call)
+        with self._paused(call.model):
+            few = take_batch(call, self.window).call
+            try:
+                runner.run(few)
+            except SACMError:
+                raise
+            except Exception as error:  # example inputs need not be enough for training mode
+                self.unverified = f"{type(error).__name__}: {error}"
+                runner.training = False
+            self._leave_frozen(runner, few)
+            problems = Probe(runner, self.window).find(call)
+            if problems:
+                raise layout_error(type(call.model).__name__, problems)
+            self.random_training = runner.find_random_part(few) if runner.training else ""
+            runner.training = False
+            self.random_evaluation = runner.find_random_part(few)
         self._finish_probe(call.model)
-        self.verify(call)
 
     @not_compiled
-    def verify(self, call: Call) -> None:
-        """Check the layouts on this batch, in training mode and at its size.
+    def _verify(self, call: Call) -> None:
+        """Check the layouts on one of the first training batches.
 
         Raises:
             LayoutError: Rows belong to other windows than the layouts say.
         """
-        runner = PassRunner(call.model, self._install_taps)
-        check = LayoutCheck(runner, self.window, getattr(call.model, "sacm_layouts", {}))
+        if not torch.is_grad_enabled():
+            return
+        self.checks_left -= 1
+        probe = Probe(PassRunner(call.model, self._install_taps), self.window)
         with self._paused(call.model):
             try:
-                if not self.verified:
-                    self.random_training = self._find_random_training(runner, call)
-                problems = check.find_problems(call, self.verified)
-            except Exception as error:  # example inputs need not be enough for training mode
+                problems = probe.verify(call, seed=self.checks_left + 1)
+            except Exception as error:  # a verification must not end a training
                 self.unverified = f"{type(error).__name__}: {error}"
                 return
-        self.verified, self.unverified = self.verified + 1, ""
+        self.unverified = ""
+        self._restore_ordinary()
         if problems:
             raise layout_error(type(call.model).__name__, problems)
 
-    @not_compiled
-    def _verify_early_batch(self, call: Call) -> None:
-        """Verify the layouts on one of the first training batches; not later."""
-        if torch.is_grad_enabled():
-            self.checks_left -= 1
-            self.verify(call)
-
-    def _leave_frozen(self, call: Call) -> None:
+    def _leave_frozen(self, runner: PassRunner, call: Call) -> None:
         """Leave sites with frozen neighbours ordinary, unless their activation has a gradient."""
         doubtful = [site for site in self.sites if site.adaptive and site.reason == FROZEN]
-        if not doubtful:
-            return
-        trained: set[Site] = set()
-        with restored_afterwards(call.model):
-            runner = PassRunner(call.model, self._install_taps, gradients=True)
-            runner.set_flags(training=True)
-            runner.run(call, watch=lambda s, _, h: trained.add(s) if h.requires_grad else None)
+        trained = runner.run(call, gradients=True).trained if doubtful else set()
         for site in doubtful:
             if site in trained:
                 site.reason = ""
             else:
                 site.leave_ordinary(FROZEN)
-
-    def _find_random_training(self, runner: PassRunner, call: Call) -> list[str]:
-        """Return what is random in training although no adaptive site drops."""
-        with restored_afterwards(call.model):
-            few = Probe(runner, self.window, {}).choose_batch(call).call
-            runner.set_flags(training=True)
-            return runner.find_random_parts(few)
 
     @contextmanager
     def _paused(self, model: nn.Module) -> Iterator[None]:
@@ -337,15 +328,19 @@ class CapacityModulator(nn.Module):
         if self.coverage is not None:
             yield self.coverage.install_tap(tap)
 
-    def _finish_probe(self, model: nn.Module) -> None:
-        """Keep the results of the probe, and warn about what the user should know."""
-        if self.coverage is not None:
-            self.coverage.finish_probe()
+    def _restore_ordinary(self) -> None:
+        """Make modules whose site the probe left ordinary torch dropouts again."""
         for host, site in [*self.adaptive]:
             if not site.adaptive and not isinstance(host, InsertedSite):
                 self.adaptive.remove((host, site))
                 self.left_alone.append(site)
                 restore_class(host)
+
+    def _finish_probe(self, model: nn.Module) -> None:
+        """Keep the results of the probe, and warn about what the user should know."""
+        if self.coverage is not None:
+            self.coverage.finish_probe()
+        self._restore_ordinary()
         self.probed = True
         for site in self.sites:
             site.reached = bool(site.reached)
@@ -359,9 +354,9 @@ class CapacityModulator(nn.Module):
             warnings.warn(f"{nothing}; add sites: insert_after=[…].", SACMWarning, stacklevel=3)
         if self.random_evaluation:
             warnings.warn(
-                f"{name}: two evaluations of the same windows differ in "
-                f"{', '.join(self.random_evaluation)} (dropout without a training check, or "
-                "sampled attention), so its predictions are random.",
+                f"{name}: two evaluations of the same windows differ in {self.random_evaluation} "
+                "(dropout without a training check, or sampled attention), so its predictions are "
+                "random.",
                 SACMWarning,
                 stacklevel=3,
             )
@@ -384,25 +379,3 @@ def _prepare_loading(
         modulator.set_channels(bias.view(1, 1, -1))
     if not any(key.startswith(prefix) for key in state_dict):
         state_dict.update({prefix + key: value for key, value in modulator.state_dict().items()})
-
-
-@contextmanager
-def _explaining_refusal(call: Call) -> Iterator[None]:
-    """Explain an error that the model raises in the probe only; its own errors pass.
-
-    Raises:
-        ArgumentError: The model takes its arguments as they are, but not disturbed or cut.
-    """
-    try:
-        yield
-    except SACMError:
-        raise
-    except Exception as error:
-        with restored_afterwards(call.model), torch.enable_grad():
-            args, kwargs = copy_tensors((call.args, call.kwargs))
-            call.model.forward(*args, **kwargs)
-        raise ArgumentError(
-            f"{type(call.model).__name__} cannot be probed: it takes this batch as it is, but with "
-            f"few or disturbed windows it raised {type(error).__name__}: {error} Attach to the "
-            "part of it that takes any values, with input_arg=… if need be."
-        ) from error

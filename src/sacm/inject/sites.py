@@ -15,11 +15,10 @@ from torch.autograd.function import once_differentiable
 from sacm.core.dropout import Keep, drop_entries
 from sacm.core.no_compile import not_compiled
 from sacm.errors import SACMWarning
-from sacm.inject.layout import SiteLayout, Unresolved
+from sacm.inject.layout import SiteLayout
 
 MODULATOR = "sacm_modulator"  # its name among the model's children, and in the model's state_dict
 SKIPPED = "skipped on request: ordinary dropout"
-_SELU_LIMIT = -1.7580993408473766  # what SELU tends to, and what alpha dropout sets entries to
 FROZEN = "frozen: nothing around it is trained"
 
 
@@ -129,8 +128,8 @@ class Site:
         kind: Class of the module, or the function.
         adaptive: Whether it drops at the windows' own rates.
         reason: Why it is not adaptive, or a remark.
-        stated: Layout given by the user; the probe does not look for another.
-        layouts: Shapes seen by the probe at its small batch, each with its layout.
+        stated: Layout given by the user or the model; the probe does not look for another.
+        layouts: Shapes seen by the probe, each with its layout.
         reached: Whether the probe saw a call; None before the probe.
         overwritten: The model changes the activation in place after the call, so it is copied for
             the gradient of the rates.
@@ -193,29 +192,6 @@ class Site:
             return self._drop_alike(h, keep, mask_shape)
         return layout.drop(h, keep, mask_shape)
 
-    def drop_alpha(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
-        """Drop to the lower limit of SELU, which keeps the mean and the variance of its output.
-
-        With `m` the limit, alpha dropout is `a (B h + (1 - B) m) - a m p` for
-        `a = (q (1 + p m²))^(-1/2)`. That is `a q ((h - m) B / q + m)`, an ordinary dropout inside.
-        """
-        keep = self.state.keep(h)
-        if keep is None or 0 in h.shape:
-            return self.drop(h)
-        q = keep.probability
-        layout = self.layout_for(h.shape, q.shape[0])
-        dropped = self.drop(h - _SELU_LIMIT, mask_shape)
-        factor = (q / (1 + (1 - q) * _SELU_LIMIT**2)).sqrt()
-        factor = factor.mean() if layout is None else layout.spread(factor, h.dim())
-        return (dropped + _SELU_LIMIT) * factor.to(h.dtype)
-
-    def drop_into(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
-        """Drop in place, as `inplace=True` asks for; a model may not use what is returned.
-
-        The gradient of the rates needs the activation as it was, so it is copied first.
-        """
-        return h.copy_(self.drop(h.clone(), mask_shape))
-
     def _drop_alike(self, h: Tensor, keep: Keep, mask_shape: Sequence[int] | None) -> Tensor:
         """Drop all windows at their mean rate, for an activation of unknown layout."""
         self._warn(
@@ -234,7 +210,9 @@ class Site:
 
     def layout_for(self, shape: Sequence[int], batch: int) -> SiteLayout | None:
         """Return the layout of an activation that holds `batch` windows; None if unknown."""
-        if self.stated is None and len(self.layouts) == 1:  # the usual case, without building sets
+        if self.stated is not None:
+            return self.stated if self.stated.fits(shape, batch) else None
+        if len(self.layouts) == 1:  # the usual case, without building sets
             seen, layout = self.layouts[0]
             if len(seen) == len(shape) and layout.fits(shape, batch):
                 return layout
@@ -252,33 +230,23 @@ class Site:
             for seen, layout in self.layouts
             if len(seen) == len(shape) and layout.fits(shape, batch)
         ]
+        alike = {  # several ways of being called: the other dimensions tell them apart
+            layout
+            for seen, layout in fitting
+            if all(seen[d] == shape[d] for d in range(len(seen)) if d != layout.dim)
+        }
         distinct = {layout for _, layout in fitting}
-        if len(distinct) > 1:  # several ways of being called: the other dimensions tell them apart
-            distinct = {
-                layout
-                for seen, layout in fitting
-                if all(seen[d] == shape[d] for d in range(len(seen)) if d != layout.dim)
-            }
-        return distinct
+        return alike if len(distinct) > 1 else distinct
 
-    def unresolved(self, shape: Sequence[int], why: str) -> Unresolved:
-        """Describe why the layout of an activation at this site is not known."""
-        return Unresolved(self.name, self.kind, tuple(shape), why)
+    def describe_problem(self, shape: Sequence[int], why: str) -> str:
+        """Say why the layout of an activation at this site is not known, and what to do."""
+        return (
+            f"{self.name} ({self.kind}): an activation {list(shape)} {why}; "
+            f"state it with site_layouts={{{self.name!r}: SiteLayout(dim=…, fold=…)}}"
+        )
 
 
 Tap = Callable[[Site, Tensor], Tensor | None]  # sees a site's activation, and may replace it
-
-
-class AdaptiveDropout(nn.Dropout):
-    """`nn.Dropout` whose rate in training is each window's own; in evaluation `nn.Dropout`."""
-
-    sacm_site: Site
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Drop an activation of any shape."""
-        if not self.training or not self.sacm_site.has_rates():
-            return super().forward(input)
-        return self.sacm_site.drop_into(input) if self.inplace else self.sacm_site.drop(input)
 
 
 def feature_mask_shape(h: Tensor, spatial: int) -> tuple[int, ...]:
@@ -290,61 +258,45 @@ def feature_mask_shape(h: Tensor, spatial: int) -> tuple[int, ...]:
     return (*lead, *(1,) * (h.dim() - len(lead)))
 
 
-class _AdaptiveFeatureDropout(nn.Module):
-    """Whole feature maps drop together: one mask entry per row and channel."""
+class _Adaptive(nn.Module):
+    """Drops at each window's own rate in training; in evaluation as the torch class beside it."""
 
     sacm_site: Site
-    spatial: int
     inplace: bool
+    spatial = 0  # dimensions of the feature maps that drop as a whole; 0 for single entries
 
     def forward(self, input: Tensor) -> Tensor:
-        """Drop whole feature maps of an activation `[B, C, …]`."""
-        if not self.training or not self.sacm_site.has_rates():
-            return super().forward(input)  # type: ignore[no-any-return]  # the torch class beside this one
-        site, shape = self.sacm_site, feature_mask_shape(input, self.spatial)
-        return site.drop_into(input, shape) if self.inplace else site.drop(input, shape)
+        """Drop an activation: single entries, or whole feature maps of `[B, C, …]`."""
+        site = self.sacm_site
+        if not self.training or not site.has_rates():
+            return super().forward(input)  # type: ignore[no-any-return]
+        mask_shape = feature_mask_shape(input, self.spatial) if self.spatial else None
+        if not self.inplace:
+            return site.drop(input, mask_shape)
+        # The gradient of the rates needs the activation as it was, so a copy of it drops.
+        return input.copy_(site.drop(input.clone(), mask_shape))
 
 
-class AdaptiveDropout1d(_AdaptiveFeatureDropout, nn.Dropout1d):
+class AdaptiveDropout(_Adaptive, nn.Dropout):
+    """Adaptive `nn.Dropout`."""
+
+
+class AdaptiveDropout1d(_Adaptive, nn.Dropout1d):
     """Adaptive `nn.Dropout1d`."""
 
     spatial = 1
 
 
-class AdaptiveDropout2d(_AdaptiveFeatureDropout, nn.Dropout2d):
+class AdaptiveDropout2d(_Adaptive, nn.Dropout2d):
     """Adaptive `nn.Dropout2d`."""
 
     spatial = 2
 
 
-class AdaptiveDropout3d(_AdaptiveFeatureDropout, nn.Dropout3d):
+class AdaptiveDropout3d(_Adaptive, nn.Dropout3d):
     """Adaptive `nn.Dropout3d`."""
 
     spatial = 3
-
-
-class AdaptiveAlphaDropout(nn.AlphaDropout):
-    """Adaptive `nn.AlphaDropout`."""
-
-    sacm_site: Site
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Drop an activation of any shape to the lower limit of SELU."""
-        if not self.training or not self.sacm_site.has_rates():
-            return super().forward(input)
-        return self.sacm_site.drop_alpha(input)
-
-
-class AdaptiveFeatureAlphaDropout(nn.FeatureAlphaDropout):
-    """Adaptive `nn.FeatureAlphaDropout`."""
-
-    sacm_site: Site
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Drop whole feature maps of an activation `[B, C, …]` to the lower limit of SELU."""
-        if not self.training or not self.sacm_site.has_rates():
-            return super().forward(input)
-        return self.sacm_site.drop_alpha(input, feature_mask_shape(input, 2))
 
 
 ADAPTIVE: dict[type[nn.Module], type[nn.Module]] = {
@@ -352,8 +304,6 @@ ADAPTIVE: dict[type[nn.Module], type[nn.Module]] = {
     nn.Dropout1d: AdaptiveDropout1d,
     nn.Dropout2d: AdaptiveDropout2d,
     nn.Dropout3d: AdaptiveDropout3d,
-    nn.AlphaDropout: AdaptiveAlphaDropout,
-    nn.FeatureAlphaDropout: AdaptiveFeatureAlphaDropout,
 }
 ORIGINAL: dict[type[nn.Module], type[nn.Module]] = {new: old for old, new in ADAPTIVE.items()}
 

@@ -19,7 +19,7 @@ from sacm.inject.probe.run import Call
 from ..models import CHANNELS, windows
 
 # What the probe is for: that it was done, what it saw, and fewer functions to intercept.
-OWN = {"probed", "verified", "random_evaluation", "random_training", "forward"}
+OWN = {"probed", "random_evaluation", "random_training", "forward"}
 
 
 class Restless(nn.Module):

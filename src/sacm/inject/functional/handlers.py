@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import types
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from sacm.inject.functional.attention import Owner, handle_attention
 from sacm.inject.sites import feature_mask_shape
+
+Owner = Any  # an `OwnerForward` of coverage.py, which imports this file
 
 _SPATIAL = {F.dropout1d: 1, F.dropout2d: 2, F.dropout3d: 3}
 
@@ -29,24 +31,66 @@ def handle_dropout(
     site = owner.next_site(func.__name__) if training else None
     if site is None or not owner.covers(site):
         return func(input, p, training, inplace)
-    return _drop(owner, site, func, input, inplace=inplace)
+    shape = feature_mask_shape(input, _SPATIAL[func]) if func in _SPATIAL else None
+    if not inplace:
+        return owner.drop(site, input, shape)
+    # A forward may not look at what is returned by an operation in place.
+    return input.copy_(owner.drop(site, input.clone(), shape))
 
 
 def handle_torch_dropout(owner: Owner, func: Any, input: Tensor, p: float, train: bool) -> Any:
     """Stand in for `torch.dropout` and `torch.dropout_`."""
-    site = owner.next_site(func.__name__.rstrip("_")) if train else None
+    return handle_dropout(owner, F.dropout, input, p, train, inplace=func is torch.dropout_)
+
+
+def handle_attention(
+    owner: Owner,
+    func: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """Stand in for `scaled_dot_product_attention`: computes the weights, so that they can drop."""
+    plain = {"attn_mask": attn_mask, "is_causal": is_causal, "scale": scale}
+    site = owner.next_site("attention") if dropout_p > 0 else None
     if site is None or not owner.covers(site):
-        return func(input, p, train)
-    return _drop(owner, site, func, input, inplace=func is torch.dropout_)
+        return func(query, key, value, dropout_p=dropout_p, enable_gqa=enable_gqa, **plain)
+    if enable_gqa:
+        groups = query.shape[-3] // key.shape[-3]
+        key, value = (t.repeat_interleave(groups, dim=-3) for t in (key, value))
+    weights = attention_weights(query, key, attn_mask, is_causal=is_causal, scale=scale)
+    return owner.drop(site, weights) @ value
 
 
-def _drop(owner: Owner, site: Any, func: Any, input: Tensor, *, inplace: bool) -> Tensor:
-    """Drop at a site, with whole feature maps where the function drops those."""
-    spatial = _SPATIAL.get(func)
-    shape = None if spatial is None else feature_mask_shape(input, spatial)
-    dropped: Tensor = owner.drop(site, input.clone() if inplace else input, shape)
-    # A forward may not look at what is returned by an operation in place.
-    return input.copy_(dropped) if inplace else dropped
+def attention_weights(
+    query: Tensor,
+    key: Tensor,
+    attn_mask: Tensor | None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """Return `softmax(q k^T scale + mask)` `[..., Tq, Tk]`; rows that see no key are zero."""
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    logits = query @ key.transpose(-2, -1) * scale
+    if is_causal:
+        visible = torch.ones(logits.shape[-2:], dtype=torch.bool, device=logits.device).tril()
+        logits = logits.masked_fill(~visible, -math.inf)
+    if attn_mask is not None:
+        if attn_mask.dtype == torch.bool:
+            logits = logits.masked_fill(~attn_mask, -math.inf)
+        else:
+            logits = logits + attn_mask
+    if not is_causal and attn_mask is None:
+        return logits.softmax(dim=-1)
+    blind = (logits == -math.inf).all(dim=-1, keepdim=True)
+    return logits.masked_fill(blind, 0).softmax(dim=-1).masked_fill(blind, 0)
 
 
 def handle_multi_head_attention(owner: Owner, func: Any, *args: Any, **kwargs: Any) -> Any:

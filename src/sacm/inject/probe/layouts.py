@@ -1,279 +1,267 @@
 """The layout probe: disturb single windows and watch which rows of every site move.
 
-One pass with the windows as they are, one with another seed (is the evaluation itself random?), one
-for each disturbed window. Sites whose input does not depend on the window are resolved from the
-other side: disturb rows of their output and watch whose result moves.
+One pass with the batch as it is, and one for each of some windows that are disturbed alone. A row
+belongs to the window that moves it. Sites whose input does not depend on any window are resolved
+from the other side: disturb rows of the activation and watch whose result moves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
 
-from sacm.errors import LayoutError
-from sacm.inject.layout import SiteLayout, Unresolved, layout_error
-from sacm.inject.probe.batch import WINDOWS, ProbeBatch, cut_batch, take_whole_batch
+from sacm.errors import ArgumentError, SACMError
+from sacm.inject.layout import SiteLayout
+from sacm.inject.probe.batch import ProbeBatch, take_batch
 from sacm.inject.probe.infer import (
+    ANY,
     FAINT,
-    describe_mixing,
     find_layout,
     list_candidates,
     measure_rows,
-    movement,
 )
-from sacm.inject.probe.run import Call, Pass, PassRunner, restored_afterwards
-from sacm.inject.probe.verify import LayoutCheck
+from sacm.inject.probe.run import Call, CallKey, Pass, PassRunner, Visit
 from sacm.inject.sites import Site
 from sacm.inject.window import WindowArgument
 
 # Strength of a disturbance, and the cross-talk between windows that counts as none. A choice made
 # for the whole batch at once (the lags with the highest mean correlation) may flip under a strong
 # disturbance of one window and move all of them; a weak one does not flip it.
-_ATTEMPTS = ((1.0, 0.0), (1e-3, FAINT))
-_TRAINING_SEEDS = 3  # tried to reach all sites where training leaves out layers at random
+_ATTEMPTS = ((1.0, 0.0), (1e-3, FAINT), (1.0, FAINT))
+_MOST_DISTURBED = 8  # windows of a batch that are disturbed, one by one
+_SEEDS = 3  # tried to reach all sites where training leaves out layers at random
 
-CallKey = tuple[Site, int]  # a site, and the position among its calls
+Rows = dict[int, Tensor]  # movements [passes, rows] by dimension
+
+
+@dataclass
+class Evidence:
+    """What the disturbed passes show about the calls of one pass."""
+
+    layouts: dict[CallKey, SiteLayout] = field(default_factory=dict)  # that explain a call
+    unmoved: set[CallKey] = field(default_factory=set)  # by any window
+    mixed: set[CallKey] = field(default_factory=set)  # that no layout explains
 
 
 @dataclass
 class Probe:
-    """Finds layouts with few windows.
+    """Finds layouts, and verifies them on other batches.
 
     Args:
         runner: Runs the model with a tap at every site.
         window: Finds the window among the arguments.
-        stated: Layouts that the model itself states for its sites.
-        training: Probe in training mode, where functional dropout shows.
     """
 
     runner: PassRunner
     window: WindowArgument
-    stated: Mapping[str, SiteLayout]
-    training: bool = False
-    problems: dict[Site, Unresolved] = field(default_factory=dict)
 
-    def run(self, call: Call) -> list[str]:
-        """Fill in `layouts` and `reached` of the sites; returns what is random in evaluation.
+    def find(self, call: Call) -> dict[str, str]:
+        """Fill in `layouts` and `reached` of the sites.
 
-        Args:
-            call: A call of the model with a batch of any size.
-
-        Raises:
-            LayoutError: Layouts could not be found; the message lists every such site.
+        Returns:
+            By name of a site, why its layout could not be found.
         """
-        with restored_afterwards(self.runner.model):
-            self.runner.set_flags(training=False)
-            batch = self.choose_batch(call)
-            random_parts = self.runner.find_random_parts(batch.call)
-            self.runner.set_flags(training=self.training)
-            for seed in self._telling_seeds(batch.call):
-                self._resolve(batch, seed)
-        # Few windows may leave open what the whole batch tells: one that is padded, or means of it.
-        check = LayoutCheck(self.runner, self.window)
-        unknown = set(self.problems) - check.learn(call, set(self.problems))
-        if unknown:
-            problems = [why for site, why in self.problems.items() if site in unknown]
-            raise layout_error(type(self.runner.model).__name__, problems)
-        return random_parts
+        batch = take_batch(call, self.window)
+        problems: dict[str, str] = {}
+        reached: set[Site | None] = set()
+        for seed in range(_SEEDS):
+            base = self.runner.run(batch.call, seed=seed)
+            sites = {site for site, _ in base.calls}
+            if not sites <= reached:
+                reached |= sites
+                candidates = {
+                    key: [*list_candidates(h.shape, batch.count)] for key, h in base.calls.items()
+                }
+                problems = self._examine(batch, base, candidates, seed) | problems
+        return problems
 
-    def choose_batch(self, call: Call, count: int = WINDOWS) -> ProbeBatch:
-        """Return a batch of few windows that the model takes; the whole batch if it takes no few.
+    def verify(self, call: Call, seed: int) -> dict[str, str]:
+        """Check the known layouts on another batch, and find those of new activations.
 
-        Raises:
-            Exception: Whatever the model raises at its own arguments.
+        Returns:
+            By name of a site, why its layout does not hold.
         """
-        for batch in cut_batch(call, self.window, count):
-            try:
-                self.runner.run(batch.call)
-            except LayoutError:
-                raise
-            except Exception:  # whatever a model raises at arguments that do not fit
-                continue
-            return batch
-        whole = take_whole_batch(call, self.window)
-        self.runner.run(whole.call)
-        return whole
-
-    def _telling_seeds(self, call: Call) -> Iterator[int]:
-        """Yield seeds that show new sites; several where training leaves out layers at random."""
-        seen: set[Site] = set()
-        for seed in range(_TRAINING_SEEDS if self.training else 1):
-            reached = set(self.runner.run(call, seed=seed).calls)
-            if not seed or reached - seen:
-                seen |= reached
-                yield seed
-
-    def _resolve(self, batch: ProbeBatch, seed: int) -> None:
-        """Find the layout of every call that a pass with this seed makes."""
+        batch = take_batch(call, self.window)
         base = self.runner.run(batch.call, seed=seed)
-        for site in base.calls:
-            site.reached = True
-            if all(h.numel() == 0 for h in base.calls[site]):
-                site.leave_ordinary("empty: its activation has no entries")
-        if batch.count > WINDOWS:
-            self._leave_to_whole_batch(base, batch.count)
-            return
+        candidates = {}
+        for key, h in base.calls.items():
+            known = set() if key[0] is None else key[0].known_layouts(h.shape, batch.count)
+            candidates[key] = list(known or list_candidates(h.shape, batch.count))
+        return self._examine(batch, base, candidates, seed)
+
+    def _examine(
+        self,
+        batch: ProbeBatch,
+        base: Pass,
+        candidates: dict[CallKey, list[SiteLayout]],
+        seed: int,
+    ) -> dict[str, str]:
+        """Let the sites learn the candidates that explain their calls; describe the others."""
+        problems: dict[str, str] = {}
+        unknown: dict[CallKey, list[SiteLayout]] = {}
+        for key, h in base.calls.items():
+            site = key[0]
+            if site is not None:
+                site.reached = True
+            if site is None or site.stated is None:
+                if site is None or site.adaptive:
+                    unknown[key] = candidates[key]
+            elif site.adaptive and h.numel() and not site.stated.fits(h.shape, batch.count):
+                why = f"does not hold {batch.count} windows as stated ({site.stated})"
+                problems[site.name] = site.describe_problem(h.shape, why)
+        if not any(site for site, _ in unknown):
+            return problems
+        evidence = self._gather(batch, base, unknown, seed)
+        outputs = {key: layout for key, layout in evidence.layouts.items() if key[0] is None}
+        for (site, index), h in base.calls.items():
+            if site is None:
+                continue
+            if (site, index) in evidence.layouts:
+                site.learn(h.shape, evidence.layouts[site, index])
+            elif (site, index) in evidence.mixed:
+                why = _describe_mixing(site, h.shape, batch.count)
+                problems.setdefault(site.name, site.describe_problem(h.shape, why))
+            elif (site, index) in evidence.unmoved:
+                self._resolve_from_outputs(batch, base, (site, index), outputs, seed)
+        return problems
+
+    def _gather(
+        self,
+        batch: ProbeBatch,
+        base: Pass,
+        candidates: dict[CallKey, list[SiteLayout]],
+        seed: int,
+    ) -> Evidence:
+        """Disturb windows until every call is explained, or all attempts have been made."""
+        evidence, remaining = Evidence(), dict(candidates)
+        order = torch.randperm(batch.count, generator=torch.Generator().manual_seed(seed))
+        windows = order[:_MOST_DISTURBED]
+        passes = _number(windows, batch.count)
         for strength, cross_talk in _ATTEMPTS:
-            disturbed = [
-                self.runner.run(
-                    batch.disturb(torch.arange(batch.count) == i, strength, i + 1), seed=seed
-                )
-                for i in range(batch.count)
-            ]
-            unmoved, mixed, changed_shape = _read(base, disturbed, cross_talk)
-            if not mixed and not changed_shape:
+            if not any(site for site, _ in remaining):
                 break
-        for site, index in mixed:
-            changes = [movement(base.calls[site][index], p.calls[site][index]) for p in disturbed]
-            self._use_statement(site, changes)
-        side = OutputSide(self.runner, batch, seed, base, find_readable_outputs(base, disturbed))
-        for site, index in unmoved:
-            shape = base.calls[site][index].shape
-            known = site.stated is not None or any(seen == shape for seen, _ in site.layouts)
-            if not known and site.adaptive:
-                self._resolve_from_output(side, site, index)
+            calls = [(batch.disturb(window, strength), None) for window in windows.tolist()]
+            for key, rows in self._measure(calls, base, batch.count, seed, remaining).items():
+                if bool(rows[ANY].any()):
+                    layout = find_layout(rows, remaining[key], passes, cross_talk)
+                    if layout is None:
+                        evidence.mixed.add(key)
+                        continue
+                    evidence.layouts[key] = layout
+                    evidence.mixed.discard(key)
+                elif key in evidence.mixed:
+                    continue
+                else:
+                    evidence.unmoved.add(key)
+                del remaining[key]
+        return evidence
 
-    def _leave_to_whole_batch(self, base: Pass, count: int) -> None:
-        """Note the sites of a model that takes no few windows; all of its batch is asked later."""
-        why = f"does not show its windows, and the model takes no other batch than {count} of them"
-        for site, _, h in base.indexed:
-            if site.adaptive and site.stated is None:
-                self.problems.setdefault(site, site.unresolved(h.shape, why))
+    def _measure(
+        self,
+        calls: Sequence[tuple[Call, Visit | None]],
+        base: Pass,
+        windows: int,
+        seed: int,
+        keys: Collection[CallKey],
+    ) -> dict[CallKey, Rows]:
+        """Return how far rows moved in passes, for calls that keep their shape in all of them.
 
-    def _use_statement(self, site: Site, changes: Sequence[Tensor]) -> None:
-        """Use the model's own statement about an activation that seems to mix windows."""
-        stated, shape = self.stated.get(site.name), changes[0].shape
-        if stated is not None and stated.fits(shape, len(changes)):
-            site.learn(shape, stated)
-        elif site.adaptive and site.stated is None:
-            self.problems.setdefault(site, site.unresolved(shape, describe_mixing(changes)))
+        Raises:
+            ArgumentError: The model does not take disturbed windows.
+        """
+        measured: dict[CallKey, list[Rows]] = {}
+        for call, alter in calls:
 
-    def _resolve_from_output(self, side: OutputSide, site: Site, index: int) -> None:
-        """Resolve a call whose input no window moves; it may have no layout for a good reason."""
-        shape = side.base.calls[site][index].shape
-        layout = self.stated.get(site.name) or side.find_layout(site, index)
-        if layout is not None:
-            site.learn(shape, layout)
-        elif not side.has_effect(site, index):
-            site.leave_ordinary(
-                "no effect: depends on no window and changes nothing that the model returns"
-            )
-        elif self._keeps_shape(side, site, index):
-            site.leave_ordinary(
-                "shared by all windows: its activation does not depend on the batch"
-            )
-        else:
-            why = "depends on no window, and " + (
-                "each of its rows changes the results of several"
-                if side.readable
-                else "no output shows the windows one by one"
-            )
-            self.problems.setdefault(site, site.unresolved(shape, why))
+            def visit(key: CallKey, h: Tensor, alter: Visit | None = alter) -> Tensor | None:
+                expected = base.calls.get(key)
+                if expected is not None and key in keys and expected.shape == h.shape:
+                    rows = measure_rows(expected, h, windows)
+                    measured.setdefault(key, []).append(rows)
+                return None if alter is None else alter(key, h)
 
-    def _keeps_shape(self, side: OutputSide, site: Site, index: int) -> bool:
-        """Return whether the activation has the same shape with one window less."""
-        smaller = self.choose_batch(side.batch.call, side.batch.count - 1)
-        if smaller.count == side.batch.count:  # the model takes no fewer
-            return False
-        calls = self.runner.run(smaller.call, seed=side.seed).calls.get(site, [])
-        return len(calls) > index and calls[index].shape == side.base.calls[site][index].shape
+            try:
+                state = self.runner.run(call, seed=seed, visit=visit).random_state
+            except SACMError:
+                raise
+            except Exception as error:
+                raise ArgumentError(
+                    f"{type(call.model).__name__} cannot be probed: it takes this batch as it is, "
+                    f"but with disturbed windows it raised {type(error).__name__}: {error} Attach "
+                    "to the part of it that takes any values, with input_arg=… if need be."
+                ) from error
+            if not torch.equal(state, base.random_state):
+                return {}  # other random numbers, perhaps of another thread: no evidence
+        return {
+            key: {dim: torch.stack([rows[dim] for rows in each]) for dim in each[0]}
+            for key, each in measured.items()
+            if len(each) == len(calls)
+        }
 
-
-def _read(
-    base: Pass, disturbed: Sequence[Pass], cross_talk: float
-) -> tuple[list[CallKey], list[CallKey], list[CallKey]]:
-    """Find layouts from the inputs of the sites.
-
-    Returns:
-        The calls that no window moves, that mix windows, and that change shape or number.
-    """
-    unmoved: list[CallKey] = []
-    mixed: list[CallKey] = []
-    changed_shape: list[CallKey] = []
-    for site, index, h in base.indexed:
-        if h.numel() == 0:
-            continue
-        others = [p.calls[site][index] for p in disturbed if len(p.calls.get(site, ())) > index]
-        changes = [movement(h, other) for other in others if other.shape == h.shape]
-        if len(changes) < len(disturbed):
-            changed_shape.append((site, index))
-        elif not any(bool(change.any()) for change in changes):
-            unmoved.append((site, index))
-        elif (layout := find_layout(changes, cross_talk=cross_talk)) is not None:
-            site.learn(h.shape, layout)
-        else:
-            mixed.append((site, index))
-    return unmoved, mixed, changed_shape
-
-
-def find_readable_outputs(base: Pass, disturbed: Sequence[Pass]) -> list[tuple[int, SiteLayout]]:
-    """Return the outputs (index, layout) in which the part of every window is known."""
-    readable = []
-    for index, output in enumerate(base.outputs):
-        others = [p.outputs[index] for p in disturbed if len(p.outputs) > index]
-        changes = [movement(output, other) for other in others if other.shape == output.shape]
-        if len(changes) == len(disturbed) and all(bool(change.any()) for change in changes):
-            layout = find_layout(changes)
-            if layout is not None:
-                readable.append((index, layout))
-    return readable
+    def _resolve_from_outputs(
+        self,
+        batch: ProbeBatch,
+        base: Pass,
+        key: tuple[Site, int],
+        outputs: dict[CallKey, SiteLayout],
+        seed: int,
+    ) -> None:
+        """Resolve a call that no window moves: whose result changes with rows of it?"""
+        site, shape = key[0], base.calls[key].shape
+        if site.known_layouts(shape, batch.count):
+            return
+        windows = torch.arange(min(batch.count, _MOST_DISTURBED))
+        passes = _number(windows, batch.count)
+        for layout in list_candidates(shape, batch.count):
+            owners = layout.owners(batch.count)
+            rows_of = [(owners == window).nonzero()[:, 0] for window in windows]
+            calls = [(batch.call, _add_noise(key, layout.dim, rows)) for rows in rows_of]
+            measured = self._measure(calls, base, batch.count, seed, outputs)
+            explained = [
+                find_layout(rows, [outputs[output]], passes) is not None
+                for output, rows in measured.items()
+                if bool(rows[ANY].any())
+            ]
+            if explained and all(explained):
+                site.learn(shape, layout)
+                return
+        if not site.layouts:
+            site.leave_ordinary("depends on no window: its rows cannot be told apart by window")
 
 
-@dataclass
-class OutputSide:
-    """A pass, and the outputs in which the part of every window is known."""
+def _number(windows: Tensor, count: int) -> Tensor:
+    """Return the pass in which each of `count` windows is disturbed; -1 for none."""
+    passes = torch.full((count,), -1)
+    passes[windows] = torch.arange(len(windows))
+    return passes
 
-    runner: PassRunner
-    batch: ProbeBatch
-    seed: int
-    base: Pass
-    readable: Sequence[tuple[int, SiteLayout]]
 
-    def find_layout(self, site: Site, index: int) -> SiteLayout | None:
-        """Return the layout under which each window's rows change that window's result alone."""
-        shape = self.base.calls[site][index].shape
-        for layout in list_candidates(shape, self.batch.count):
-            if self.readable and self._explains(site, index, layout):
-                return layout
-        return None
+def _add_noise(key: CallKey, dim: int, rows: Tensor) -> Visit:
+    """Return a visitor that adds noise to some rows of one call's activation."""
 
-    def has_effect(self, site: Site, index: int) -> bool:
-        """Return whether anything that the model returns changes with this call's activation."""
-        rows = torch.arange(self.base.calls[site][index].shape[0])
-        outputs = self._run_disturbed(site, index, 0, rows)
-        pairs = zip(self.base.outputs, outputs, strict=False)
-        return len(outputs) != len(self.base.outputs) or any(
-            before.shape != after.shape or bool(movement(before, after).any())
-            for before, after in pairs
+    def alter(called: CallKey, h: Tensor) -> Tensor | None:
+        if called != key:
+            return None
+        noise = torch.randn(h.shape, generator=torch.Generator().manual_seed(7)).to(h)
+        where = rows.to(h.device)
+        return h.index_add(dim, where, noise.index_select(dim, where))
+
+    return alter
+
+
+def _describe_mixing(site: Site, shape: Sequence[int], windows: int) -> str:
+    """Say why no layout explains the movements of an activation."""
+    if not any(list_candidates(shape, windows)):
+        return (
+            f"has no dimension that holds the {windows} probed windows, as when forward pads the "
+            "batch or takes it in parts"
         )
-
-    def _explains(self, site: Site, index: int, layout: SiteLayout) -> bool:
-        """Return whether disturbing the rows of each window moves that window's result alone."""
-        owners = layout.owners(self.batch.count)
-        for window in range(self.batch.count):
-            rows = (owners == window).nonzero()[:, 0]
-            outputs = self._run_disturbed(site, index, layout.dim, rows)
-            changes = [movement(self.base.outputs[i], outputs[i]) for i, _ in self.readable]
-            if not any(bool(change.any()) for change in changes):
-                return False
-            for change, (_, where) in zip(changes, self.readable, strict=True):
-                touched = measure_rows(change, where.dim) > 0
-                if bool((touched & (where.owners(self.batch.count) != window)).any()):
-                    return False
-        return True
-
-    def _run_disturbed(self, site: Site, index: int, dim: int, rows: Tensor) -> list[Tensor]:
-        """Run the model with noise in some rows of one call's activation."""
-
-        def alter(called: Site, position: int, h: Tensor) -> Tensor | None:
-            if called is not site or position != index:
-                return None
-            noise = torch.randn(h.shape, generator=torch.Generator().manual_seed(7))
-            where = rows.to(h.device)
-            noise = noise.to(h.device, h.dtype).index_select(dim, where)
-            return h.index_add(dim, where, noise)
-
-        return self.runner.run(self.batch.call, seed=self.seed, alter=alter).outputs
+    if layouts := site.known_layouts(shape, windows):
+        return (
+            f"does not follow its layout ({' or '.join(map(str, layouts))}) in this batch of "
+            f"{windows} windows: rows depend on other windows, as when forward sorts, shuffles, "
+            "mixes or routes them"
+        )
+    return f"mixes the rows of the {windows} probed windows"

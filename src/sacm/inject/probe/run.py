@@ -1,4 +1,4 @@
-"""Run a model without leaving a trace, and note the activations at its dropout sites."""
+"""Run a model without leaving a trace, and watch the activations at its dropout sites."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import random
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -16,17 +16,16 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
-from torch.utils._pytree import tree_flatten, tree_map
+from torch.utils._pytree import tree_map
 
 from sacm.inject.layout import layout_error
 from sacm.inject.sites import Site, Tap
 
 # Random states and the fast-path switch belong to the process: one thread at a time uses them.
-_BORROWED = threading.RLock()
+_PROCESS_LOCK = threading.RLock()
 
-Tapper = Callable[[Tap], Iterable[Any]]  # installs a tap at every site, yields removable handles
-Alter = Callable[[Site, int, Tensor], Tensor | None]  # may replace a call's activation
-Watch = Callable[[Site, int, Tensor], None]  # sees a call's activation instead of storing it
+CallKey = tuple[Site | None, int]  # a site and the position among its calls; None for outputs
+Visit = Callable[[CallKey, Tensor], Tensor | None]  # sees an activation, and may replace it
 
 
 @dataclass
@@ -40,146 +39,140 @@ class Call:
 
 @dataclass
 class Pass:
-    """Results of one forward pass: the activations of each site in order, and the outputs.
+    """Activations of one forward pass by call, those of the outputs under the site None.
 
-    `random_state` is the state of torch's generator at the end: passes that drew the same random
-    numbers end in the same state.
+    `trained` are the sites whose activation has a gradient. `random_state` is torch's at the end:
+    passes that drew the same random numbers end in the same state.
     """
 
-    calls: dict[Site, list[Tensor]] = field(default_factory=dict)
-    outputs: list[Tensor] = field(default_factory=list)
+    calls: dict[CallKey, Tensor] = field(default_factory=dict)
+    trained: set[Site] = field(default_factory=set)
     random_state: Tensor = field(default_factory=torch.get_rng_state)
-
-    @property
-    def indexed(self) -> list[tuple[Site, int, Tensor]]:
-        """All calls as (site, position among its calls, activation)."""
-        return [(site, i, h) for site, calls in self.calls.items() for i, h in enumerate(calls)]
 
 
 @dataclass
 class PassRunner:
-    """Runs a model with a tap at each of its sites; every pass starts from the same state."""
+    """Runs a model with a tap at each of its sites; every pass starts from the same state.
+
+    Args:
+        model: The model.
+        install: Installs a tap at every site and yields removable handles.
+        training: The mode to run it in; normalisation layers stay in evaluation.
+    """
 
     model: nn.Module
-    install: Tapper
-    gradients: bool = False
-
-    def set_flags(self, *, training: bool) -> None:
-        """Switch to evaluation, or to training with the statistics of normalisation layers off."""
-        for module in self.model.modules():
-            module.training = training and not isinstance(module, _NormBase)
+    install: Callable[[Tap], Iterable[Any]]
+    training: bool = True
 
     def run(
         self,
         call: Call,
         *,
         seed: int = 0,
-        alter: Alter | None = None,
-        watch: Watch | None = None,
+        visit: Visit | None = None,
+        gradients: bool = False,
     ) -> Pass:
-        """Run the model once.
+        """Run the model once, on copies of the arguments.
 
         Args:
-            call: The arguments; they are copied.
+            call: The arguments.
             seed: Seed of all generators.
-            alter: Replaces activations.
-            watch: Gets every activation; they are then not stored in the result.
+            visit: Gets every activation and output, which are then not stored.
+            gradients: Record gradients.
 
         Raises:
             LayoutError: A transform of torch.func hides the windows at a site.
         """
-        result = Pass()
-        counts: dict[Site, int] = {}
-        given: list[tuple[Site, Tensor, int]] = []
+        result, counts = Pass(), Counter[Site]()
+        shown: list[tuple[Site, Tensor, int]] = []
 
         def tap(site: Site, h: Tensor) -> Tensor:
             if torch._C._functorch.is_functorch_wrapped_tensor(h):
                 why = "is inside a transform of torch.func, such as vmap, which hides its windows"
-                raise layout_error(type(self.model).__name__, [site.unresolved(h.shape, why)])
-            index = counts[site] = counts.get(site, -1) + 1
-            if watch is None:
-                result.calls.setdefault(site, []).append(h.detach().clone())
-            else:
-                watch(site, index, h)
-            given.append((site, h, h._version))
-            changed = None if alter is None else alter(site, index, h)
+                problem = site.describe_problem(h.shape, why)
+                raise layout_error(type(self.model).__name__, {site.name: problem})
+            key = site, counts[site]
+            counts[site] += 1
+            shown.append((site, h, h._version))
+            if h.requires_grad:
+                result.trained.add(site)
+            changed = note(key, h)
             # A copy, as dropout gives: changes in place must not reach the activation itself.
             return h.clone() if changed is None else changed
 
+        def note(key: CallKey, h: Tensor) -> Tensor | None:
+            if visit is not None:
+                return visit(key, h.detach())
+            result.calls[key] = h.detach().clone()
+            return None
+
         with restored_afterwards(self.model), ExitStack() as stack:
+            for module in self.model.modules():
+                module.training = self.training and not isinstance(module, _NormBase)
             seed_all_generators(seed)
             for handle in self.install(tap):
                 stack.callback(handle.remove)
             args, kwargs = copy_tensors((call.args, call.kwargs))
-            with torch.set_grad_enabled(self.gradients):
+            with torch.set_grad_enabled(gradients):
                 returned = self.model.forward(*args, **kwargs)
             result.random_state = torch.get_rng_state()
-            for site, h, version in given:
+            for site, h, version in shown:
                 site.overwritten |= h._version != version
-        result.outputs = [tensor.detach() for tensor in collect_tensors(returned)]
+            for index, output in enumerate(collect_tensors(returned)):
+                note((None, index), output)
         return result
 
-    def find_random_parts(self, call: Call) -> list[str]:
-        """Return the paths of modules whose output changes with the seed at the same input.
+    def find_random_part(self, call: Call) -> str:
+        """Return the path of the first module that depends on the seed; empty if none does.
 
-        Only the innermost ones; the model's class name when its own forward is random. Empty if
-        two seeds give the same outputs.
+        The model's class name stands for its own forward.
         """
-        first, second = self.run(call, seed=0), self.run(call, seed=1)
-        if tensors_equal(first.outputs, second.outputs):
-            return []
-        names = [
-            name
-            for (name, inputs, outputs), (_, other_inputs, other_outputs) in zip(
-                self._record(call, 0), self._record(call, 1), strict=False
-            )
-            if tensors_equal(inputs, other_inputs) and not tensors_equal(outputs, other_outputs)
-        ]
-        names = list(dict.fromkeys(names))
-        inner = [name for name in names if not any(o.startswith(f"{name}.") for o in names)]
-        return inner or [type(self.model).__name__]
+        for (name, sums), (_, others) in zip(
+            self._trace(call, 0), self._trace(call, 1), strict=False
+        ):
+            if sums != others:
+                return name or type(self.model).__name__
+        return ""
 
-    def _record(self, call: Call, seed: int) -> list[tuple[str, list[Tensor], list[Tensor]]]:
-        """Record name, inputs and outputs of every call of a module below the model."""
-        records: list[tuple[str, list[Tensor], list[Tensor]]] = []
-        entered: list[list[Tensor]] = []
+    def _trace(self, call: Call, seed: int) -> list[tuple[str, list[float]]]:
+        """Return sums of what enters and leaves every module, in order.
 
-        def before(_module: nn.Module, args: Any, kwargs: Any) -> None:
-            entered.append([t.detach().clone() for t in collect_tensors((args, kwargs))])
+        Each goes with the module that computed it: what enters a module comes from its parent.
+        """
+        events: list[tuple[str, list[float]]] = []
+
+        def note(name: str, values: Any) -> None:
+            sums = [float(t.nan_to_num().float().sum()) for t in collect_tensors(values)]
+            events.append((name, sums))
 
         with ExitStack() as stack:
             for name, module in self.model.named_modules():
-                if module is self.model or isinstance(module, torch.jit.ScriptModule):
+                if not name or isinstance(module, torch.jit.ScriptModule):
                     continue
 
-                def after(_module: nn.Module, _args: Any, output: Any, name: str = name) -> None:
-                    left = [t.detach().clone() for t in collect_tensors(output)]
-                    records.append((name, entered.pop(), left))
+                def before(_: Any, args: Any, kwargs: Any, name: str = name) -> None:
+                    note(name.rpartition(".")[0], (args, kwargs))
+
+                def after(_: Any, _args: Any, output: Any, name: str = name) -> None:
+                    note(name, output)
 
                 stack.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
                 stack.callback(module.register_forward_hook(after).remove)
-            self.run(call, seed=seed)
-        return records
-
-
-def tensors_equal(first: list[Tensor], second: list[Tensor]) -> bool:
-    """Return whether tensors are equal one by one, with NaN equal to NaN."""
-    return len(first) == len(second) and all(
-        a.shape == b.shape and torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
-        for a, b in zip(first, second, strict=True)
-    )
+            outputs = [h for (site, _), h in self.run(call, seed=seed).calls.items() if not site]
+        note("", outputs)
+        return events
 
 
 @contextmanager
 def restored_afterwards(model: nn.Module) -> Iterator[None]:
     """Put back, on leaving, everything that a forward pass of `model` may have changed."""
-    with _BORROWED:
+    with _PROCESS_LOCK:
         tensors = {id(tensor): (tensor, tensor.detach().clone()) for tensor in _tensors(model)}
         containers = [(held, _entries(held)) for held in _containers(model)]
         restore_random = _random_states(model)
         fast_path = torch.backends.mha.get_fastpath_enabled()
         try:
-            # The fused inference kernel of nn.TransformerEncoder would pass its dropouts by.
+            # The fused inference kernel of nn.TransformerEncoder would skip its dropouts.
             torch.backends.mha.set_fastpath_enabled(False)
             with torch.no_grad():
                 yield
@@ -189,7 +182,7 @@ def restored_afterwards(model: nn.Module) -> Iterator[None]:
             for held, entries in containers:
                 _put_back(held, entries)
             for tensor, saved in tensors.values():
-                if not _same(tensor, saved):
+                if not _is_same(tensor, saved):
                     tensor.detach().copy_(saved)
 
 
@@ -233,7 +226,7 @@ def _put_back(held: Any, entries: Any) -> None:
         put(entries)
 
 
-def _same(tensor: Tensor, saved: Tensor) -> bool:
+def _is_same(tensor: Tensor, saved: Tensor) -> bool:
     """Return whether tensors are equal, with NaN equal to NaN."""
     return torch.equal(tensor, saved) or bool(
         torch.isclose(tensor, saved, rtol=0, atol=0, equal_nan=True).all()
@@ -246,62 +239,58 @@ def _random_states(model: nn.Module) -> Callable[[], None]:
     devices = {p.device for p in [*model.parameters(), *model.buffers()]}
     if torch.cuda.is_initialized():  # torch.manual_seed reaches every device
         devices |= {torch.device("cuda", index) for index in range(torch.cuda.device_count())}
-    accelerators: list[tuple[Any, torch.device, torch.Tensor]] = []
+    accelerators: list[tuple[Any, tuple[torch.device, ...], Tensor]] = []
     for device in devices:
         if device.type not in ("cpu", "meta"):
             library = torch.get_device_module(device)
             arguments = (device,) if device.type != "mps" else ()
-            accelerators.append((library, device, library.get_rng_state(*arguments)))
+            accelerators.append((library, arguments, library.get_rng_state(*arguments)))
 
     def restore() -> None:
         random.setstate(python)
         np.random.set_state(numpy)
         torch.set_rng_state(cpu)
-        for library, device, state in accelerators:
-            arguments = (device,) if device.type != "mps" else ()
+        for library, arguments, state in accelerators:
             library.set_rng_state(state, *arguments)
 
     return restore
 
 
-def map_tensors(function: Callable[[Tensor], Any], tree: Any) -> Any:
+def map_tensors(function: Callable[[Tensor], Tensor], tree: Any) -> Any:
     """Return a copy of nested containers with `function` applied to every tensor in them."""
 
     def map_leaf(leaf: Any) -> Any:
         if isinstance(leaf, Tensor):
             return function(leaf)
-        fields = _fields(leaf)
-        if fields is None:
-            return leaf
-        clone = copy.copy(leaf)
-        for name, value in fields.items():
-            if isinstance(leaf, Mapping):
-                clone[name] = map_tensors(function, value)
-            else:  # also for frozen dataclasses
-                object.__setattr__(clone, name, map_tensors(function, value))
-        return clone
+        # Containers that torch does not know; also frozen dataclasses.
+        if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+            clone = copy.copy(leaf)
+            for each in dataclasses.fields(leaf):
+                value = map_tensors(function, getattr(leaf, each.name))
+                object.__setattr__(clone, each.name, value)
+            return clone
+        if isinstance(leaf, Mapping):
+            mapping: Any = copy.copy(leaf)
+            for key, value in leaf.items():
+                mapping[key] = map_tensors(function, value)
+            return mapping
+        return leaf
 
     return tree_map(map_leaf, tree)
 
 
 def collect_tensors(tree: Any) -> list[Tensor]:
     """Return all tensors in nested containers, in the order of `map_tensors`."""
-    tensors = []
-    for leaf in tree_flatten(tree)[0]:
-        if isinstance(leaf, Tensor):
-            tensors.append(leaf)
-        elif (fields := _fields(leaf)) is not None:
-            tensors += [tensor for value in fields.values() for tensor in collect_tensors(value)]
+    tensors: list[Tensor] = []
+
+    def collect(tensor: Tensor) -> Tensor:
+        tensors.append(tensor)
+        return tensor
+
+    map_tensors(collect, tree)
     return tensors
 
 
 def copy_tensors(tree: Any) -> Any:
     """Return a copy of nested containers with a copy of every tensor."""
     return map_tensors(lambda tensor: tensor.detach().clone(), tree)
-
-
-def _fields(leaf: Any) -> dict[Any, Any] | None:
-    """Return what a container that torch does not know holds; None for everything else."""
-    if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
-        return {f.name: getattr(leaf, f.name) for f in dataclasses.fields(leaf)}
-    return dict(leaf) if isinstance(leaf, Mapping) else None
