@@ -126,12 +126,12 @@ ROWS: list[tuple[str, Callable[[], object], str]] = [
     ("unknown host", lambda: attach(insert_after=["ffn"]), "insert_after: no module of the model"),
     ("host as text", lambda: attach(insert_after="head"), "insert_after must be a list"),
     ("unknown site", lambda: attach(site_layouts={"a": SiteLayout(0)}), "sites: hidden.2, second"),
-    ("layout of another kind", lambda: attach(site_layouts={"hidden.2": 0}), "be a SiteLayout"),
+    ("layout of another kind", lambda: attach(site_layouts={"hidden.2": 0}), "must map names to SiteLayout"),
     ("settings as a dict", lambda: attach(config={"p_max": 0.4}), "a SACMConfig, got dict"),
     ("a scorer that is a number", lambda: attach(scorer=5), "scorer must be an nn.Module, got 5"),
     ("True as channels", lambda: attach(channels=True), "whole number from 1 on, got True"),
     ("skip of None", lambda: attach(skip=None), "skip must be a list of names, got None"),
-    ("skip by number", lambda: attach(skip=[1]), "skip must hold names, got 1"),
+    ("skip by number", lambda: attach(skip=[1]), "skip must be a list of names, got [1]"),
     (
         "host of None",
         lambda: attach(insert_after=None),
@@ -145,7 +145,7 @@ ROWS: list[tuple[str, Callable[[], object], str]] = [
     (
         "layouts by number",
         lambda: attach(site_layouts={1: SiteLayout(0)}),
-        "must hold names, got 1",
+        "must map names to SiteLay",
     ),
     ("an empty example", lambda: attach(example_inputs=X[:0]), "MLP: an empty batch cannot be"),
     ("lazy parameters", lambda: attach(nn.Sequential(nn.LazyLinear(4))), "has lazy parameters"),

@@ -23,7 +23,7 @@ def test_the_pretended_device_refuses_float64() -> None:
 def test_movement_of_activations(dtype: torch.dtype) -> None:
     base, other = torch.zeros(2, 3, dtype=dtype), torch.eye(2, 3).to(dtype)
     found = movement(Elsewhere(base), Elsewhere(other))
-    assert found.tolist() == torch.eye(2, 3).tolist()
+    assert found.cpu().tolist() == torch.eye(2, 3).tolist()
 
 
 def test_means_over_windows() -> None:

@@ -1,21 +1,11 @@
 """Attach the method to a model, and take it off again.
 
-Attaching does not replace modules. Every `nn.Dropout` object of the model stays where it is and
-changes its class: `host.__class__ = ADAPTIVE[type(host)]`. Python looks methods up in the class of
-an object, so from then on `AdaptiveDropout.forward` runs, while the object itself is the same. The
-adaptive class is a subclass of the torch class with the same attributes and no parameters, which
-is what makes the assignment safe. Therefore:
-
-- names and `state_dict` keys stay, because parents hold the same children under the same names;
-- hooks, `p`, `inplace` and the training flag stay, because they are attributes of the object;
-- ties stay: an object registered twice, or kept in a list of the user's, is adaptive everywhere;
-- `detach` assigns the old class back, and the model is what it was.
-
-What an adaptive object needs beyond that, its `Site`, is one entry of its `__dict__`. Dropout that
-has no module of its own is intercepted (`inject.functional`), and modules named in `insert_after`
-get a forward hook. The modulator with the 2C + 2 scalars becomes a child of the model, and two
-hooks of the model call it: rates are computed before each training forward. In evaluation the
-adaptive classes call torch's own forward.
+Attaching replaces no module. Every `nn.Dropout` object stays where it is and changes its class,
+`host.__class__ = ADAPTIVE[type(host)]`, to a subclass with the same attributes and no parameters.
+So names, `state_dict` keys, hooks, ties and the training flag stay, and `detach` assigns the old
+class back. Its `Site` is one entry of the object's `__dict__`. Dropout that has no module of its
+own is intercepted (`inject.functional`), and modules named in `insert_after` get a forward hook.
+The modulator with the 2C + 2 scalars becomes a child of the model; two hooks of the model call it.
 """
 
 from __future__ import annotations
@@ -110,9 +100,12 @@ def attach(
         >>> modulator.rates.shape
         torch.Size([4])
     """
-    _check_model(model, coverage)
-    _check_module("scorer", scorer)
-    _check_module("mapper", mapper)
+    _check_model(model)
+    if coverage not in ("modules", "all"):
+        raise ArgumentError(f"coverage must be 'modules' or 'all', got {coverage!r}.")
+    for name, module in (("scorer", scorer), ("mapper", mapper)):
+        if not isinstance(module, nn.Module | None):
+            raise ArgumentError(f"{name} must be an nn.Module, got {module!r}.")
     if channels is not None:
         channels = check_whole_number("channels", channels)
     window = WindowArgument(model, input_arg, window_layout, channels)
@@ -120,10 +113,7 @@ def attach(
     if call is not None:  # refuse a wrong window before anything is changed
         window.channels = window(call.args, call.kwargs).shape[2]
     modulator = CapacityModulator(
-        window=window,
-        config=check_config(config),
-        scorer=scorer,
-        mapper=mapper,
+        window=window, config=check_config(config), scorer=scorer, mapper=mapper
     )
     _find_sites(
         model,
@@ -143,7 +133,14 @@ def attach(
         return modulator
     _install(model, modulator)
     if call is not None:
-        _probe_or_detach(model, modulator, call)
+        try:
+            modulator.probe(call)
+        except BaseException:
+            detach(model)
+            raise
+        if not any(site.adaptive for site in modulator.sites):  # the probe has said so
+            detach(model)
+            modulator.coverage = None
     return modulator
 
 
@@ -213,6 +210,12 @@ def _find_sites(
 
     Sites of functional calls carry a colon in their name and show themselves to the probe only.
     """
+    functional = [glob for glob in (*skip, *stated) if ":" in glob]
+    if functional and not everywhere:
+        raise ArgumentError(
+            f"skip or site_layouts: {functional[0]!r} names a functional dropout, which needs "
+            "coverage='all'."
+        )
     modules = discover(model, [g for g in skip if ":" not in g], everywhere=everywhere)
     hosts = {}  # modules that drop, or may be told to, but are of none of torch's classes
     for module, site in modules.items():
@@ -239,21 +242,9 @@ def _find_sites(
             modulator.state,
             hosts=hosts,
             everywhere=everywhere,
-            skip=_functional(skip, "skip", everywhere),
-            site_layouts={g: stated[g] for g in _functional(stated, "site_layouts", everywhere)},
+            skip=[glob for glob in skip if ":" in glob],
+            site_layouts={glob: layout for glob, layout in stated.items() if ":" in glob},
         )
-    else:
-        _functional([*skip, *stated], "skip and site_layouts", everywhere)
-
-
-def _functional(globs: Iterable[str], argument: str, everywhere: bool) -> list[str]:
-    """Return the names and globs that mean functional dropout, such as `encoder:dropout`."""
-    functional = [glob for glob in globs if ":" in glob]
-    if functional and not everywhere:
-        raise ArgumentError(
-            f"{argument}: {functional[0]!r} names a functional dropout, which needs coverage='all'."
-        )
-    return functional
 
 
 def _install(model: nn.Module, modulator: CapacityModulator) -> None:
@@ -272,18 +263,6 @@ def _install(model: nn.Module, modulator: CapacityModulator) -> None:
     model.register_forward_hook(modulator.after_forward, always_call=True)
 
 
-def _probe_or_detach(model: nn.Module, modulator: CapacityModulator, call: Call) -> None:
-    """Find the layouts; detach a model that cannot be probed or has nothing to adapt."""
-    try:
-        modulator.probe(call)
-    except BaseException:
-        detach(model)
-        raise
-    if not any(site.adaptive for site in modulator.sites):  # the probe has said so
-        detach(model)
-        modulator.coverage = None
-
-
 def _remove_hook(module: nn.Module, hook: Any) -> None:
     """Remove a hook, found by value: the handle of its registration does not survive a copy."""
     for table, flags in (
@@ -297,19 +276,17 @@ def _remove_hook(module: nn.Module, hook: Any) -> None:
 
 def _make_call(model: nn.Module, example: Any) -> Call:
     """Turn example inputs into a call of the model."""
-    if isinstance(example, Tensor):
-        return Call(model, (example,), {})
     if isinstance(example, Mapping):
         return Call(model, (), dict(example))
-    if isinstance(example, tuple | list):
-        return Call(model, tuple(example), {})
+    if isinstance(example, Tensor | tuple | list):
+        return Call(model, (example,) if isinstance(example, Tensor) else tuple(example), {})
     raise ArgumentError(
         "example_inputs must be a tensor, a tuple of arguments or a dict of keyword arguments, "
         f"got {type(example).__name__}."
     )
 
 
-def _check_model(model: nn.Module, coverage: str) -> None:
+def _check_model(model: nn.Module) -> None:
     """Refuse models that cannot be attached to."""
     name = type(model).__name__
     if not isinstance(model, nn.Module):
@@ -322,36 +299,21 @@ def _check_model(model: nn.Module, coverage: str) -> None:
         raise ArgumentError(f"{name} has no trainable parameters, so there is nothing to modulate.")
     if any(is_lazy(p) for p in model.parameters()):
         raise ArgumentError(f"{name} has lazy parameters without a shape: run a batch through it.")
-    if coverage not in ("modules", "all"):
-        raise ArgumentError(f"coverage must be 'modules' or 'all', got {coverage!r}.")
-
-
-def _check_module(argument: str, module: Any) -> None:
-    """Refuse a scorer or mapper that is not a module."""
-    if not isinstance(module, nn.Module | None):
-        raise ArgumentError(f"{argument} must be an nn.Module, got {module!r}.")
 
 
 def _check_names(argument: str, names: Any) -> list[str]:
     """Return names or globs as a list."""
-    if isinstance(names, str) or not isinstance(names, Iterable):
+    is_list = isinstance(names, Iterable) and not isinstance(names, str)
+    if not is_list or not all(isinstance(name, str) for name in names):
         raise ArgumentError(f"{argument} must be a list of names, got {names!r}.")
-    listed = list(names)
-    for name in listed:
-        if not isinstance(name, str):
-            raise ArgumentError(f"{argument} must hold names, got {name!r}.")
-    return listed
+    return list(names)
 
 
 def _check_layouts(layouts: Any) -> dict[str, SiteLayout]:
     """Return a dict from names or globs to layouts; empty for None."""
-    if layouts is not None and not isinstance(layouts, Mapping):
-        raise ArgumentError(
-            f"site_layouts must map names to SiteLayout, got {type(layouts).__name__}."
-        )
-    stated = dict(layouts or {})
-    _check_names("site_layouts", stated)
-    for name, layout in stated.items():
-        if not isinstance(layout, SiteLayout):
-            raise ArgumentError(f"site_layouts[{name!r}] must be a SiteLayout, got {layout!r}.")
-    return stated
+    stated = {} if layouts is None else layouts
+    if not isinstance(stated, Mapping) or not all(
+        isinstance(name, str) and isinstance(layout, SiteLayout) for name, layout in stated.items()
+    ):
+        raise ArgumentError(f"site_layouts must map names to SiteLayout, got {layouts!r}.")
+    return dict(stated)

@@ -9,7 +9,7 @@ evaluation they change nothing. That is tried out on a tensor of ones.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,9 +21,6 @@ from sacm.inject.probe.run import restored_afterwards, seed_all_generators
 from sacm.inject.sites import ADAPTIVE, FROZEN, ORIGINAL, SKIPPED, Site
 
 _RECURRENT = (nn.LSTM, nn.GRU, nn.RNN)
-_FUSED = (
-    "not covered: drops inside a fused recurrent kernel; coverage='all' runs its layers one by one"
-)
 _SIZE = 16  # of every dimension of the ones: chance makes 16 rows alike once in 32768 times
 _RATE, _SEEDS = 0.5, 16
 _NAMES = ("drop", "stochasticdepth")
@@ -32,13 +29,7 @@ _NAMES = ("drop", "stochasticdepth")
 def discover(
     model: nn.Module, skip: Sequence[str] = (), *, everywhere: bool = False
 ) -> dict[nn.Module, Site]:
-    """Return every dropout module with its site, adaptive or with the reason why not.
-
-    Args:
-        model: The model.
-        skip: Names or globs of sites to leave ordinary.
-        everywhere: Cover dropout between recurrent layers too.
-    """
+    """Return every dropout module with its site, adaptive or with the reason why not."""
     names = collect_names(model)
     skipped = set(match_modules(names, skip, "skip"))
     sites: dict[nn.Module, Site] = {}
@@ -102,18 +93,21 @@ def matches(name: str, glob: str) -> bool:
 def _classify(module: nn.Module, name: str, everywhere: bool) -> Site | None:
     """Return the site of a module that drops; None for all other modules."""
     kind = type(module).__name__
-    if isinstance(module, tuple(ADAPTIVE)) and type(module) not in ORIGINAL:
-        return Site(name, kind)  # the dropping calls of a subclass are intercepted
     reason = None
     if type(module) in ORIGINAL:
         reason = "belongs to another modulator"
+    elif isinstance(module, tuple(ADAPTIVE)):
+        reason = ""  # the dropping calls of a subclass are intercepted
     elif isinstance(module, torch.jit.ScriptModule):
         if "Dropout" in module.original_name:
             reason = "not covered: compiled by torch.jit.script"
     elif isinstance(module, _RECURRENT) and module.dropout:
         reason = _why_not_unrolled(module, everywhere)
     elif _is_named_like_dropout(module):
-        reason = _why_not_recognised(module)
+        shared = find_shared_dims(module, 3)
+        reason = "" if shared is not None else "not covered: a dropout class of its own"
+        if shared is not None and len(shared) == 3:
+            reason = "shared by all windows: one decision for the whole batch"
     return None if reason is None else Site(name, kind, adaptive=not reason, reason=reason)
 
 
@@ -123,15 +117,12 @@ def _why_not_unrolled(module: nn.RNNBase, everywhere: bool) -> str:
         return "no effect: one layer has no dropout between layers"
     if type(module).forward not in [kind.forward for kind in _RECURRENT]:
         return "not covered: a recurrent class with a forward of its own"
-    return "" if everywhere else _FUSED
-
-
-def _why_not_recognised(module: nn.Module) -> str:
-    """Return why a dropout class of others stays ordinary; empty if it need not."""
-    shared = find_shared_dims(module, 3)
-    if shared is None:
-        return "not covered: a dropout class of its own"
-    return "shared by all windows: one decision for the whole batch" if len(shared) == 3 else ""
+    if everywhere:
+        return ""
+    return (
+        "not covered: drops inside a fused recurrent kernel; coverage='all' runs its layers one "
+        "by one"
+    )
 
 
 def _is_frozen(model: nn.Module, name: str) -> bool:
@@ -166,12 +157,14 @@ def find_shared_dims(
         For `DropPath` and an input `[B, L, D]` it is ``(1, 2)``. None if the module is no inverted
         dropout: it does not drop, does not rescale, or is not idle in evaluation.
     """
-    ones = torch.ones((_SIZE,) * dims)
     expected = {0.0, 1 / (1 - _RATE)}
-    for name in _rate_names(module):
+    for name, value in vars(module).items():
+        is_rate = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
+        if name.startswith("_") or not (is_rate or value is None):
+            continue
         seen: set[float] = set()
         for seed in range(_SEEDS):  # one is enough, unless all entries share a single decision
-            out = _try_out(module, name, ones, seed, forward or module.forward)
+            out = _try_out(module, name, dims, seed, forward or module.forward)
             seen |= set() if out is None else set(out.unique().tolist())
             if out is None or not seen <= expected:
                 break
@@ -180,21 +173,14 @@ def find_shared_dims(
     return None
 
 
-def _rate_names(module: nn.Module) -> Iterator[str]:
-    """Yield the attributes that may hold the rate: numbers from 0 to below 1, or None."""
-    for name, value in vars(module).items():
-        number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1
-        if not name.startswith("_") and (number or value is None):
-            yield name
-
-
 def _try_out(
-    module: nn.Module, name: str, ones: Tensor, seed: int, forward: Callable[[Tensor], Any]
+    module: nn.Module, rate_name: str, dims: int, seed: int, forward: Callable[[Tensor], Any]
 ) -> Tensor | None:
-    """Return the output in training at a rate of one half; None if evaluation is not idle."""
+    """Return what ones become in training at a rate of one half; None if evaluation is not idle."""
+    ones = torch.ones((_SIZE,) * dims)
     with restored_afterwards(module):
         seed_all_generators(seed)
-        vars(module)[name] = _RATE
+        vars(module)[rate_name] = _RATE
         try:
             module.training = False
             idle = forward(ones.clone())

@@ -19,7 +19,7 @@ from sacm.errors import ArgumentError, SACMError, SACMWarning
 from sacm.inject.functional.coverage import FunctionalCoverage
 from sacm.inject.layout import layout_error
 from sacm.inject.probe.batch import take_batch
-from sacm.inject.probe.layouts import Probe
+from sacm.inject.probe.layouts import find_layouts, verify_layouts
 from sacm.inject.probe.run import Call, PassRunner
 from sacm.inject.sites import (
     FROZEN,
@@ -148,10 +148,9 @@ class CapacityModulator(nn.Module):
             self.state.forced = before
 
     def replicate(self) -> set[nn.Parameter]:
-        """Average the gradients of the scalars over all processes, for wrappers that cannot.
+        """Average the gradients of the scalars over all processes, for `fully_shard`.
 
-        `fully_shard` takes no scalar parameters. It leaves those alone that this returns.
-        `DistributedDataParallel` averages all gradients itself and does not need it.
+        `fully_shard` takes no scalar parameters; `DistributedDataParallel` does not need this.
 
         Returns:
             The trained scalars, for ``fully_shard(model, ignored_params=modulator.replicate())``.
@@ -166,36 +165,28 @@ class CapacityModulator(nn.Module):
         return value
 
     def compute_rates(self, window: Tensor) -> Tensor:
-        """Return rates `[B]` for windows `[B, L, C]`; leaves the scores in `state`."""
+        """Return rates `[B]` for windows `[B, L, C]`; leaves the scores in `state`.
+
+        Raises:
+            ArgumentError: A scorer or mapper of the user's own gives something else.
+        """
         reliable = None
         if self.config.nonfinite == "max_rate":
             reliable = torch.isfinite(window).flatten(1).all(dim=1)  # [B]
             window = torch.where(reliable.view(-1, 1, 1), window, 0)
-        scores = self._score(window)
+        if type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None:
+            scores = self.scorer.score(window)  # without the outputs that only `forward` returns
+        else:
+            result = self.scorer(window)
+            scores = getattr(result, "scores", result)
+            _check_shape("the scorer must give one score", scores, window.shape[:1])
         rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
         scores = scores.detach()
         self.state.scores = scores if reliable is None else torch.where(reliable, scores, torch.inf)
         return rates
 
-    def _score(self, window: Tensor) -> Tensor:
-        """Return scores `[B]` of windows `[B, L, C]`.
-
-        Raises:
-            ArgumentError: A user's own scorer gives something else.
-        """
-        if type(self.scorer) is SpectralScorer and self.scorer._compiled_call_impl is None:
-            return self.scorer.score(window)  # without the outputs that only `forward` returns
-        result = self.scorer(window)
-        scores: Tensor = getattr(result, "scores", result)
-        _check_shape("the scorer must give one score", scores, window.shape[:1])
-        return scores
-
     def _map(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
-        """Map scores `[B]` to rates `[B]`; what a user's own mapper gives is checked.
-
-        Raises:
-            ArgumentError: It gives another shape, or rates outside [0, 1).
-        """
+        """Map scores `[B]` to rates `[B]`; what a user's own mapper gives is checked."""
         with without_autocast(scores.device.type):
             if isinstance(self.mapper, RateMapper):
                 mapped: Tensor = self.mapper(scores, reliable)
@@ -262,21 +253,21 @@ class CapacityModulator(nn.Module):
         self.set_channels(self.window(call.args, call.kwargs))
         runner = PassRunner(call.model, self._install_taps)
         with self._paused(call.model):
-            few = take_batch(call, self.window).call
+            probed_call = take_batch(call, self.window).call
             try:
-                runner.run(few)
+                runner.run(probed_call)
             except SACMError:
                 raise
             except Exception as error:  # example inputs need not be enough for training mode
                 self.unverified = f"{type(error).__name__}: {error}"
                 runner.training = False
-            self._leave_frozen(runner, few)
-            problems = Probe(runner, self.window).find(call)
+            self._leave_frozen(runner, probed_call)
+            problems = find_layouts(runner, self.window, call)
             if problems:
                 raise layout_error(type(call.model).__name__, problems)
-            self.random_training = runner.find_random_part(few) if runner.training else ""
+            self.random_training = runner.find_random_part(probed_call) if runner.training else ""
             runner.training = False
-            self.random_evaluation = runner.find_random_part(few)
+            self.random_evaluation = runner.find_random_part(probed_call)
         self._finish_probe(call.model)
 
     @not_compiled
@@ -289,10 +280,10 @@ class CapacityModulator(nn.Module):
         if not torch.is_grad_enabled():
             return
         self.checks_left -= 1
-        probe = Probe(PassRunner(call.model, self._install_taps), self.window)
+        runner = PassRunner(call.model, self._install_taps)
         with self._paused(call.model):
             try:
-                problems = probe.verify(call, seed=self.checks_left + 1)
+                problems = verify_layouts(runner, self.window, call, seed=self.checks_left + 1)
             except Exception as error:  # a verification must not end a training
                 self.unverified = f"{type(error).__name__}: {error}"
                 return

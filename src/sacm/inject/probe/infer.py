@@ -36,7 +36,7 @@ def movement(base: Tensor, other: Tensor) -> Tensor:
     if not base.is_floating_point() and not base.is_complex():
         return (base != other).float()
     change = (torch.nan_to_num(other) - torch.nan_to_num(base)).abs()
-    return change.where(change > _NOISE * change.max(), 0.0)
+    return change.masked_fill(change <= _NOISE * change.max(), 0.0)
 
 
 def list_candidates(shape: Sequence[int], windows: int) -> Iterator[SiteLayout]:

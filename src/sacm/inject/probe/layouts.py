@@ -8,7 +8,6 @@ from the other side: disturb rows of the activation and watch whose result moves
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -16,14 +15,8 @@ from torch import Tensor
 from sacm.errors import ArgumentError, SACMError
 from sacm.inject.layout import SiteLayout
 from sacm.inject.probe.batch import ProbeBatch, take_batch
-from sacm.inject.probe.infer import (
-    ANY,
-    FAINT,
-    find_layout,
-    list_candidates,
-    measure_rows,
-)
-from sacm.inject.probe.run import Call, CallKey, Pass, PassRunner, Visit
+from sacm.inject.probe.infer import ANY, FAINT, find_layout, list_candidates, measure_rows
+from sacm.inject.probe.run import Call, CallKey, PassRunner, Visit
 from sacm.inject.sites import Site
 from sacm.inject.window import WindowArgument
 
@@ -37,135 +30,143 @@ _SEEDS = 3  # tried to reach all sites where training leaves out layers at rando
 Rows = dict[int, Tensor]  # movements [passes, rows] by dimension
 
 
-@dataclass
-class Evidence:
-    """What the disturbed passes show about the calls of one pass."""
-
-    layouts: dict[CallKey, SiteLayout] = field(default_factory=dict)  # that explain a call
-    unmoved: set[CallKey] = field(default_factory=set)  # by any window
-    mixed: set[CallKey] = field(default_factory=set)  # that no layout explains
-
-
-@dataclass
-class Probe:
-    """Finds layouts, and verifies them on other batches.
+def find_layouts(runner: PassRunner, window: WindowArgument, call: Call) -> dict[str, str]:
+    """Fill in `layouts` and `reached` of the sites.
 
     Args:
         runner: Runs the model with a tap at every site.
         window: Finds the window among the arguments.
+        call: A call of the model with a batch of any size.
+
+    Returns:
+        By name of a site, why its layout could not be found.
     """
+    batch = take_batch(call, window)
+    problems: dict[str, str] = {}
+    reached: set[Site | None] = set()
+    for seed in range(_SEEDS):
+        examination = _Examination(runner, batch, seed)
+        sites = {site for site, _ in examination.base.calls}
+        if not sites <= reached:
+            reached |= sites
+            problems = examination.run() | problems
+    return problems
 
-    runner: PassRunner
-    window: WindowArgument
 
-    def find(self, call: Call) -> dict[str, str]:
-        """Fill in `layouts` and `reached` of the sites.
+def verify_layouts(
+    runner: PassRunner, window: WindowArgument, call: Call, seed: int
+) -> dict[str, str]:
+    """Check the known layouts on another batch, and find those of new activations.
 
-        Returns:
-            By name of a site, why its layout could not be found.
+    Returns:
+        By name of a site, why its layout does not hold.
+    """
+    return _Examination(runner, take_batch(call, window), seed).run(check_known=True)
+
+
+class _Examination:
+    """One pass over a batch, and what disturbed passes show about its calls."""
+
+    def __init__(self, runner: PassRunner, batch: ProbeBatch, seed: int) -> None:
+        self.runner, self.batch, self.seed = runner, batch, seed
+        self.base = runner.run(batch.call, seed=seed)
+        self.layouts: dict[CallKey, SiteLayout] = {}  # that explain a call
+        self.unmoved: set[CallKey] = set()  # by any window
+        self.mixed: set[CallKey] = set()  # explained by no layout
+
+    def run(self, *, check_known: bool = False) -> dict[str, str]:
+        """Let the sites learn the layouts that explain their calls; describe the others.
+
+        Args:
+            check_known: Accept only the known layouts of a call that has some.
         """
-        batch = take_batch(call, self.window)
         problems: dict[str, str] = {}
-        reached: set[Site | None] = set()
-        for seed in range(_SEEDS):
-            base = self.runner.run(batch.call, seed=seed)
-            sites = {site for site, _ in base.calls}
-            if not sites <= reached:
-                reached |= sites
-                candidates = {
-                    key: [*list_candidates(h.shape, batch.count)] for key, h in base.calls.items()
-                }
-                problems = self._examine(batch, base, candidates, seed) | problems
-        return problems
-
-    def verify(self, call: Call, seed: int) -> dict[str, str]:
-        """Check the known layouts on another batch, and find those of new activations.
-
-        Returns:
-            By name of a site, why its layout does not hold.
-        """
-        batch = take_batch(call, self.window)
-        base = self.runner.run(batch.call, seed=seed)
-        candidates = {}
-        for key, h in base.calls.items():
-            known = set() if key[0] is None else key[0].known_layouts(h.shape, batch.count)
-            candidates[key] = list(known or list_candidates(h.shape, batch.count))
-        return self._examine(batch, base, candidates, seed)
-
-    def _examine(
-        self,
-        batch: ProbeBatch,
-        base: Pass,
-        candidates: dict[CallKey, list[SiteLayout]],
-        seed: int,
-    ) -> dict[str, str]:
-        """Let the sites learn the candidates that explain their calls; describe the others."""
-        problems: dict[str, str] = {}
-        unknown: dict[CallKey, list[SiteLayout]] = {}
-        for key, h in base.calls.items():
-            site = key[0]
+        candidates: dict[CallKey, list[SiteLayout]] = {}
+        count = self.batch.count
+        for (site, index), h in self.base.calls.items():
+            known: set[SiteLayout] = set()
             if site is not None:
                 site.reached = True
-            if site is None or site.stated is None:
-                if site is None or site.adaptive:
-                    unknown[key] = candidates[key]
-            elif site.adaptive and h.numel() and not site.stated.fits(h.shape, batch.count):
-                why = f"does not hold {batch.count} windows as stated ({site.stated})"
-                problems[site.name] = site.describe_problem(h.shape, why)
-        if not any(site for site, _ in unknown):
-            return problems
-        evidence = self._gather(batch, base, unknown, seed)
-        outputs = {key: layout for key, layout in evidence.layouts.items() if key[0] is None}
-        for (site, index), h in base.calls.items():
+                known = site.known_layouts(h.shape, count) if check_known else known
+                if (
+                    site.stated
+                    and site.adaptive
+                    and h.numel()
+                    and not site.stated.fits(h.shape, count)
+                ):
+                    why = f"does not hold {count} windows as stated ({site.stated})"
+                    problems[site.name] = site.describe_problem(h.shape, why)
+            if site is None or (site.adaptive and site.stated is None):
+                candidates[site, index] = list(known or list_candidates(h.shape, count))
+        if any(site for site, _ in candidates):
+            self._disturb_windows(candidates)
+        for (site, index), h in self.base.calls.items():
             if site is None:
                 continue
-            if (site, index) in evidence.layouts:
-                site.learn(h.shape, evidence.layouts[site, index])
-            elif (site, index) in evidence.mixed:
-                why = _describe_mixing(site, h.shape, batch.count)
+            if (site, index) in self.layouts:
+                site.learn(h.shape, self.layouts[site, index])
+            elif (site, index) in self.mixed:
+                why = _describe_mixing(site, h.shape, count)
                 problems.setdefault(site.name, site.describe_problem(h.shape, why))
-            elif (site, index) in evidence.unmoved:
-                self._resolve_from_outputs(batch, base, (site, index), outputs, seed)
+            elif (site, index) in self.unmoved and not site.known_layouts(h.shape, count):
+                self._resolve_from_outputs(site, index)
         return problems
 
-    def _gather(
-        self,
-        batch: ProbeBatch,
-        base: Pass,
-        candidates: dict[CallKey, list[SiteLayout]],
-        seed: int,
-    ) -> Evidence:
+    def _disturb_windows(self, candidates: dict[CallKey, list[SiteLayout]]) -> None:
         """Disturb windows until every call is explained, or all attempts have been made."""
-        evidence, remaining = Evidence(), dict(candidates)
-        order = torch.randperm(batch.count, generator=torch.Generator().manual_seed(seed))
-        windows = order[:_MOST_DISTURBED]
-        passes = _number(windows, batch.count)
+        remaining = dict(candidates)
+        generator = torch.Generator().manual_seed(self.seed)
+        windows = torch.randperm(self.batch.count, generator=generator)[:_MOST_DISTURBED]
+        passes = self._number(windows)
         for strength, cross_talk in _ATTEMPTS:
             if not any(site for site, _ in remaining):
-                break
-            calls = [(batch.disturb(window, strength), None) for window in windows.tolist()]
-            for key, rows in self._measure(calls, base, batch.count, seed, remaining).items():
+                return
+            calls = [(self.batch.disturb(window, strength), None) for window in windows.tolist()]
+            for key, rows in self._measure(calls, remaining).items():
                 if bool(rows[ANY].any()):
                     layout = find_layout(rows, remaining[key], passes, cross_talk)
                     if layout is None:
-                        evidence.mixed.add(key)
+                        self.mixed.add(key)
                         continue
-                    evidence.layouts[key] = layout
-                    evidence.mixed.discard(key)
-                elif key in evidence.mixed:
+                    self.layouts[key] = layout
+                    self.mixed.discard(key)
+                elif key in self.mixed:
                     continue
                 else:
-                    evidence.unmoved.add(key)
+                    self.unmoved.add(key)
                 del remaining[key]
-        return evidence
+
+    def _resolve_from_outputs(self, site: Site, index: int) -> None:
+        """Resolve a call that no window moves: whose result changes with rows of it?"""
+        shape = self.base.calls[site, index].shape
+        outputs = {key: layout for key, layout in self.layouts.items() if key[0] is None}
+        windows = torch.arange(min(self.batch.count, _MOST_DISTURBED))
+        passes = self._number(windows)
+        for layout in list_candidates(shape, self.batch.count):
+            owners = layout.owners(self.batch.count)
+            rows_of = [(owners == window).nonzero()[:, 0] for window in windows]
+            calls = [
+                (self.batch.call, _add_noise((site, index), layout.dim, rows)) for rows in rows_of
+            ]
+            explained = [
+                find_layout(rows, [outputs[key]], passes) is not None
+                for key, rows in self._measure(calls, outputs).items()
+                if bool(rows[ANY].any())
+            ]
+            if explained and all(explained):
+                site.learn(shape, layout)
+                return
+        if not site.layouts:
+            site.leave_ordinary("depends on no window: its rows cannot be told apart by window")
+
+    def _number(self, windows: Tensor) -> Tensor:
+        """Return the pass in which each window of the batch is disturbed; -1 for none."""
+        passes = torch.full((self.batch.count,), -1)
+        passes[windows] = torch.arange(len(windows))
+        return passes
 
     def _measure(
-        self,
-        calls: Sequence[tuple[Call, Visit | None]],
-        base: Pass,
-        windows: int,
-        seed: int,
-        keys: Collection[CallKey],
+        self, calls: Sequence[tuple[Call, Visit | None]], keys: Collection[CallKey]
     ) -> dict[CallKey, Rows]:
         """Return how far rows moved in passes, for calls that keep their shape in all of them.
 
@@ -176,14 +177,14 @@ class Probe:
         for call, alter in calls:
 
             def visit(key: CallKey, h: Tensor, alter: Visit | None = alter) -> Tensor | None:
-                expected = base.calls.get(key)
+                expected = self.base.calls.get(key)
                 if expected is not None and key in keys and expected.shape == h.shape:
-                    rows = measure_rows(expected, h, windows)
+                    rows = measure_rows(expected, h, self.batch.count)
                     measured.setdefault(key, []).append(rows)
                 return None if alter is None else alter(key, h)
 
             try:
-                state = self.runner.run(call, seed=seed, visit=visit).random_state
+                state = self.runner.run(call, seed=self.seed, visit=visit).random_state
             except SACMError:
                 raise
             except Exception as error:
@@ -192,50 +193,13 @@ class Probe:
                     f"but with disturbed windows it raised {type(error).__name__}: {error} Attach "
                     "to the part of it that takes any values, with input_arg=… if need be."
                 ) from error
-            if not torch.equal(state, base.random_state):
+            if not torch.equal(state, self.base.random_state):
                 return {}  # other random numbers, perhaps of another thread: no evidence
         return {
             key: {dim: torch.stack([rows[dim] for rows in each]) for dim in each[0]}
             for key, each in measured.items()
             if len(each) == len(calls)
         }
-
-    def _resolve_from_outputs(
-        self,
-        batch: ProbeBatch,
-        base: Pass,
-        key: tuple[Site, int],
-        outputs: dict[CallKey, SiteLayout],
-        seed: int,
-    ) -> None:
-        """Resolve a call that no window moves: whose result changes with rows of it?"""
-        site, shape = key[0], base.calls[key].shape
-        if site.known_layouts(shape, batch.count):
-            return
-        windows = torch.arange(min(batch.count, _MOST_DISTURBED))
-        passes = _number(windows, batch.count)
-        for layout in list_candidates(shape, batch.count):
-            owners = layout.owners(batch.count)
-            rows_of = [(owners == window).nonzero()[:, 0] for window in windows]
-            calls = [(batch.call, _add_noise(key, layout.dim, rows)) for rows in rows_of]
-            measured = self._measure(calls, base, batch.count, seed, outputs)
-            explained = [
-                find_layout(rows, [outputs[output]], passes) is not None
-                for output, rows in measured.items()
-                if bool(rows[ANY].any())
-            ]
-            if explained and all(explained):
-                site.learn(shape, layout)
-                return
-        if not site.layouts:
-            site.leave_ordinary("depends on no window: its rows cannot be told apart by window")
-
-
-def _number(windows: Tensor, count: int) -> Tensor:
-    """Return the pass in which each of `count` windows is disturbed; -1 for none."""
-    passes = torch.full((count,), -1)
-    passes[windows] = torch.arange(len(windows))
-    return passes
 
 
 def _add_noise(key: CallKey, dim: int, rows: Tensor) -> Visit:
