@@ -20,7 +20,7 @@ from sacm.tasks import make_settings
 from tests.training.cases import make_data, waves
 
 pytest.importorskip("optuna", reason="needs the `tune` extra")
-from sacm.experiments.tune import Search, best_first, input_lengths, tune, without_test
+from sacm.experiments.tune import best_first, input_lengths, tune, without_test
 
 TINY: dict[str, Any] = {
     "backbone": "iTransformer",
@@ -40,8 +40,8 @@ def settings(**others: Any) -> Any:
 
 def test_trials_never_see_test_rows_and_the_best_is_a_run_like_any_other(tmp_path: Path) -> None:
     data = forecasting_data(waves(300, 2), name="waves")
-    search = Search(trials=3, strategies=("raw", "sacm"), fixed=FIXED)
-    found = tune(settings(), data, search, folder=tmp_path)
+    search: dict[str, Any] = {"trials": 3, "strategies": ("raw", "sacm"), "fixed": FIXED}
+    found = tune(settings(), data, **search, folder=tmp_path)
     assert found.run.finished
     assert found.run.folder.parent == tmp_path
     assert "mae" in found.run.row
@@ -52,9 +52,9 @@ def test_trials_never_see_test_rows_and_the_best_is_a_run_like_any_other(tmp_pat
     # Other test rows change nothing in the search, and a finished search is not repeated.
     other = data.values.copy()
     other[data.splits.test.start :] = 7.0
-    again = tune(settings(), replace(data, values=other), search, folder=tmp_path / "b")
+    again = tune(settings(), replace(data, values=other), **search, folder=tmp_path / "b")
     assert again.chosen == found.chosen
-    assert tune(settings(), data, search, folder=tmp_path).trials == found.trials
+    assert tune(settings(), data, **search, folder=tmp_path).trials == found.trials
 
 
 @pytest.mark.parametrize("task", ["forecasting", "classification", "anomaly"])

@@ -37,7 +37,7 @@ def tune(
     from sacm.cli.compare import split_strategies
     from sacm.cli.runs import check_writable
     from sacm.data import resolve
-    from sacm.experiments.tune import TUNED, Search, tune
+    from sacm.experiments.tune import TUNED, tune
     from sacm.strategies.guard import share_files
     from sacm.tasks import make_settings
 
@@ -47,15 +47,17 @@ def tune(
     data = resolve(settings.data, task=settings.task, reading=settings.reading())
     output.show_reading(data, settings)
     names = split_strategies(strategies or settings.strategy or "")
-    search = Search(
+    tuned = tune(
+        settings,
+        data,
         trials=trials,
-        strategies=tuple(share_files(names, settings.strategy or "raw")),
-        fixed=tuple(name for name in TUNED if name in asked),
+        strategies=share_files(names, settings.strategy or "raw"),
+        fixed=[name for name in TUNED if name in asked],
+        folder=runs,
+        hardware=hardware,
+        on_trial=announce_trial,
     )
-    show_tuned(
-        tune(settings, data, search, folder=runs, hardware=hardware, on_trial=announce_trial),
-        as_json=as_json,
-    )
+    show_tuned(tuned, as_json=as_json)
 
 
 def announce_trial(number: int, chosen: dict[str, Any]) -> None:

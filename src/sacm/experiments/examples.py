@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from sacm.errors import ArgumentError
 from sacm.files import read_weights
 from sacm.inject.sites import MODULATOR
 from sacm.reports.figures import AnomalyStrip, ForecastExample
-from sacm.strategies.base import Strategy
 from sacm.strategies.registry import parts_of
 from sacm.strategies.sacm import SACM
 from sacm.tasks.anomaly import step_scores
@@ -43,7 +42,7 @@ def rate_sample(run: Run, data: Any) -> RateSample:
     """Score training windows in the order of training, by the run's own scorer if it has one."""
     settings, strategy = run.settings, run.strategy
     windows = run.task.windows(settings, data)
-    scorer, mapper, learned = _modulation(run, strategy, data.channels)
+    scorer, mapper, learned = _modulation(run, data.channels)
     size = min(settings.batch_size, len(windows.train))
     batches = WindowBatches(windows.train, size, shuffle=True, drop_last=True, seed=settings.seed)
     seen, scores, rates = [], [], []
@@ -58,16 +57,14 @@ def rate_sample(run: Run, data: Any) -> RateSample:
     return RateSample(learned, drawn, found, mapped)
 
 
-def _modulation(
-    run: Run, strategy: Strategy, channels: int
-) -> tuple[SpectralScorer, RateMapper, bool]:
+def _modulation(run: Run, channels: int) -> tuple[SpectralScorer, RateMapper, bool]:
     """Scorer and mapper as trained; fresh ones where the run has none, or registered ones."""
-    method = next((part for part in parts_of(strategy) if isinstance(part, SACM)), SACM())
+    method = next((part for part in parts_of(run.strategy) if isinstance(part, SACM)), SACM())
     scorer, mapper = SpectralScorer(channels, method.config()), RateMapper(method.config())
-    weights = read_weights(run.folder / "best.safetensors")
     learned = False
-    if method != replace(method, scorer=SACM.scorer, mapper=SACM.mapper):
+    if (method.scorer, method.mapper) != (SACM().scorer, SACM().mapper):
         return scorer, mapper, learned
+    weights = read_weights(run.folder / "best.safetensors")
     for name, module in (("scorer", scorer), ("mapper", mapper)):
         prefix = f"{MODULATOR}.{name}."
         state = {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
@@ -126,10 +123,13 @@ def _forecasts(run: Run, windows: Any, chosen: np.ndarray) -> torch.Tensor:
 
 def anomaly_strip(runs: Mapping[str, Run], data: Any) -> AnomalyStrip:
     """The test segment with most anomalies (at most 20,000 rows of it), scored by each run."""
-    begins = [_count_events(data.labels[s.test.start : s.test.stop]) for s in data.segments]
-    segment = data.segments[int(np.argmax(begins))]
-    stop = min(segment.test.stop, segment.test.start + _STEPS)
-    rows = slice(segment.test.start, stop)
+    labels = np.asarray(data.labels).astype(int)
+    counts = [
+        (np.diff(labels[each.test.start : each.test.stop], prepend=0) == 1).sum()
+        for each in data.segments
+    ]
+    segment = data.segments[int(np.argmax(counts))]
+    rows = slice(segment.test.start, min(segment.test.stop, segment.test.start + _STEPS))
     scores = {}
     for name, run in runs.items():
         windows = run.task.windows(run.settings, data).test
@@ -138,14 +138,5 @@ def anomaly_strip(runs: Mapping[str, Run], data: Any) -> AnomalyStrip:
             raise ArgumentError(f"no window lies within rows {rows.start} … {rows.stop - 1}.")
         windows.starts = windows.starts[inside]
         scores[name] = step_scores(run.load_model(), windows, run.settings, run.strategy)[rows]
-    return AnomalyStrip(
-        segment=segment.name,
-        first_row=rows.start,
-        labels=np.asarray(data.labels[rows]),
-        scores=scores,
-        thresholds={name: run.metrics["report"]["threshold"] for name, run in runs.items()},
-    )
-
-
-def _count_events(labels: np.ndarray) -> int:
-    return int((np.diff(labels.astype(int), prepend=0) == 1).sum())
+    thresholds = {name: run.metrics["report"]["threshold"] for name, run in runs.items()}
+    return AnomalyStrip(segment.name, rows.start, labels[rows], scores, thresholds)

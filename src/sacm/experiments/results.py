@@ -29,7 +29,6 @@ OUTCOMES = (
 )
 EARLY = slice(1, 4)  # epochs 2 to 4
 _LAST_EPOCHS = 10
-_NEEDED = ("epochs", "train_seconds")
 FIRST = ("run", "state", "reason", *KEYS)
 # Settings that are called as an outcome is: `epochs` counts those that were run.
 _COLUMNS = {"epochs": "epoch_limit", "precision": "float_precision"}
@@ -90,7 +89,9 @@ def setting_defaults(*, every: bool = False) -> dict[str, Any]:
         every: Also settings whose default depends on task and data, as None.
     """
     fields = RunSettings.model_fields
-    found = {_column(name): each.default for name, each in fields.items() if name not in KEYS}
+    found = {
+        _COLUMNS.get(name, name): each.default for name, each in fields.items() if name not in KEYS
+    }
     found["overrides"] = "{}"
     return {
         name: value for name, value in found.items() if every or name not in ("input_len", "select")
@@ -101,11 +102,6 @@ def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """One dictionary a row."""
     rows: Any = frame.to_dict("records")
     return list(rows)
-
-
-def _column(setting: str) -> str:
-    """The column of a setting."""
-    return _COLUMNS.get(setting, setting)
 
 
 def _read(folder: Path) -> dict[str, Any]:
@@ -127,7 +123,7 @@ def _read(folder: Path) -> dict[str, Any]:
 def _settings(folder: Path) -> dict[str, Any]:
     record = read_json(folder / "config.json")
     known = {name: record[name] for name in RunSettings.model_fields if name in record}
-    values = {_column(name): _as_cell(value) for name, value in known.items()}
+    values = {_COLUMNS.get(name, name): _as_cell(value) for name, value in known.items()}
     if values.get("scaling") == "shared":  # what data sets without series of their own resolve to
         values["scaling"] = None
     return values
@@ -142,15 +138,14 @@ def _as_cell(value: Any) -> Any:
 
 def _outcome(folder: Path) -> dict[str, Any]:
     metrics = read_json(folder / "metrics.json")
-    for name in _NEEDED:
+    for name in ("epochs", "train_seconds"):
         if name not in metrics:
             raise SACMError(f"{folder / 'metrics.json'} is damaged: it holds no {name}.")
     with (folder / "history.csv").open(encoding="utf-8") as file:
         history = list(csv.DictReader(file))
-    best = next((value for name, value in metrics.items() if name.startswith("best_val_")), None)
     values = {
         **metrics.get("test", {}),
-        **_tested_each_epoch(history),
+        **_from_history(history),
         **_other_tests(folder),
         "epochs": metrics["epochs"],
         "best_epoch": metrics.get("best_epoch"),
@@ -158,45 +153,37 @@ def _outcome(folder: Path) -> dict[str, Any]:
         "seconds_per_epoch": round(metrics["train_seconds"] / max(metrics["epochs"], 1), 4),
         "parameters": metrics.get("parameters"),
         "windows": metrics.get("evaluated_windows"),
-        **_rates(history),
-        "validation": best,
-        "early_validation": _early_validation(history),
+        "validation": next((metrics[n] for n in metrics if n.startswith("best_val_")), None),
         **_made_with(folder),
     }
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _rates(history: list[dict[str, str]]) -> dict[str, float]:
-    """Mean and deviation of the windows' rates in the last epoch, where they have any."""
+def _from_history(history: list[dict[str, str]]) -> dict[str, float]:
+    """Rates of the last epoch, validation of epochs 2 to 4, and tests after the last ten epochs."""
     last = history[-1] if history else {}
-    return {name: float(last[name]) for name in ("rate_mean", "rate_std") if last.get(name)}
+    values = {name: float(last[name]) for name in ("rate_mean", "rate_std") if last.get(name)}
+    columns = {name: f"{name.removeprefix('test_')}_last_ten" for name in last if last[name]}
+    for name, column in columns.items():
+        if name.startswith("test_"):
+            values[column] = _mean(history[-_LAST_EPOCHS:], name)
+    validation = next((name for name in last if name.startswith("val_")), None)
+    if validation is not None and len(history) >= EARLY.stop:
+        values["early_validation"] = _mean(history[EARLY], validation)
+    return values
 
 
-def _early_validation(history: list[dict[str, str]]) -> float | None:
-    """Mean validation of epochs 2 to 4; None of a shorter run."""
-    name = next((name for name in (history[0] if history else ()) if name.startswith("val_")), None)
-    values = [float(row[name]) for row in history[EARLY]] if name else []
-    return sum(values) / len(values) if len(values) == EARLY.stop - EARLY.start else None
-
-
-def _tested_each_epoch(history: list[dict[str, str]]) -> dict[str, float]:
-    """Means of the test results after each of the last ten epochs, where they were tested."""
-    last = history[-_LAST_EPOCHS:]
-    names = [name for name in (last[-1] if last else ()) if name.startswith("test_")]
-    return {
-        f"{name.removeprefix('test_')}_last_ten": sum(float(row[name]) for row in last) / len(last)
-        for name in names
-        if last[-1][name]
-    }
+def _mean(rows: list[dict[str, str]], name: str) -> float:
+    return sum(float(row[name]) for row in rows) / len(rows)
 
 
 def _other_tests(folder: Path) -> dict[str, float]:
     """Results on other data (`on_NAME.json`) and of checks (`check_NAME.json`)."""
-    found = {}
+    tests = {}
     for path in sorted((*folder.glob("on_*.json"), *folder.glob("check_*.json"))):
         name = path.stem.partition("_")[2]
-        found.update({f"{key}@{name}": value for key, value in read_json(path)["test"].items()})
-    return found
+        tests.update({f"{key}@{name}": value for key, value in read_json(path)["test"].items()})
+    return tests
 
 
 def _made_with(folder: Path) -> dict[str, Any]:

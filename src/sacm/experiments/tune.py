@@ -7,13 +7,12 @@ settings again, takes what its finished runs say, and goes on with the one that 
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sacm.data.datasets import (
     AnomalyData,
@@ -29,30 +28,12 @@ from sacm.settings import ResolvedSettings, RunSettings
 from sacm.tasks import get_task
 from sacm.training import Hardware, Run, train
 
-if TYPE_CHECKING:
-    import optuna
-
 TUNED = ("learning_rate", "size", "batch_size", "input_len", "strategy")
 _INPUTS = (24, 48, 96, 192, 336)
 _BATCHES = (16, 32, 64, 128)
 _LEARNING_RATES = (1e-5, 1e-2)
 _STARTUP_TRIALS = 5  # drawn at random before the sampler learns from them
 OnTrial = Callable[[int, dict[str, Any]], None]
-
-
-@dataclass(frozen=True)
-class Search:
-    """What is searched.
-
-    Attributes:
-        trials: How many settings are tried, those of earlier calls included.
-        strategies: The strategies among which is chosen.
-        fixed: Settings that are not searched because the user named them.
-    """
-
-    trials: int = 30
-    strategies: tuple[str, ...] = ("raw", "sacm")
-    fixed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,8 +50,10 @@ class Tuned:
 def tune(
     settings: RunSettings,
     data: AnyData,
-    search: Search,
     *,
+    trials: int = 30,
+    strategies: Sequence[str] = ("raw", "sacm"),
+    fixed: Collection[str] = (),
     folder: Path = Path("runs"),
     hardware: Hardware | None = None,
     on_trial: OnTrial | None = None,
@@ -80,7 +63,9 @@ def tune(
     Args:
         settings: What all trials share.
         data: The data, with their test part, which only the last run sees.
-        search: What is searched.
+        trials: How many settings are tried, those of earlier calls included.
+        strategies: The strategies among which is chosen.
+        fixed: Names of `TUNED` that are not searched.
         folder: Where runs are kept; trials go to `tuning` in it.
         hardware: Where to train.
         on_trial: Called with number and settings before each trial.
@@ -96,7 +81,8 @@ def tune(
     hardware = hardware or Hardware(show_progress=False)
     seen = without_test(data)
     base = get_task(settings.task).resolve(settings, data)
-    trials_folder = folder / "tuning" / _study_name(base, search, fingerprint(data))
+    choices = _choices(base, seen, strategies, fixed)
+    trials_folder = folder / "tuning" / _study_name(base, strategies, fixed, fingerprint(data))
     trials_folder.mkdir(parents=True, exist_ok=True)
     column = f"val_{base.select}"
     study = optuna.create_study(
@@ -106,7 +92,12 @@ def tune(
     )
 
     def train_trial(trial: Any) -> float:
-        chosen = suggest(trial, base, search, seen)
+        chosen = {}
+        if "learning_rate" not in fixed:
+            limits = _LEARNING_RATES
+            chosen["learning_rate"] = trial.suggest_float("learning_rate", *limits, log=True)
+        for name, values in choices.items():
+            chosen[name] = trial.suggest_categorical(name, values)
         if on_trial is not None:
             on_trial(trial.number, chosen)
 
@@ -120,45 +111,34 @@ def tune(
         settings = base.model_copy(update=chosen)
         run = train(settings, folder=trials_folder, hardware=hardware, data=seen, on_epoch=report)
         if not reported:  # finished before: later trials are compared with its epochs all the same
-            for epoch, value in _read_history(run.folder, column):
-                trial.report(value, epoch)
+            for row in run.history:
+                trial.report(float(row[column]), int(row["epoch"]))
         return float(run.metrics[f"best_{column}"])
 
-    study.optimize(train_trial, n_trials=search.trials, catch=(SACMError,))
+    study.optimize(train_trial, n_trials=trials, catch=(SACMError,))
     if not any(trial.state.name == "COMPLETE" for trial in study.trials):
         raise SACMError("no trial succeeded: see what stops a single training with `sacm train`.")
     chosen = dict(study.best_trial.params)
     run = train(base.model_copy(update=chosen), folder=folder, hardware=hardware, data=data)
-    trials = [
+    records = [
         {"number": t.number, "state": t.state.name.lower(), "value": t.value, **t.params}
         for t in study.trials
     ]
-    return Tuned(run, chosen, float(study.best_value), trials, trials_folder)
+    return Tuned(run, chosen, float(study.best_value), records, trials_folder)
 
 
-def _read_history(folder: Path, column: str) -> list[tuple[int, float]]:
-    """Epochs of a finished run with their validation results."""
-    with (folder / "history.csv").open(encoding="utf-8") as file:
-        return [(int(row["epoch"]), float(row[column])) for row in csv.DictReader(file)]
-
-
-def suggest(
-    trial: optuna.Trial, base: ResolvedSettings, search: Search, data: AnyData
-) -> dict[str, Any]:
-    """Settings of one trial; what the user fixed is left out."""
-    chosen: dict[str, Any] = {}
-    if "learning_rate" not in search.fixed:
-        chosen["learning_rate"] = trial.suggest_float("learning_rate", *_LEARNING_RATES, log=True)
-    if "size" not in search.fixed:
-        chosen["size"] = trial.suggest_categorical("size", ["small", "paper"])
-    if "batch_size" not in search.fixed:
-        chosen["batch_size"] = trial.suggest_categorical("batch_size", list(_BATCHES))
+def _choices(
+    base: ResolvedSettings, data: AnyData, strategies: Sequence[str], fixed: Collection[str]
+) -> dict[str, list[Any]]:
+    """What is searched besides the learning rate; what the user fixed is left out."""
     lengths = input_lengths(base, data)
-    if "input_len" not in search.fixed and len(lengths) > 1:
-        chosen["input_len"] = trial.suggest_categorical("input_len", lengths)
-    if search.strategies:
-        chosen["strategy"] = trial.suggest_categorical("strategy", list(search.strategies))
-    return chosen
+    choices = {
+        "size": ["small", "paper"],
+        "batch_size": list(_BATCHES),
+        "input_len": lengths if len(lengths) > 1 else [],
+    }
+    named = {name: values for name, values in choices.items() if values and name not in fixed}
+    return {**named, "strategy": list(strategies)} if strategies else named
 
 
 def input_lengths(base: ResolvedSettings, data: AnyData) -> list[int]:
@@ -212,9 +192,10 @@ def _import_optuna() -> Any:
     return optuna
 
 
-def _study_name(base: ResolvedSettings, search: Search, mark: str) -> str:
+def _study_name(
+    base: ResolvedSettings, strategies: Sequence[str], fixed: Collection[str], mark: str
+) -> str:
     """One name for one search: the same settings, data and choices continue it."""
-    choices = [sorted(search.strategies), sorted(search.fixed)]
-    text = json.dumps([base.identity(), choices, mark], sort_keys=True)
+    text = json.dumps([base.identity(), [sorted(strategies), sorted(fixed)], mark], sort_keys=True)
     digest = hashlib.sha256(text.encode()).hexdigest()[:10]
     return f"{base.run_id(mark).rpartition('_')[0]}_{digest}"
