@@ -42,9 +42,7 @@ def test_run_ids_are_what_they_were(values: dict[str, object], name: str) -> Non
 
 
 def test_a_setting_added_later_renames_no_run() -> None:
-    later = create_model(
-        "Later", __base__=ResolvedSettings, momentum=(float, setting(0.0, "New.", absent=0.0))
-    )
+    later = create_model("Later", __base__=ResolvedSettings, momentum=(float, setting(0.0, "New.")))
     old = ResolvedSettings(**FORECASTING)
     assert later(**FORECASTING).run_id("mark") == old.run_id("mark")
     assert later(**FORECASTING, momentum=0.9).run_id("mark") != old.run_id("mark")

@@ -13,16 +13,9 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from sacm.errors import ArgumentError
@@ -31,9 +24,6 @@ from sacm.types import ScoreKind, Size, TaskName
 _FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npy", ".npz", ".ts")
 _STDIN = "-"  # as data: the rows that are piped in
 _LONGEST_NAME = 160  # bytes of a data set's name in that of a run; file systems take 255 in all
-_READING = "Reading your own data"  # headings of these options in the help
-_COVARIATES = "Covariates of a forecast"
-_UNSET = object()
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 AUTO = "auto"  # as backbone: candidates compete, the best of them or their mean becomes the run
 
@@ -42,13 +32,7 @@ Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 
 
 def setting(
-    default: Any,
-    help: str,
-    *,
-    flag: str | None = None,
-    panel: str | None = None,
-    absent: Any = _UNSET,
-    **limits: Any,
+    default: Any, help: str, *, flag: str | None = None, panel: str | None = None, **limits: Any
 ) -> Any:
     """Declare one setting.
 
@@ -57,12 +41,9 @@ def setting(
         help: One line for the command line and the documentation.
         flag: The option's name, where it is not the field's with dashes.
         panel: The heading under which the help lists the option, if it has one of its own.
-        absent: The value at which the setting is left out of a run's identity: what runs did before
-            the setting existed. It never changes, even if the default does, so that a new setting
-            renames no run.
         limits: Bounds as pydantic has them (`ge`, `gt`, `le`, …).
     """
-    extra = {"flag": flag, "panel": panel} | ({} if absent is _UNSET else {"absent": absent})
+    extra: Any = {"flag": flag, "panel": panel}
     return Field(default, description=help, json_schema_extra=extra, **limits)
 
 
@@ -100,12 +81,12 @@ def _seconds(value: Any) -> Any:
     text = str(value).strip().lower()
     if text == "none":
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", text)
-    if found is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", text)
+    if match is None:
         return value
-    if not float(found[1]):
+    if not float(match[1]):
         raise ValueError("must be more than 0 seconds")
-    return float(found[1]) * _SECONDS[found[2] or ""]
+    return float(match[1]) * _SECONDS[match[2] or ""]
 
 
 # What the user gives as text on the command line or as a list in a file.
@@ -119,7 +100,7 @@ DateOrder = Annotated[
 
 def _reading(help: str, *, flag: str | None = None) -> Any:
     """Declare one option for reading; None, the default, means: found in the data."""
-    return setting(None, help, flag=flag, panel=_READING, absent=None)
+    return setting(None, help, flag=flag, panel="Reading your own data")
 
 
 class ReadOptions(BaseModel):
@@ -163,29 +144,34 @@ class ReadOptions(BaseModel):
     sheet: str | None = _reading("The sheet of an Excel file, or the file in a zip archive.")
     encoding: str | None = _reading("Code page of a text file, such as cp1251 or shift_jis.")
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Check plain values; everything that is wrong with them is one sentence.
+
+        Raises:
+            ArgumentError: A value is of the wrong type or outside its limits, or has no setting.
+        """
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise ArgumentError(" ".join(map(cls._sentence, error.errors()))) from None
+
+    @classmethod
+    def _sentence(cls, problem: Any) -> str:
+        name = ".".join(map(str, problem["loc"]))
+        if problem["type"] == "extra_forbidden":
+            names = ", ".join(cls.model_fields)
+            return f"there is no setting {name!r}; the settings are {names}."
+        if problem["type"] == "missing":
+            return f"the setting {name!r} is missing."
+        return f"{name} = {problem['input']!r}: {problem['msg'].lower()}."
+
     def reading(self) -> dict[str, Any]:
         """The options for reading that were given, by name."""
         return self._given(READING)
 
     def _given(self, names: Iterable[str]) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> ReadOptions:
-        """Check plain values; everything that is wrong with them is one sentence.
-
-        Raises:
-            ArgumentError: A value is of the wrong type, or there is no such option.
-        """
-        unknown = [name for name in values if name not in ReadOptions.model_fields]
-        if unknown:
-            raise ArgumentError(
-                f"there is no option {unknown[0]!r} for reading; options are {', '.join(READING)}."
-            )
-        try:
-            return ReadOptions(**values)
-        except ValidationError as error:
-            raise ArgumentError(" ".join(map(_sentence, error.errors()))) from None
 
 
 READING = tuple(ReadOptions.model_fields)
@@ -195,7 +181,7 @@ TABLE_READING = tuple(name for name in READING if name not in _USE)
 
 def _covariate(help: str) -> Any:
     """Declare one option for covariates; None, the default, means: there are none."""
-    return setting(None, help, panel=_COVARIATES, absent=None)
+    return setting(None, help, panel="Covariates of a forecast")
 
 
 class CovariateSettings(ReadOptions):
@@ -250,7 +236,6 @@ class RunSettings(CovariateSettings):
         "Time for training: 60 (seconds), 10m, 1h, none. Default: 60 where candidates compete, "
         "else none.",
         flag="--time",
-        absent=None,
     )
     size: Size = setting("paper", "paper or small.")
     strategy: str | None = setting(
@@ -280,7 +265,6 @@ class RunSettings(CovariateSettings):
     gradient_clip: float = setting(
         0.0,
         "Largest norm of the gradients of a step; 0 leaves them as they are.",
-        absent=0.0,
         ge=0,
         allow_inf_nan=False,
     )
@@ -291,96 +275,69 @@ class RunSettings(CovariateSettings):
         ge=1,
     )
     validation_stride: int = setting(
-        1,
-        "Forecasting: rows between two validation windows; more make long series quicker.",
-        absent=1,
-        ge=1,
+        1, "Forecasting: rows between two validation windows; more make long series quicker.", ge=1
     )
     select: Selection | None = setting(
         None,
         "What chooses the epoch: mae (default), mse, or pinball (default with train_quantiles); "
         "for classification accuracy (default) or loss.",
     )
-    score: ScoreKind = setting(
-        "native", "Anomaly score: native or reconstruction.", absent="native"
-    )
+    score: ScoreKind = setting("native", "Anomaly score: native or reconstruction.")
     train_fraction: float = setting(
-        1.0, "Forecasting: only this share of the training windows.", absent=1.0, gt=0, le=1
+        1.0, "Forecasting: only this share of the training windows.", gt=0, le=1
     )
     contamination: str = setting(
-        "",
-        "Break training and validation data first, such as mix(0.3): `sacm corrupt --list`.",
-        absent="",
+        "", "Break training and validation data first, such as mix(0.3): `sacm corrupt --list`."
     )
     minimum: float | Literal["none"] | None = setting(
         None,
         "Forecasting: no forecast is below this; none for no limit. Default: 0 for channels that "
         "never were below it in training.",
         flag="--min",
-        absent=None,
     )
     train_quantiles: Shares | None = setting(
         None,
         "Forecasting: train for these quantiles by pinball loss, such as 0.1,0.9; the median and "
         "those of the other side are added.",
-        absent=None,
     )
     watch: bool = setting(
-        False,
-        "Also test after every epoch, for the history; nothing is chosen by it.",
-        absent=False,
+        False, "Also test after every epoch, for the history; nothing is chosen by it."
     )
-    precision: Precision = setting("32-true", "32-true, bf16-mixed or 16-mixed.", absent="32-true")
-    compile: bool = setting(False, "Compile the network with torch.compile.", absent=False)
+    precision: Precision = setting("32-true", "32-true, bf16-mixed or 16-mixed.")
+    compile: bool = setting(False, "Compile the network with torch.compile.")
     overrides: dict[str, Any] = setting(
-        {}, "A setting of the backbone, as key=value. Repeatable.", flag="--set", absent={}
+        {}, "A setting of the backbone, as key=value. Repeatable.", flag="--set"
     )
 
-    @classmethod
-    def read(cls, values: dict[str, Any]) -> RunSettings:
-        """Check plain values; everything that is wrong with them is one sentence.
 
-        Raises:
-            ArgumentError: A value is of the wrong type or outside its limits, or has no setting.
-        """
-        try:
-            return cls(**values)
-        except ValidationError as error:
-            raise ArgumentError(" ".join(map(_sentence, error.errors()))) from None
+# The settings that are always part of a run's identity. The others are only where they are not at
+# their defaults, so that a new setting renames no run.
+_IDENTITY = (
+    *("task", "data", "backbone", "size", "strategy", "seed", "input_len", "batch_size", "epochs"),
+    *("patience", "learning_rate", "weight_decay", "stride", "select"),
+)
 
 
 class ResolvedSettings(RunSettings):
-    """Complete settings: what a task made of `RunSettings` for given data. Nothing is None."""
+    """Complete settings: what a task made of `RunSettings` for given data."""
 
     backbone: str = setting(..., "The network.")
     strategy: str = setting(..., "What is done for robustness.")
     input_len: int = setting(..., "Steps the network sees.", ge=1)
-    horizon: int = setting(0, "Steps to forecast; 0 for tasks without.", absent=0, ge=0)
+    horizon: int = setting(0, "Steps to forecast; 0 for tasks without.", ge=0)
     batch_size: int = setting(..., "Windows in a batch.", ge=1)
     select: Selection = setting(..., "What chooses the epoch.")
     scaling: Literal["series", "shared"] = setting(
-        "shared", "Whether every series has its own scale.", absent="shared"
+        "shared", "Whether every series has its own scale."
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _drop_unset(cls, values: Any) -> Any:
-        """A record may hold None for a setting that is gone: nothing was asked of it."""
-        if not isinstance(values, dict):
-            return values
-        return {k: v for k, v in values.items() if v is not None or k in cls.model_fields}
-
     def identity(self) -> dict[str, Any]:
-        """The settings that tell this run from others; those at their `absent` value are left out.
-
-        A setting that is added later with an `absent` value renames no earlier run.
-        """
-        values = self.model_dump()
+        """The settings that tell this run from others."""
         fields = type(self).model_fields
         return {
             name: value
-            for name, value in values.items()
-            if "absent" not in extras_of(fields[name]) or value != extras_of(fields[name])["absent"]
+            for name, value in self.model_dump().items()
+            if name in _IDENTITY or value != fields[name].default
         }
 
     def run_id(self, fingerprint: str) -> str:
@@ -409,13 +366,3 @@ def option_name(name: str) -> str:
     """The command-line option of a setting, such as `--lr` of `learning_rate`."""
     flag = extras_of(RunSettings.model_fields[name]).get("flag")
     return str(flag) if flag else f"--{name.replace('_', '-')}"
-
-
-def _sentence(problem: Any) -> str:
-    name = ".".join(map(str, problem["loc"]))
-    if problem["type"] == "extra_forbidden":
-        known = ", ".join(RunSettings.model_fields)
-        return f"there is no setting {name!r}; the settings are {known}."
-    if problem["type"] == "missing":
-        return f"the setting {name!r} is missing."
-    return f"{name} = {problem['input']!r}: {problem['msg'].lower()}."

@@ -169,7 +169,7 @@ def test_a_wrong_option_is_one_sentence(
         ("forecasting", ("--split", "0.5,0.6"), "three shares"),
         ("forecasting", ("--target", "z"), "target 'z' is no channel; channels are v"),
         ("anomaly", ("--split", "0.5,0.3,0.2"), "two shares"),
-        ("anomaly", ("--target", "v"), "only forecasting has targets"),
+        ("anomaly", ("--target", "v"), "anomaly has no use for it"),
         ("anomaly", ("--id", "v"), "anomaly has no use for it"),
         ("forecasting", ("--zone", "UTC"), "has no dates, so it has no zone"),
     ],

@@ -145,7 +145,7 @@ def check_reading(given: dict[str, Any]) -> dict[str, Any]:
     """Options for reading as the readers take them; those at None were not given."""
     named = {name: value for name, value in given.items() if value is not None}
     # The task and the data have no say in what these options may be.
-    return RunSettings.read({"task": "forecasting", "data": "-", **named}).reading()
+    return RunSettings.of({"task": "forecasting", "data": "-", **named}).reading()
 
 
 def _parameter(name: str, annotation: Any) -> inspect.Parameter:

@@ -19,6 +19,7 @@ from sacm.metrics.pointwise import best_f1, quantile_threshold
 from sacm.settings import ReadOptions
 from sacm.tasks import Result, get_task
 from sacm.tasks.anomaly import flag, judge_scores, step_scores
+from sacm.tasks.base import check_trained_columns
 
 if TYPE_CHECKING:
     from sacm.data.read import Table
@@ -106,7 +107,7 @@ def evaluate_rows(predictor: Predictor, source: Any) -> Result:
 
 def _score_test_rows(predictor: Predictor, data: AnomalyData) -> tuple[int, Array]:
     """How many windows the test rows have, and a score for every row."""
-    predictor.shape.check_columns(data.name, data.columns)
+    check_trained_columns(data.name, data.columns, predictor.shape.columns)
     windows = get_task("anomaly").windows(predictor.settings, data, scaler=predictor.scaler).test
     scores = step_scores(predictor.network, windows, predictor.settings, predictor.strategy)
     return len(windows), scores

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -130,7 +130,7 @@ class Predictor:
     def save(self, folder: Path) -> None:
         """Write what `load` needs into a folder."""
         write_json(folder / "config.json", self.settings.model_dump())
-        write_json(folder / "model.json", self.shape.to_dict())
+        write_json(folder / "model.json", asdict(self.shape))
         write_json(folder / "scaler.json", self.scaler.to_dict())
         write_weights(folder / "best.safetensors", self.network.state_dict())
         record = None if self.errors is None else self.errors.to_record()

@@ -66,7 +66,7 @@ def make_settings(**values: Any) -> RunSettings:
         'TranAD'
     """
     task = get_task(str(values.get("task")))
-    settings = RunSettings.read(values)
+    settings = RunSettings.of(values)
     task.check(settings)
     names = {
         "backbone": task.find_backbone(settings),
@@ -94,15 +94,11 @@ def let_compete(values: Mapping[str, Any]) -> dict[str, Any]:
         >>> let_compete({"task": "forecasting", "data": "my.csv"})["backbone"]
         'auto'
     """
-    asked = {
-        name: value
-        for name, value in values.items()
-        if name in RunSettings.model_fields and value != RunSettings.model_fields[name].default
-    }
-    if asked.get("task") != "forecasting" or not names_file(str(asked.get("data", ""))):
-        return dict(values)
-    if asked.get("backbone", AUTO) != AUTO:
-        return dict(values)
+    fields, values = RunSettings.model_fields, dict(values)
+    asked = {k: v for k, v in values.items() if k in fields and v != fields[k].default}
+    own_series = asked.get("task") == "forecasting" and names_file(str(asked.get("data", "")))
+    if not own_series or asked.get("backbone", AUTO) != AUTO:
+        return values
     described = [name for name in _OF_A_NETWORK if name in asked]
     strategy = parse(asked.get("strategy", Forecasting.default_strategy))
     if any(part.name not in ("raw", "guard") for part in parts_of(strategy)):
@@ -116,4 +112,4 @@ def let_compete(values: Mapping[str, Any]) -> dict[str, Any]:
             f"{options}: candidates that compete within a time limit have their own: leave this "
             "out, or name a network with backbone= (--backbone)."
         )
-    return dict(values)
+    return values

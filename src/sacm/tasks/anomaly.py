@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -22,10 +23,11 @@ from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.catalogue import compute_metrics
 from sacm.metrics.pointwise import quantile_threshold
 from sacm.quality.inspect import inspect
-from sacm.settings import COVARIATES, ResolvedSettings, RunSettings
+from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Step, Strategy
 from sacm.tasks.base import (
     EVALUATION_BATCH,
+    FORECASTING_ONLY,
     Calibration,
     NetworkShape,
     Result,
@@ -49,8 +51,10 @@ _ROWS = (
     ("range-based", None, None, "f1_range"),
     ("affiliation", None, None, "f1_affiliation"),
     ("best threshold (an upper bound)", None, None, "f1_best"),
+    ("AUC-PR, no threshold", None, None, "auc_pr"),
+    ("AUC-ROC, no threshold", None, None, "auc_roc"),
+    ("VUS-PR, no threshold", None, None, "vus_pr"),
 )
-_RANKINGS = (("AUC-PR", "auc_pr"), ("AUC-ROC", "auc_roc"), ("VUS-PR", "vus_pr"))
 
 
 class Anomaly(Task[AnomalyData]):
@@ -64,14 +68,7 @@ class Anomaly(Task[AnomalyData]):
     default_backbone = "TranAD"
     default_strategy = "raw"
     selections = ("loss",)
-    unused = (
-        "horizon",
-        "validation_stride",
-        "train_fraction",
-        "train_quantiles",
-        "minimum",
-        *COVARIATES,
-    )
+    unused = FORECASTING_ONLY
     leading_metrics = ("f1_pa", "f1", "vus_pr", "f1_affiliation")
 
     def preset(self, settings: RunSettings, data: AnomalyData) -> dict[str, Any]:
@@ -99,7 +96,9 @@ class Anomaly(Task[AnomalyData]):
             scaler=scaler,
         )
 
-    def shape(self, settings: ResolvedSettings, data: AnomalyData) -> NetworkShape:
+    def shape(
+        self, settings: ResolvedSettings, data: AnomalyData, scaler: ChannelScaler | None = None
+    ) -> NetworkShape:
         return NetworkShape(
             channels=data.channels,
             input_len=settings.input_len,
@@ -171,9 +170,7 @@ class Anomaly(Task[AnomalyData]):
         rows: list[Sequence[Any]] = [
             (name, *(None if key is None else row[key] for key in keys)) for name, *keys in _ROWS
         ]
-        rows += [(f"{name}, no threshold", None, None, row[key]) for name, key in _RANKINGS]
-        extra = registered_values(metrics, self.name)
-        rows += [(label, None, None, value) for label, value in extra]
+        rows += [(name, None, None, value) for name, value in registered_values(metrics, self.name)]
         return ("measure", "precision", "recall", "F1 or area"), rows
 
 
@@ -214,21 +211,15 @@ def normal_scores(
     scores = step_scores(model, windows.val, settings, strategy, batch_size=batch_size)
     scored = ~np.isnan(scores)
     normal = scored & ~flagged_rows(data)
-    if normal.sum() < FEWEST_NORMAL:
-        return scores[scored]
-    return scores[normal]
+    return scores[scored if normal.sum() < FEWEST_NORMAL else normal]
 
 
 def flagged_rows(data: AnomalyData) -> np.ndarray:
     """Which training rows `[T]` of a user's own data hold a value that looks broken or unusual."""
-    nothing = np.zeros(len(data.train), bool)
-    if DATASETS.find(data.name.partition("@")[0]) or data.train.size > LARGE:
-        return nothing
-    try:
-        found = inspect(data.train)
-    except SACMError:  # too few rows to judge
-        return nothing
-    return np.asarray((found.flags > 0).any(axis=1))
+    if not DATASETS.find(data.name.partition("@")[0]) and data.train.size <= LARGE:
+        with suppress(SACMError):  # too few rows to judge
+            return np.asarray((inspect(data.train).flags > 0).any(axis=1))
+    return np.zeros(len(data.train), bool)
 
 
 def step_scores(

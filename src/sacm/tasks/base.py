@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
+import pydantic.dataclasses
 import torch
+from pydantic import ConfigDict
 from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
@@ -18,14 +20,17 @@ from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.catalogue import registered_metrics
-from sacm.settings import AUTO, ResolvedSettings, RunSettings, Selection
+from sacm.settings import AUTO, COVARIATES, ResolvedSettings, RunSettings, Selection
 from sacm.strategies.base import Step, Strategy, StrategyRun
 from sacm.strategies.registry import canonical, parse
 from sacm.types import TaskName
 
 DataKind = TypeVar("DataKind")
-CalendarSizes = tuple[int, int, int, int]
 EVALUATION_BATCH = 256
+FORECASTING_ONLY = (
+    *("horizon", "validation_stride", "train_fraction", "train_quantiles", "minimum", "target"),
+    *COVARIATES,
+)
 
 
 @dataclass(frozen=True)
@@ -41,9 +46,9 @@ class Result:
     baselines: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class NetworkShape:
-    """What a network takes and gives; `model.json` of a run folder.
+    """What a network takes and gives; `model.json` of a run folder, whose lists become tuples.
 
     Attributes:
         channels: Number of channels C.
@@ -65,7 +70,7 @@ class NetworkShape:
     input_len: int
     horizon: int = 0
     classes: tuple[Any, ...] = ()
-    calendar_sizes: CalendarSizes | None = None
+    calendar_sizes: tuple[int, int, int, int] | None = None
     columns: tuple[str, ...] | None = None
     frequency: str | None = None
     stamped: bool = False
@@ -73,45 +78,9 @@ class NetworkShape:
     minimum: tuple[float | None, ...] | None = None
     lowest: tuple[float | None, ...] | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a run's record; what is not limited is left out."""
-        record = asdict(self)
-        return {k: v for k, v in record.items() if v is not None or k not in ("minimum", "lowest")}
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """The shape that `to_dict` described.
-
-        Raises:
-            TypeError: The record lacks a size, or has an entry that is not known.
-        """
-        lists = ("classes", "calendar_sizes", "columns", "minimum", "lowest")
-        tuples = {
-            name: None if record[name] is None else tuple(record[name])
-            for name in lists
-            if name in record
-        }
-        scale = record.get("covariates")
-        if scale is not None:
-            mean, std = scale
-            tuples["covariates"] = (tuple(mean), tuple(std))
-        return cls(**{**record, **tuples})
-
-    def check_columns(self, name: str, found: Sequence[str]) -> None:
-        """Refuse data whose columns are not those that were trained on, in their order.
-
-        Args:
-            name: What the error calls the data.
-            found: The columns of the data.
-
-        Raises:
-            DataError: The columns are others. Never if the training data had no names.
-        """
-        check_trained_columns(name, found, self.columns)
-
 
 def check_trained_columns(name: str, found: Sequence[str], trained: Sequence[str] | None) -> None:
-    """Refuse columns other than those that were trained on, if these have names."""
+    """Raise a `DataError` for columns other than those trained on, if these have names."""
     if trained is not None and tuple(found) != tuple(trained):
         raise DataError(
             f"{name} has the columns {', '.join(found)} but {', '.join(trained)} were trained on."
@@ -121,8 +90,7 @@ def check_trained_columns(name: str, found: Sequence[str], trained: Sequence[str
 def column_names(columns: Sequence[str]) -> tuple[str, ...] | None:
     """Names of columns; None if they are only the positions that columns of an array have."""
     names = tuple(map(str, columns))
-    positions = tuple(str(place) for place in range(len(names)))
-    return None if names == positions else names
+    return None if names == tuple(map(str, range(len(names)))) else names
 
 
 class Calibration(NamedTuple):
@@ -155,11 +123,7 @@ class Task(ABC, Generic[DataKind]):
     minimum_steps: ClassVar[int] = 1
 
     def check(self, settings: RunSettings) -> None:
-        """Refuse settings that this task has no use for.
-
-        Raises:
-            ArgumentError: The way of choosing the epoch, or a setting, is of another task.
-        """
+        """Raise an `ArgumentError` for settings that this task has no use for."""
         if settings.select is not None and settings.select not in self.selections:
             names = " or ".join(self.selections)
             raise ArgumentError(f"select = {settings.select!r}: {self.name} chooses by {names}.")
@@ -167,8 +131,6 @@ class Task(ABC, Generic[DataKind]):
             value = getattr(settings, name)
             if value and value != RunSettings.model_fields[name].default:
                 raise ArgumentError(f"{name} = {value!r}: {self.name} has no use for it.")
-        if self.name != "forecasting" and settings.target is not None:
-            raise ArgumentError(f"target = {settings.target!r}: only forecasting has targets.")
         if self.name != "forecasting" and settings.scaling == "series":
             raise ArgumentError("scaling = 'series': only forecasting has several series.")
 
@@ -177,13 +139,15 @@ class Task(ABC, Generic[DataKind]):
         self.check(settings)
         strategy = settings.strategy or self.default_strategy
         parse(strategy).check_task(self.name)
-        preset = {"select": self.selections[0], "horizon": 0, **self.preset(settings, data)}
-        asked = {name: value for name, value in settings.model_dump().items() if value is not None}
-        names = {"backbone": self.find_backbone(settings), "strategy": canonical(strategy)}
-        own = getattr(data, "name", settings.data)
-        if own.lower() == settings.data.lower():  # etth1 and ETTh1 are one run
-            names["data"] = own
-        return ResolvedSettings(**{**preset, **asked, **names})
+        values = {"select": self.selections[0], "horizon": 0, **self.preset(settings, data)}
+        values |= {
+            name: value for name, value in settings.model_dump().items() if value is not None
+        }
+        values |= {"backbone": self.find_backbone(settings), "strategy": canonical(strategy)}
+        name = getattr(data, "name", settings.data)
+        if name.lower() == settings.data.lower():  # etth1 and ETTh1 are one run
+            values["data"] = name
+        return ResolvedSettings(**values)
 
     def find_backbone(self, settings: RunSettings) -> str:
         """The network by its usual spelling; the task's own if none is named."""
@@ -210,14 +174,10 @@ class Task(ABC, Generic[DataKind]):
         """Training, validation and test windows; scaled by the training part, or by `scaler`."""
 
     @abstractmethod
-    def shape(self, settings: ResolvedSettings, data: DataKind) -> NetworkShape:
-        """What a network for these data takes and gives."""
-
-    def limit(
-        self, settings: ResolvedSettings, data: DataKind, shape: NetworkShape, scaler: ChannelScaler
+    def shape(
+        self, settings: ResolvedSettings, data: DataKind, scaler: ChannelScaler | None = None
     ) -> NetworkShape:
-        """The shape with limits of what the network may answer, where there are any."""
-        return shape
+        """What a network for these data takes and gives; limits of forecasts need the scaler."""
 
     @abstractmethod
     def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:
@@ -317,6 +277,4 @@ def scaler_of(windows: SplitWindows[Any]) -> ChannelScaler:
 def registered_values(metrics: Mapping[str, Any], task: TaskName) -> list[tuple[str, Any]]:
     """Label and value of the metrics that plug-ins have added to a run's row."""
     row = metrics["test"]
-    return [
-        (known.label, row[known.name]) for known in registered_metrics(task) if known.name in row
-    ]
+    return [(each.label, row[each.name]) for each in registered_metrics(task) if each.name in row]

@@ -49,15 +49,16 @@ class ForecastBaselines:
 
     "naive" repeats the last value of the window, "seasonal naive" the last season of the series.
     Both see the data as they came, whatever a strategy makes of them.
+
+    Args:
+        data: The data, with training rows or only rows to test on.
+        scaler: What windows are scaled by.
+        units: Units of stated errors, `[C]`, or `[S, C]` if every series has its own.
     """
 
     def __init__(
         self, data: ForecastingData, scaler: ChannelScaler, units: Tensor | None = None
     ) -> None:
-        """Take the data, what windows are scaled by, and the units of stated errors.
-
-        Units are `[C]`, or `[S, C]` if every series has its own.
-        """
         self._data, _ = fill_data(data)  # a naive forecast repeats values that are there
         self._scaler, self._units = scaler, units
         # Data that only test have no training rows: the step of a season is then taken from them.
@@ -65,21 +66,18 @@ class ForecastBaselines:
         longest = max(ranges, key=len)
         rows = self._data.values[longest.start : longest.stop]
         self.season = season_length(rows, data.frequency)
-        self._naive_error = self._measure_naive([data.values[r.start : r.stop] for r in ranges])
+        segments = [data.values[rows.start : rows.stop] for rows in ranges]
+        if scaler.series:
+            places = find_segments(data, np.array([rows.start for rows in ranges]))
+            names = [data.segments[place].name for place in places]
+            by_series = {name: [segments[0][:0]] for name in scaler.series}
+            for name, segment in zip(names, segments, strict=True):
+                by_series.setdefault(name, []).append(segment)
+            errors = [naive_training_error(by_series[n], self.season) for n in scaler.series]
+            self._naive_error = np.stack(errors)  # [S, C]
+        else:
+            self._naive_error = naive_training_error(segments, self.season)  # [C]
         self.model = self._relative()
-
-    def _measure_naive(self, pieces: list[np.ndarray]) -> np.ndarray:
-        """The error of the seasonal naive forecast on training rows, `[C]` or `[S, C]`."""
-        names = self._scaler.series
-        if not names:
-            return naive_training_error(pieces, self.season)
-        data, own = self._data, dict[str, list[np.ndarray]]()
-        ranges = data.ranges("train") or data.ranges("test")
-        places = find_segments(data, np.array([rows.start for rows in ranges]))
-        for place, piece in zip(places, pieces, strict=True):
-            own.setdefault(data.segments[place].name, []).append(piece)
-        nothing = [pieces[0][:0]]
-        return np.stack([naive_training_error(own.get(n, nothing), self.season) for n in names])
 
     def _relative(self) -> RelativeErrors:
         scaler = self._scaler
@@ -91,7 +89,19 @@ class ForecastBaselines:
         rows["naive"] = self._measure(batches, 1)
         if self.season > 1 and self._has_season_before(batches):
             rows["seasonal naive"] = self._measure(batches, self.season)
-        return Baselines(rows, self._sentences(rows), self.season)
+        best = min(list(rows)[1:], key=lambda name: _mae(rows[name]))
+        if _mae(rows["model"]) < _mae(rows[best]):
+            return Baselines(rows, (), self.season)
+        what = {
+            "naive": "repeating the last value",
+            "seasonal naive": f"repeating the last season of {self.season} steps",
+        }
+        sentence = (
+            f"this model loses to {what[best]} ({best}): MAE {_mae(rows['model']):.4g} against "
+            f"{_mae(rows[best]):.4g}, z-scored. What may help: more time (--time 10m), more input "
+            "(--input-len), the calendar (--calendar all), more rows; or use that baseline."
+        )
+        return Baselines(rows, (sentence,), self.season)
 
     def _measure(self, batches: WindowBatches[Any], season: int) -> Row:
         """Errors of repeating the last `season` rows before the targets."""
@@ -120,20 +130,6 @@ class ForecastBaselines:
                 return False
         return True
 
-    def _sentences(self, rows: dict[str, Row]) -> tuple[str, ...]:
-        best = min((name for name in rows if name != "model"), key=lambda name: _mae(rows[name]))
-        if _mae(rows["model"]) < _mae(rows[best]):
-            return ()
-        what = {
-            "naive": "repeating the last value",
-            "seasonal naive": f"repeating the last season of {self.season} steps",
-        }
-        return (
-            f"this model loses to {what[best]} ({best}): MAE {_mae(rows['model']):.4g} against "
-            f"{_mae(rows[best]):.4g}, z-scored. What may help: more time (--time 10m), more input "
-            "(--input-len), the calendar (--calendar all), more rows; or use that baseline.",
-        )
-
 
 def units_of(units: Tensor, batch: Any) -> Tensor:
     """Units `[C]`, or those `[B, 1, C]` of each window's series where every series has its own."""
@@ -154,9 +150,7 @@ def alarm_baselines(report: AnomalyReport) -> Baselines:
     rate = report.anomalous_points / report.points
     share = report.alarms / report.points
     model = {
-        "precision": report.plain.precision,
-        "recall": report.plain.recall,
-        "f1": report.plain.f1,
+        **{name: getattr(report.plain, name) for name in ("precision", "recall", "f1")},
         "f1_pa": report.adjusted.f1,
         "auc_pr": report.auc_pr.value,
         "auc_roc": report.auc_roc.value,
@@ -182,10 +176,10 @@ def alarm_baselines(report: AnomalyReport) -> Baselines:
         ("random alarms", "random alarms", "f1", "F1"),
         ("random scores", "random alarms", "auc_roc", "AUC-ROC"),
     ):
-        own, reached = model[name], rows[other][name]
-        if own is not None and reached is not None and own <= reached:
+        value, reached = model[name], rows[other][name]
+        if value is not None and reached is not None and value <= reached:
             sentences.append(
-                f"this detector does not beat {what}: {label} {own:.4g} against {reached:.4g}."
+                f"this detector does not beat {what}: {label} {value:.4g} against {reached:.4g}."
             )
     return Baselines(rows, tuple(sentences))
 
@@ -234,15 +228,8 @@ def ridge_baseline(
 ) -> np.ndarray:
     """Labels `[n]` for test cases by random-convolution features and kernel ridge regression.
 
-    Needs no training of a network and takes seconds; a network should do better.
-
-    Args:
-        X_train: Cases `[N, C, L]`.
-        y_train: Their labels `[N]`.
-        X_test: Cases `[n, C, L]`.
-        most_cases: At most so many random training cases are used.
-        features: Features of the series, and as many of its differences.
-        seed: Of the features and of the choice of cases.
+    Cases are `[N, C, L]` and `[n, C, L]`, labels `[N]`. At most `most_cases` random training cases
+    are used, with `features` features of the series and as many of its differences.
     """
     settings = LabelSettings(features=features, exact_cases=most_cases)
     chosen = np.sort(np.random.default_rng(seed).permutation(len(X_train))[:most_cases])

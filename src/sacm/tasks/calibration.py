@@ -1,16 +1,13 @@
-"""What a finished run knows of its own errors, measured once, at the end of training.
+"""How far off the forecasts of a finished run are, measured once, at the end of training.
 
-Forecasts: quantiles of the residuals of each horizon step and channel, by split conformal
-prediction: a new target lies below `forecast + offset` with the wanted probability if it resembles
-those of the calibration windows. Windows that move further, and windows of which more was repaired,
-have wider intervals: residuals are divided by a factor of their window before they are ranked
-(locally weighted conformal prediction: Lei et al., "Distribution-free predictive inference for
-regression", JASA 2018). The factor is known before the future is, so the coverage stays as it was.
-Quantiles that a network learnt are moved by what its calibration windows show (Romano et al.,
-"Conformalized quantile regression", NeurIPS 2019).
-
-A run also keeps what its page shows: forecasts of test rows beside the truth, and what intervals of
-later test windows enclosed when earlier ones calibrated them.
+Quantiles of the residuals of each horizon step and channel, by split conformal prediction: a new
+target lies below `forecast + offset` with the wanted probability if it resembles those of the
+calibration windows. Windows that move further, and windows of which more was repaired, have wider
+intervals: residuals are divided by a factor of their window before they are ranked (locally
+weighted conformal prediction: Lei et al., "Distribution-free predictive inference for regression",
+JASA 2018). The factor is known before the future is, so the coverage stays as it was. Quantiles
+that a network learnt are moved by what its calibration windows show (Romano et al., "Conformalized
+quantile regression", NeurIPS 2019).
 """
 
 from __future__ import annotations
@@ -92,35 +89,31 @@ class ErrorQuantiles:
             source: What the windows were, in words.
         """
         count, horizon, channels = residuals.shape[:3]
-        usual = np.zeros(channels)
-        factors = np.ones((count, channels))
+        by_window = (slice(None), None, ...) if learnt is None else (slice(None), None, ..., None)
+        usual, factors = np.zeros(channels), np.ones((count, channels))
         if moves is not None and learnt is None:  # learnt quantiles are wider by themselves
             usual = usual_moves(moves)
             factors = movement_factors(moves, usual)
         widening = LEAST_WIDENING
         if shares is not None:
-            size = np.abs(residuals if learnt is None else residuals[..., residuals.shape[3] // 2])
+            size = np.abs(residuals if learnt is None else residuals[..., len(learnt) // 2])
             widening = learn_widening(size / factors[:, None], shares)
-            factors = factors * repair_factors(shares, widening)
             refused = shares > MAX_REPAIRED
-            residuals = np.where(_spread(refused, residuals), np.nan, residuals)
-            factors = np.where(refused, 1.0, factors)
-        residuals = residuals / _spread(factors, residuals)
-        sizes = [steps for steps in STEPS if steps * horizon * channels <= LARGEST_TABLE]
-        steps = (sizes or STEPS[-1:])[0]
+            residuals = np.where(refused[by_window], np.nan, residuals)
+            factors = np.where(refused, 1.0, factors * repair_factors(shares, widening))
+        residuals = residuals / factors[by_window]
+        fitting = (steps for steps in STEPS if steps * horizon * channels <= LARGEST_TABLE)
+        steps = next(fitting, STEPS[-1])
         levels = np.arange(1, steps) / steps
-        if learnt is None:
-            ordered = np.sort(residuals, axis=0)  # NaN last
-            table = [_rank(ordered, level) for level in levels]
-        else:
-            both = torch.from_numpy(residuals)
-            table = [
-                _rank(np.sort(at_level(both, learnt, level).numpy(), axis=0), level)
-                for level in levels
-            ]
-        counts = np.isfinite(residuals).sum(axis=0)
-        offsets = np.stack(table).astype(np.float32)
-        return cls(levels, offsets, usual, widening, int(counts.min()), source)
+        offsets = np.empty((len(levels), horizon, channels), np.float32)
+        ordered = np.sort(residuals, axis=0)  # NaN last
+        for place, level in enumerate(levels):
+            if learnt is not None:
+                at = at_level(torch.from_numpy(residuals), learnt, level)
+                ordered = np.sort(at.numpy(), axis=0)
+            offsets[place] = _rank(ordered, level)
+        windows = int(np.isfinite(residuals).sum(axis=0).min())
+        return cls(levels, offsets, usual, widening, windows, source)
 
     def offset(
         self, level: float, *, moves: Array | None = None, shares: Array | None = None
@@ -140,17 +133,18 @@ class ErrorQuantiles:
         """
         if not 0 < level < 1:
             raise ArgumentError(f"a quantile must lie between 0 and 1, got {level:g}.")
-        inner = self.levels >= level - 1e-9 if level > 0.5 else self.levels > level + 1e-9
-        place = int(inner.argmax()) if inner.any() else len(self.levels)
-        place = place if level > 0.5 else place - 1
-        offset = self.offsets[place] if 0 <= place < len(self.levels) else np.array([np.inf])
-        if not np.isfinite(offset).all():
+        if level > 0.5:
+            place = int(np.searchsorted(self.levels, level - 1e-9))
+        else:
+            place = int(np.searchsorted(self.levels, level + 1e-9, side="right")) - 1
+        inside = 0 <= place < len(self.levels)
+        if not inside or not np.isfinite(self.offsets[place]).all():
             needed = math.ceil(1 / min(level, 1 - level)) - 1
             raise ArgumentError(
                 f"the quantile {level:g} needs {needed} calibration windows but the run has "
                 f"{self.windows}: ask for a lower coverage, or train on more rows."
             )
-        offsets: Array = offset[None].astype(np.float64)
+        offsets: Array = self.offsets[place][None].astype(np.float64)
         if moves is not None:
             offsets = offsets * movement_factors(moves, self.usual)[:, None]
         if shares is not None:
@@ -159,36 +153,26 @@ class ErrorQuantiles:
 
     def to_record(self) -> Calibration:
         """Tensors and text for the folder of a run."""
-        arrays = {"levels": self.levels, "offsets": self.offsets, "usual": self.usual}
+        tensors = {name: torch.from_numpy(getattr(self, name)) for name in _TENSORS}
         text = {"source": self.source, "widening": repr(self.widening)}
-        text["measured"] = json.dumps(list(self.measured.items()))
-        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        return Calibration(tensors, {**text, "windows": str(self.windows)})
+        text |= {"windows": str(self.windows), "measured": json.dumps([*self.measured.items()])}
+        return Calibration(tensors, text)
 
     @classmethod
     def from_record(cls, record: Calibration) -> Self:
-        """What `to_record` wrote.
-
-        Raises:
-            KeyError, ValueError: The record is damaged.
-        """
-        arrays = {name: record.tensors[name].numpy() for name in ("levels", "offsets", "usual")}
+        """What `to_record` wrote; KeyError or ValueError if it is damaged."""
         text = record.text
+        arrays = {name: record.tensors[name].numpy() for name in _TENSORS}
         return cls(
             **arrays,
             widening=float(text["widening"]),
             windows=int(text["windows"]),
             source=text["source"],
-            measured={
-                float(share): value for share, value in json.loads(text.get("measured", "[]"))
-            },
+            measured={float(share): value for share, value in json.loads(text["measured"])},
         )
 
 
-def _spread(values: Array, like: Array) -> Array:
-    """Values `[N, C]` with the dimensions of residuals `[N, H, C]` or `[N, H, C, Q]`."""
-    spread: Array = values[:, None] if like.ndim == 3 else values[:, None, :, None]
-    return spread
+_TENSORS = ("levels", "offsets", "usual")
 
 
 def _rank(ordered: Array, level: float) -> Array:
@@ -219,8 +203,7 @@ def window_moves(x: Tensor, horizon: int, repaired: Tensor | None = None) -> Arr
     if repaired is not None:
         touched = repaired[:, lag:] | repaired[:, :-lag]
         moves = moves.masked_fill(touched.to(moves.device), float("nan"))
-    mean: Array = moves.nanmean(dim=1).cpu().numpy().astype(np.float64)
-    return mean
+    return np.asarray(moves.nanmean(dim=1).cpu().numpy(), np.float64)
 
 
 def usual_moves(moves: Array) -> Array:
@@ -233,20 +216,16 @@ def usual_moves(moves: Array) -> Array:
 
 def movement_factors(moves: Array, usual: Array) -> Array:
     """How much wider than usual intervals are `[S, C]` after windows that move by `moves`."""
-    safe = np.where(usual > 0, usual, 1.0)
-    factor = (moves / safe + STEADY) / (1 + STEADY)
-    factors: Array = np.where(
-        (usual > 0) & np.isfinite(moves), np.clip(factor, 1 / MOST, MOST), 1.0
-    )
-    return factors
+    factor = (moves / np.where(usual > 0, usual, 1.0) + STEADY) / (1 + STEADY)
+    known = (usual > 0) & np.isfinite(moves)
+    return np.asarray(np.where(known, np.clip(factor, 1 / MOST, MOST), 1.0))
 
 
 def repair_factors(shares: Array, widening: float) -> Array:
     """How much wider intervals are after repairs; infinite where everything was repaired."""
     shares = np.asarray(shares, dtype=np.float64)
     with np.errstate(divide="ignore"):
-        factor: Array = 1 + widening * shares / (1 - shares)
-    return factor
+        return np.asarray(1 + widening * shares / (1 - shares))
 
 
 def learn_widening(sizes: Array, shares: Array) -> float:
@@ -265,8 +244,7 @@ def learn_widening(sizes: Array, shares: Array) -> float:
 def _mean_measured(values: Array, *, axis: int) -> Array:
     """Mean of what is not NaN along an axis; NaN where nothing was measured."""
     with np.errstate(invalid="ignore"):
-        mean: Array = np.nansum(values, axis=axis) / np.isfinite(values).sum(axis=axis)
-    return mean
+        return np.asarray(np.nansum(values, axis=axis) / np.isfinite(values).sum(axis=axis))
 
 
 class Residuals(NamedTuple):
@@ -280,6 +258,12 @@ class Residuals(NamedTuple):
         """Those of some windows."""
         shares = None if self.shares is None else self.shares[places]
         return Residuals(self.values[places], self.moves[places], shares)
+
+    def fit(self, learnt: Sequence[float] | None, source: str = "") -> ErrorQuantiles:
+        """The quantiles of these; `learnt` are the levels that the network learnt."""
+        return ErrorQuantiles.fit(
+            self.values, moves=self.moves, shares=self.shares, learnt=learnt, source=source
+        )
 
     @property
     def median(self) -> Array:
@@ -329,10 +313,6 @@ def spread_out(windows: ForecastWindows) -> Array:
 def halves(windows: ForecastWindows, chosen: Array) -> tuple[Array, Array]:
     """Positions in `chosen` to calibrate on, and of later windows without a target among them.
 
-    Args:
-        windows: Windows in order of time.
-        chosen: Places of those that count.
-
     Raises:
         ArgumentError: There are too few.
     """
@@ -361,44 +341,31 @@ def calibrate_forecasts(
     """
     chosen, learnt = spread_out(windows), find_levels(model)
     residuals = forecast_residuals(model, windows, chosen, strategy)
-    errors = ErrorQuantiles.fit(
-        residuals.values,
-        moves=residuals.moves,
-        shares=residuals.shares,
-        learnt=learnt,
-        source=f"{len(residuals.values):,} {source} windows",
-    )
+    source = f"{len(chosen):,} {source} windows"
     measured = measure_coverage(residuals, windows, chosen, learnt)
-    tensors, text = replace(errors, measured=measured).to_record()
+    errors = replace(residuals.fit(learnt, source), measured=measured)
+    tensors, text = errors.to_record()
     shown = ShownForecasts.make(model, windows, strategy)._asdict()
-    return Calibration(
-        {**tensors, **{f"shown_{name}": torch.from_numpy(array) for name, array in shown.items()}},
-        text,
-    )
+    tensors |= {f"shown_{name}": torch.from_numpy(array) for name, array in shown.items()}
+    return Calibration(tensors, text)
 
 
 def measure_coverage(
     residuals: Residuals, windows: ForecastWindows, chosen: Array, learnt: Sequence[float] | None
 ) -> dict[float, float]:
     """The share of later targets that intervals enclose, by nominal share; empty if too few."""
+    shares = {}
     try:
-        first, later = halves(windows, chosen)
-        before, after = residuals.take(first), residuals.take(later)
-        errors = ErrorQuantiles.fit(
-            before.values, moves=before.moves, shares=before.shares, learnt=learnt
-        )
-        return {share: _enclosed(errors, after, share, learnt) for share in COVERAGES}
+        before, after = (residuals.take(part) for part in halves(windows, chosen))
+        errors = before.fit(learnt)
+        truth = after.median
+        for share in COVERAGES:
+            low, high = (after.bound(errors, (1 + sign * share) / 2, learnt) for sign in (-1, 1))
+            inside = (truth >= low) & (truth <= high)
+            shares[share] = float(inside[np.isfinite(truth)].mean())
     except ArgumentError:  # too few windows
         return {}
-
-
-def _enclosed(
-    errors: ErrorQuantiles, after: Residuals, coverage: float, learnt: Sequence[float] | None
-) -> float:
-    truth = after.median
-    low, high = (after.bound(errors, (1 + sign * coverage) / 2, learnt) for sign in (-1, 1))
-    known = np.isfinite(truth)
-    return float(((truth >= low) & (truth <= high))[known].mean())
+    return shares
 
 
 class ShownForecasts(NamedTuple):
@@ -410,11 +377,14 @@ class ShownForecasts(NamedTuple):
 
     @classmethod
     def make(cls, model: Any, windows: ForecastWindows, strategy: Strategy) -> Self:
-        """Forecast the longest stretch of windows that follow each other without overlap."""
-        chosen = _one_after_the_other(windows.starts, windows.horizon)
-        channels = min(windows.batch(chosen[:1]).y.shape[2], SHOWN_CHANNELS)
+        """Forecast from the last windows that follow each other without overlap."""
+        places = {int(start): place for place, start in enumerate(windows.starts)}
+        channels = min(windows.batch([0]).y.shape[2], SHOWN_CHANNELS)
         most = max(1, min(SHOWN_WINDOWS, SHOWN_VALUES // (windows.horizon * channels)))
-        chosen = chosen[-most:]
+        start, chosen = int(windows.starts[-1]), list[int]()
+        while start in places and len(chosen) < most:
+            chosen.insert(0, places[start])
+            start -= windows.horizon
         batch = windows.batch(chosen)
         with evaluating(model) as device:
             moved = to_device(batch, device)
@@ -426,38 +396,13 @@ class ShownForecasts(NamedTuple):
         truth = scaler.inverse(batch.y.clone()).numpy()
         if batch.observed is not None:
             truth[batch.observed.numpy() < 1] = np.nan
-        rows = windows.starts[chosen] + windows.input_len
-        return cls(
-            rows.astype(np.int64),
-            np.ascontiguousarray(forecasts[..., :channels], dtype=np.float32),
-            np.ascontiguousarray(truth[..., :channels], dtype=np.float32),
-        )
+        rows = (windows.starts[chosen] + windows.input_len).astype(np.int64)
+        parts = (np.ascontiguousarray(each[..., :channels]) for each in (forecasts, truth))
+        return cls(rows, *(part.astype(np.float32) for part in parts))
 
     @classmethod
     def from_record(cls, record: Calibration) -> Self | None:
-        """What `calibrate_forecasts` kept; None if a run has none."""
-        names = [f"shown_{name}" for name in cls._fields]
-        if not set(names) <= set(record.tensors):
-            return None
-        return cls(*(record.tensors[name].numpy() for name in names))
-
-
-def _one_after_the_other(starts: Array, horizon: int) -> Array:
-    """Places of windows that begin `horizon` rows after each other, the most there are, the last.
-
-    Args:
-        starts: First rows of windows, ascending within a series.
-        horizon: Rows that each forecasts.
-    """
-    place_of = {int(start): place for place, start in enumerate(starts)}
-    best: list[int] = []
-    seen: set[int] = set()
-    for start in reversed(place_of):
-        run = []
-        while start in place_of and start not in seen:
-            seen.add(start)
-            run.append(place_of[start])
-            start -= horizon
-        if len(run) > len(best):
-            best = run
-    return np.array(best[::-1])
+        """What `calibrate_forecasts` kept; None if a saved estimator has none."""
+        parts = [record.tensors.get(f"shown_{name}") for name in cls._fields]
+        arrays = [part.numpy() for part in parts if part is not None]
+        return cls(*arrays) if len(arrays) == len(parts) else None

@@ -18,10 +18,11 @@ from sacm.data.windows import SplitWindows, classification_windows
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.catalogue import compute_metrics
 from sacm.metrics.classification import ClassificationAccumulator
-from sacm.settings import COVARIATES, ResolvedSettings, RunSettings
+from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Step, Strategy
 from sacm.tasks.base import (
     EVALUATION_BATCH,
+    FORECASTING_ONLY,
     NetworkShape,
     Result,
     Task,
@@ -41,16 +42,7 @@ class Classification(Task[ClassificationData]):
     default_backbone = "InceptionTime"
     default_strategy = "raw"
     selections = ("accuracy", "loss")
-    unused = (
-        "horizon",
-        "stride",
-        "validation_stride",
-        "train_fraction",
-        "train_quantiles",
-        "minimum",
-        "score",
-        *COVARIATES,
-    )
+    unused = (*FORECASTING_ONLY, "stride", "score")
     leading_metrics = ("accuracy", "macro_f1")
     # An archive of 40 cases has one step an epoch: batch norm and patience would mean nothing.
     minimum_steps = 20
@@ -73,7 +65,12 @@ class Classification(Task[ClassificationData]):
     ) -> SplitWindows[Any]:
         return classification_windows(data, scaler=scaler)
 
-    def shape(self, settings: ResolvedSettings, data: ClassificationData) -> NetworkShape:
+    def shape(
+        self,
+        settings: ResolvedSettings,
+        data: ClassificationData,
+        scaler: ChannelScaler | None = None,
+    ) -> NetworkShape:
         if len(data.classes) < 2:
             raise DataError(f"{data.name}: there is only one class, {data.classes[0]!r}.")
         return NetworkShape(

@@ -98,25 +98,19 @@ class Forecasting(Task[ForecastingData]):
         if dataset is not None:
             input_len, horizon = dataset.input_len, dataset.horizons[0]
         elif not is_benchmark(data.name):
-            candidates = settings.backbone == AUTO
-            found = find_lengths(data, settings.horizon, candidates=candidates)
-            input_len, horizon = found.input_len, found.horizon
+            lengths = find_lengths(data, settings.horizon, candidates=settings.backbone == AUTO)
+            input_len, horizon = lengths.input_len, lengths.horizon
         horizon, input_len = settings.horizon or horizon, settings.input_len or input_len
-        small = (
-            horizon >= 720
-            or data.name in _SMALL_BATCH_DATA
-            or settings.backbone in _SMALL_BATCH_BACKBONES
-        )
-        lengths = {"horizon": horizon, "input_len": input_len, "batch_size": 16 if small else 32}
-        return lengths if settings.train_quantiles is None else {**lengths, "select": "pinball"}
+        small = horizon >= 720 or data.name in _SMALL_BATCH_DATA
+        small = small or settings.backbone in _SMALL_BATCH_BACKBONES
+        preset = {"horizon": horizon, "input_len": input_len, "batch_size": 16 if small else 32}
+        return preset if settings.train_quantiles is None else {**preset, "select": "pinball"}
 
     def explain_lengths(self, settings: RunSettings, data: ForecastingData) -> str:
         if is_benchmark(data.name):
             return ""
         season = find_season(data)
-        if season == 1:
-            return "no season was found"
-        return f"the season has {season} rows"
+        return "no season was found" if season == 1 else f"the season has {season} rows"
 
     def divide(self, settings: ResolvedSettings, data: ForecastingData) -> ForecastingData:
         """The data with room for the horizon in validation and test, unless shares are named."""
@@ -147,14 +141,20 @@ class Forecasting(Task[ForecastingData]):
             plan=CovariatePlan.of(settings.covariates()),
         )
 
-    def shape(self, settings: ResolvedSettings, data: ForecastingData) -> NetworkShape:
-        tables = None
+    def shape(
+        self, settings: ResolvedSettings, data: ForecastingData, scaler: ChannelScaler | None = None
+    ) -> NetworkShape:
+        tables = scale = minimum = lowest = None
         if _uses_calendar(settings, data) and data.timestamps is not None:
             tables = calendar_sizes(data.timestamps)
-        plan, scale = CovariatePlan.of(settings.covariates()), None
-        if plan:
+        if plan := CovariatePlan.of(settings.covariates()):
             fitted = fit_covariates(data, plan)
             scale = (tuple(fitted.mean.tolist()), tuple(fitted.std.tolist()))
+        if scaler is not None:
+            minimum = find_minimum(settings, data)
+        if minimum is not None and scaler is not None and not scaler.series:
+            scaled = zip(minimum, scaler.mean.tolist(), scaler.std.tolist(), strict=True)
+            lowest = tuple(None if m is None else (m - mean) / std for m, mean, std in scaled)
         return NetworkShape(
             channels=data.channels,
             input_len=settings.input_len,
@@ -164,6 +164,8 @@ class Forecasting(Task[ForecastingData]):
             frequency=data.frequency,
             stamped=data.timestamps is not None,
             covariates=scale,
+            minimum=minimum,
+            lowest=lowest,
         )
 
     def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:
@@ -213,23 +215,6 @@ class Forecasting(Task[ForecastingData]):
             return network
         return QuantileAdapter(network, settings.train_quantiles)
 
-    def limit(
-        self,
-        settings: ResolvedSettings,
-        data: ForecastingData,
-        shape: NetworkShape,
-        scaler: ChannelScaler,
-    ) -> NetworkShape:
-        """The shape with the least values of forecasts, where there are any."""
-        minimum = find_minimum(settings, data)
-        if minimum is None:
-            return shape
-        lowest = None
-        if not scaler.series:  # else every series has its own, and only predictions are limited
-            scaled = zip(minimum, scaler.mean.tolist(), scaler.std.tolist(), strict=True)
-            lowest = tuple(None if m is None else (m - mean) / std for m, mean, std in scaled)
-        return replace(shape, minimum=minimum, lowest=lowest)
-
     def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
         return forecast(model, batch, x)
 
@@ -237,12 +222,12 @@ class Forecasting(Task[ForecastingData]):
         return (answer - batch.y).abs()
 
     def loss(self, step: Step, x: Tensor) -> Tensor:
-        answer, target = ask_network(step.model, step.batch, x), step.batch.y
+        answer = ask_network(step.model, step.batch, x)
         prediction = take_median(answer)
         levels = find_levels(step.model) if answer.dim() == 4 else None
         if levels is None:
             return step.mean(step.losses(prediction), prediction)
-        return step.mean(pinball(answer, target, levels), prediction)
+        return step.mean(pinball(answer, step.batch.y, levels), prediction)
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
@@ -297,7 +282,10 @@ class Forecasting(Task[ForecastingData]):
         if share := unmeasured_share(data):
             record["unmeasured"] = share
         if scaler.series:
-            record["series"] = _by_series(scaler, accumulator)
+            errors = zip(scaler.series, accumulator.by_series(), strict=True)
+            record["series"] = {  # in own deviations and in raw units
+                name: {"mae": own[0], "mae_raw": own[1]} for name, own in errors if own is not None
+            }
         if settings.train_quantiles is not None:
             quantiles = measure_quantiles(model, batches, strategy, units)
             record["quantiles"] = quantiles.to_dict()
@@ -306,8 +294,7 @@ class Forecasting(Task[ForecastingData]):
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         report = metrics["report"]
-        raw, scaled = report["raw"], report["scaled"]
-        pooled = "in own deviations" if "series" in report else "z-scored"
+        raw, scaled, series = report["raw"], report["scaled"], report.get("series", {})
         names = report.get("columns") or [
             f"channel {place + 1}" for place in range(len(raw["channel_mae"]))
         ]
@@ -317,12 +304,21 @@ class Forecasting(Task[ForecastingData]):
             rows.append((name, mae, None if mse is None else mse**0.5, mse))
         if len(names) > _MOST_ROWS:
             rows.append((f"… and {len(names) - _MOST_ROWS} more",))
-        if len(names) > 1 or "series" in report:
-            everything = "all series" if "series" in report else "all channels"
-            errors = (scaled[name] for name in ("mae", "rmse", "mse"))
-            rows.append((f"{everything}, {pooled}", *errors))
-        rows += [*_extremes(report), *tabulate_quantiles(report)]
-        rows += [(label, value) for label, value in registered_values(metrics, self.name)]
+        if len(names) > 1 or series:
+            label = "all series, in own deviations" if series else "all channels, z-scored"
+            rows.append((label, *(scaled[name] for name in ("mae", "rmse", "mse"))))
+        if len(series) > 1:  # means in raw units hide small series
+            order = sorted(series, key=lambda name: float(series[name]["mae"]))
+            for which, name in (("best series", order[0]), ("worst series", order[-1])):
+                rows.append((f"{name} ({which} by own deviations)", series[name]["mae_raw"]))
+        if quantiles := report.get("quantiles"):
+            rows.append(("CRPS, z-scored", quantiles["crps"]))
+            parts = (quantiles[name] for name in ("nominal", "coverage", "width"))
+            for nominal, coverage, width in zip(*parts, strict=True):
+                interval = f"the {100 * nominal:g} % interval"
+                rows.append((f"share in {interval}", coverage))
+                rows.append((f"width of {interval}, z-scored", width))
+        rows += registered_values(metrics, self.name)
         return ("error in units of the data", "MAE", "RMSE", "MSE"), rows
 
 
@@ -339,13 +335,18 @@ def find_minimum(
         return None
     rows = data.splits.train or range(len(data.values))
     least = np.nanmin(data.values[rows.start : rows.stop], axis=0)
-    found = tuple(0.0 if value >= 0 else None for value in least)
-    return found if any(value is not None for value in found) else None
+    return tuple(0.0 if value >= 0 else None for value in least) if (least >= 0).any() else None
 
 
 def is_benchmark(name: str) -> bool:
     """Whether results on a data set are published."""
     return name.startswith("Synth-12") or published(name) is not None
+
+
+def ask_network(model: Any, batch: Any, x: Tensor) -> Tensor:
+    """The answer to windows `x` `[B, L, C]`: `[B, H, C]`, or `[B, H, C, Q]` with quantiles."""
+    answer: Tensor = model(x, *beside_windows(batch))
+    return answer
 
 
 def forecast(model: Any, batch: Any, x: Tensor) -> Tensor:
@@ -391,25 +392,6 @@ def unmeasured_share(data: ForecastingData) -> float:
     return float(missing[:, wanted].mean()) if len(rows) else 0.0
 
 
-def _by_series(
-    scaler: ChannelScaler, accumulator: ForecastAccumulator
-) -> dict[str, dict[str, float]]:
-    """Errors of every series that was tested, in its own deviations and in raw units."""
-    pairs = zip(scaler.series, accumulator.by_series(), strict=True)
-    return {name: {"mae": own[0], "mae_raw": own[1]} for name, own in pairs if own is not None}
-
-
-def _extremes(report: Mapping[str, Any]) -> list[Sequence[Any]]:
-    """The series with the least and the largest error: means in raw units hide small series."""
-    found = sorted(report.get("series", {}).items(), key=lambda item: item[1]["mae"])
-    if len(found) < 2:
-        return []
-    return [
-        (f"{name} ({which} by own deviations)", own["mae_raw"])
-        for which, (name, own) in (("best series", found[0]), ("worst series", found[-1]))
-    ]
-
-
 def _uses_calendar(settings: ResolvedSettings, data: ForecastingData) -> bool:
     named = settings.backbone != AUTO
     return named and data.timestamps is not None and takes_calendar(settings.backbone)
@@ -437,12 +419,6 @@ class QuantileReport(Record):
     crps: float
 
 
-def ask_network(model: Any, batch: Any, x: Tensor) -> Tensor:
-    """The answer to windows `x` `[B, L, C]`: `[B, H, C]`, or `[B, H, C, Q]` with quantiles."""
-    answer: Tensor = model(x, *beside_windows(batch))
-    return answer
-
-
 def measure_quantiles(
     model: Backbone, batches: WindowBatches[Any], strategy: Strategy, units: Tensor | None = None
 ) -> QuantileReport:
@@ -454,52 +430,27 @@ def measure_quantiles(
     levels = find_levels(model)
     if levels is None:
         raise ArgumentError("the network gives no quantiles: train it with train_quantiles.")
-    level = torch.tensor(levels, dtype=torch.float64)
-    half = len(levels) // 2
-    count, below, loss = torch.zeros(()), torch.zeros(len(levels)), torch.zeros(())
-    inside, width = torch.zeros(half), torch.zeros(half)
+    level, half = torch.tensor(levels, dtype=torch.float64), len(levels) // 2
+    count, sums = 0.0, [torch.zeros(size) for size in (len(levels), half, half, 1)]
     with evaluating(model) as device:
         for batch in batches:
             batch = to_device(batch, device)
-            found = ask_network(model, batch, strategy.inputs(batch.x)).cpu().double()
+            answer = ask_network(model, batch, strategy.inputs(batch.x)).cpu().double()
             truth = batch.y.cpu().double().unsqueeze(-1)  # [B, H, C, 1]
             seen = torch.ones_like(truth)
             if batch.observed is not None:
                 seen = batch.observed.cpu().double().unsqueeze(-1)
             unit = 1.0 if units is None else units_of(units, batch).unsqueeze(-1).double()
-            error = truth - found
-            low, high = found[..., :half].flip(-1), found[..., half + 1 :]
-            count = count + seen.sum()
-            below = below + ((error <= 0) * seen).sum(dim=(0, 1, 2))
+            error = truth - answer
+            low, high = answer[..., :half].flip(-1), answer[..., half + 1 :]
             losses = torch.maximum(level * error, (level - 1) * error).mean(dim=-1, keepdim=True)
-            loss = loss + (2 * losses * unit * seen).sum()
-            inside = inside + ((truth >= low) & (truth <= high)).mul(seen).sum(dim=(0, 1, 2))
-            width = width + ((high - low) * unit * seen).sum(dim=(0, 1, 2))
-    return QuantileReport(
-        levels=levels,
-        below=as_shares(below / count),
-        nominal=tuple(round(1 - 2 * one, 10) for one in reversed(levels[:half])),
-        coverage=as_shares(inside / count),
-        width=as_shares(width / count),
-        crps=float(loss / count),
-    )
-
-
-def as_shares(values: Tensor) -> tuple[float, ...]:
-    """A tensor as plain numbers."""
-    return tuple(map(float, values))
-
-
-def tabulate_quantiles(report: Mapping[str, Any]) -> list[Sequence[Any]]:
-    """Rows for people on the quantiles of a run, if it has any."""
-    found = report.get("quantiles")
-    if found is None:
-        return []
-    pairs = zip(found["nominal"], found["coverage"], found["width"], strict=True)
-    rows: list[Sequence[Any]] = [("CRPS, z-scored", found["crps"])]
-    for nominal, coverage, width in pairs:
-        rows += [
-            (f"share in the {100 * nominal:g} % interval", coverage),
-            (f"width of the {100 * nominal:g} % interval, z-scored", width),
-        ]
-    return rows
+            inside = (truth >= low) & (truth <= high)
+            parts = (error <= 0, inside, (high - low) * unit, 2 * losses * unit)
+            sums = [
+                total + (part * seen).sum(dim=(0, 1, 2))
+                for total, part in zip(sums, parts, strict=True)
+            ]
+            count += float(seen.sum())
+    below, coverage, width, (crps,) = (tuple((total / count).tolist()) for total in sums)
+    nominal = tuple(round(1 - 2 * level, 10) for level in reversed(levels[:half]))
+    return QuantileReport(levels, below, nominal, coverage, width, crps)

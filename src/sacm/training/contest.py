@@ -173,8 +173,7 @@ class Contest:
         self.rows = _rows_seen(rows, settings.input_len, settings.horizon, self.season)
         shorter = self.settings.model_copy(update={"input_len": self.rows})
         self.learnt = cut_windows(self.task, shorter, data, prepared.data).train
-        shape = self.task.shape(self.settings, data)
-        self.shape = self.task.limit(self.settings, data, shape, scaler_of(self.windows))
+        self.shape = self.task.shape(self.settings, data, scaler_of(self.windows))
         self.candidates: list[Candidate] = []
 
     @property

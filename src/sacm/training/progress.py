@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
+from typing import Self
 
 import torch
 from rich.console import Console
@@ -35,11 +35,19 @@ class TrainingProgress:
         epochs: Epochs, at most.
         steps: Steps of an epoch.
         show: Whether anything is shown.
+        done: Finished epochs of a run that is resumed.
         deadline: When training stops, by the monotonic clock; None for no limit.
     """
 
     def __init__(
-        self, title: str, *, epochs: int, steps: int, show: bool, deadline: float | None = None
+        self,
+        title: str,
+        *,
+        epochs: int,
+        steps: int,
+        show: bool,
+        done: int = 0,
+        deadline: float | None = None,
     ) -> None:
         console = Console(stderr=True)
         self._bar = Progress(
@@ -50,54 +58,43 @@ class TrainingProgress:
             transient=True,
             disable=not show or not console.is_terminal,
         )
-        self.title, self.steps, self.total, self.show = title, steps, epochs * steps, show
-        self.deadline = deadline
+        self.title, self.total, self.show, self.deadline = title, epochs * steps, show, deadline
         self._task = self._bar.add_task(title, total=self.total, status="")
-        self._done, self._begun_with, self._validation = 0, 0, ""
-        self._started = time.monotonic()
-        self._shown_at, self._pause = self._started, _FIRST_LINE
+        self._done = self._begun_with = done * steps
+        self._validation = ""
+        self._started = self._shown_at = time.monotonic()
+        self._pause = _REDRAW_SECONDS if console.is_terminal else _FIRST_LINE
 
-    def __enter__(self) -> TrainingProgress:
+    def __enter__(self) -> Self:
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if not self._bar.disable:  # else some versions of Rich write an empty line
             self._bar.stop()
-
-    def start_at(self, epoch: int) -> None:
-        """Continue after this many finished epochs."""
-        self._done = self._begun_with = epoch * self.steps
 
     def step(self, loss: Tensor) -> None:
         """One optimizer step is done."""
         self._done += 1
         now = time.monotonic()
-        waited = now - self._shown_at
-        if self.show and waited >= (self._pause if self._bar.disable else _REDRAW_SECONDS):
-            self._show(now, f"loss {float(loss):.4f}")
-            self._pause = min(2 * self._pause, _LINE_SECONDS)
-
-    def epoch(self, epoch: int, *, select: str, value: float, best: float) -> None:
-        """Validation of an epoch is done."""
-        self._done = max(self._done, self._begun_with + 1)
-        self._validation = f" · epoch {epoch}: validation {select} {value:.4f}, best {best:.4f}"
-
-    def _show(self, now: float, loss: str) -> None:
+        if not self.show or now - self._shown_at < self._pause:
+            return
         left = (now - self._started) / (self._done - self._begun_with) * (self.total - self._done)
         if self.deadline is not None:
             left = min(left, self.deadline - now)
-        status = f"step {self._done:,} of at most {self.total:,} · {loss}{self._validation}"
-        status += f" · at most {_duration(left)} left"
+        status = (
+            f"step {self._done:,} of at most {self.total:,} · loss {float(loss):.4f}"
+            f"{self._validation} · at most {_duration(left)} left"
+        )
         self._bar.update(self._task, completed=self._done, status=status)
         if self._bar.disable:
             say(f"{self.title}: {status}")
+            self._pause = min(2 * self._pause, _LINE_SECONDS)
         self._shown_at = now
+
+    def epoch(self, epoch: int, *, select: str, value: float, best: float) -> None:
+        """Validation of an epoch is done."""
+        self._validation = f" · epoch {epoch}: validation {select} {value:.4f}, best {best:.4f}"
 
 
 def _duration(seconds: float) -> str:
@@ -113,10 +110,12 @@ def _duration(seconds: float) -> str:
 
 
 class EpochStatistics:
-    """Losses and dropout rates of one epoch, kept on the device until they are asked for."""
+    """Losses and dropout rates of one epoch, kept on the device until they are asked for.
+
+    `save_batch` keeps the batch of a step, the first being 1, for a person to look at.
+    """
 
     def __init__(self, epoch: int, save_batch: Callable[[int], Path]) -> None:
-        """`save_batch` keeps the batch of a step, the first being 1, for a person to look at."""
         self.epoch, self.save_batch = epoch, save_batch
         self.losses: list[Tensor] = []
         self.all_rates: list[Tensor] = []
@@ -140,16 +139,14 @@ class EpochStatistics:
             f"as {self.save_batch(step).name}."
         )
 
-    def mean_loss(self) -> float:
-        """Mean over the steps."""
-        return float(torch.stack(self.losses).mean())
-
-    def rates(self) -> dict[str, float]:
-        """Mean, deviation and extremes of the windows' dropout rates; empty without any."""
+    def summary(self) -> dict[str, float]:
+        """The mean loss, and mean, deviation and extremes of the windows' rates, if they differ."""
+        loss = {"train_loss": float(torch.stack(self.losses).mean())}
         if not self.all_rates:
-            return {}
+            return loss
         rates = torch.cat(self.all_rates).float()
         return {
+            **loss,
             "rate_mean": float(rates.mean()),
             "rate_std": float(rates.std(correction=0)),
             "rate_min": float(rates.min()),

@@ -90,13 +90,16 @@ class Run:
 
     @cached_property
     def settings(self) -> ResolvedSettings:
-        """What was asked."""
-        return self._read("config.json", _settings)
+        """What was asked; null in the file is what nobody asked for."""
+        return self._read(
+            "config.json",
+            lambda record: ResolvedSettings(**{k: v for k, v in record.items() if v is not None}),
+        )
 
     @cached_property
     def shape(self) -> NetworkShape:
         """What its network takes and gives."""
-        return self._read("model.json", NetworkShape.from_dict)
+        return self._read("model.json", lambda record: NetworkShape(**record))
 
     @cached_property
     def scaler(self) -> ChannelScaler:
@@ -167,8 +170,7 @@ class Run:
         Raises:
             SACMError: The weights are missing, damaged or of another network.
         """
-        fresh = partial(self.task.build, self.settings, self.shape)
-        model = self.strategy.build(fresh)
+        model = self.strategy.build(partial(self.task.build, self.settings, self.shape))
         weights = strip_state_dict(read_weights(self.folder / "best.safetensors"))
         try:
             model.load_state_dict(weights)
@@ -211,11 +213,6 @@ class Run:
         )
 
 
-def _settings(record: dict[str, Any]) -> ResolvedSettings:
-    """Settings from their record; null is what nobody asked for."""
-    return ResolvedSettings(**{name: value for name, value in record.items() if value is not None})
-
-
 def write_fingerprint(folder: Path) -> None:
     """Keep digests of the files that predictions are made from, for `Run.check_unchanged`."""
     write_json(folder / _FINGERPRINT, _digests(folder))
@@ -244,14 +241,23 @@ def alone_in(folder: Path) -> Iterator[None]:
     ever left behind. Where a file system has no locks, or the folder cannot be written to, there is
     no waiting: what is written next says what is wrong.
     """
-    # Of several processes that share a run the first speaks for all.
+    # Only the first of several processes that share a run takes the lock.
     if os.environ.get("LOCAL_RANK", "0") != "0":
         yield
         return
     lock = FileLock(folder / LOCK)
     with suppress(OSError, NotImplementedError):
         folder.mkdir(parents=True, exist_ok=True)
-        _acquire(lock, folder)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            warnings.warn(
+                f"another process is training {folder}: this one waits for it and uses what it has "
+                "done; Ctrl-C stops the waiting only.",
+                SACMWarning,
+                stacklevel=3,
+            )
+            lock.acquire(poll_interval=0.5)
     try:
         yield
     finally:
@@ -261,16 +267,3 @@ def alone_in(folder: Path) -> Iterator[None]:
             lock.release()
         with suppress(OSError):  # only if nothing was written
             folder.rmdir()
-
-
-def _acquire(lock: FileLock, folder: Path) -> None:
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        warnings.warn(
-            f"another process is training {folder}: this one waits for it and uses what it has "
-            "done; Ctrl-C stops the waiting only.",
-            SACMWarning,
-            stacklevel=4,
-        )
-        lock.acquire(poll_interval=0.5)

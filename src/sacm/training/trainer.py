@@ -102,15 +102,11 @@ def _train(
         write_json(run.folder / "config.json", settings.model_dump())
         write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
     try:
-        strategy = parse(settings.strategy)
-        race = None
-        if settings.backbone == AUTO:
-            race = _hold_contest(run, settings, data, fabric, show=hardware.show_progress)
+        race = _race(run.folder, settings, data, fabric, show=hardware.show_progress)
+        if settings.backbone == AUTO and race is not None:
             settings = settings.model_copy(update={"overrides": {"members": race.members}})
             write_json(run.folder / "config.json", settings.model_dump())
-            settings = settings.model_copy(update={"strategy": race.winner})
-        elif isinstance(strategy, Race):
-            race = _race(run, strategy, settings, data, fabric, show=hardware.show_progress)
+        if race is not None:
             settings = settings.model_copy(update={"strategy": race.winner})
         training = Training(run.folder, settings, data, fabric, show=hardware.show_progress)
         training.race, training.on_epoch = race, on_epoch
@@ -122,38 +118,29 @@ def _train(
     fabric.barrier()  # the run is finished for every process, or for none
 
 
-def _hold_contest(
-    run: Run, settings: ResolvedSettings, data: AnyData, fabric: Fabric, *, show: bool
-) -> RaceResult:
-    """The candidates that become a run; of one that was killed after they were chosen, the same."""
-    if (run.folder / RECORD).exists():
-        return RaceResult.load(run.folder)
-    from sacm.training.contest import hold_contest
-
-    assert isinstance(data, ForecastingData)  # no other task has candidates
-    return hold_contest(run.folder, settings, data, fabric, show=show)
-
-
 def _race(
-    run: Run,
-    strategy: Race,
-    settings: ResolvedSettings,
-    data: AnyData,
-    fabric: Fabric,
-    *,
-    show: bool,
-) -> RaceResult:
-    """Train every member for some epochs, each as a run of its own would begin.
+    folder: Path, settings: ResolvedSettings, data: AnyData, fabric: Fabric, *, show: bool
+) -> RaceResult | None:
+    """What candidates or strategies won; None if none compete.
 
-    Members have folders of their own until the race is decided, so that a killed race continues.
-    The winner's then become the run's, which goes on from there.
+    Members of a race are trained for some epochs, each as a run of its own would begin. They have
+    folders of their own until the race is decided, so that a killed race continues. The winner's
+    then become the run's, which goes on from there.
     """
-    if (run.folder / RECORD).exists():
-        return RaceResult.load(run.folder)
+    if (folder / RECORD).exists():
+        return RaceResult.load(folder)
+    if settings.backbone == AUTO:
+        from sacm.training.contest import hold_contest
+
+        assert isinstance(data, ForecastingData)  # no other task has candidates
+        return hold_contest(folder, settings, data, fabric, show=show)
+    strategy = parse(settings.strategy)
+    if not isinstance(strategy, Race):
+        return None
     members: dict[str, Training] = {}
     for number, member in enumerate(strategy.members):
-        own = settings.model_copy(update={"strategy": member})
-        training = Training(run.folder / _RACE_FOLDER / str(number), own, data, fabric, show=show)
+        changed = settings.model_copy(update={"strategy": member})
+        training = Training(folder / _RACE_FOLDER / str(number), changed, data, fabric, show=show)
         training.logs = False
         training.train_until(min(strategy.epochs, settings.epochs))
         members[member] = training
@@ -164,8 +151,8 @@ def _race(
     )
     if fabric.is_global_zero:
         for name in ("best.safetensors", "history.csv", _RESUME):
-            shutil.copyfile(members[result.winner].folder / name, run.folder / name)
-        result.save(run.folder)  # last: from here on the race is over
+            shutil.copyfile(members[result.winner].folder / name, folder / name)
+        result.save(folder)  # last: from here on the race is over
     for row in members[result.winner].progress.history:
         log(fabric, row)
     fabric.barrier()
@@ -244,8 +231,7 @@ class Training:
             shorter = settings.model_copy(update={"input_len": rows})
             train = cut_windows(self.task, shorter, self.data, prepared.data).train
             self.windows = self.windows._replace(train=train)
-        shape = self.task.shape(settings, self.data)
-        self.shape = self.task.limit(settings, self.data, shape, scaler_of(self.windows))
+        self.shape = self.task.shape(settings, self.data, scaler_of(self.windows))
         self.train_batches = self._training_batches(settings.seed)
         self.val_batches: Any = WindowBatches(self.windows.val, EVALUATION_BATCH)
         self.val_strategy = self.strategy  # what repairs validation windows
@@ -312,7 +298,7 @@ class Training:
     def run(self) -> None:
         """Train to the end, test, and leave a finished run folder."""
         if self.fabric.is_global_zero:
-            write_json(self.folder / "model.json", self.shape.to_dict())
+            write_json(self.folder / "model.json", asdict(self.shape))
         if self.settings.backbone == AUTO:  # its candidates are trained
             self.model.load_state_dict(read_weights(self.folder / "best.safetensors"))
         else:
@@ -327,13 +313,13 @@ class Training:
             self.title,
             epochs=epochs,
             steps=min(self.passes * len(self.train_batches), self.steps[1]),
-            deadline=self.deadline,
             show=self.show and self.fabric.is_global_zero,
+            done=progress.epoch,
+            deadline=self.deadline,
         )
         if progress.epoch and not self.epochs_here:
             say(f"{self.title}: resumed from epoch {progress.epoch}", show=bar.show)
         with bar:
-            bar.start_at(progress.epoch)
             while progress.epoch < epochs and progress.waited < settings.patience:
                 if self.out_of_time and progress.epoch:
                     break
@@ -425,9 +411,8 @@ class Training:
         progress.validation.append(value)
         row = {
             "epoch": epoch,
-            "train_loss": statistics.mean_loss(),
+            **statistics.summary(),
             f"val_{self.settings.select}": value,
-            **statistics.rates(),
             "train_seconds": round(seconds, 4),
             "validation_seconds": round(checking, 4),
             **self._watched(),
@@ -480,9 +465,14 @@ class Training:
         """Test the chosen weights once, and keep what predictions need."""
         if not self.fabric.is_global_zero:
             return
-        progress, windows, strategy = self.progress, self.windows, self.strategy
-        write_weights(self.folder / "last.safetensors", self.model.state_dict())
-        self.model.load_state_dict(read_weights(self.folder / "best.safetensors"))
+        folder, progress, windows, strategy = (
+            self.folder,
+            self.progress,
+            self.windows,
+            self.strategy,
+        )
+        write_weights(folder / "last.safetensors", self.model.state_dict())
+        self.model.load_state_dict(read_weights(folder / "best.safetensors"))
         started = time.perf_counter()
         record: dict[str, Any] = {"notes": list(self.notes)}
         if self.race is not None:
@@ -501,27 +491,23 @@ class Training:
             }
         calibration = self.task.calibrate(self.model, windows, self.settings, strategy, self.data)
         if calibration is not None:
-            path = self.folder / CALIBRATION_FILE
-            write_weights(path, calibration.tensors, metadata=calibration.text)
-        strategy.save(self.folder)
-        write_json(self.folder / "scaler.json", scaler_of(windows).to_dict())
-        write_fingerprint(self.folder)
-        write_json(
-            self.folder / "metrics.json",
-            {
-                **record,
-                "best_epoch": progress.best_epoch,
-                "epochs": progress.epoch,
-                f"best_val_{self.settings.select}": progress.best,
-                "parameters": sum(p.numel() for p in self.model.parameters()),
-                "train_seconds": round(progress.seconds, 3),
-                "test_seconds": round(time.perf_counter() - started, 3),
-            },
-        )
+            write_weights(folder / CALIBRATION_FILE, calibration.tensors, metadata=calibration.text)
+        strategy.save(folder)
+        write_json(folder / "scaler.json", scaler_of(windows).to_dict())
+        write_fingerprint(folder)
+        record |= {
+            "best_epoch": progress.best_epoch,
+            "epochs": progress.epoch,
+            f"best_val_{self.settings.select}": progress.best,
+            "parameters": sum(p.numel() for p in self.model.parameters()),
+            "train_seconds": round(progress.seconds, 3),
+            "test_seconds": round(time.perf_counter() - started, 3),
+        }
+        write_json(folder / "metrics.json", record)
         for name in (_RESUME, "failure.json", "failed_batch.pt"):
-            (self.folder / name).unlink(missing_ok=True)
-        shutil.rmtree(self.folder / _RACE_FOLDER, ignore_errors=True)
-        remove_leftovers(self.folder)  # of an earlier process that was killed
+            (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder / _RACE_FOLDER, ignore_errors=True)
+        remove_leftovers(folder)  # of an earlier process that was killed
 
 
 def make_optimizer(
