@@ -8,7 +8,7 @@ from torch import Tensor
 
 from sacm import backbones
 from sacm.backbones.anomtrans import AnomTrans
-from sacm.backbones.blocks.divergence import symmetric_distance
+from sacm.backbones.blocks.normalisation import symmetric_distance
 from sacm.errors import ArgumentError
 
 from .cases import noise

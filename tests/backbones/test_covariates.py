@@ -5,8 +5,8 @@ import torch
 from torch import Tensor, nn
 
 import sacm
+from sacm.backbones.adapters import CovariateAdapter
 from sacm.backbones.base import ForecastNetwork
-from sacm.backbones.covariates import CovariateAdapter
 from sacm.backbones.registry import build, describe
 from sacm.errors import ArgumentError
 

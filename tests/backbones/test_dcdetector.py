@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from sacm import backbones
-from sacm.backbones.blocks.divergence import symmetric_distance
+from sacm.backbones.blocks.normalisation import symmetric_distance
 from sacm.backbones.dcdetector import DCdetector, patch_sizes, spread_blocks, tile
 from sacm.errors import ArgumentError
 

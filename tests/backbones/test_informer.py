@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from sacm import backbones
-from sacm.backbones.blocks.attention import split_heads
+from sacm.backbones.blocks.transformer import split_heads
 from sacm.backbones.informer import Distil, SparseAttention, active_queries
 from sacm.errors import ArgumentError
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from sacm.backbones.blocks.attention import Attention
-from sacm.backbones.blocks.transformer import EncoderLayer
+from sacm.backbones.blocks.transformer import Attention, EncoderLayer
 
 TOLERANCE = 1e-4
 

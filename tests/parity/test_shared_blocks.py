@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from sacm.backbones.blocks.decomposition import MovingAverage
 from sacm.backbones.blocks.embedding import Positions, TokenConv
-from sacm.backbones.blocks.normalisation import RevIN
+from sacm.backbones.blocks.normalisation import MovingAverage, RevIN
 
 from .carry import assert_equal_outputs, carry, scramble, windows
 

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.backbones import tranad
-from sacm.backbones.blocks.attention import Attention
-from sacm.backbones.blocks.transformer import EncoderLayer
+from sacm.backbones.blocks.transformer import Attention, EncoderLayer
 
 from .carry import assert_equal_outputs, carry, scramble
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from sacm.backbones.quantiles import (
+from sacm.backbones.adapters import (
     QuantileAdapter,
     at_level,
     complete_levels,

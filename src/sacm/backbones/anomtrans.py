@@ -23,11 +23,9 @@ import torch
 from torch import Tensor, nn
 
 from sacm.backbones.base import DetectorNetwork, ScoreKind
-from sacm.backbones.blocks.attention import merge_heads, split_heads
-from sacm.backbones.blocks.divergence import symmetric_distance
 from sacm.backbones.blocks.embedding import Tokens
-from sacm.backbones.blocks.precision import full_precision, widen
-from sacm.backbones.blocks.transformer import MLP
+from sacm.backbones.blocks.normalisation import full_precision, symmetric_distance, widen
+from sacm.backbones.blocks.transformer import MLP, merge_heads, split_heads
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 

@@ -24,8 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.backbones.base import ForecastNetwork
-from sacm.backbones.blocks.attention import Attention
-from sacm.backbones.blocks.transformer import EncoderLayer
+from sacm.backbones.blocks.transformer import Attention, EncoderLayer
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 

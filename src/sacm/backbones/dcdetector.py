@@ -20,10 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from sacm.backbones.base import DetectorNetwork, ScoreKind
-from sacm.backbones.blocks.attention import split_heads
-from sacm.backbones.blocks.divergence import symmetric_distance
 from sacm.backbones.blocks.embedding import Tokens
-from sacm.backbones.blocks.normalisation import RevIN
+from sacm.backbones.blocks.normalisation import RevIN, symmetric_distance
+from sacm.backbones.blocks.transformer import split_heads
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 

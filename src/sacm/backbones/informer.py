@@ -22,9 +22,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sacm.backbones.base import ForecastNetwork
-from sacm.backbones.blocks.attention import Attention, merge_heads, split_heads
 from sacm.backbones.blocks.embedding import Tokens
-from sacm.backbones.blocks.transformer import EncoderLayer
+from sacm.backbones.blocks.transformer import Attention, EncoderLayer, merge_heads, split_heads
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 

@@ -21,9 +21,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sacm.backbones.base import ClassifierNetwork
-from sacm.backbones.blocks.precision import full_precision
-from sacm.backbones.blocks.preparation import empty_buffer, require_fitted
+from sacm.backbones.base import ClassifierNetwork, empty_buffer, require_fitted
+from sacm.backbones.blocks.normalisation import full_precision
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 

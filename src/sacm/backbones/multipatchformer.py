@@ -22,10 +22,9 @@ import torch
 from torch import Tensor, nn
 
 from sacm.backbones.base import ForecastNetwork
-from sacm.backbones.blocks.attention import Attention
-from sacm.backbones.blocks.embedding import Positions
+from sacm.backbones.blocks.embedding import Positions, repeat_last
 from sacm.backbones.blocks.normalisation import RevIN
-from sacm.backbones.blocks.patching import repeat_last
+from sacm.backbones.blocks.transformer import Attention
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 

@@ -22,8 +22,7 @@ from torch.nn import functional as F
 
 from sacm.backbones.base import ClassifierNetwork, ReconstructionDetector
 from sacm.backbones.blocks.embedding import Tokens
-from sacm.backbones.blocks.normalisation import InstanceStatistics, RevIN
-from sacm.backbones.blocks.precision import widen
+from sacm.backbones.blocks.normalisation import InstanceStatistics, RevIN, widen
 from sacm.backbones.blocks.transformer import EncoderLayer
 from sacm.backbones.registry import register
 

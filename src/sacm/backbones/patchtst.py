@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 from torch import Tensor, nn
 
 from sacm.backbones.base import ClassifierNetwork, ForecastNetwork, ReconstructionDetector
-from sacm.backbones.blocks.embedding import Positions
+from sacm.backbones.blocks.embedding import Positions, count_patches, cut_patches
 from sacm.backbones.blocks.normalisation import RevIN
-from sacm.backbones.blocks.patching import count_patches, cut_patches
 from sacm.backbones.blocks.transformer import EncoderLayer
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError

@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar, get_args
 import torch
 from torch import nn
 
+from sacm.backbones.adapters import takes_covariates
 from sacm.backbones.base import Backbone
-from sacm.backbones.covariates import takes_covariates
 from sacm.errors import ArgumentError
 from sacm.registry import Registry
 from sacm.types import Size, TaskName

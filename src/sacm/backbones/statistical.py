@@ -19,7 +19,7 @@ from itertools import product
 import torch
 from torch import Tensor, nn
 
-from sacm.backbones.adapter import NetworkAdapter
+from sacm.backbones.adapters import NetworkAdapter
 from sacm.backbones.base import ForecastNetwork
 
 _LEVELS = (0.05, 0.15, 0.35, 0.65, 0.95)  # smoothing of the level

@@ -22,11 +22,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sacm.backbones.base import ForecastNetwork
-from sacm.backbones.blocks.attention import merge_heads, split_heads
 from sacm.backbones.blocks.embedding import Positions
-from sacm.backbones.blocks.normalisation import RevIN
-from sacm.backbones.blocks.precision import widen
-from sacm.backbones.blocks.transformer import MLP
+from sacm.backbones.blocks.normalisation import RevIN, widen
+from sacm.backbones.blocks.transformer import MLP, merge_heads, split_heads
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 

@@ -24,9 +24,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sacm.backbones.base import ForecastNetwork
-from sacm.backbones.blocks.decomposition import MovingAverage
 from sacm.backbones.blocks.embedding import TokenConv
-from sacm.backbones.blocks.normalisation import RevIN
+from sacm.backbones.blocks.normalisation import MovingAverage, RevIN
 from sacm.backbones.blocks.transformer import MLP
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError

@@ -23,8 +23,7 @@ from torch.nn import functional as F
 
 from sacm.backbones.base import ClassifierNetwork, ForecastNetwork, ReconstructionDetector
 from sacm.backbones.blocks.embedding import Tokens
-from sacm.backbones.blocks.normalisation import RevIN
-from sacm.backbones.blocks.precision import full_precision, widen
+from sacm.backbones.blocks.normalisation import RevIN, full_precision, widen
 from sacm.backbones.registry import register
 from sacm.core.no_compile import not_compiled
 from sacm.errors import ArgumentError

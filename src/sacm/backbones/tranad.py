@@ -22,11 +22,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from sacm.backbones.base import DetectorNetwork, ScoreKind
-from sacm.backbones.blocks.attention import Attention
+from sacm.backbones.base import DetectorNetwork, ScoreKind, empty_buffer, require_fitted
 from sacm.backbones.blocks.embedding import Positions
-from sacm.backbones.blocks.preparation import empty_buffer, require_fitted
-from sacm.backbones.blocks.transformer import MLP
+from sacm.backbones.blocks.transformer import MLP, Attention
 from sacm.backbones.registry import register
 
 RANGE_FLOOR = 1e-4

@@ -22,9 +22,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sacm.backbones.base import ForecastNetwork
-from sacm.backbones.blocks.normalisation import RevIN
-from sacm.backbones.blocks.patching import count_patches, cut_patches
-from sacm.backbones.blocks.precision import full_precision
+from sacm.backbones.blocks.embedding import count_patches, cut_patches
+from sacm.backbones.blocks.normalisation import RevIN, full_precision
 from sacm.backbones.blocks.transformer import MLP
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError

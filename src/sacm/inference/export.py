@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from sacm.backbones.adapters import take_median
 from sacm.backbones.base import DetectorNetwork
-from sacm.backbones.quantiles import take_median
 from sacm.errors import ArgumentError, SACMError
 from sacm.files import write_atomically, write_json
 from sacm.inference.predictor import Array, Predictor

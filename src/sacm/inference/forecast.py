@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from sacm.backbones.quantiles import at_level, take_median
+from sacm.backbones.adapters import at_level, take_median
 from sacm.data.batches import ForecastWindows
 from sacm.data.covariates import check_roles, future_timestamps, stamp_features, window_ahead
 from sacm.data.datasets import ForecastingData, Segment, Splits

@@ -16,8 +16,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from sacm.backbones.adapters import at_level
 from sacm.backbones.base import Backbone, DetectorNetwork
-from sacm.backbones.quantiles import at_level
 from sacm.data.covariates import ROLES, CovariatePlan
 from sacm.data.datasets import ForecastingData
 from sacm.data.load import names_file, resolve

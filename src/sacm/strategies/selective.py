@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from sacm.backbones.blocks.decomposition import MovingAverage
+from sacm.backbones.blocks.normalisation import MovingAverage
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Loader, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import register

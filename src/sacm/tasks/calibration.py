@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sacm.backbones.quantiles import at_level, find_levels, take_median
+from sacm.backbones.adapters import at_level, find_levels, take_median
 from sacm.data.batches import ForecastWindows, beside_windows
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Strategy

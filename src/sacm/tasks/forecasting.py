@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.backbones.base import Backbone, ForecastNetwork
-from sacm.backbones.covariates import CovariateAdapter
-from sacm.backbones.quantiles import (
+from sacm.backbones.adapters import (
+    CovariateAdapter,
     QuantileAdapter,
     complete_levels,
     find_levels,
     pinball,
     take_median,
 )
+from sacm.backbones.base import Backbone, ForecastNetwork
 from sacm.backbones.registry import build, takes_calendar
 from sacm.backbones.statistical import STATISTICAL, LowerLimit, MeanForecaster
 from sacm.data.batches import WindowBatches, beside_windows

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sacm.backbones.blocks.attention import Attention, merge_heads, split_heads
+from sacm.backbones.blocks.transformer import Attention, merge_heads, split_heads
 from sacm.errors import ArgumentError
 
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sacm.backbones.blocks.decomposition import MovingAverage
+from sacm.backbones.blocks.normalisation import MovingAverage
 from sacm.errors import ArgumentError
 
 

@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from sacm.backbones.blocks.divergence import symmetric_distance
+from sacm.backbones.blocks.normalisation import symmetric_distance
 
 
 def maps(seed: int, *, size: int = 5) -> torch.Tensor:

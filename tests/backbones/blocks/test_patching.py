@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sacm.backbones.blocks.patching import count_patches, cut_patches, repeat_last
+from sacm.backbones.blocks.embedding import count_patches, cut_patches, repeat_last
 
 
 @given(st.integers(1, 60), st.integers(1, 12), st.data())

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from sacm.backbones.blocks.precision import full_precision, widen
+from sacm.backbones.blocks.normalisation import full_precision, widen
 
 
 def test_autocast_is_off_inside_and_on_again_after() -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from sacm.backbones.blocks.preparation import empty_buffer, require_fitted
+from sacm.backbones.base import empty_buffer, require_fitted
 from sacm.errors import ArgumentError
 
 
