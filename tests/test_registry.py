@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 import sacm
-from sacm.data.corrupt import names as corruption_names
 from sacm.data.corrupt import register as register_corruption
 from sacm.data.load import find, resolve
 from sacm.errors import ArgumentError, DataError, SACMWarning
@@ -22,7 +21,7 @@ from sacm.metrics.catalogue import (
     RegisteredForecastMetrics,
     compute_metrics,
 )
-from sacm.registry import Registry, temporary_entries
+from sacm.registry import CORRUPTIONS, Registry, temporary_entries
 
 
 @pytest.fixture(autouse=True)
@@ -270,8 +269,8 @@ def test_a_registered_corruption_is_applied_and_its_level_checked() -> None:
         return x * (1 - level)
 
     own = {"gaussian", "student_t", "missing", "layered"}
-    assert own < set(corruption_names())
-    assert "shrink" in corruption_names()
+    assert own < set(CORRUPTIONS.names())
+    assert "shrink" in CORRUPTIONS.names()
     series = torch.arange(3.0)
     assert torch.equal(sacm.data.corrupt(series, "Shrink", 0.5), series / 2)
     with pytest.raises(ArgumentError, match="level of shrink must be in 0 … 1"):

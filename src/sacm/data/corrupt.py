@@ -1,12 +1,13 @@
-"""Corrupt arrays, tensors, windows and data sets on purpose, by a fault of any kind.
+"""Corrupt arrays, tensors and data sets on purpose, by a fault of any kind.
 
-Faults are kept by name in one registry. The library has noise in every value and the four faults
-of its demo; plug-ins add theirs.
+Faults are kept by name in one registry. The library has noise in every value and the faults of its
+demo; plug-ins add theirs. Faults of a series hit single steps or segments of 24 to 95 steps (in
+short series a fortieth to a tenth of the rows); sizes are in standard deviations of the channel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -15,23 +16,51 @@ import torch
 from torch import Generator, Tensor
 
 from sacm import registry
-from sacm.data import faults
 from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, ForecastingData, as_numpy
-from sacm.data.faults import Channel, SeriesFault, at_points, on_segments
 from sacm.data.scaling import fill_data
 from sacm.data.synthetic import SEED_STEP, add_layered_noise
 from sacm.errors import ArgumentError
 from sacm.registry import Registry
 
+ORIGINAL = "original"
+MIX = ("points", "burst", "stuck", "zero")
+_TRIES, _STRICT_TRIES = 5000, 3000  # at drawing a segment; after the second, it may overlap others
+_OVERLAP = 0.2  # the share of a segment that may overlap other kinds of a mixture
+_DEGREES_OF_FREEDOM = 2.5
+_SHORTEST_LAYERED = 6
+_USUAL_RATIO = 0.3
+
+
+@dataclass
+class Channel:
+    """One channel while faults are put into it, in place."""
+
+    values: np.ndarray  # [T] float64
+    kinds: np.ndarray  # [T] codes of the faults so far, 0 for untouched steps
+    centre: float  # mean of the original channel
+    size: float  # one deviation of the original channel, times the severity
+    mixed: bool = False  # whether other kinds share it, so that segments may overlap a little
+
+
+class DrawnOffsets(NamedTuple):
+    """Random numbers for single steps, in deviations; all are drawn whatever the kind."""
+
+    sign: np.ndarray
+    normal: np.ndarray
+    spike: np.ndarray
+    far: np.ndarray
+
+
 Targets = Literal["clean", "same"]
+# Corrupts about a share of a channel and marks what it corrupted with a code.
+SeriesFault = Callable[[Channel, float, int, np.random.Generator], None]
+PointChange = Callable[[np.ndarray, Channel, DrawnOffsets], np.ndarray]
+SegmentChange = Callable[[np.ndarray, Channel, np.random.Generator], np.ndarray | float]
 ValueFault = Callable[[np.ndarray, float, int], np.ndarray]
 LabelFault = Callable[[np.ndarray, int, float, np.random.Generator], np.ndarray]
 WindowFault = Callable[[Tensor, Tensor, Generator], Tensor]
 Corruptible = TypeVar("Corruptible", np.ndarray, Tensor, ForecastingData)
 Function = TypeVar("Function", bound=ValueFault)
-ORIGINAL = "original"
-_SHORTEST_LAYERED = 6
-_USUAL_RATIO = 0.3
 
 
 @dataclass(frozen=True)
@@ -40,8 +69,7 @@ class Fault:
 
     Attributes:
         title: One line for people.
-        series: Corrupts a share of one channel of a series; made by `sacm.data.faults.at_points`,
-            `on_segments` or `on_channel`.
+        series: Corrupts a share of one channel of a series; made by `at_points` or `on_segments`.
         windows: `(x, severity, generator)`: corrupts z-scored windows `[B, L, C]` by severities
             `[B]`.
         values: `(x, level, seed)`: changes every value of an array `[..., C]`.
@@ -78,15 +106,9 @@ class CorruptedSeries(NamedTuple):
 def register(name: str, *, largest: float = np.inf) -> Callable[[Function], Function]:
     """Give a decorator that makes a corruption of every value available to `sacm.data.corrupt`.
 
-    Faults of other forms are registered as `CORRUPTIONS.register(name)(Fault(...))`.
-
-    Args:
-        name: The kind to ask for.
-        largest: The largest level it takes; the smallest is 0, which changes nothing.
-
-    Returns:
-        A decorator for a function `(x, level, seed)`: a float64 array `[..., C]`, the level and
-        the seed of its random numbers, to an array of the same shape. It must not change `x`.
+    The function gets a float64 array `[..., C]`, which it must not change, the level (0 to
+    `largest`; 0 changes nothing) and a seed; it returns an array of the same shape. Faults of other
+    forms are registered as `CORRUPTIONS.register(name)(Fault(...))`.
 
     Raises:
         ArgumentError: If the name is taken.
@@ -114,11 +136,6 @@ def register(name: str, *, largest: float = np.inf) -> Callable[[Function], Func
     return add
 
 
-def names(group: str | None = None) -> list[str]:
-    """List the faults, or those of a group; plug-ins included."""
-    return CORRUPTIONS.names(group)
-
-
 def series_kinds() -> tuple[str, ...]:
     """Names of the codes in `CorruptedSeries.kinds`; the first is an untouched value."""
     return (ORIGINAL, *(name for name, fault in CORRUPTIONS.items() if fault.series is not None))
@@ -130,7 +147,6 @@ def corrupt(
     level: float = 0.3,
     *,
     seed: int = 0,
-    channels: Sequence[int] | None = None,
     targets: Targets = "clean",
 ) -> Corruptible:
     """Corrupt values, or the inputs of a data set.
@@ -140,11 +156,9 @@ def corrupt(
         kind: gaussian and student_t (2.5 degrees of freedom) add noise of `level` times the spread
             of each channel; missing sets a share `level` of the entries to 0; layered is the
             mixture of Synth-12 along the first axis: noise and spikes whose strength changes in
-            regimes, and short gaps. Every other fault corrupts a share `level` of a series, or
-            windows `[B, L, C]` of z-scores with severity `level`.
+            regimes, and short gaps. Every other fault corrupts a share `level` of a series.
         level: How much.
         seed: Of the random draw.
-        channels: Positions of the channels to corrupt; all if None.
         targets: What a `ForecastingData` is to forecast: its clean values ("clean"), or the
             corrupted ones ("same"). Values that are gone are interpolated and not observed.
 
@@ -159,47 +173,35 @@ def corrupt(
         True
     """
     if isinstance(x, ForecastingData):
-        values = corrupt(x.values, kind, level, seed=seed, channels=channels)
+        values = corrupt(x.values, kind, level, seed=seed)
         return replace(x, **_changed_fields(x, values, targets))
     if isinstance(x, Tensor):
-        array: Any = corrupt(as_numpy(x), kind, level, seed=seed, channels=channels)
+        array: Any = corrupt(as_numpy(x), kind, level, seed=seed)
         tensor = torch.from_numpy(array).to(x.device)
         return tensor.to(x.dtype) if x.is_floating_point() else tensor
+    if not isinstance(x, np.ndarray):
+        raise ArgumentError(
+            f"corrupt takes an array, a tensor or ForecastingData, not {type(x).__name__}."
+        )
+    if x.dtype.kind not in "fiub" or x.ndim == 0:
+        raise ArgumentError(
+            f"corrupt needs numbers [T] or [..., C], got {x.dtype} of shape {list(x.shape)}."
+        )
     fault = CORRUPTIONS.get(kind)
-    _check_array(x)
     largest = fault.largest if fault.values else 1.0
     if not 0 <= level <= largest:
         raise ArgumentError(f"The level of {kind} must be in 0 … {largest:g}, got {level}.")
     array = np.asarray(x, dtype=np.float64)
     rows = array if array.ndim > 1 else array[:, None]
-    result = _corrupt_rows(rows, kind, fault, level, seed)
-    if channels is not None:
-        chosen = np.isin(np.arange(rows.shape[-1]), choose_channels(channels, rows.shape[-1]))
-        result = np.where(chosen, result, rows)
+    if fault.values is not None:
+        result = np.asarray(fault.values(rows, level, seed))
+    else:
+        result = corrupt_series(rows, kind, level, seed=seed).values
     return result.reshape(array.shape).astype(x.dtype if x.dtype.kind == "f" else np.float64)
 
 
-def _corrupt_rows(x: np.ndarray, kind: str, fault: Fault, level: float, seed: int) -> np.ndarray:
-    """Corrupt an array `[..., C]` by the form of the fault that fits it."""
-    if fault.values is not None:
-        return np.asarray(fault.values(x, level, seed))
-    if fault.labels is not None:
-        raise ArgumentError(f"{kind} corrupts labels: use sacm.data.corrupt_training.")
-    if x.ndim == 2:
-        return corrupt_series(x, kind, level, seed=seed).values
-    if x.ndim == 3:
-        return corrupt_windows(torch.from_numpy(x), kind, level, seed=seed).numpy()
-    raise ArgumentError(f"{kind} needs a series [T], [T, C] or windows [B, L, C].")
-
-
 def corrupt_series(
-    values: np.ndarray,
-    kind: str,
-    ratio: float,
-    *,
-    severity: float = 1.0,
-    channels: Sequence[int] | None = None,
-    seed: int = 0,
+    values: np.ndarray, kind: str, ratio: float, *, severity: float = 1.0, seed: int = 0
 ) -> CorruptedSeries:
     """Corrupt a share of the values of every channel of a series, and say which.
 
@@ -208,7 +210,6 @@ def corrupt_series(
         kind: A fault that is defined for series, or a mixture, whose kinds share the ratio.
         ratio: Share of the values to corrupt, between 0 and 1.
         severity: Factor of all sizes.
-        channels: Positions of the channels to corrupt; all if None.
         seed: Of positions and sizes.
 
     Returns:
@@ -223,14 +224,22 @@ def corrupt_series(
         >>> values, corrupted, kinds = corrupt_series(rows, "mix", 0.3, seed=1)
     """
     values = np.asarray(values)
-    _check_series(values, ratio, severity)
     parts = series_parts(kind)
+    if values.ndim != 2 or values.dtype.kind != "f" or len(values) < 2:
+        raise ArgumentError(
+            f"{kind} needs a series of floating-point numbers [T, C] with T of 2 or more, got "
+            f"{values.dtype} of shape {list(values.shape)}."
+        )
+    if not 0 <= ratio <= 1:
+        raise ArgumentError(f"ratio must lie between 0 and 1, got {ratio}.")
+    if not 0 < severity < np.inf:
+        raise ArgumentError(f"severity must be a positive number, got {severity}.")
     random = np.random.default_rng(seed)
     deviation, centre = np.nanstd(values, axis=0), np.nanmean(values, axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)
     result, kinds = values.astype(np.float64), np.zeros(values.shape, dtype=np.uint8)
     codes = {name: code for code, name in enumerate(series_kinds())}
-    for c in choose_channels(channels, values.shape[1]):
+    for c in range(values.shape[1]):
         size = severity * deviation[c]
         channel = Channel(result[:, c], kinds[:, c], centre[c], size, len(parts) > 1)
         for name, fault in parts.items():
@@ -252,67 +261,6 @@ def series_parts(kind: str) -> dict[str, SeriesFault]:
         usable = ", ".join(n for n, fault in CORRUPTIONS.items() if fault.series or fault.parts)
         raise ArgumentError(f"the fault {kind!r} is not defined for series: use {usable}.")
     return defined
-
-
-def corrupt_windows(
-    x: Tensor,
-    kind: str,
-    severity: Tensor | float,
-    *,
-    channels: Sequence[int] | None = None,
-    seed: int = 0,
-) -> Tensor:
-    """Put one fault into each window.
-
-    Args:
-        x: Windows of z-scores `[B, L, C]`.
-        kind: A fault. One that is defined for series only corrupts a share `severity` of the steps
-            of every channel.
-        severity: `[B]` or one number, between 0 and 1.
-        channels: Positions of the channels that may be corrupted; all if None.
-        seed: Of the channels, positions and noise.
-
-    Returns:
-        Corrupted windows; `x` stays unchanged.
-
-    Raises:
-        ArgumentError: If an argument is none of these.
-
-    Example:
-        >>> x = torch.randn(4, 96, 3)
-        >>> torch.equal(corrupt_windows(x, "stuck", 0.5, seed=1), x)
-        False
-    """
-    fault = CORRUPTIONS.get(kind)
-    if x.dim() != 3 or x.shape[1] < 2:
-        raise ArgumentError(f"Windows must be [B, L, C] with L of 2 or more, got {list(x.shape)}.")
-    s = torch.as_tensor(severity, dtype=torch.float32).expand(len(x)).cpu()
-    if not bool(((s >= 0) & (s <= 1)).all()):
-        raise ArgumentError("severity must lie between 0 and 1.")
-    original = x.detach().float().cpu()
-    if fault.windows is not None:
-        result = fault.windows(original, s, Generator().manual_seed(seed))
-    else:
-        result = _corrupt_each(original, kind, s, seed)
-    if channels is not None:
-        chosen = torch.zeros(x.shape[2], dtype=torch.bool)
-        chosen[choose_channels(channels, x.shape[2])] = True
-        result = torch.where(chosen, result, original)
-    return result.to(device=x.device, dtype=x.dtype)
-
-
-def _corrupt_each(x: Tensor, kind: str, severity: Tensor, seed: int) -> Tensor:
-    """Treat every channel of every window as a short series whose deviation is 1."""
-    parts = series_parts(kind)
-    random = np.random.default_rng(seed)
-    result = x.double().numpy().copy()
-    for window, ratio in zip(result, severity.tolist(), strict=True):
-        for c in range(window.shape[1]):
-            kinds = np.zeros(len(window), np.uint8)
-            channel = Channel(window[:, c], kinds, 0.0, 1.0, mixed=len(parts) > 1)
-            for code, fault in enumerate(parts.values(), 1):
-                fault(channel, ratio / len(parts), code, random)
-    return torch.from_numpy(result).float()
 
 
 @dataclass(frozen=True)
@@ -364,12 +312,6 @@ def corrupt_training(data: AnyData, contamination: str, *, seed: int = 0) -> Any
 
     Raises:
         ArgumentError: The fault does not fit the task.
-
-    Example:
-        >>> import sacm
-        >>> worse = corrupt_training(sacm.data.load("Synth-12"), "stuck(0.2)", seed=1)
-        >>> bool(worse.broken[worse.splits.train.start : worse.splits.train.stop].any())
-        True
     """
     if not contamination:
         return data
@@ -429,42 +371,100 @@ def _changed_fields(data: ForecastingData, values: np.ndarray, targets: Targets)
     return {"values": filled.values, "targets": None, "observed": filled.observed}
 
 
-def choose_channels(channels: Sequence[int] | None, count: int) -> list[int]:
-    """Check positions of channels.
+def at_points(change: PointChange, *, isolated: bool = False) -> SeriesFault:
+    """Make a fault of single steps.
 
-    Raises:
-        ArgumentError: If there is no such channel.
+    Args:
+        change: Gets the values of the chosen steps, the channel and random numbers for them.
+        isolated: Whether no two steps in a row are chosen.
     """
-    chosen = list(range(count)) if channels is None else [int(c) for c in channels]
-    for c in chosen:
-        if not 0 <= c < count:
-            raise ArgumentError(f"there is no channel {c}: the data have {count}, from 0 on.")
-    return chosen
 
-
-def _check_array(x: object) -> None:
-    """Refuse what has no channels of numbers."""
-    if not isinstance(x, np.ndarray):
-        raise ArgumentError(
-            f"corrupt takes an array, a tensor or ForecastingData, not {type(x).__name__}."
+    def fault(channel: Channel, share: float, code: int, random: np.random.Generator) -> None:
+        hit = (random.random(len(channel.values)) < share) & (channel.kinds == 0)
+        if isolated:
+            hit[1:] &= ~hit[:-1]
+        count = int(hit.sum())
+        drawn = DrawnOffsets(
+            random.choice(np.array([-1.0, 1.0]), count),
+            random.standard_normal(count),
+            random.uniform(3, 8, count),
+            random.uniform(12, 40, count),
         )
-    if x.dtype.kind not in "fiub" or x.ndim == 0:
-        raise ArgumentError(
-            f"corrupt needs numbers [T] or [..., C], got {x.dtype} of shape {list(x.shape)}."
-        )
+        channel.values[hit] = change(channel.values[hit], channel, drawn)
+        channel.kinds[hit] = code
+
+    return fault
 
 
-def _check_series(values: np.ndarray, ratio: float, severity: float) -> None:
-    """Refuse what has no channels of numbers, and shares and sizes that are none."""
-    if values.ndim != 2 or values.dtype.kind != "f" or len(values) < 2:
-        raise ArgumentError(
-            f"A series must be floating-point numbers [T, C] with T of 2 or more, got "
-            f"{values.dtype} of shape {list(values.shape)}."
-        )
-    if not 0 <= ratio <= 1:
-        raise ArgumentError(f"ratio must lie between 0 and 1, got {ratio}.")
-    if not 0 < severity < np.inf:
-        raise ArgumentError(f"severity must be a positive number, got {severity}.")
+def on_segments(change: SegmentChange) -> SeriesFault:
+    """Make a fault of segments.
+
+    Args:
+        change: Gets the values of a segment, the channel and a source of random numbers; returns
+            what takes their place.
+    """
+
+    def fault(channel: Channel, share: float, code: int, random: np.random.Generator) -> None:
+        rows, done = len(channel.values), 0
+        shortest, longest = max(4, min(24, rows // 40)), max(8, min(96, rows // 10))
+        slack = _OVERLAP if channel.mixed else 0.0
+        for trial in range(_TRIES):
+            if done >= share * rows:
+                return
+            length = int(random.integers(shortest, longest))
+            first = int(random.integers(1, max(2, rows - length)))
+            around = channel.kinds[first - 1 : first + length + 1]
+            if trial < _STRICT_TRIES and np.mean(around > 0) > slack:
+                continue
+            segment = slice(first, first + length)
+            channel.values[segment] = change(channel.values[segment], channel, random)
+            channel.kinds[segment] = code
+            done += length
+
+    return fault
+
+
+def put(value: float) -> SegmentChange:
+    """Make a change that puts one number in place of a segment."""
+    return lambda segment, channel, random: value
+
+
+def add_points(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np.ndarray:
+    """Add normal errors of three deviations."""
+    return values + channel.size * (3 * drawn.normal)
+
+
+def add_burst(segment: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
+    """Add white noise of 1.5 deviations."""
+    return segment + 1.5 * channel.size * random.standard_normal(len(segment))
+
+
+def hold_first(segment: np.ndarray, channel: Channel, random: np.random.Generator) -> float:
+    """Hold the first value."""
+    return float(segment[0])
+
+
+def add_gaussian_noise(x: np.ndarray, level: float, seed: int) -> np.ndarray:
+    """Add normal noise of `level` times the spread of each channel."""
+    noise = np.random.default_rng(seed).standard_normal(x.shape)
+    return np.asarray(x + level * spread_of(x) * noise)
+
+
+def add_student_t(x: np.ndarray, level: float, seed: int) -> np.ndarray:
+    """Add noise with heavy tails, of `level` times the spread of each channel."""
+    noise = np.random.default_rng(seed).standard_t(_DEGREES_OF_FREEDOM, x.shape)
+    return np.asarray(x + level * spread_of(x) * noise)
+
+
+def blank_entries(x: np.ndarray, level: float, seed: int) -> np.ndarray:
+    """Set a share `level` of the entries to 0."""
+    return np.asarray(np.where(np.random.default_rng(seed).random(x.shape) < level, 0.0, x))
+
+
+def spread_of(x: np.ndarray) -> np.ndarray:
+    """Standard deviation `[C]` of each channel of `[..., C]`; 1 where a channel is constant."""
+    spread = x.std(axis=tuple(range(x.ndim - 1)))
+    return np.where(spread > 0, spread, 1.0)
 
 
 def add_layers(x: np.ndarray, level: float, seed: int) -> np.ndarray:
@@ -474,10 +474,10 @@ def add_layers(x: np.ndarray, level: float, seed: int) -> np.ndarray:
             f"layered needs a series [T] or [T, C] of at least {_SHORTEST_LAYERED} steps, got "
             f"{list(x.shape)}."
         )
-    spread = faults.spread_of(x)
-    scaled = x / spread
+    spread = spread_of(x)
     columns = [
-        add_layered_noise(scaled[:, c], level, seed + SEED_STEP * c) for c in range(x.shape[1])
+        add_layered_noise(column, level, seed + SEED_STEP * c)
+        for c, column in enumerate((x / spread).T)
     ]
     return np.asarray(np.stack(columns, axis=1) * spread)
 
@@ -485,19 +485,17 @@ def add_layers(x: np.ndarray, level: float, seed: int) -> np.ndarray:
 _BUILT_IN = {
     "missing": Fault(
         "segments are gone",
-        series=on_segments(faults.put(np.nan)),
-        values=faults.blank_entries,
+        series=on_segments(put(np.nan)),
+        values=blank_entries,
         largest=1.0,
     ),
-    "zero": Fault("segments read 0", series=on_segments(faults.put(0.0))),
-    "stuck": Fault("segments hold their first value", series=on_segments(faults.hold_first)),
-    "points": Fault(
-        "single steps get normal errors of 3 deviations", series=at_points(faults.add_points)
-    ),
-    "burst": Fault("segments get noise of 1.5 deviations", series=on_segments(faults.add_burst)),
-    "mix": Fault(f"{', '.join(faults.MIX)} in equal shares", parts=faults.MIX),
-    "gaussian": Fault("normal noise in every value", values=faults.add_gaussian_noise),
-    "student_t": Fault("noise with heavy tails in every value", values=faults.add_student_t),
+    "zero": Fault("segments read 0", series=on_segments(put(0.0))),
+    "stuck": Fault("segments hold their first value", series=on_segments(hold_first)),
+    "points": Fault("single steps get normal errors of 3 deviations", series=at_points(add_points)),
+    "burst": Fault("segments get noise of 1.5 deviations", series=on_segments(add_burst)),
+    "mix": Fault(f"{', '.join(MIX)} in equal shares", parts=MIX),
+    "gaussian": Fault("normal noise in every value", values=add_gaussian_noise),
+    "student_t": Fault("noise with heavy tails in every value", values=add_student_t),
     "layered": Fault("the mixture of Synth-12 in every value", values=add_layers),
 }
 for _name, _fault in _BUILT_IN.items():

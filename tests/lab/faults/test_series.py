@@ -155,18 +155,17 @@ def test_draws_are_those_that_the_results_of_detection_were_made_with() -> None:
         assert broken.sum() == count
 
 
-def test_severity_scales_and_channels_limit() -> None:
+def test_severity_scales() -> None:
     x = series()
-    small, large = (corrupt_series(x, "burst", 0.1, severity=s, channels=[1]) for s in (0.5, 2))
+    small, large = (corrupt_series(x, "burst", 0.1, severity=s) for s in (0.5, 2))
     assert np.array_equal(small.corrupted, large.corrupted)
     assert (large.values - x)[large.corrupted] == pytest.approx(
         4 * (small.values - x)[small.corrupted]
     )
-    assert not small.corrupted[:, [0, 2]].any()
     with pytest.raises(ArgumentError, match="severity must be a positive number"):
         corrupt_series(x, "burst", 0.1, severity=0)
 
 
 def test_a_fault_of_labels_is_refused_for_series() -> None:
-    with pytest.raises(ArgumentError, match="'symmetric' is not defined for series: use missing"):
+    with pytest.raises(ArgumentError, match=r"not defined for series: use .*missing"):
         corrupt_series(series(), "symmetric", 0.1)

@@ -9,10 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from sacm.data.corrupt import corrupt_windows
 from sacm.errors import ArgumentError
 from sacm_lab.robust.faults import TESTED, TRANSFER
-from sacm_lab.robust.faults.windows import draw_start
+from sacm_lab.robust.faults.windows import corrupt_windows, draw_start
 
 WINDOW_FAULTS = (*TESTED, *TRANSFER)
 
@@ -207,10 +206,3 @@ def test_a_fault_of_series_breaks_a_share_of_each_window() -> None:
     assert moved[moved != 0] == pytest.approx(0.5, abs=1e-6)
     assert (moved != 0).float().mean() == pytest.approx(0.3, abs=0.05)
     assert torch.equal(broken, corrupt_windows(x, "tsf_const", 0.3, seed=1))
-
-
-def test_channels_limit_a_fault() -> None:
-    x = torch.randn(6, 96, 4)
-    broken = corrupt_windows(x, "missing_data", 1.0, channels=[0, 2])
-    assert torch.equal(broken[..., [1, 3]], x[..., [1, 3]])
-    assert not torch.equal(broken[..., [0, 2]], x[..., [0, 2]])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from sacm.data.faults import Channel, SegmentChange, add_burst, hold_first
+from sacm.data.corrupt import Channel, SegmentChange, add_burst, hold_first
 from sacm.errors import ArgumentError
 from sacm_lab.robust.faults.series import drift_away, shift_level
 

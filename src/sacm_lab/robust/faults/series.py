@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
-from sacm.data.corrupt import WindowFault
-from sacm.data.faults import (
+from sacm.data.corrupt import (
     Channel,
     DrawnOffsets,
     SeriesFault,
+    WindowFault,
     at_points,
-    on_channel,
     on_segments,
     put,
 )
 
 CODE_VALUE = -9999.0
 _START = 0.3  # chance that a sequence of RobustTSF begins after a good step
+
+
+# Changed values [T] and which of them are corrupted.
+WholeChange = Callable[[Channel, float, np.random.Generator], tuple[np.ndarray, np.ndarray]]
+
+
+def on_channel(change: WholeChange) -> SeriesFault:
+    """Make a fault that chooses its own steps.
+
+    Args:
+        change: Gets the channel, the share and a source of random numbers; returns changed values
+            `[T]` and which of them are corrupted.
+    """
+
+    def fault(channel: Channel, share: float, code: int, random: np.random.Generator) -> None:
+        values, hit = change(channel, share, random)
+        hit &= channel.kinds == 0
+        channel.values[hit] = values[hit]
+        channel.kinds[hit] = code
+
+    return fault
 
 
 def add_spikes(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np.ndarray:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from sacm.data.corrupt import WindowFault
+from sacm.data.corrupt import CORRUPTIONS, Channel, WindowFault, series_parts
+from sacm.errors import ArgumentError
 
 
 def draw_channels(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
@@ -190,3 +192,52 @@ WINDOWS: dict[str, WindowFault] = {
     "trimming_varying": compress_extremes,
     "packet_loss": lose_packets,
 }
+
+
+def corrupt_windows(x: Tensor, kind: str, severity: Tensor | float, *, seed: int = 0) -> Tensor:
+    """Put one fault into each window.
+
+    Args:
+        x: Windows of z-scores `[B, L, C]`.
+        kind: A fault. One that is defined for series only corrupts a share `severity` of the steps
+            of every channel.
+        severity: `[B]` or one number, between 0 and 1.
+        seed: Of the channels, positions and noise.
+
+    Returns:
+        Corrupted windows; `x` stays unchanged.
+
+    Raises:
+        ArgumentError: If an argument is none of these.
+
+    Example:
+        >>> x = torch.randn(4, 96, 3)
+        >>> torch.equal(corrupt_windows(x, "stuck", 0.5, seed=1), x)
+        False
+    """
+    fault = CORRUPTIONS.get(kind)
+    if x.dim() != 3 or x.shape[1] < 2:
+        raise ArgumentError(f"Windows must be [B, L, C] with L of 2 or more, got {list(x.shape)}.")
+    s = torch.as_tensor(severity, dtype=torch.float32).expand(len(x)).cpu()
+    if not bool(((s >= 0) & (s <= 1)).all()):
+        raise ArgumentError("severity must lie between 0 and 1.")
+    original = x.detach().float().cpu()
+    if fault.windows is not None:
+        result = fault.windows(original, s, Generator().manual_seed(seed))
+    else:
+        result = _corrupt_each(original, kind, s, seed)
+    return result.to(device=x.device, dtype=x.dtype)
+
+
+def _corrupt_each(x: Tensor, kind: str, severity: Tensor, seed: int) -> Tensor:
+    """Treat every channel of every window as a short series whose deviation is 1."""
+    parts = series_parts(kind)
+    random = np.random.default_rng(seed)
+    result = x.double().numpy().copy()
+    for window, ratio in zip(result, severity.tolist(), strict=True):
+        for c in range(window.shape[1]):
+            kinds = np.zeros(len(window), np.uint8)
+            channel = Channel(window[:, c], kinds, 0.0, 1.0, mixed=len(parts) > 1)
+            for code, fault in enumerate(parts.values(), 1):
+                fault(channel, ratio / len(parts), code, random)
+    return torch.from_numpy(result).float()
