@@ -83,5 +83,5 @@ def test_layouts_count_channels_or_segments() -> None:
 
 
 def test_wrong_settings() -> None:
-    with pytest.raises(ArgumentError, match="merge at least 2"):
+    with pytest.raises(ArgumentError, match="merge must be at least 2"):
         crossformer(merge=1)

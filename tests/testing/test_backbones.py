@@ -30,8 +30,7 @@ class Good(backbones.ForecastNetwork):
         self.state_layouts()
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        self.check_window(x)
-        self.check_stamps(stamps, None, len(x))
+        self.check_window(x, stamps)
         forecast: Tensor = self.head(self.dropout(x.transpose(1, 2))).transpose(1, 2)
         return forecast
 

@@ -28,19 +28,15 @@ class NetworkAdapter(ForecastNetwork):
 
     @property
     def prepares(self) -> bool:
-        """Whether the network does."""
         return self.network.prepares
 
     def prepare(self, train_x: Tensor) -> None:
-        """Prepare the network."""
         self.network.prepare(train_x)
 
     def set_epoch(self, epoch: int) -> None:
-        """Tell the network."""
         self.network.set_epoch(epoch)
 
     def auxiliary_loss(self) -> Tensor:
-        """That of the network."""
         return self.network.auxiliary_loss()
 
 

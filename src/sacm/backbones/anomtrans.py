@@ -25,9 +25,10 @@ from torch import Tensor, nn
 from sacm.backbones.base import DetectorNetwork, ScoreKind
 from sacm.backbones.blocks.embedding import Tokens
 from sacm.backbones.blocks.normalisation import full_precision, symmetric_distance, widen
-from sacm.backbones.blocks.transformer import MLP, merge_heads, split_heads
+from sacm.backbones.blocks.transformer import MLP, check_heads, merge_heads, split_heads
 from sacm.backbones.registry import register
-from sacm.errors import ArgumentError
+
+REFERENCE = "Xu et al., ICLR 2022, arXiv:2110.02642"
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,6 @@ class AnomTransConfig:
     discrepancy_weight: float = 3.0
     temperature: float = 50.0
     dropout: float = 0.1
-
-    def __post_init__(self) -> None:
-        if self.layers < 1:
-            raise ArgumentError(f"AnomTrans: layers must be at least 1, got {self.layers}.")
-        if self.heads < 1 or self.width % self.heads:
-            raise ArgumentError(f"width {self.width} cannot be divided into {self.heads} heads.")
 
 
 SMALL = AnomTransConfig(width=32, heads=2, hidden=64)
@@ -67,6 +62,7 @@ class AnomalyAttention(nn.Module):
 
     def __init__(self, config: AnomTransConfig, *, length: int) -> None:
         super().__init__()
+        check_heads(config.width, config.heads)
         self.heads = config.heads
         self.query = nn.Linear(config.width, config.width)
         self.key = nn.Linear(config.width, config.width)
@@ -112,13 +108,7 @@ class AnomalyLayer(nn.Module):
         return self.mlp_norm(x + self.mlp(x)), series, prior
 
 
-@register(
-    "AnomTrans",
-    paper=AnomTransConfig(),
-    small=SMALL,
-    cost="light",
-    reference="Xu et al., ICLR 2022, arXiv:2110.02642",
-)
+@register("AnomTrans", paper=AnomTransConfig(), small=SMALL, reference=REFERENCE)
 class AnomTrans(DetectorNetwork):
     """Reconstruction and association discrepancy, trained against each other."""
 

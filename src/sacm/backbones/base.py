@@ -86,6 +86,7 @@ class ForecastNetwork(Backbone):
     task: TaskName = "forecasting"
     output_size = "horizon"
     example_sizes: ClassVar[dict[str, int]] = {"input_len": 96, "horizon": 96}
+    calendar_sizes: tuple[int, ...] | None = None
 
     def __init__(self, *, input_len: int, horizon: int, channels: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
@@ -95,26 +96,27 @@ class ForecastNetwork(Backbone):
             )
         self.horizon = horizon
 
-    def check_stamps(
-        self, stamps: Tensor | None, calendar_sizes: tuple[int, ...] | None, batch: int
-    ) -> None:
-        """Refuse calendar features that this network was not built for, or of another shape."""
-        name = type(self).__name__
-        if stamps is None:
-            if calendar_sizes is not None:
-                raise ArgumentError(
-                    f"{name} was built with calendar_sizes={calendar_sizes}: pass stamps "
-                    f"[B, {self.input_len + self.horizon}, 4], or build it without."
-                )
-            return
-        if calendar_sizes is None:
+    def check_window(self, x: Tensor, stamps: Tensor | None = None) -> None:
+        """Refuse other windows, and stamps that the network has no tables for, or of another shape.
+
+        A network with calendar tables names their sizes in `calendar_sizes`.
+        """
+        super().check_window(x)
+        name, steps, sizes = type(self).__name__, self.input_len + self.horizon, self.calendar_sizes
+        if stamps is None and sizes is not None:
+            raise ArgumentError(
+                f"{name} was built with calendar_sizes={sizes}: pass stamps [B, {steps}, 4], or "
+                "build it without."
+            )
+        if stamps is not None and sizes is None:
             raise ArgumentError(
                 f"{name} has no calendar tables: build it with calendar_sizes=(steps a day, 7, 31, "
                 "366), or pass no stamps."
             )
-        expected = [batch, self.input_len + self.horizon, len(calendar_sizes)]
-        if list(stamps.shape) != expected:
-            raise ArgumentError(f"{name}: stamps must be {expected}, got {list(stamps.shape)}.")
+        if stamps is not None and list(stamps.shape) != [len(x), steps, 4]:
+            raise ArgumentError(
+                f"{name}: stamps must be {[len(x), steps, 4]}, got {list(stamps.shape)}."
+            )
 
     @abstractmethod
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:

@@ -28,6 +28,8 @@ from sacm.backbones.blocks.transformer import Attention, EncoderLayer
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 
+REFERENCE = "Zhang and Yan, ICLR 2023, openreview:vSVLM2j9eie"
+
 
 @dataclass(frozen=True)
 class CrossformerConfig:
@@ -43,12 +45,8 @@ class CrossformerConfig:
     dropout: float = 0.05
 
     def __post_init__(self) -> None:
-        if min(self.segment, self.routers, self.encoder_layers) < 1 or self.merge < 2:
-            raise ArgumentError(
-                "Crossformer: segment, routers and encoder_layers must be at least 1 and merge at "
-                f"least 2, got {self.segment}, {self.routers}, {self.encoder_layers} and "
-                f"{self.merge}."
-            )
+        if self.merge < 2:
+            raise ArgumentError(f"Crossformer: merge must be at least 2, got {self.merge}.")
 
 
 SMALL = CrossformerConfig(width=32, heads=4, hidden=64)
@@ -148,11 +146,7 @@ class DecoderLayer(nn.Module):
 
 
 @register(
-    "Crossformer",
-    paper=CrossformerConfig(),
-    small=SMALL,
-    cost="very heavy",
-    reference="Zhang and Yan, ICLR 2023, openreview:vSVLM2j9eie",
+    "Crossformer", paper=CrossformerConfig(), small=SMALL, cost="very heavy", reference=REFERENCE
 )
 class Crossformer(ForecastNetwork):
     """Forecast `[B, H, C]` as the sum of the forecasts from all scales."""
@@ -183,9 +177,7 @@ class Crossformer(ForecastNetwork):
         return folds
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """Forecast `[B, H, C]` from `[B, L, C]`."""
-        self.check_window(x)
-        self.check_stamps(stamps, None, x.shape[0])
+        self.check_window(x, stamps)
         scales = [self.embedding(x)]  # each [B, C, N_i, d]
         for scale in self.encoder:
             scales.append(scale(scales[-1]))

@@ -22,11 +22,12 @@ from torch import Tensor, nn
 from sacm.backbones.base import DetectorNetwork, ScoreKind
 from sacm.backbones.blocks.embedding import Tokens
 from sacm.backbones.blocks.normalisation import RevIN, symmetric_distance
-from sacm.backbones.blocks.transformer import split_heads
+from sacm.backbones.blocks.transformer import check_heads, split_heads
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 
 TARGETS = (3, 5, 7)  # the published patch sizes, met exactly at L = 105
+REFERENCE = "Yang et al., KDD 2023, arXiv:2306.10347"
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,6 @@ class DCdetectorConfig:
     heads: int = 4
     layers: int = 2
     dropout: float = 0.1
-
-    def __post_init__(self) -> None:
-        if self.layers < 1:
-            raise ArgumentError(f"DCdetector: layers must be at least 1, got {self.layers}.")
-        if self.heads < 1 or self.width % self.heads:
-            raise ArgumentError(f"width {self.width} cannot be divided into {self.heads} heads.")
 
 
 SMALL = DCdetectorConfig(width=32, heads=2)
@@ -68,6 +63,7 @@ class Relation(nn.Module):
 
     def __init__(self, config: DCdetectorConfig) -> None:
         super().__init__()
+        check_heads(config.width, config.heads)
         self.heads = config.heads
         self.query = nn.Linear(config.width, config.width)
         self.key = nn.Linear(config.width, config.width)
@@ -80,13 +76,7 @@ class Relation(nn.Module):
         return weights.unflatten(0, (-1, channels)).mean(dim=1)
 
 
-@register(
-    "DCdetector",
-    paper=DCdetectorConfig(),
-    small=SMALL,
-    cost="medium",
-    reference="Yang et al., KDD 2023, arXiv:2306.10347",
-)
+@register("DCdetector", paper=DCdetectorConfig(), small=SMALL, cost="medium", reference=REFERENCE)
 class DCdetector(DetectorNetwork):
     """Between-patch and in-patch attention at several patch sizes, trained to agree."""
 
@@ -130,7 +120,6 @@ class DCdetector(DetectorNetwork):
         return torch.stack(terms).mean() / 2
 
     def validation_loss(self, x: Tensor) -> Tensor:
-        """The training loss."""
         return self.training_loss(x)
 
     def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:

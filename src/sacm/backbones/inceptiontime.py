@@ -23,6 +23,8 @@ from sacm.backbones.base import ClassifierNetwork
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 
+REFERENCE = "Ismail Fawaz et al., DMKD 2020, arXiv:1909.04939"
+
 
 @dataclass(frozen=True)
 class InceptionTimeConfig:
@@ -77,7 +79,7 @@ class InceptionModule(nn.Module):
 
 
 class ResidualGroup(nn.Module):
-    """Modules in a row and a skip connection around them."""
+    """Modules in a row and a skip connection around them: `[B, inputs, L]` to `[B, outputs, L]`."""
 
     def __init__(self, inputs: int, config: InceptionTimeConfig) -> None:
         super().__init__()
@@ -87,17 +89,10 @@ class ResidualGroup(nn.Module):
         self.skip_norm = nn.BatchNorm1d(config.outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, inputs, L]` to `[B, outputs, L]`."""
         return F.relu(self.inceptions(x) + self.skip_norm(self.skip(x)))
 
 
-@register(
-    "InceptionTime",
-    paper=InceptionTimeConfig(),
-    small=SMALL,
-    cost="light",
-    reference="Ismail Fawaz et al., DMKD 2020, arXiv:1909.04939",
-)
+@register("InceptionTime", paper=InceptionTimeConfig(), small=SMALL, reference=REFERENCE)
 class InceptionTime(ClassifierNetwork):
     """Residual groups of inception modules, averaged over time."""
 
@@ -111,7 +106,6 @@ class InceptionTime(ClassifierNetwork):
         self.state_layouts()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits `[B, K]`."""
         self.check_window(x)
         features = self.groups(x.transpose(1, 2))  # [B, 4 * filters, L]
         return self.output(features.mean(dim=2))

@@ -27,6 +27,8 @@ from sacm.backbones.blocks.transformer import Attention, EncoderLayer, merge_hea
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 
+REFERENCE = "Zhou et al., AAAI 2021, arXiv:2012.07436"
+
 
 @dataclass(frozen=True)
 class InformerConfig:
@@ -40,13 +42,6 @@ class InformerConfig:
     decoder_layers: int = 1
     label_len: int | None = None
     dropout: float = 0.05
-
-    def __post_init__(self) -> None:
-        if min(self.factor, self.encoder_layers, self.decoder_layers) < 1:
-            raise ArgumentError(
-                "Informer: factor, encoder_layers and decoder_layers must be at least 1, got "
-                f"{self.factor}, {self.encoder_layers} and {self.decoder_layers}."
-            )
 
 
 SMALL = InformerConfig(width=64, heads=4, hidden=128)
@@ -120,7 +115,6 @@ class Distil(nn.Module):
         self.pool = nn.MaxPool1d(3, stride=2, padding=1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Halve the length."""
         x = F.elu(self.norm(self.convolution(x.transpose(1, 2))))  # [B, d, T]
         return self.pool(x).transpose(1, 2)
 
@@ -150,7 +144,7 @@ class Encoder(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Causal sparse attention, then a layer that attends to the memory."""
+    """Causal sparse attention, then a layer that attends to the memory: `[B, T, d]` to the same."""
 
     def __init__(self, config: InformerConfig, *, length: int, number: int) -> None:
         super().__init__()
@@ -162,17 +156,10 @@ class DecoderLayer(nn.Module):
         self.cross = EncoderLayer(width, heads, config.hidden, dropout)
 
     def forward(self, y: Tensor, memory: Tensor) -> Tensor:
-        """`[B, T, d]` to the same."""
         return self.cross(self.norm(y + self.attention(y)), memory=memory)
 
 
-@register(
-    "Informer",
-    paper=InformerConfig(),
-    small=SMALL,
-    cost="heavy",
-    reference="Zhou et al., AAAI 2021, arXiv:2012.07436",
-)
+@register("Informer", paper=InformerConfig(), small=SMALL, cost="heavy", reference=REFERENCE)
 class Informer(ForecastNetwork):
     """Forecast `[B, H, C]`, with calendar tables if built with `calendar_sizes`."""
 
@@ -217,9 +204,7 @@ class Informer(ForecastNetwork):
         self.state_layouts()
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """Forecast `[B, H, C]` from `[B, L, C]` and stamps `[B, L + H, 4]`."""
-        self.check_window(x)
-        self.check_stamps(stamps, self.calendar_sizes, x.shape[0])
+        self.check_window(x, stamps)
         start = self.input_len - self.label_len
         past = None if stamps is None else stamps[:, : self.input_len]
         later = None if stamps is None else stamps[:, start:]

@@ -54,7 +54,6 @@ class Encoder(nn.Module):
         self.norm = nn.LayerNorm(config.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Encode `[B, L, C]` as `[B, C, d]`."""
         tokens = self.dropout(self.embed(x.transpose(1, 2)))  # [B, C, d]
         for layer in self.layers:
             tokens = layer(tokens)
@@ -91,9 +90,7 @@ class ITransformerForecaster(ForecastNetwork):
         self.state_layouts()
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """Forecast `[B, H, C]` from `[B, L, C]`."""
-        self.check_window(x)
-        self.check_stamps(stamps, None, x.shape[0])
+        self.check_window(x, stamps)
         return self.network(x)
 
 
@@ -107,7 +104,6 @@ class ITransformerDetector(ReconstructionDetector):
         self.state_layouts()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Rebuild `[B, L, C]`."""
         self.check_window(x)
         return self.network(x)
 
@@ -126,7 +122,6 @@ class ITransformerClassifier(ClassifierNetwork):
         self.state_layouts()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits `[B, K]` of `[B, L, C]`."""
         self.check_window(x)
         features = self.dropout(F.gelu(self.encoder(x)))  # [B, C, d]
         return self.head(features.flatten(1))

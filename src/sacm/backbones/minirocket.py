@@ -31,6 +31,7 @@ KERNEL_COUNT = 84
 MAX_DILATIONS = 32
 GOLDEN_RATIO = (1 + math.sqrt(5)) / 2
 CHUNK_VALUES = 50_000_000  # comparisons held at once while the training set is transformed
+REFERENCE = "Dempster et al., KDD 2021, arXiv:2012.08791"
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,6 @@ class Transform(nn.Module):
 
     @torch.no_grad()
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, L, C]` to `[B, features]`."""
         with full_precision(x):
             series = self.as_series(x)
             biases = self.biases.split([KERNEL_COUNT * share for share in self.plan.values()])
@@ -170,13 +170,7 @@ def quantiles(values: Tensor, levels: Tensor) -> Tensor:
     return (low + (place - below) * (high - low)).to(values.dtype)
 
 
-@register(
-    "MiniROCKET",
-    paper=MiniRocketConfig(),
-    small=SMALL,
-    cost="light",
-    reference="Dempster et al., KDD 2021, arXiv:2012.08791",
-)
+@register("MiniROCKET", paper=MiniRocketConfig(), small=SMALL, reference=REFERENCE)
 class MiniRocket(ClassifierNetwork):
     """Fixed features, standardised on the training part, dropout, one Linear."""
 
@@ -216,7 +210,6 @@ class MiniRocket(ClassifierNetwork):
         return x.split(max(1, CHUNK_VALUES // (KERNEL_COUNT * most_shares * self.transform.length)))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits `[B, K]`."""
         self.check_window(x)
         require_fitted(self, self.std)
         features = (self.transform(x) - self.mean) / self.std  # [B, features]

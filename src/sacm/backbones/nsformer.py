@@ -145,7 +145,6 @@ class NSFormerClassifier(ClassifierNetwork):
         self.state_layouts()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits `[B, K]`."""
         self.check_window(x)
         features, _ = self.encoder(x)
         return self.output(self.dropout(F.gelu(features)).flatten(1))
@@ -162,7 +161,6 @@ class NSFormerDetector(ReconstructionDetector):
         self.state_layouts()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Reconstruction `[B, L, C]`."""
         self.check_window(x)
         features, statistics = self.encoder(x)
         return self.encoder.revin.restore(self.output(features), statistics)

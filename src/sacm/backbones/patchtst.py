@@ -23,7 +23,6 @@ from sacm.backbones.blocks.embedding import Positions, count_patches, cut_patche
 from sacm.backbones.blocks.normalisation import RevIN
 from sacm.backbones.blocks.transformer import EncoderLayer
 from sacm.backbones.registry import register
-from sacm.errors import ArgumentError
 
 REFERENCE = "Nie et al., ICLR 2023, arXiv:2211.14730"
 
@@ -40,13 +39,6 @@ class PatchTSTConfig:
     layers: int = 1
     dropout: float = 0.1
     head_dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        if min(self.patch, self.stride) < 1:
-            raise ArgumentError(
-                "PatchTST: patch and stride must be at least 1, got "
-                f"{self.patch} and {self.stride}."
-            )
 
 
 @dataclass(frozen=True)
@@ -88,7 +80,6 @@ class Encoder(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Encode `[B, L, C]` as `[B, C, N*d]`, patch by patch."""
         batch, _, channels = x.shape
         series = x.transpose(1, 2).flatten(0, 1)  # [B*C, L]
         patches = cut_patches(series, patch=self.patch, stride=self.stride)  # [B*C, N, patch]
@@ -129,9 +120,7 @@ class PatchTSTForecaster(ForecastNetwork):
         self.state_layouts({"network.encoder": channels})
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """Forecast `[B, H, C]` from `[B, L, C]`."""
-        self.check_window(x)
-        self.check_stamps(stamps, None, x.shape[0])
+        self.check_window(x, stamps)
         return self.network(x)
 
 
@@ -145,7 +134,6 @@ class PatchTSTDetector(ReconstructionDetector):
         self.state_layouts({"network.encoder": channels})
 
     def forward(self, x: Tensor) -> Tensor:
-        """Rebuild `[B, L, C]`."""
         self.check_window(x)
         return self.network(x)
 
@@ -165,7 +153,6 @@ class PatchTSTClassifier(ClassifierNetwork):
         self.state_layouts({"encoder": channels})
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits `[B, K]` of `[B, L, C]`."""
         self.check_window(x)
         normal, _ = self.revin.normalise(x)
         features = self.encoder(normal).flatten(1)  # [B, C*N*d]

@@ -19,6 +19,8 @@ from sacm.types import Size, TaskName
 
 Cost = Literal["light", "medium", "heavy", "very heavy"]
 BackboneType = TypeVar("BackboneType", bound=type[Backbone])
+# Settings that are whole numbers but count nothing; all others are at least 1.
+_MAY_BE_ZERO = ("seed", "label_len")
 
 
 @dataclass(frozen=True)
@@ -120,13 +122,16 @@ def configure(found: BackboneEntry, *, size: str, overrides: dict[str, Any]) -> 
         raise ArgumentError(f"unknown size {size!r}: choose one of {', '.join(get_args(Size))}.")
     base = getattr(found, size)
     fields = [field.name for field in dataclasses.fields(base)]
-    for key in overrides:
+    for key, value in overrides.items():
         if key not in fields:
             raise ArgumentError(
                 f"{found.name} has no setting {key!r}; its settings are {', '.join(fields)}."
             )
-        if key.endswith("dropout") and not 0 <= overrides[key] < 1:
-            raise ArgumentError(f"{found.name}: {key} must be in [0, 1), got {overrides[key]}.")
+        if key.endswith(("dropout", "share")) and not 0 <= value < 1:
+            raise ArgumentError(f"{found.name}: {key} must be in [0, 1), got {value}.")
+        counts = value if isinstance(value, tuple | list) else [value]
+        if key not in _MAY_BE_ZERO and any(isinstance(n, int) and n < 1 for n in counts):
+            raise ArgumentError(f"{found.name}: {key} must be at least 1, got {value}.")
     return dataclasses.replace(base, **overrides)
 
 

@@ -24,11 +24,11 @@ from torch.nn import functional as F
 from sacm.backbones.base import ForecastNetwork
 from sacm.backbones.blocks.embedding import Positions
 from sacm.backbones.blocks.normalisation import RevIN, widen
-from sacm.backbones.blocks.transformer import MLP, merge_heads, split_heads
+from sacm.backbones.blocks.transformer import MLP, check_heads, merge_heads, split_heads
 from sacm.backbones.registry import register
-from sacm.errors import ArgumentError
 
 EXPERTS = 3  # same time, same channel, the rest
+REFERENCE = "Hu et al., ICML 2025, arXiv:2501.13041"
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,6 @@ class TimeFilterConfig:
     balance_weight: float = 0.05
     entropy_weight: float = 0.1
     dropout: float = 0.1
-
-    def __post_init__(self) -> None:
-        if min(self.patch, self.blocks) < 1 or not 0 <= self.pruned_share < 1:
-            raise ArgumentError(
-                "TimeFilter: patch and blocks must be at least 1 and pruned_share in [0, 1), got "
-                f"{self.patch}, {self.blocks} and {self.pruned_share}."
-            )
-        if self.heads < 1 or self.width % self.heads:
-            raise ArgumentError(f"width {self.width} cannot be divided into {self.heads} heads.")
 
 
 SMALL = TimeFilterConfig(width=32, hidden=64, heads=2)
@@ -111,6 +102,7 @@ class FilteredGraph(nn.Module):
 
     def __init__(self, config: TimeFilterConfig, *, channels: int, patches: int) -> None:
         super().__init__()
+        check_heads(config.width, config.heads)
         width, nodes = config.width // config.heads, channels * patches
         self.heads = config.heads
         self.pruned = int(config.pruned_share * nodes)
@@ -159,13 +151,7 @@ class FilterBlock(nn.Module):
         return x + self.mlp(self.mlp_norm(x)), balance
 
 
-@register(
-    "TimeFilter",
-    paper=TimeFilterConfig(),
-    small=SMALL,
-    cost="light",
-    reference="Hu et al., ICML 2025, arXiv:2501.13041",
-)
+@register("TimeFilter", paper=TimeFilterConfig(), small=SMALL, reference=REFERENCE)
 class TimeFilter(ForecastNetwork):
     """Patches of all channels as one graph, filtered and mixed, then a Linear per channel."""
 
@@ -187,9 +173,7 @@ class TimeFilter(ForecastNetwork):
         self.state_layouts()
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """Forecast `[B, H, C]`."""
-        self.check_window(x)
-        self.check_stamps(stamps, None, len(x))
+        self.check_window(x, stamps)
         x, statistics = self.revin.normalise(x)
         series = F.pad(x.transpose(1, 2), (-self.input_len % self.patch, 0), mode="replicate")
         nodes = series.unflatten(-1, (-1, self.patch)).flatten(1, 2)  # [B, C*N, patch]

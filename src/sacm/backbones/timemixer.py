@@ -30,6 +30,8 @@ from sacm.backbones.blocks.transformer import MLP
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 
+REFERENCE = "Wang et al., ICLR 2024, arXiv:2405.14616"
+
 
 @dataclass(frozen=True)
 class TimeMixerConfig:
@@ -42,13 +44,6 @@ class TimeMixerConfig:
     moving_average: int = 25
     dropout: float = 0.1
     mixer_dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        if min(self.blocks, self.scales) < 1:
-            raise ArgumentError(
-                "TimeMixer: blocks and scales must be at least 1, got "
-                f"{self.blocks} and {self.scales}."
-            )
 
 
 SMALL = TimeMixerConfig(width=16, hidden=32)
@@ -106,13 +101,7 @@ def pyramid(x: Tensor, scales: int) -> list[Tensor]:
     return levels
 
 
-@register(
-    "TimeMixer",
-    paper=TimeMixerConfig(),
-    small=SMALL,
-    cost="heavy",
-    reference="Wang et al., ICLR 2024, arXiv:2405.14616",
-)
+@register("TimeMixer", paper=TimeMixerConfig(), small=SMALL, cost="heavy", reference=REFERENCE)
 class TimeMixer(ForecastNetwork):
     """Four resolutions of each channel, mixed, each forecasting; the forecasts add up."""
 
@@ -137,9 +126,7 @@ class TimeMixer(ForecastNetwork):
         self.state_layouts({"dropout": channels, "blocks": channels})
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """Forecast `[B, H, C]`."""
-        self.check_window(x)
-        self.check_stamps(stamps, None, len(x))
+        self.check_window(x, stamps)
         levels = pyramid(x, len(self.revins))  # [B, T_i, C] each
         normalised = [self.revin(i).normalise(level) for i, level in enumerate(levels)]
         scales = [self.embed(level) for level, _ in normalised]  # [B*C, T_i, d] each

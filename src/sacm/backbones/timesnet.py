@@ -43,11 +43,6 @@ class TimesNetConfig:
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        if min(self.blocks, self.periods) < 1:
-            raise ArgumentError(
-                "TimesNet: blocks and periods must be at least 1, got "
-                f"{self.blocks} and {self.periods}."
-            )
         if not self.kernels or any(kernel < 1 or kernel % 2 == 0 for kernel in self.kernels):
             raise ArgumentError(f"TimesNet: kernels must be odd numbers, got {self.kernels}.")
 
@@ -179,9 +174,7 @@ class TimesNetForecaster(ForecastNetwork):
         self.state_layouts()
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """Forecast `[B, H, C]`."""
-        self.check_window(x)
-        self.check_stamps(stamps, self.calendar_sizes, len(x))
+        self.check_window(x, stamps)
         past = None if stamps is None else stamps[:, : self.input_len]
         x, statistics = self.revin.normalise(x)
         z = self.tokens(x, past)  # [B, L, d]
@@ -205,7 +198,6 @@ class TimesNetClassifier(ClassifierNetwork):
         self.state_layouts()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits `[B, K]`."""
         self.check_window(x)
         features = self.dropout(F.gelu(self.blocks(self.tokens(x))))  # [B, L, d]
         return self.output(features.flatten(1))
@@ -224,7 +216,6 @@ class TimesNetDetector(ReconstructionDetector):
         self.state_layouts()
 
     def forward(self, x: Tensor) -> Tensor:
-        """Reconstruction `[B, L, C]`."""
         self.check_window(x)
         x, statistics = self.revin.normalise(x)
         return self.revin.restore(self.output(self.blocks(self.tokens(x))), statistics)

@@ -28,6 +28,7 @@ from sacm.backbones.blocks.transformer import MLP, Attention
 from sacm.backbones.registry import register
 
 RANGE_FLOOR = 1e-4
+REFERENCE = "Tuli et al., VLDB 2022, arXiv:2201.07284"
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Residual(nn.Module):
 
 
 class PositionedSteps(nn.Module):
-    """A Linear on each step, plus positions, dropped."""
+    """A Linear on each step, plus positions, dropped: `[B, L, features]` to `[B, L, d]`."""
 
     def __init__(self, features: int, config: TranADConfig, *, length: int) -> None:
         super().__init__()
@@ -78,12 +79,11 @@ class PositionedSteps(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, L, features]` to `[B, L, d]`."""
         return self.dropout(self.positions(self.linear(x)))
 
 
 class TranADEncoderLayer(nn.Module):
-    """Self-attention and MLP, both branches dropped."""
+    """Self-attention and MLP, both branches dropped: `[B, L, d]` to `[B, L, d]`."""
 
     def __init__(self, config: TranADConfig) -> None:
         super().__init__()
@@ -93,7 +93,6 @@ class TranADEncoderLayer(nn.Module):
         self.mlp_residual = Residual(config)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, L, d]` to `[B, L, d]`."""
         x = self.attention_residual(x, self.attention(x))
         return self.mlp_residual(x, self.mlp(x))
 
@@ -128,13 +127,7 @@ def reverse_gradient(module: nn.Module) -> dict[str, Tensor]:
     return {name: 2 * p.detach() - p for name, p in module.named_parameters()}
 
 
-@register(
-    "TranAD",
-    paper=TranADConfig(),
-    small=SMALL,
-    cost="medium",
-    reference="Tuli et al., VLDB 2022, arXiv:2201.07284",
-)
+@register("TranAD", paper=TranADConfig(), small=SMALL, cost="medium", reference=REFERENCE)
 class TranAD(DetectorNetwork):
     """Self-conditioned reconstruction by two decoders, the second adversarial in pass 2."""
 
@@ -205,7 +198,6 @@ class TranAD(DetectorNetwork):
         return weight * (first + second) + (1 - weight) * refined
 
     def validation_loss(self, x: Tensor) -> Tensor:
-        """Mean of the scores."""
         return self.anomaly_scores(x).mean()
 
     def anomaly_scores(self, x: Tensor, *, score: ScoreKind = "native") -> Tensor:

@@ -28,6 +28,8 @@ from sacm.backbones.blocks.transformer import MLP
 from sacm.backbones.registry import register
 from sacm.errors import ArgumentError
 
+REFERENCE = "Murad et al., AAAI 2025, arXiv:2412.17176"
+
 
 @dataclass(frozen=True)
 class WPMixerConfig:
@@ -41,14 +43,6 @@ class WPMixerConfig:
     token_factor: int = 5
     feature_factor: int = 5
     dropout: float = 0.1
-
-    def __post_init__(self) -> None:
-        if min(self.level, self.patch, self.stride, self.token_factor, self.feature_factor) < 1:
-            raise ArgumentError(
-                "WPMixer: level, patch, stride and both factors must be at least 1, got "
-                f"{self.level}, {self.patch}, {self.stride}, {self.token_factor} and "
-                f"{self.feature_factor}."
-            )
 
 
 SMALL = WPMixerConfig(width=32, token_factor=3, feature_factor=3)
@@ -162,13 +156,7 @@ class Branch(nn.Module):
         return self.revin.restore(y.transpose(1, 2), statistics).transpose(1, 2)
 
 
-@register(
-    "WPMixer",
-    paper=WPMixerConfig(),
-    small=SMALL,
-    cost="light",
-    reference="Murad et al., AAAI 2025, arXiv:2412.17176",
-)
+@register("WPMixer", paper=WPMixerConfig(), small=SMALL, reference=REFERENCE)
 class WPMixer(ForecastNetwork):
     """Split into wavelet coefficients, forecast each series, join the forecasts."""
 
@@ -186,9 +174,7 @@ class WPMixer(ForecastNetwork):
         self.state_layouts()
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """Forecast `[B, H, C]`."""
-        self.check_window(x)
-        self.check_stamps(stamps, None, len(x))
+        self.check_window(x, stamps)
         x, statistics = self.revin.normalise(x)
         past = self.wavelet.split(x.transpose(1, 2))  # [B, C, n_i] each
         future = [branch(series) for branch, series in zip(self.branches, past, strict=True)]

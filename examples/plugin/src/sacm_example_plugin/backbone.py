@@ -34,8 +34,7 @@ class GatedLinear(ForecastNetwork):
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
         """`[B, L, C]` to `[B, H, C]`."""
-        self.check_window(x)
-        self.check_stamps(stamps, None, len(x))  # it takes no calendar
+        self.check_window(x, stamps)
         series = x.transpose(1, 2)  # [B, C, L]
         hidden = self.features(series) * torch.sigmoid(self.gate(series))  # [B, C, width]
         forecast: Tensor = self.head(self.dropout(hidden)).transpose(1, 2)

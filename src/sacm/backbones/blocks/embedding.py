@@ -18,7 +18,6 @@ class TokenConv(nn.Conv1d):
         nn.init.kaiming_normal_(self.weight, mode="fan_in", nonlinearity="leaky_relu")
 
     def forward(self, x: Tensor) -> Tensor:
-        """Embed `[B, L, C]` as `[B, L, d]`."""
         return super().forward(x.transpose(1, 2)).transpose(1, 2)  # [B, L, d]
 
 
@@ -43,7 +42,6 @@ class Positions(nn.Module):
         self.register_buffer("table", sinusoid(length, width, exponent=exponent), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Tokens `[..., T, d]` plus their positions, counted from 0."""
         return x + self.table[: x.shape[-2]]
 
 

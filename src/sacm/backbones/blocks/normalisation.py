@@ -75,7 +75,6 @@ class MovingAverage(nn.Module):
         self.kernel = kernel
 
     def forward(self, x: Tensor) -> Tensor:
-        """Smooth `[..., T]` along the last axis."""
         rows = x.reshape(1, -1, x.shape[-1])  # [1, rows, T]
         half = self.kernel // 2
         padded = F.pad(rows, (half, half), mode="replicate")  # replicate may exceed T

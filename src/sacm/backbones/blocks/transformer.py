@@ -11,6 +11,12 @@ from torch.nn import functional as F
 from sacm.errors import ArgumentError
 
 
+def check_heads(width: int, heads: int) -> None:
+    """Refuse a width that its heads cannot share."""
+    if width < 1 or heads < 1 or width % heads:
+        raise ArgumentError(f"width {width} cannot be divided into {heads} heads.")
+
+
 def split_heads(x: Tensor, heads: int) -> Tensor:
     """`[b, T, d]` to `[b, h, T, d/h]`."""
     return x.unflatten(-1, (heads, -1)).transpose(1, 2)
@@ -29,8 +35,7 @@ class Attention(nn.Module):
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
-        if width < 1 or heads < 1 or width % heads:
-            raise ArgumentError(f"width {width} cannot be divided into {heads} heads.")
+        check_heads(width, heads)
         self.heads = heads
         self.query = nn.Linear(width, width)
         self.key = nn.Linear(width, width)
@@ -78,7 +83,6 @@ class MLP(nn.Module):
         self.contract = nn.Linear(hidden, width)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map the last axis through the hidden layer and back."""
         return self.contract(self.dropout(F.gelu(self.expand(x))))
 
 
