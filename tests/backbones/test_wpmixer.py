@@ -62,11 +62,13 @@ def test_forecast_follows_level_and_scale_of_the_window() -> None:
         torch.testing.assert_close(model(10 * x + 4), 10 * model(x) + 4, atol=2e-2, rtol=1e-2)
 
 
-def test_each_level_has_its_branch_of_seven_dropouts() -> None:
+@pytest.mark.parametrize("level", [0, 2])
+def test_each_level_adds_a_branch_of_seven_dropouts(level: int) -> None:
     model = backbones.build(
-        "WPMixer", "forecasting", input_len=96, horizon=24, channels=2, size="small", level=2
+        "WPMixer", "forecasting", input_len=96, horizon=24, channels=2, size="small", level=level
     )
-    assert len(model.branches) == 3
+    assert len(model.branches) == 1 + level
+    assert model(noise(2, 96, 2)).shape == (2, 24, 2)
     for branch in model.branches:
         assert sum(isinstance(module, nn.Dropout) for module in branch.modules()) == 7
 
@@ -76,7 +78,7 @@ def test_windows_too_short_to_patch() -> None:
         backbones.build("WPMixer", "forecasting", input_len=12, horizon=6, channels=2)
 
 
-@pytest.mark.parametrize("wrong", [{"wavelet": "morl"}, {"wavelet": "nothing"}, {"level": 0}])
+@pytest.mark.parametrize("wrong", [{"wavelet": "morl"}, {"wavelet": "nothing"}, {"level": -1}])
 def test_impossible_settings(wrong: dict) -> None:
     with pytest.raises(ArgumentError, match="WPMixer"):
         backbones.build("WPMixer", "forecasting", input_len=96, horizon=6, channels=2, **wrong)

@@ -19,8 +19,8 @@ from sacm.types import Size, TaskName
 
 Cost = Literal["light", "medium", "heavy", "very heavy"]
 BackboneType = TypeVar("BackboneType", bound=type[Backbone])
-# Settings that are whole numbers but count nothing; all others are at least 1.
-_MAY_BE_ZERO = ("seed", "label_len")
+# Whole numbers that may be 0; all others are at least 1.
+_MAY_BE_ZERO = ("seed", "label_len", "level")
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,9 @@ def configure(found: BackboneEntry, *, size: str, overrides: dict[str, Any]) -> 
         if key.endswith(("dropout", "share")) and not 0 <= value < 1:
             raise ArgumentError(f"{found.name}: {key} must be in [0, 1), got {value}.")
         counts = value if isinstance(value, tuple | list) else [value]
-        if key not in _MAY_BE_ZERO and any(isinstance(n, int) and n < 1 for n in counts):
-            raise ArgumentError(f"{found.name}: {key} must be at least 1, got {value}.")
+        least = 0 if key in _MAY_BE_ZERO else 1
+        if any(isinstance(count, int) and count < least for count in counts):
+            raise ArgumentError(f"{found.name}: {key} must be at least {least}, got {value}.")
     return dataclasses.replace(base, **overrides)
 
 

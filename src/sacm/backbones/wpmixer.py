@@ -6,7 +6,8 @@ detail series; each branch normalises, patches and mixes its own series and pred
 coefficients of the horizon, which the inverse transform joins.
 
 Differs from the publication's code: the first H values of the inverse transform are kept, not the
-last, so that odd horizons are not shifted by one step.
+last, so that odd horizons are not shifted by one step. `level=0` leaves the wavelet out, as the
+network of SACM's authors does: one branch mixes patches of the window itself.
 
 Dropout sites, per branch: the embedding `[B, C, N, d]`; per mixer the token hidden layer
 `[B, C, d, 5N]`, the feature hidden layer `[B, C, N, 5d]`, and one outer module called after the

@@ -1,4 +1,4 @@
-"""`sacm runs` (list, show, latest, compare, report, remove), and the runs and files that users name."""
+"""`sacm runs` (list, show, latest, compare, report, remove), and how users name runs."""
 
 from __future__ import annotations
 
