@@ -61,7 +61,7 @@ def test_shared_scales_are_asked_for_and_are_those_of_before():
 
 
 def test_a_series_with_a_handful_of_rows_has_no_scale_of_its_own():
-    data = forecasting_data(panel({"low": 100, "high": 120, "new": 8}))
+    data = forecasting_data(panel({"low": 100, "high": 120, "new": 7}))
     windows = forecasting_windows(data, input_len=6, horizon=2)
     assert windows.train.scaler.series == ("low", "high")
 

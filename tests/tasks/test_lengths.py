@@ -49,9 +49,9 @@ def test_validation_and_test_get_room_for_the_horizon() -> None:
     assert [len(part) for part in divide(40, 12)] == [16, 12, 12]
     assert [len(part) for part in divide(10_000, 24)] == [7000, 1000, 2000]
     data = series(60, "MS", 12)
-    assert [len(part) for part in make_room(data, 12, 24).splits] == [36, 12, 12]
+    assert [len(part) for part in make_room(data, 12).splits] == [36, 12, 12]
     asked = forecasting_data(data.values, split=(0.5, 0.25, 0.25))
-    assert make_room(asked, 12, 24) is asked
+    assert make_room(asked, 12) is asked
 
 
 def test_the_series_of_a_panel_are_divided_each_by_itself() -> None:
@@ -61,7 +61,7 @@ def test_the_series_of_a_panel_are_divided_each_by_itself() -> None:
         values = np.arange(rows) + (1000.0 if name == "short" else 0.0)
         parts.append(pd.DataFrame({"shop": name, "month": times, "sales": values}))
     data = forecasting_data(pd.concat(parts), id="shop")
-    room = make_room(data, 12, 4)
+    room = make_room(data, 12)
     lengths = {
         split: {segment.name: 0 for segment in room.segments} for split in ("train", "val", "test")
     }
@@ -70,6 +70,6 @@ def test_the_series_of_a_panel_are_divided_each_by_itself() -> None:
             name = "short" if room.values[rows.start, 0] >= 1000 else "long"
             own[name] += len(rows)
             assert (np.diff(room.values[rows.start : rows.stop, 0]) == 1).all()
-    assert lengths["val"] == {"long": 40, "short": 16}  # a whole window of 4 and 12 rows
-    assert lengths["test"] == {"long": 80, "short": 16}
+    assert lengths["val"] == {"long": 40, "short": 12}
+    assert lengths["test"] == {"long": 80, "short": 12}
     assert sorted(room.values[:, 0]) == sorted(data.values[:, 0])

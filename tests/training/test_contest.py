@@ -14,7 +14,7 @@ from sacm import Predictor
 from sacm.data import forecasting_data
 from sacm.errors import ArgumentError
 from sacm.tasks import let_compete, make_settings
-from sacm.training import Hardware, Run, train
+from sacm.training import Hardware, Run, contest, train
 from sacm.training.trainer import Training
 
 STATISTICAL = {"seasonal naive", "exponential smoothing", "Theta", "linear regression"}
@@ -44,7 +44,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_the_run_is_what_validation_prefers(run: Run) -> None:
     table = run.metrics["race"]["table"]
-    assert {row["candidate"] for row in table} > STATISTICAL
+    assert {row["candidate"] for row in table} == STATISTICAL  # windows are few for networks
     assert [row["validation_mae"] for row in table] == sorted(
         row["validation_mae"] for row in table
     )
@@ -78,6 +78,7 @@ def test_a_stopped_contest_continues(
         if calls == 2:
             raise KeyboardInterrupt
 
+    monkeypatch.setattr(contest, "_ENOUGH", 1)
     monkeypatch.setattr(Training, "_record", stop)
     with pytest.raises(KeyboardInterrupt):
         compete(tmp_path)

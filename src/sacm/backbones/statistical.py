@@ -1,9 +1,9 @@
 """Forecasts without gradients: seasonal naive, exponential smoothing, Theta, linear regression.
 
 All of them are networks over windows `[B, L, C]` like any other, so that runs, intervals, export
-and pages work with them. A window is all that they see: exponential smoothing and Theta fit their
-smoothing to each window, for every channel by itself. `MeanForecaster` is the weighted mean of
-several networks, each of which sees the last rows that it was built for.
+and pages work with them. Exponential smoothing and Theta begin anew in every window, for every
+channel by itself. `MeanForecaster` is the weighted mean of several networks, each of which sees
+the last rows that it was built for.
 
 References: Hyndman et al., "A state space framework for automatic forecasting using exponential
 smoothing methods", 2002; Hyndman and Billah, "Unmasking the Theta method", 2003.
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import torch
@@ -22,81 +21,67 @@ from torch import Tensor, nn
 from sacm.backbones.adapters import NetworkAdapter
 from sacm.backbones.base import ForecastNetwork
 
-_LEVELS = (0.05, 0.15, 0.35, 0.65, 0.95)  # smoothing of the level
-_TRENDS = ((0.03, 1.0), (0.2, 1.0), (0.6, 1.0), (0.03, 0.9), (0.2, 0.9), (0.9, 0.9))  # and damping
-_SEASONS = (0.03, 0.3)  # smoothing of the season
+_LEVELS = (0.05, 0.15, 0.35, 0.65, 0.9, 0.999)  # smoothing of the level
+_TRENDS = (  # smoothing of the trend, and its damping
+    (0.0, 0.0), (0.03, 1.0), (0.2, 1.0), (0.6, 1.0), (0.03, 0.97), (0.2, 0.97), (0.03, 0.9),
+    (0.2, 0.9), (0.9, 0.9),
+)  # fmt: skip
+_SEASONS = (0.01, 0.1, 0.4)  # smoothing of the season
+_NO_SEASON, _ADDITIVE, _MULTIPLICATIVE = 0.0, 1.0, 2.0
+_FORMS = 24  # forms of smoothing that a fitted network keeps
+_FIRST_SEASONS, _FIRST_ROWS = 4, 24  # at the beginning of a window, which give the first states
 _SETTLING = 6  # steps that decide on nothing, at least
+_LEAST_RATIO, _MOST_RATIO = 0.05, 20.0  # of a multiplicative season
+_MOST_DEVIATIONS = 100.0  # that a level may have where the season is multiplicative
 _AT_ONCE = 1024  # windows of single channels that are smoothed together
-
-
-@dataclass(frozen=True)
-class Logarithms:
-    """What turns scaled values of a positive channel into logarithms.
-
-    Attributes:
-        offset: Mean over deviation of each channel `[C]`: scaled values plus it are proportional to
-            the values as they came.
-        lowest: The least such value in the training rows `[C]`.
-        highest: The largest.
-    """
-
-    offset: Tensor
-    lowest: Tensor
-    highest: Tensor
+_PENALTIES = tuple(10.0**power for power in range(-3, 5))  # of linear regression, a share of a row
 
 
 class StatisticalForecaster(ForecastNetwork):
-    """A forecast of every channel by itself, of its values or of their logarithms.
+    """A forecast of every channel by itself.
 
     Args:
         input_len: Steps L of a window.
         horizon: Steps H to forecast.
         channels: Channels C.
         season: Steps of a season; 1 for none.
-        log: Whether logarithms are forecast; `use_logarithms` then says how to take them.
+
+    `zero` `[C]` is the scaled value that is zero in the units of the data, for channels that are
+    positive; infinite for others.
     """
 
-    offset: Tensor
-    lowest: Tensor
-    highest: Tensor
+    zero: Tensor
 
-    def __init__(
-        self, *, input_len: int, horizon: int, channels: int, season: int = 1, log: bool = False
-    ) -> None:
+    def __init__(self, *, input_len: int, horizon: int, channels: int, season: int = 1) -> None:
         super().__init__(input_len=input_len, horizon=horizon, channels=channels)
         # Two seasons and a few rows more are needed to tell a season from a trend.
         self.season = season if input_len >= 2 * season + 2 else 1
-        self.log = log
-        if log:
-            for name in ("offset", "lowest", "highest"):
-                self.register_buffer(name, torch.ones(channels))
-
-    def use_logarithms(self, logarithms: Logarithms) -> None:
-        """Take logarithms in this way."""
-        self.offset, self.lowest = logarithms.offset, logarithms.lowest
-        self.highest = logarithms.highest
-
-    def transform(self, x: Tensor) -> Tensor:
-        """Values `[B, L, C]` as they are extrapolated."""
-        return torch.log((x + self.offset).maximum(self.lowest / 10)) if self.log else x
+        self.register_buffer("zero", torch.full((channels,), math.inf))
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
         """Forecast `[B, H, C]`."""
-        values = self.transform(x).transpose(1, 2)  # [B, C, L]
+        windows, heights, level, spread = self.normalize(x)
+        ahead = self.extrapolate(windows, heights)
+        # A trend must not run away: forecasts leave the range of the window by that range at most.
+        low, high = windows.amin(dim=1, keepdim=True), windows.amax(dim=1, keepdim=True)
+        ahead = ahead.maximum(2 * low - high).minimum(2 * high - low)
+        ahead = ahead.unflatten(0, level.shape[:2]) * spread + level
+        return ahead.transpose(1, 2)
+
+    def normalize(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Windows `[B C, L]` that end with 0 and deviate by 1, and what they were.
+
+        Returns:
+            Windows; the height `[B C, 1]` of their last value over zero, in their deviations; last
+            value and deviation `[B, C, 1]`.
+        """
+        values = x.transpose(1, 2)  # [B, C, L]
         level = values[..., -1:]
         spread = values.std(dim=-1, keepdim=True, correction=0).clamp_min(1e-6)
-        flat = ((values - level) / spread).flatten(0, 1)  # [B C, L]
-        ahead = self.extrapolate(flat)
-        # A trend must not run away: forecasts leave the range of the window by that range at most.
-        low, high = flat.amin(dim=1, keepdim=True), flat.amax(dim=1, keepdim=True)
-        ahead = ahead.maximum(2 * low - high).minimum(2 * high - low)
-        ahead = ahead.unflatten(0, values.shape[:2]) * spread + level
-        ahead = ahead.transpose(1, 2)  # [B, H, C]
-        if not self.log:
-            return ahead
-        return torch.exp(ahead.minimum(torch.log(10 * self.highest))) - self.offset
+        heights = (level - self.zero[:, None]) / spread
+        return ((values - level) / spread).flatten(0, 1), heights.flatten(0, 1), level, spread
 
-    def extrapolate(self, windows: Tensor) -> Tensor:
+    def extrapolate(self, windows: Tensor, heights: Tensor) -> Tensor:
         """Continue windows `[N, L]` of single channels, which end with 0, by `[N, H]`."""
         raise NotImplementedError
 
@@ -104,7 +89,7 @@ class StatisticalForecaster(ForecastNetwork):
 class SeasonalNaive(StatisticalForecaster):
     """Repeats the last season, or the last value of data without one."""
 
-    def extrapolate(self, windows: Tensor) -> Tensor:
+    def extrapolate(self, windows: Tensor, heights: Tensor) -> Tensor:
         steps = torch.arange(self.horizon, device=windows.device) % self.season
         return windows[:, windows.shape[1] - self.season + steps]
 
@@ -114,109 +99,172 @@ class LinearForecaster(StatisticalForecaster):
 
     weight: Tensor
 
-    def __init__(
-        self, *, input_len: int, horizon: int, channels: int, season: int = 1, log: bool = False
-    ) -> None:
-        super().__init__(
-            input_len=input_len, horizon=horizon, channels=channels, season=season, log=log
-        )
+    def __init__(self, *, input_len: int, horizon: int, channels: int, season: int = 1) -> None:
+        super().__init__(input_len=input_len, horizon=horizon, channels=channels, season=season)
         self.register_buffer("weight", torch.zeros(horizon, input_len))
 
-    def extrapolate(self, windows: Tensor) -> Tensor:
+    def extrapolate(self, windows: Tensor, heights: Tensor) -> Tensor:
         return windows @ self.weight.T
+
+    def fit(self, x: Tensor, y: Tensor, counts: Tensor | None) -> None:
+        """Ridge regression; the last third of the windows chooses the penalty, then all count.
+
+        Args:
+            x: Training windows `[N, L, C]` in order of time.
+            y: What followed `[N, H, C]`.
+            counts: How much each target counts, in [0, 1]; None if all do.
+        """
+        inputs, _, level, spread = self.normalize(x)
+        inputs = inputs.double()
+        targets = ((y.transpose(1, 2) - level) / spread).flatten(0, 1).double()
+        weight = torch.ones_like(targets)
+        if counts is not None:
+            weight = counts.transpose(1, 2).flatten(0, 1).double()
+        border = x.shape[2] * (2 * len(x) // 3)
+        penalty, best = _PENALTIES[-1], math.inf
+        for tried in _PENALTIES if border else ():
+            coefficients = solve_ridge(inputs[:border], targets[:border], weight[:border], tried)
+            off = (inputs[border:] @ coefficients - targets[border:]).abs()
+            error = float((off * weight[border:]).mean())
+            if error < best:
+                penalty, best = tried, error
+        self.weight = solve_ridge(inputs, targets, weight, penalty).T.float()
+
+
+def solve_ridge(inputs: Tensor, targets: Tensor, weight: Tensor, penalty: float) -> Tensor:
+    """Coefficients `[L, H]` of ridge regression.
+
+    Args:
+        inputs: Rows `[N, L]`.
+        targets: What follows them `[N, H]`.
+        weight: How much each target counts, in [0, 1] `[N, H]`; the rest of it is what the
+            regression itself says, in a few rounds that begin with 0.
+        penalty: As a share of the mean square of an input of size 1.
+    """
+    count, size = inputs.shape
+    identity = torch.eye(size, dtype=inputs.dtype, device=inputs.device)
+    gram = inputs.T @ inputs + (penalty * count / size + 1e-9 * count) * identity
+    factor = torch.linalg.cholesky(gram)
+    coefficients = torch.cholesky_solve(inputs.T @ (weight * targets), factor)
+    for _ in range(0 if bool((weight == 1).all()) else 3):
+        filled = weight * targets + (1 - weight) * (inputs @ coefficients)
+        coefficients = torch.cholesky_solve(inputs.T @ filled, factor)
+    return coefficients
 
 
 class SmoothingForecaster(StatisticalForecaster):
-    """Exponential smoothing, additive, with or without trend, damping and season.
+    """Exponential smoothing with or without trend, damping and season (additive, multiplicative).
 
-    Every window is smoothed with a grid of constants; the forecast is the mean over the grid, each
-    by its Akaike weight, so that the window decides on trend, season and memory.
+    Every window is smoothed in several forms; the forecast is their mean, each by its Akaike weight
+    in that window, so that the window decides on trend, season and memory. `forms` `[5, K]` are
+    smoothing of the level, of the trend, damping (0: no trend), smoothing of the season, and its
+    kind. `fit` keeps those that matter on the data.
     """
 
-    alpha: Tensor
-    beta: Tensor
-    phi: Tensor
-    gamma: Tensor
-    drift: Tensor
+    forms: Tensor
     plain: Tensor
     seasonal: Tensor
+    drift = 1.0  # the share of the line's slope that the trend begins with
+    whole = False  # whether the first states come from the whole window
 
-    def __init__(
-        self, *, input_len: int, horizon: int, channels: int, season: int = 1, log: bool = False
-    ) -> None:
-        super().__init__(
-            input_len=input_len, horizon=horizon, channels=channels, season=season, log=log
-        )
-        for name, column in zip(
-            ("alpha", "beta", "phi", "gamma", "drift"), self.grid(), strict=True
-        ):
-            self.register_buffer(name, column, persistent=False)
+    def __init__(self, *, input_len: int, horizon: int, channels: int, season: int = 1) -> None:
+        super().__init__(input_len=input_len, horizon=horizon, channels=channels, season=season)
+        self.register_buffer("forms", self.all_forms()[:, :_FORMS])
+        self.first = min(input_len, max(_FIRST_SEASONS * self.season, _FIRST_ROWS))
+        if self.whole:
+            self.first = input_len
         for name, period in (("plain", 1), ("seasonal", self.season)):
-            self.register_buffer(name, line_and_season(input_len, period), persistent=False)
+            self.register_buffer(name, line_and_season(self.first, period), persistent=False)
 
-    def grid(self) -> Tensor:
-        """Constants `[5, K]`: smoothing of level and trend, damping, smoothing of season, drift.
+    def all_forms(self) -> Tensor:
+        """The forms to choose from `[5, K]`."""
+        seasons = [(0.0, _NO_SEASON)]
+        if self.season > 1:
+            seasons += product(_SEASONS, (_ADDITIVE, _MULTIPLICATIVE))
+        forms = product(_LEVELS, _TRENDS, seasons)
+        return torch.tensor([(level, *trend, *season) for level, trend, season in forms]).T
 
-        The drift is the share of the window's slope that the trend begins with. A negative
-        smoothing of the season means that there is none.
-        """
-        seasons = (-1.0, *_SEASONS) if self.season > 1 else (-1.0,)
-        rows = [
-            (level, trend, damping, season, float(damping > 0))
-            for level, (trend, damping), season in product(_LEVELS, ((0.0, 0.0), *_TRENDS), seasons)
-        ]
-        return torch.tensor(rows).T
+    def fit(self, x: Tensor) -> None:
+        """Keep the forms that have the largest mean weight in windows `[N, L, C]`."""
+        forms = self.all_forms().to(x.device)
+        windows, heights, _, _ = self.normalize(x)
+        share = self._smooth(windows, heights, forms)[1].mean(dim=0)
+        self.forms = forms[:, share.topk(min(_FORMS, len(share))).indices]
 
-    def extrapolate(self, windows: Tensor) -> Tensor:
+    def extrapolate(self, windows: Tensor, heights: Tensor) -> Tensor:
         # In parts: the states of all windows at once would not fit into memory.
-        return torch.cat([self._smooth(part) for part in windows.split(_AT_ONCE)])
+        parts = zip(windows.split(_AT_ONCE), heights.split(_AT_ONCE), strict=True)
+        return torch.cat([self._smooth(*part, self.forms)[0] for part in parts])
 
-    def _smooth(self, windows: Tensor) -> Tensor:
+    def _smooth(self, windows: Tensor, heights: Tensor, forms: Tensor) -> tuple[Tensor, Tensor]:
+        """Forecasts `[N, H]` and the weight of each form `[N, K]`."""
         length, season = windows.shape[1], self.season
-        alpha, beta, phi, drift = self.alpha, self.beta, self.phi, self.drift
-        has_season = self.gamma >= 0
-        gamma = self.gamma.clamp_min(0) * (1 - alpha)
-        with_season = windows @ self.seasonal.T  # [N, 1 + m]: slope, then a value of each phase
-        without = windows @ self.plain.T  # [N, 2]
+        alpha, beta, phi, gamma, kind = forms
+        trended, has_season, multiplies = phi > 0, kind != _NO_SEASON, kind == _MULTIPLICATIVE
+        gamma = gamma * (1 - alpha)
+        # A ratio needs positive values, and deviations that stand out from them.
+        lowest = windows.amin(dim=1, keepdim=True) + heights
+        positive = (lowest > 0) & (heights < _MOST_DEVIATIONS)
+        windows = windows + torch.where(positive, heights, 0)
+        allowed = positive | ~multiplies  # [N, K]
+
+        first = windows[:, : self.first]
+        with_season = first @ self.seasonal.T  # [N, 1 + m]: slope, then a value of each phase
+        without = first @ self.plain.T  # [N, 2]
         centre = with_season[:, 1:].mean(dim=1, keepdim=True)
         profile = with_season[:, 1:] - centre  # [N, m]
+        mean = torch.where(positive, first.mean(dim=1, keepdim=True), 1)
+        ratios = (1 + profile / mean).clamp(_LEAST_RATIO, _MOST_RATIO)
         slope = torch.where(has_season, with_season[:, :1], without[:, :1])  # [N, K]
-        level = torch.where(has_season, centre, without[:, 1:])
-        trend = slope * drift
+        trend = self.drift * slope * trended
         # Without a trend the level begins with the first rows, not with the line's intercept.
-        first = (windows[:, :season] - profile).mean(dim=1, keepdim=True)
-        level = torch.where(drift > 0, level - trend, first)
-        states = [column[:, None] * has_season for column in profile.unbind(1)]  # m times [N, K]
+        rows = first[:, :season]
+        rows = torch.where(multiplies, (rows / ratios).mean(1)[:, None], rows.mean(1)[:, None])
+        intercept = torch.where(has_season, centre, without[:, 1:])
+        level = torch.where(trended, intercept - trend, rows)
+        states = [  # m times [N, K]
+            torch.where(multiplies, ratio[:, None], value[:, None] * has_season)
+            for ratio, value in zip(ratios.unbind(1), profile.unbind(1), strict=True)
+        ]
         squares = torch.zeros_like(level)
         settled = min(max(season, _SETTLING), length // 3)  # the first states are guesses
         for step in range(length):
             state = states[step % season]
-            ahead = level + phi * trend
-            error = windows[:, step, None] - ahead - state
+            base = level + phi * trend
+            expected = torch.where(multiplies, base * state, base + state)
+            error = windows[:, step, None] - expected
             if step >= settled:
                 squares = squares + error**2
-            level = ahead + alpha * error
-            trend = phi * trend + alpha * beta * error
-            states[step % season] = state + gamma * error
-        size = 2 + 2 * (drift > 0) + (phi % 1 > 0) + has_season * season  # free constants [K]
-        rows = length - settled
-        room = (rows - size - 1).clamp_min(1)
-        criterion = rows * torch.log(squares / rows + 1e-9) + 2 * size * (1 + (size + 1) / room)
-        share = torch.softmax(-criterion / 2, dim=1)  # [N, K]
-        growth = torch.cumsum(
-            phi ** torch.arange(1, self.horizon + 1, device=phi.device)[:, None], 0
-        )
+            change = torch.where(multiplies, error / state, error)
+            level = base + alpha * change
+            trend = phi * trend + alpha * beta * change
+            ratio = state + gamma * error / base.clamp_min(1e-3)
+            states[step % season] = torch.where(
+                multiplies, ratio.clamp(_LEAST_RATIO, _MOST_RATIO), state + gamma * error
+            )
+        size = 2 + 2 * trended + (phi % 1 > 0) + has_season * (season + 1)  # free constants [K]
+        criterion = length * torch.log(squares / (length - settled) + 1e-9) + 2 * size
+        share = torch.softmax(torch.where(allowed, -criterion / 2, -math.inf), dim=1)
+        steps = torch.arange(1, self.horizon + 1, device=phi.device)
+        growth = torch.cumsum(phi ** steps[:, None], 0) * trended  # [H, K]
+        base = level + growth[:, None] * trend  # [H, N, K]
         seasonal = torch.stack(states)[torch.arange(length, length + self.horizon) % season]
-        ahead = level + growth[:, None] * trend + seasonal  # [H, N, K]
-        return (ahead * share).sum(dim=-1).T
+        ahead = torch.where(multiplies, base * seasonal, base + seasonal)
+        # Forms that are not allowed may have run away: their weight is 0, their values count not.
+        ahead = torch.where(allowed, ahead, 0)
+        forecast = (ahead * share).sum(dim=-1).T - torch.where(positive, heights, 0)
+        return forecast, share
 
 
 class ThetaForecaster(SmoothingForecaster):
     """Theta: simple smoothing with half the window's slope as drift, around a fixed season."""
 
-    def grid(self) -> Tensor:
-        season = 0.0 if self.season > 1 else -1.0
-        return torch.tensor([(level, 0.0, 1.0, season, 0.5) for level in _LEVELS]).T
+    drift, whole = 0.5, True
+
+    def all_forms(self) -> Tensor:
+        kinds = (_NO_SEASON, _ADDITIVE, _MULTIPLICATIVE)[: 3 if self.season > 1 else 1]
+        forms = [(level, 0.0, 1.0, 0.0, kind) for level, kind in product(_LEVELS, kinds)]
+        return torch.tensor(forms).T
 
 
 def line_and_season(length: int, season: int) -> Tensor:

@@ -174,13 +174,14 @@ def cover_series(
     """The same scaler, with the series of `data` that it does not know.
 
     Such a series is scaled by its own training rows, or, if it has none, by the rows of its first
-    window: nothing that is forecast has a part in it. One without a piece of `least` rows is left
-    out, for no window is cut from it.
+    window: nothing that is forecast has a part in it. One without `least` rows for a window is left
+    out, for none is cut from it.
     """
     longest = dict.fromkeys(new_series(scaler, data), 0)
     for name, start, stop in data.segments:
         if name in longest:
-            longest[name] = max(longest[name], stop - start)
+            before = longest[name]
+            longest[name] = max(before + stop - start if data.reach_back else before, stop - start)
     unknown = [name for name, rows in longest.items() if rows >= least]
     if not unknown:
         return scaler

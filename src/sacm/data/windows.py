@@ -50,7 +50,8 @@ def forecasting_windows(
 ) -> SplitWindows[ForecastWindows]:
     """Cut windows of `input_len + horizon` steps, the targets of each inside one split.
 
-    Inputs lie in the same split, too, unless the data say `reach_back`.
+    Inputs lie in the same split, too, unless the data say `reach_back`: then they may begin in the
+    rows of the series before it.
 
     Args:
         data: The series.
@@ -80,14 +81,15 @@ def forecasting_windows(
     )
     least = input_len + horizon
     fitted = cover_series(scaler or fit_scaler(data), data, input_len, least=least)
-    places = places_of_rows(fitted, data)
+    order = order_in_time(data)
+    places = places_of_rows(fitted, data)[order]
     by_row = fitted.of_rows(places)
-    inputs = Series(data.values, by_row)
-    targets = None if data.targets is None else Series(data.targets, by_row)
-    calendar = calendar_series(data) if stamps else None
-    observed = None if data.counted is None else Series(data.counted)
-    interpolated = None if data.interpolated is None else Series(data.interpolated)
-    covariates = Series(covariate_rows(data, plan)) if plan else None
+    inputs = Series(data.values[order], by_row)
+    targets = None if data.targets is None else Series(data.targets[order], by_row)
+    calendar = Series(calendar_rows(data)[order]) if stamps else None
+    observed = None if data.counted is None else Series(data.counted[order])
+    interpolated = None if data.interpolated is None else Series(data.interpolated[order])
+    covariates = Series(covariate_rows(data, plan)[order]) if plan else None
 
     def windows(split: str, stride: int) -> ForecastWindows:
         starts = window_starts(window_ranges(data, split, input_len), least, stride=stride)
@@ -113,28 +115,48 @@ def forecasting_windows(
     )
 
 
-def window_ranges(data: ForecastingData, split: str, input_len: int) -> tuple[range, ...]:
-    """The rows that windows of a split may lie in, one range for each segment that has any.
+def order_in_time(data: ForecastingData) -> np.ndarray | slice:
+    """The order of rows in which windows are cut: series by series, each in order of time.
 
-    With `reach_back` these begin up to `input_len` rows before the split, inside the segment: the
+    All rows as they are (no copy) for one series, and for data whose windows do not reach back.
+    """
+    series = data.last_rows(len(data.values))
+    if not data.reach_back or len(series) == 1:
+        return slice(None)
+    return np.concatenate(list(series.values()))
+
+
+def first_rows(data: ForecastingData) -> np.ndarray:
+    """Where the rows begin that no window leaves, in the order of `order_in_time`."""
+    if isinstance(order_in_time(data), slice):
+        return np.array([segment.start for segment in data.segments])
+    lengths = [len(rows) for rows in data.last_rows(len(data.values)).values()]
+    return np.cumsum([0, *lengths[:-1]])
+
+
+def window_ranges(data: ForecastingData, split: str, input_len: int) -> tuple[range, ...]:
+    """The rows that windows of a split may lie in, in the order of `order_in_time`.
+
+    With `reach_back` these begin up to `input_len` rows before the split, inside the series: the
     rows before a validation or test row are known when it is forecast.
     """
-    ranges = data.ranges(split)
-    if not data.reach_back or split == "train":
-        return ranges
-    begins = np.array([segment.start for segment in data.segments])
-    found = []
-    for rows in ranges:
-        begin = int(begins[np.searchsorted(begins, rows.start, side="right") - 1])
-        found.append(range(max(begin, rows.start - input_len), rows.stop))
-    return tuple(found)
+    if not data.reach_back:
+        return data.ranges(split)
+    rows, back = data.splits[split], 0 if split == "train" else input_len
+    ranges, begin = [], 0
+    for series in data.last_rows(len(data.values)).values():
+        inside = begin + np.flatnonzero((series >= rows.start) & (series < rows.stop))
+        if len(inside):
+            ranges.append(range(max(begin, int(inside[0]) - back), int(inside[-1]) + 1))
+        begin += len(series)
+    return tuple(ranges)
 
 
-def calendar_series(data: ForecastingData) -> Series:
+def calendar_rows(data: ForecastingData) -> np.ndarray:
     """The calendar features of every row."""
     if data.timestamps is None:
         raise ArgumentError(f"{data.name} has no timestamps, so it has no calendar features.")
-    return Series(stamp_features(data.timestamps))
+    return stamp_features(data.timestamps)
 
 
 def short_split_error(

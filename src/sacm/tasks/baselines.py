@@ -16,6 +16,7 @@ from torch import Tensor
 from sacm.data.batches import WindowBatches
 from sacm.data.datasets import ClassificationData, ForecastingData
 from sacm.data.scaling import ChannelScaler, fill_data, find_segments
+from sacm.data.windows import first_rows, order_in_time
 from sacm.metrics.anomaly import AnomalyReport
 from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
 from sacm.metrics.forecasting import (
@@ -60,6 +61,7 @@ class ForecastBaselines:
         self, data: ForecastingData, scaler: ChannelScaler, units: Tensor | None = None
     ) -> None:
         self._data, _ = fill_data(data)  # a naive forecast repeats values that are there
+        self._values = self._data.values[order_in_time(data)]  # as windows count their rows
         self._scaler, self._units = scaler, units
         # Data that only test have no training rows: the step of a season is then taken from them.
         ranges = data.ranges("train") or data.ranges("test")
@@ -109,7 +111,7 @@ class ForecastBaselines:
         for batch in batches:
             steps = np.arange(batch.y.shape[1]) % season
             first = batch.positions.numpy()[:, None] + batch.x.shape[1] - season
-            values = self._data.values[first + steps]  # [B, H, C]
+            values = self._values[first + steps]  # [B, H, C]
             scaler = self._scaler
             if batch.series is not None:
                 scaler = scaler.of_places(batch.series.numpy())
@@ -122,11 +124,11 @@ class ForecastBaselines:
 
     def _has_season_before(self, batches: WindowBatches[Any]) -> bool:
         """Whether every test window ends at least one season after its series begins."""
-        begins = np.array([segment.start for segment in self._data.segments])
+        begins = first_rows(self._data)
         for batch in batches:
             first = batch.positions.numpy()
-            own = begins[find_segments(self._data, first)]
-            if (first + batch.x.shape[1] - self.season < own).any():
+            begin = begins[np.searchsorted(begins, first, side="right") - 1]
+            if (first + batch.x.shape[1] - self.season < begin).any():
                 return False
         return True
 

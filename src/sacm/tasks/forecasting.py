@@ -116,7 +116,7 @@ class Forecasting(Task[ForecastingData]):
         """The data with room for the horizon in validation and test, unless shares are named."""
         if settings.split is not None:
             return data
-        return make_room(data, settings.horizon, settings.input_len)
+        return make_room(data, settings.horizon)
 
     def windows(
         self,
@@ -192,7 +192,6 @@ class Forecasting(Task[ForecastingData]):
             horizon=shape.horizon,
             channels=shape.channels,
             season=member["season"],
-            log=member["log"],
         )
 
     def _build_network(self, settings: ResolvedSettings, shape: NetworkShape) -> ForecastNetwork:

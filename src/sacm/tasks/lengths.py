@@ -14,7 +14,6 @@ from sacm.metrics.forecasting import season_length
 _USUAL_HORIZON, _USUAL_INPUT = 24, 96
 _LONGEST = 336  # rows that a season may have to be forecast whole, and windows of candidates
 _SEASONS = 5  # rows of a series in seasons, from which a season is forecast whole
-_MEMORY = 12  # seasons that candidates see where there are as many
 _ROWS = 5000  # the last training rows, in which the season is looked for
 
 
@@ -32,22 +31,20 @@ def find_lengths(data: ForecastingData, horizon: int | None, *, candidates: bool
     Args:
         data: A user's own series.
         horizon: Steps to forecast; None for a season.
-        candidates: Whether candidates compete, which may see less than a window.
+        candidates: Whether candidates compete: smoothing needs long windows, and networks see less.
 
     Returns:
         At least two seasons and 96 rows in, less where the training rows are few; a season ahead.
     """
     season = find_season(data)
-    rows = int(np.median([len(own) for own in data.last_rows(len(data.values)).values()]))
+    lengths = [len(rows) for rows in data.last_rows(len(data.values)).values()]
+    # Series much shorter than the others do not shorten all windows.
+    rows = min(length for length in lengths if 2 * length >= np.median(lengths))
     if horizon is None:
         whole = 1 < season <= _LONGEST and rows >= _SEASONS * season
         horizon = season if whole else min(_USUAL_HORIZON, max(1, rows // 10))
-    if len(data.last_rows(1)) > 1:  # windows of a panel do not reach back into other splits
-        room = max(rows // 4 - horizon, min(2 * season + 2, rows // 3 - horizon))
-        return Lengths(max(1, min(max(2 * season + 2, _USUAL_INPUT), room)), horizon, season)
     train = len(divide(rows, horizon).train)
-    seasons = min(_MEMORY * season, _LONGEST) if candidates else 0
-    wanted = max(2 * season + 2, _USUAL_INPUT, seasons)
+    wanted = max(2 * season + 2, _LONGEST if candidates else _USUAL_INPUT)
     room = train - horizon if candidates else max((train - horizon) // 2, 2 * season)
     return Lengths(max(1, min(wanted, room, train - horizon)), horizon, season)
 
@@ -59,57 +56,48 @@ def find_season(data: ForecastingData) -> int:
     return season_length(fill_gaps(rows), data.frequency)
 
 
-def divide(rows: int, horizon: int, context: int = 0) -> Splits:
+def divide(rows: int, horizon: int) -> Splits:
     """The default split of a series, with room for a horizon in validation and test.
 
     Short series give up training rows: validation gets two horizons where training keeps five.
-
-    Args:
-        rows: Rows of the series.
-        horizon: Steps to forecast.
-        context: Rows before them that must lie in the same split.
 
     Example:
         >>> [len(part) for part in divide(144, 12)], [len(part) for part in divide(40, 12)]
         ([90, 24, 30], [16, 12, 12])
     """
     usual = split_by_ratio(rows)
-    test = max(rows - usual.val.stop, context + horizon)
+    test = max(rows - usual.val.stop, horizon)
     for least, kept in ((2 * horizon, 5 * horizon), (horizon, horizon)):
-        val = max(len(usual.val), context + least)
+        val = max(len(usual.val), least)
         train = rows - val - test
-        if train >= max(kept + 1, context + horizon):
+        if train >= kept + 1:
             return Splits(range(train), range(train, rows - test), range(rows - test, rows))
     return usual
 
 
-def make_room(data: ForecastingData, horizon: int, input_len: int) -> ForecastingData:
+def make_room(data: ForecastingData, horizon: int) -> ForecastingData:
     """A user's own data with validation and test rows that hold the horizon.
 
-    Those of several series hold a whole window: each split is one segment of a series. Data that
-    are not split in the default way stay as they are.
+    Data that are not split in the default way stay as they are.
     """
     from sacm.data.forecasting import split_major  # needs pandas, which predictions do not
 
-    positions = data.last_rows(len(data.values))
+    series = data.last_rows(len(data.values))
+    usual = [split_by_ratio(len(rows)) for rows in series.values()]
     if not data.reach_back or any(
-        not np.array_equal(_lengths(data, name), [len(part) for part in split_by_ratio(len(rows))])
-        for name, rows in positions.items()
+        _lengths(data, rows) != [len(part) for part in splits]
+        for rows, splits in zip(series.values(), usual, strict=True)
     ):
         return data
-    context = input_len if len(positions) > 1 else 0
-    own = {name: divide(len(rows), horizon, context) for name, rows in positions.items()}
-    if all(splits == split_by_ratio(len(positions[name])) for name, splits in own.items()):
+    divided = [divide(len(rows), horizon) for rows in series.values()]
+    if divided == usual:
         return data
-    if len(positions) == 1:
-        return replace(data, splits=next(iter(own.values())))
-    ends = np.cumsum([0, *map(len, positions.values())])
-    series = [
-        Segment(name, int(start), int(stop))
-        for name, start, stop in zip(positions, ends[:-1], ends[1:], strict=True)
-    ]
-    order, segments, borders = split_major(series, list(own.values()))
-    chosen = np.concatenate(list(positions.values()))[order]
+    if len(series) == 1:
+        return replace(data, splits=divided[0])
+    ends = np.cumsum([0, *map(len, series.values())]).tolist()
+    whole = [Segment(*parts) for parts in zip(series, ends[:-1], ends[1:], strict=True)]
+    order, segments, borders = split_major(whole, divided)
+    chosen = np.concatenate(list(series.values()))[order]
     arrays: dict[str, Any] = {
         name: getattr(data, name)[chosen]
         for name in ("values", "timestamps", "targets", "observed", "broken", "covariates")
@@ -118,10 +106,6 @@ def make_room(data: ForecastingData, horizon: int, input_len: int) -> Forecastin
     return replace(data, splits=borders, segments=segments, **arrays)
 
 
-def _lengths(data: ForecastingData, name: str) -> list[int]:
-    """Rows of a series in each split."""
-    places = [segment for segment in data.segments if segment.name == name]
-    return [
-        sum(max(0, min(s.stop, part.stop) - max(s.start, part.start)) for s in places)
-        for part in data.splits
-    ]
+def _lengths(data: ForecastingData, rows: np.ndarray) -> list[int]:
+    """How many of these rows lie in each split."""
+    return [int(((rows >= part.start) & (rows < part.stop)).sum()) for part in data.splits]

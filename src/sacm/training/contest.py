@@ -2,8 +2,9 @@
 
 Seasonal naive, exponential smoothing, Theta and linear regression are fitted first, which takes
 seconds, once on repaired rows and once on the rows as they came; the better of these two strategies
-goes on. Then small networks race: all begin, and the one with the best validation goes on until the
-time is over. The run becomes the weighted mean of candidates that validation prefers.
+goes on. Where there are many training windows, small networks race: all begin, and the one with the
+best validation goes on until the time is over. The run becomes the mean of the candidates, weighted
+by their validation errors.
 """
 
 from __future__ import annotations
@@ -25,17 +26,16 @@ from sacm.backbones.base import Backbone
 from sacm.backbones.statistical import (
     STATISTICAL,
     LinearForecaster,
-    Logarithms,
     LowerLimit,
     MeanForecaster,
-    StatisticalForecaster,
+    SmoothingForecaster,
 )
-from sacm.data.batches import WindowBatches, beside_windows
+from sacm.data.batches import ForecastBatch, ForecastWindows, WindowBatches, beside_windows
 from sacm.data.datasets import ForecastingData
 from sacm.files import read_weights, write_csv, write_weights
 from sacm.inject.attach import strip_state_dict
 from sacm.settings import ResolvedSettings
-from sacm.strategies.race import Race, RaceResult, decide
+from sacm.strategies.race import Race, RaceResult
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, scaler_of, to_device
@@ -48,13 +48,14 @@ MEMBERS = "members"  # in the overrides of a run: the candidates that it is the 
 _SHARE = 0.75  # of the time limit for candidates; the rest is for preparing and testing
 _FIRST_ROUND = 0.3  # of the time left for networks, divided among them, before one goes on
 _VALIDATION = 256  # windows that decide, at most
-_FITTED = 4096  # windows of single channels that linear regression learns from, at most
-_PENALTIES = tuple(10.0**power for power in range(-3, 5))  # of linear regression, a share of a row
+_CHANNEL_WINDOWS = 4096  # windows of single channels that decide or are learnt from, at most
+_FORMS_FROM = 256  # windows of single channels that choose the forms of smoothing, at most
+_ENOUGH = 1000  # training windows from which networks take part
 _STEPS = (25, 100)  # fewest and most optimizer steps between two validations
 _LEARNING_RATE = 1e-3  # small networks and short training
 _NETWORK_ROWS = 96  # that networks and regression see, or more seasons where there are many rows
-_ROUNDS, _TOLERANCE, _LEAST_WEIGHT = 20, 0.2, 0.05  # of the mean: see `choose_weights`
-_LEAD, _MANY_HORIZONS = 0.4, 8.0
+_POWER = 6.0  # of a candidate's validation error, by which its weight falls
+_LEAST_WEIGHT = 0.05  # candidates with less are left out
 
 
 @dataclass
@@ -78,11 +79,6 @@ class Candidate:
     error: float = float("inf")
     seconds: float = 0.0
     steps: int = 0
-
-    @property
-    def learnt(self) -> bool:
-        """Whether it has many fitted weights."""
-        return self.member["name"] not in STATISTICAL or "linear" in self.name
 
 
 def hold_contest(
@@ -116,14 +112,10 @@ def hold_contest(
             sides.append(side)
         measured = sides[-1].measured()  # by the last member: rows as they came
         errors = {side.settings.strategy: side.best_error(*measured) for side in sides}
-        side = min(sides, key=lambda one: errors[one.settings.strategy])
+        # A strategy that changed nothing is not chosen: it would act on what it has not met yet.
+        side = min(reversed(sides), key=lambda side: errors[side.settings.strategy])
         side.race_networks()
-    weights = choose_weights(
-        torch.stack([each.forecasts for each in side.candidates]),
-        *side.targets(),
-        torch.tensor([each.learnt for each in side.candidates]),
-        horizons=max(map(len, data.ranges("val"))) / settings.horizon,
-    )
+    weights = choose_weights([candidate.error for candidate in side.candidates])
     return side.keep(weights, errors)
 
 
@@ -156,8 +148,9 @@ class Contest:
         prepared = prepare_data(settings, data)
         self.strategy = prepared.strategy
         windows = cut_windows(self.task, settings, data, prepared.data)
+        most = max(1, min(_VALIDATION, _CHANNEL_WINDOWS // data.channels))
         changes: dict[str, Any] = {
-            "validation_stride": -(-len(windows.val) // _VALIDATION),
+            "validation_stride": -(-len(windows.val) // most),
             "learning_rate": _LEARNING_RATE,
             "time_limit": None,
         }
@@ -185,7 +178,9 @@ class Contest:
 
     @cached_property
     def networks(self) -> list[Candidate]:
-        """The networks, the large one last."""
+        """The networks, the large one last; none where training windows are few."""
+        if len(self.learnt) < _ENOUGH:
+            return []
         sizes = [("PatchTST", "small"), ("PatchTST", "paper")]
         if self.data.channels > 1:
             sizes.insert(1, ("iTransformer", "small"))
@@ -199,14 +194,18 @@ class Contest:
 
     def say_plan(self, strategies: Sequence[str]) -> None:
         """Say what is going to happen."""
-        *small, large = (each.name for each in self.networks)
         limit = "no time limit" if self.limit is None else f"{self.limit:g} s (--time)"
+        names = [*STATISTICAL, *(network.name for network in self.networks[:-1])]
+        networks = f"there are too few training windows for networks ({len(self.learnt):,})."
+        if self.networks:
+            networks = (
+                f"{self.networks[-1].name} follows if there is time. Networks learn from "
+                f"{len(self.learnt):,} windows, {_STEPS[0]} to {_STEPS[1]} steps between two looks "
+                "at validation, on one thread."
+            )
         self._say(
-            f"Plan, {limit}: {', '.join([*STATISTICAL, *small])} compete on "
-            f"{len(self.windows.val)} validation windows; {large} follows if there is time. "
-            f"Strategies: {', '.join(strategies)} (--strategy). Networks learn from "
-            f"{len(self.learnt):,} windows, {_STEPS[0]} to {_STEPS[1]} steps between two looks at "
-            "validation, on one thread."
+            f"Plan, {limit}: {', '.join(names)} compete on {len(self.windows.val)} validation "
+            f"windows; strategies {', '.join(strategies)} (--strategy); {networks}"
         )
 
     def measured(self) -> tuple[Tensor, Tensor]:
@@ -237,86 +236,56 @@ class Contest:
 
     def fit_statistical(self) -> None:
         """Fit what needs no gradient."""
-        positive = self._logarithms()
+        zero = self._zero()
         for name in STATISTICAL:
-            for log in (False, True):
-                if log and (positive is None or name == "seasonal naive"):
-                    continue
-                started = time.monotonic()
-                regression = name == "linear regression"
-                rows = self.rows if regression else self.settings.input_len
-                member = {"name": name, "log": log, "season": self.season, "input_len": rows}
-                candidate = Candidate(
-                    name + (", logarithms" if log else ""), {**member, "weight": 1.0}
-                )
-                model = self._build([candidate.member])
-                network = networks_of(model)[0]
-                assert isinstance(network, StatisticalForecaster)
-                if log and positive is not None:
-                    network.use_logarithms(positive)
-                if isinstance(network, LinearForecaster):
-                    self._fit_regression(network)
-                self._judge(candidate, model)
-                candidate.seconds = time.monotonic() - started
+            started = time.monotonic()
+            rows = self.rows if name == "linear regression" else self.settings.input_len
+            member = {"name": name, "season": self.season, "input_len": rows, "weight": 1.0}
+            candidate = Candidate(name, member)
+            model = self._build([member])
+            network = networks_of(model)[0]
+            network.zero = zero.to(self.fabric.device)
+            if isinstance(network, LinearForecaster):
+                batch = to_device(self._some(self.learnt, _CHANNEL_WINDOWS), self.fabric.device)
+                network.fit(batch.x, batch.y, batch.observed)
+            elif isinstance(network, SmoothingForecaster):
+                batch = to_device(self._some(self.windows.val, _FORMS_FROM), self.fabric.device)
+                network.fit(self.strategy.inputs(batch.x))
+            self._judge(candidate, model)
+            candidate.seconds = time.monotonic() - started
 
-    def _logarithms(self) -> Logarithms | None:
-        """How to take logarithms; None if a value was not positive or series have own scales."""
-        scaler = scaler_of(self.windows)
-        train = self.data.splits.train
-        values = self.data.values[train.start : train.stop]
-        lowest = np.nanmin(values, axis=0)
-        if scaler.series or not (lowest > 0).all():
-            return None
-        parts = (scaler.mean, lowest, np.nanmax(values, axis=0))
-        return Logarithms(*(torch.from_numpy(part / scaler.std).float() for part in parts))
+    def _some(self, windows: ForecastWindows, most: int) -> ForecastBatch:
+        """Windows from the first to the last, of so many single channels at most."""
+        count = min(len(windows), max(1, most // self.data.channels))
+        return windows.batch(np.unique(np.linspace(0, len(windows) - 1, count).astype(int)))
 
-    def _fit_regression(self, network: LinearForecaster) -> None:
-        """Ridge regression of the steps ahead on the window, both around its last value.
+    def _zero(self) -> Tensor:
+        """The scaled value `[C]` of zero; infinite for channels that are not positive.
 
-        Targets that are not reliable count by their weight.
+        Series with scales of their own have no common zero.
         """
-        windows, most = self.learnt, max(1, _FITTED // self.data.channels)
-        chosen = np.unique(np.linspace(0, len(windows) - 1, min(len(windows), most)).astype(int))
-        batch = windows.batch(chosen)
-        x, y = network.transform(batch.x), network.transform(batch.y)
-        last = x[:, -1:]
-        spread = x.std(dim=(0, 1), keepdim=True).clamp_min(1e-6)
-        inputs = ((x - last) / spread).transpose(1, 2).flatten(0, 1).double()  # [N C, L]
-        targets = ((y - last) / spread).transpose(1, 2).flatten(0, 1).double()  # [N C, H]
-        weight = None
-        if batch.observed is not None:
-            weight = batch.observed.transpose(1, 2).flatten(0, 1).double()
-        # The last third of the windows chooses the penalty; then all of them count.
-        border = self.data.channels * (2 * len(chosen) // 3)
-        parts = (inputs, targets, weight)
-        first = (inputs[:border], targets[:border], None if weight is None else weight[:border])
-        penalty, best = _PENALTIES[-1], float("inf")
-        for tried in _PENALTIES if border else ():
-            off = (inputs[border:] @ solve_ridge(*first, tried) - targets[border:]).abs()
-            error = float(off.mean() if weight is None else (off * weight[border:]).mean())
-            if error < best:
-                penalty, best = tried, error
-        network.weight = solve_ridge(*parts, penalty).T.float().to(network.weight.device)
+        scaler, train = scaler_of(self.windows), self.data.splits.train
+        if scaler.series:
+            return torch.full((self.data.channels,), float("inf"))
+        lowest = np.nanmin(self.data.values[train.start : train.stop], axis=0)
+        zero = np.where(lowest > 0, -scaler.mean / scaler.std, np.inf)
+        return torch.from_numpy(zero).float()
 
     # Networks
 
     def race_networks(self) -> None:
         """Let small networks begin, the best go on, and a large one follow if there is time."""
+        if not self.networks:
+            return
         *small, large = self.networks
         trainings: dict[str, Training] = {}
-        share = _FIRST_ROUND * self.left / len(small)
+        share = _FIRST_ROUND * self.left / len(small) if len(small) > 1 else self.left
         for candidate in small:
             if self.left > 1:
-                self._train(candidate, trainings, share if len(small) > 1 else self.left)
-        if len(trainings) > 1:
-            winner = decide(
-                {name: own.progress.validation for name, own in trainings.items()},
-                {name: own.progress.seconds for name, own in trainings.items()},
-                select="mae",
-            ).winner
-            chosen = next(each for each in small if each.name == winner)
-            if self.left > 1:
-                self._train(chosen, trainings, self.left)
+                self._train(candidate, trainings, share)
+        if len(trainings) > 1 and self.left > 1:
+            chosen = min(small, key=lambda each: min(trainings[each.name].progress.validation))
+            self._train(chosen, trainings, self.left)
         if self.left > self.limit_of_large():
             self._train(large, trainings, self.left)
         for candidate in self.networks:
@@ -391,9 +360,9 @@ class Contest:
         truth, weight = self.targets()
         return float(((forecasts - truth).abs() * weight).sum() / weight.sum().clamp_min(1))
 
-    def keep(self, weights: Tensor, strategies: dict[str, float]) -> RaceResult:
+    def keep(self, weights: Sequence[float], strategies: dict[str, float]) -> RaceResult:
         """Write the mean, and what was found."""
-        pairs = list(zip(self.candidates, weights.tolist(), strict=True))
+        pairs = list(zip(self.candidates, weights, strict=True))
         members = [{**each.member, "weight": weight} for each, weight in pairs if weight > 0]
         model, chosen = self._build(members), [each for each, weight in pairs if weight > 0]
         for network, candidate in zip(networks_of(model), chosen, strict=True):
@@ -449,70 +418,24 @@ def networks_of(model: Backbone) -> nn.ModuleList:
     return mean.networks
 
 
-def solve_ridge(inputs: Tensor, targets: Tensor, weight: Tensor | None, penalty: float) -> Tensor:
-    """Coefficients `[L, H]` of ridge regression.
+def choose_weights(errors: Sequence[float]) -> list[float]:
+    """Weights of candidates for their mean, which fall by a high power of the error.
 
     Args:
-        inputs: Rows `[N, L]`.
-        targets: What follows them `[N, H]`.
-        weight: How much each target counts, in [0, 1]; the rest of it is what the regression itself
-            says, in a few rounds. None if all count.
-        penalty: As a share of the mean square of an input of size 1.
-    """
-    size = inputs.shape[1]
-    gram = inputs.T @ inputs + penalty * len(inputs) / size * torch.eye(size, dtype=inputs.dtype)
-    factor = torch.linalg.cholesky(gram + 1e-9 * len(inputs) * torch.eye(size, dtype=inputs.dtype))
-    coefficients = torch.cholesky_solve(inputs.T @ targets, factor)
-    for _ in range(0 if weight is None else 3):
-        assert weight is not None
-        known = weight * targets + (1 - weight) * (inputs @ coefficients)
-        coefficients = torch.cholesky_solve(inputs.T @ known, factor)
-    return coefficients
-
-
-def choose_weights(
-    forecasts: Tensor, truth: Tensor, counts: Tensor, learnt: Tensor, *, horizons: float
-) -> Tensor:
-    """Weights of candidates for their mean.
-
-    One part follows the error of each candidate alone, the other is a greedy search: again and
-    again the candidate is added that makes the mean best. Few validation rows say little: then the
-    first part is flatter and the second smaller, and candidates that were fitted with many weights
-    need a lead. Weights below a twentieth are dropped.
-
-    Args:
-        forecasts: Of each candidate `[K, N, H, C]`.
-        truth: What followed `[N, H, C]`.
-        counts: How much each target counts `[N, H, C]`.
-        learnt: True for candidates with many fitted weights `[K]`.
-        horizons: Validation rows, in horizons.
+        errors: The validation error of each.
 
     Returns:
-        Weights `[K]` that add up to 1.
+        Weights that add up to 1; those below a twentieth are 0.
 
     Example:
-        >>> truth = torch.zeros(4, 2, 1)
-        >>> both, none = torch.stack([truth + 1, truth - 1]), torch.tensor([False, False])
-        >>> choose_weights(both, truth, torch.ones_like(truth), none, horizons=2).tolist()
-        [0.5, 0.5]
+        >>> choose_weights([1.0, 1.0, 2.0])
+        [0.5, 0.5, 0.0]
     """
-
-    def error(mean: Tensor) -> Tensor:
-        return ((mean - truth).abs() * counts).sum(dim=(-3, -2, -1)) / counts.sum().clamp_min(1)
-
-    alone = error(forecasts) * (1 + _LEAD * learnt / horizons**0.5)  # [K]
-    flatness = _TOLERANCE * max(1.0, _MANY_HORIZONS / horizons) ** 0.5
-    soft = torch.softmax(-(alone / alone.min().clamp_min(1e-12)) / flatness, dim=0)
-    chosen = torch.zeros(len(forecasts))
-    total = torch.zeros_like(truth)
-    for count in range(1, _ROUNDS + 1):
-        best = int(error((total + forecasts) / count).argmin())
-        total = total + forecasts[best]
-        chosen[best] += 1
-    share = 0.5 * min(1.0, horizons / _MANY_HORIZONS)
-    weights = (1 - share) * soft + share * chosen / _ROUNDS
-    weights = torch.where(weights < _LEAST_WEIGHT, 0, weights)
-    return weights / weights.sum()
+    relative = np.asarray(errors) / max(min(errors), 1e-12)
+    weights = np.maximum(relative, 1e-12) ** -_POWER
+    weights = np.where(weights < _LEAST_WEIGHT * weights.sum(), 0, weights)
+    chosen: list[float] = (weights / weights.sum()).tolist()
+    return chosen
 
 
 @contextmanager
