@@ -108,10 +108,9 @@ def test_a_page_needs_no_data(sacm: Command, kept: Path) -> None:
 def test_candidates_have_a_table(sacm: Command, kept: Path) -> None:
     results = next(kept.glob("series*")) / "metrics.json"
     record = json.loads(results.read_text())
-    record["candidates"] = [
-        {"name": "seasonal naive", "error": 0.5, "seconds": 0.01, "chosen": False},
-        {"name": "ridge", "error": 0.4, "seconds": 1.25, "chosen": True},
-    ]
+    first = {"candidate": "ridge", "validation_mae": 0.4, "weight": 1.0, "steps": 1, "seconds": 1.2}
+    second = {**first, "candidate": "seasonal naive", "weight": 0.0}
+    record["race"] = {"table": [first, second]}
     results.write_text(json.dumps(record))
     sacm("runs", "report", "series", "--out", "run.html")
     text = Path("run.html").read_text()

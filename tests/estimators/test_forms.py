@@ -27,7 +27,8 @@ def answer(source: Any, **options: Any) -> Any:
         times = np.stack(
             [future_timestamps(each, HORIZON, frequency=data.frequency) for each in ends]
         )
-    return history.give(values.reshape(len(rows), HORIZON, data.channels), times)
+    series = list(data.last_rows(1))
+    return history.give(values.reshape(len(rows), HORIZON, data.channels), series, times)
 
 
 def table(frequency: str, rows: int = 40) -> pd.DataFrame:

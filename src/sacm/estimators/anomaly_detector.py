@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin
 
 from sacm.data.datasets import HELD_OUT, AnomalyData
 from sacm.errors import DataError
-from sacm.estimators.base import Estimator, check_share, like_rows
+from sacm.estimators.base import Estimator, TableReading, check_share, like_rows
 from sacm.inference.detect import read_rows, read_telemetry, row_scores
 from sacm.inference.predictor import warn
 from sacm.metrics.anomaly import evaluate_scores
@@ -22,7 +21,7 @@ from sacm.types import ScoreKind, TaskName
 
 
 @dataclass(eq=False, repr=False)
-class AnomalyDetector(OutlierMixin, Estimator):
+class AnomalyDetector(OutlierMixin, TableReading, Estimator):
     """Scores every row of `[T, C]`, learnt from rows that are mostly normal; no labels needed.
 
     Data are arrays `[T, C]` or `[T]`, pandas or polars frames, or files. Windows begin every
@@ -33,24 +32,12 @@ class AnomalyDetector(OutlierMixin, Estimator):
     `decision_function` is negative for alarms, `fit_predict(X)` is `fit(X).predict(X)`. `alarms`
     gives a bool for every row, `anomaly_scores` what rows are judged by, higher is worse.
 
-    See `Estimator` for the other parameters and the attributes of a fitted one.
+    See `Estimator` and `TableReading` for the other parameters and the attributes of a fitted one.
 
     Args:
         input_len: Rows of a window. Default: 100, less for few rows.
         score_kind: The detector's own score ("native") or its "reconstruction" error.
         quantile: Share of the scores of the last fifth of the training rows below the threshold.
-        time: The time column of a frame or file. Default: found.
-        date_order: "day first", "month first" or "year first".
-        zone: Time zone of the times.
-        columns: The channels. Default: all that are nothing else.
-        ignore: Columns to leave out.
-        label: The column of labels, which is no channel. Default: found by name.
-        decimal: The sign before fractions in text.
-        category: Columns of words that become inputs of 0 and 1.
-        duplicates: "mean" or "first" merges rows of the same time. Default: an error.
-        na: Words or numbers that stand for a missing value.
-        sheet: The sheet of an Excel file, or the file in a zip archive.
-        encoding: Code page of a text file.
 
     Example:
         >>> import numpy as np
@@ -62,23 +49,12 @@ class AnomalyDetector(OutlierMixin, Estimator):
 
     _task: ClassVar[TaskName] = "anomaly"
 
-    backbone: str = "TranAD"
-    strategy: str = field(default="raw", kw_only=True)
-    input_len: int | None = field(default=None, kw_only=True)
-    score_kind: ScoreKind = field(default="native", kw_only=True)
-    quantile: float = field(default=0.95, kw_only=True)
-    time: str | Sequence[str] | None = field(default=None, kw_only=True)
-    date_order: str | None = field(default=None, kw_only=True)
-    zone: str | None = field(default=None, kw_only=True)
-    columns: Sequence[str] | None = field(default=None, kw_only=True)
-    ignore: Sequence[str] | None = field(default=None, kw_only=True)
-    label: str | None = field(default=None, kw_only=True)
-    decimal: Literal[",", "."] | None = field(default=None, kw_only=True)
-    category: Sequence[str] | None = field(default=None, kw_only=True)
-    duplicates: Literal["mean", "first", "error"] | None = field(default=None, kw_only=True)
-    na: Sequence[str] | None = field(default=None, kw_only=True)
-    sheet: str | None = field(default=None, kw_only=True)
-    encoding: str | None = field(default=None, kw_only=True)
+    backbone: str | None = "TranAD"
+    _: KW_ONLY
+    strategy: str = "raw"
+    input_len: int | None = None
+    score_kind: ScoreKind = "native"
+    quantile: float = 0.95
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Train on rows; `y` is there for scikit-learn and not used."""

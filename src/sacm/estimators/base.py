@@ -8,10 +8,10 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import sklearn.exceptions
@@ -26,7 +26,7 @@ from sacm.files import read_json, read_weights, write_json, write_weights
 from sacm.inference.predictor import Predictor
 from sacm.settings import Precision, ResolvedSettings, RunSettings, Selection
 from sacm.tasks import make_settings
-from sacm.training import Hardware, Run, train
+from sacm.training import Hardware, train
 from sacm.types import Size, TaskName
 
 _RECORD, _TENSORS = "estimator.json", "kept.safetensors"
@@ -76,25 +76,26 @@ class Estimator(BaseEstimator):
 
     _task: ClassVar[TaskName]
 
-    backbone: str = ""
-    strategy: str = field(default="raw", kw_only=True)
-    size: Size = field(default="paper", kw_only=True)
-    seed: int = field(default=42, kw_only=True)
-    batch_size: int | None = field(default=None, kw_only=True)
-    epochs: int = field(default=100, kw_only=True)
-    patience: int = field(default=10, kw_only=True)
-    time_limit: float | str | None = field(default=None, kw_only=True)
-    learning_rate: float = field(default=2e-4, kw_only=True)
-    weight_decay: float = field(default=5e-4, kw_only=True)
-    gradient_clip: float = field(default=0.0, kw_only=True)
-    stride: int = field(default=1, kw_only=True)
-    select: Selection | None = field(default=None, kw_only=True)
-    precision: Precision = field(default="32-true", kw_only=True)
-    compile: bool = field(default=False, kw_only=True)
-    overrides: dict[str, Any] | None = field(default=None, kw_only=True)
-    accelerator: str = field(default="auto", kw_only=True)
-    folder: str | Path | None = field(default=None, kw_only=True)
-    verbose: bool = field(default=False, kw_only=True)
+    backbone: str | None = None
+    _: KW_ONLY
+    strategy: str = "raw"
+    size: Size = "paper"
+    seed: int = 42
+    batch_size: int | None = None
+    epochs: int = 100
+    patience: int = 10
+    time_limit: float | str | None = None
+    learning_rate: float = 2e-4
+    weight_decay: float = 5e-4
+    gradient_clip: float = 0.0
+    stride: int = 1
+    select: Selection | None = None
+    precision: Precision = "32-true"
+    compile: bool = False
+    overrides: dict[str, Any] | None = None
+    accelerator: str = "auto"
+    folder: str | Path | None = None
+    verbose: bool = False
 
     def _settings(self, name: str, **others: Any) -> RunSettings:
         """The parameters as the settings of a run on the data called `name`."""
@@ -108,7 +109,8 @@ class Estimator(BaseEstimator):
     def _train(self, settings: RunSettings, data: Any) -> None:
         """Train on a data container and keep the outcome."""
         hardware = Hardware(accelerator=self.accelerator, show_progress=self.verbose)
-        with _own_randomness(), _run_folder(self.folder) as folder:
+        with _own_randomness(), tempfile.TemporaryDirectory(prefix="sacm-") as temporary:
+            folder = Path(self.folder or temporary)
             run = train(settings, folder=folder, hardware=hardware, data=data)
             self._adopt(Predictor.load(run))
             self.history_ = [{k: float(v) for k, v in row.items()} for row in run.history]
@@ -144,9 +146,13 @@ class Estimator(BaseEstimator):
         """
         self._check_fitted()
         values, tensors = self._kept()
-        parameters = {
-            name: _plain(name, value) for name, value in self.get_params(deep=False).items()
-        }
+        parameters = {}
+        for name, value in self.get_params(deep=False).items():
+            try:
+                parameters[name] = _to_json_value(value)
+                json.dumps(parameters[name], allow_nan=False)
+            except (TypeError, ValueError):
+                raise ArgumentError(f"the parameter {name}={value!r} cannot be saved.") from None
         values |= {"history": self.history_, "notes": list(self.notes_)}
         record = {"kind": type(self).__name__, "parameters": parameters, "values": values}
         with _new_folder(Path(path)) as fresh:
@@ -169,8 +175,8 @@ class Estimator(BaseEstimator):
                 raise ArgumentError(f"{path} holds a {kind}: load it with sacm.{kind}.load.")
             estimator = cls(**record["parameters"])
             with _own_randomness():
-                estimator._adopt(Predictor.load(Run.load(folder)))
-                estimator._restore(record["values"], tensors)
+                estimator._adopt(Predictor.load(folder))
+            estimator._restore(record["values"], tensors)
             estimator.history_ = record["values"]["history"]
             estimator.notes_ = tuple(record["values"]["notes"])
         except ArgumentError:
@@ -182,44 +188,66 @@ class Estimator(BaseEstimator):
         return estimator
 
 
+@dataclass(eq=False, repr=False)
+class TableReading:
+    """Parameters of estimators that read tables, by the names of the command line's options.
+
+    Args:
+        time: The time column, or several that make the time. Default: found.
+        date_order: "day first", "month first" or "year first".
+        zone: Time zone of the times, such as "Europe/Berlin".
+        columns: The channels. Default: all that are nothing else.
+        ignore: Columns to leave out.
+        label: A column of labels, which is no channel.
+        decimal: The sign before fractions in text.
+        category: Columns of words that become inputs of 0 and 1.
+        duplicates: "mean" or "first" merges rows of the same time. Default: an error.
+        na: Words or numbers that stand for a missing value.
+        sheet: The sheet of an Excel file, or the file in a zip archive.
+        encoding: Code page of a text file.
+    """
+
+    _: KW_ONLY
+    time: str | Sequence[str] | None = None
+    date_order: str | None = None
+    zone: str | None = None
+    columns: Sequence[str] | None = None
+    ignore: Sequence[str] | None = None
+    label: str | None = None
+    decimal: Literal[",", "."] | None = None
+    category: Sequence[str] | None = None
+    duplicates: Literal["mean", "first", "error"] | None = None
+    na: Sequence[str] | None = None
+    sheet: str | None = None
+    encoding: str | None = None
+
+
 def check_share(name: str, value: Any) -> None:
     """Refuse what is no number between 0 and 1."""
     if not isinstance(value, Real) or not 0 < float(value) < 1:
         raise ArgumentError(f"{name} must be between 0 and 1, got {value!r}.")
 
 
-def like_rows(values: np.ndarray, data: Any, name: str) -> Any:
-    """Give values `[T]` as a series like the rows of a frame; as they are for other data."""
-    kind = _frame_kind(data, len(values))
-    if kind == "pandas":
-        import pandas as pd
+def like_rows(values: np.ndarray, data: Any, name: Any) -> Any:
+    """Give values for the rows of a frame as a series or frame like it; else as they are.
 
-        return pd.Series(values, index=data.index, name=name)
-    if kind == "polars":
-        import polars as pl
-
-        return pl.Series(name, values)
-    return values
-
-
-def like_table(values: np.ndarray, data: Any, columns: Sequence[Any]) -> Any:
-    """Give values `[N, K]` as a frame like the rows of a frame; as they are for other data."""
-    kind = _frame_kind(data, len(values))
-    if kind == "pandas":
-        import pandas as pd
-
-        return pd.DataFrame(values, index=data.index, columns=list(columns))
-    if kind == "polars":
-        import polars as pl
-
-        return pl.DataFrame(values, schema=[str(name) for name in columns])
-    return values
-
-
-def _frame_kind(data: Any, rows: int) -> str | None:
-    """Name the library of a frame or series of so many rows; None for other data."""
+    Args:
+        values: `[T]` become a series, `[T, K]` a frame.
+        data: What was asked about.
+        name: The name of the series, or those of the K columns.
+    """
     kind = type(data).__module__.partition(".")[0]
-    return kind if kind in ("pandas", "polars") and len(data) == rows else None
+    if kind not in ("pandas", "polars") or len(data) != len(values):
+        return values
+    if kind == "polars":
+        import polars as pl
+
+        return pl.Series(name, values) if values.ndim == 1 else pl.DataFrame(values, name)
+    import pandas as pd
+
+    if values.ndim == 1:
+        return pd.Series(values, index=data.index, name=name)
+    return pd.DataFrame(values, index=data.index, columns=name)
 
 
 def _to_json_value(value: Any) -> Any:
@@ -229,16 +257,6 @@ def _to_json_value(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     return value.tolist() if hasattr(value, "tolist") else value  # NumPy, pandas
-
-
-def _plain(name: str, value: Any) -> Any:
-    """A parameter as JSON can hold it; refused if it cannot."""
-    try:
-        plain = _to_json_value(value)
-        json.dumps(plain, allow_nan=False)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"the parameter {name}={value!r} cannot be saved.") from None
-    return plain
 
 
 @contextmanager
@@ -271,13 +289,3 @@ def _own_randomness() -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(numpy)
-
-
-@contextmanager
-def _run_folder(folder: str | Path | None) -> Iterator[Path]:
-    """The user's folder for runs, or one that is gone afterwards."""
-    if folder is not None:
-        yield Path(folder)
-        return
-    with tempfile.TemporaryDirectory(prefix="sacm-") as temporary:
-        yield Path(temporary)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sacm.data.cases import classification_data
 from sacm.errors import ArgumentError, DataError
-from sacm.estimators.base import Estimator, like_rows, like_table
+from sacm.estimators.base import Estimator, like_rows
 from sacm.inference.classify import as_array, case_logits, case_probabilities, case_windows
 from sacm.inference.predictor import warn
 from sacm.metrics.classification import ClassificationAccumulator
@@ -42,8 +42,9 @@ class Classifier(ClassifierMixin, Estimator):
 
     _task: ClassVar[TaskName] = "classification"
 
-    backbone: str = "InceptionTime"
-    strategy: str = field(default="raw", kw_only=True)
+    backbone: str | None = "InceptionTime"
+    _: KW_ONLY
+    strategy: str = "raw"
 
     def fit(self, X: Any, y: Any, *, subjects: Any = None) -> Self:
         """Train on cases and their labels; `subjects` `[N]` are kept together in validation."""
@@ -59,13 +60,11 @@ class Classifier(ClassifierMixin, Estimator):
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities `[N, K]` in the order of `classes_`."""
-        windows = self._windows(X)
-        return like_table(case_probabilities(self.predictor_, windows), X, self.classes_.tolist())
+        return like_rows(self._probabilities(X), X, self.classes_.tolist())
 
     def predict(self, X: Any) -> Any:
         """Labels `[N]`."""
-        windows = self._windows(X)
-        best = case_probabilities(self.predictor_, windows).argmax(axis=1)
+        best = self._probabilities(X).argmax(axis=1)
         return like_rows(self.classes_[best], X, "class")
 
     def evaluate(self, X: Any, y: Any) -> dict[str, float]:
@@ -77,16 +76,16 @@ class Classifier(ClassifierMixin, Estimator):
             if label not in places:
                 raise DataError(f"label {label!r} is not among the classes that were trained on.")
         codes = np.array([places[label] for label in labels])
-        windows = self._windows(X, codes)
+        windows = case_windows(self.predictor_, check_cases(X), codes)
         accumulator = ClassificationAccumulator()
         accumulator.update(case_logits(self.predictor_, windows), torch.from_numpy(codes))
         report = accumulator.compute()
         names = ("accuracy", "balanced_accuracy", "macro_f1", "nll")
         return {name: getattr(report, name) for name in names}
 
-    def _windows(self, X: Any, codes: np.ndarray | None = None) -> Any:
+    def _probabilities(self, X: Any) -> np.ndarray:
         self._check_fitted()
-        return case_windows(self.predictor_, check_cases(X), codes)
+        return case_probabilities(self.predictor_, check_cases(X))
 
     def __sklearn_tags__(self) -> Any:
         """NaN is allowed: it ends a case or is a gap in it. Cases may have several channels."""

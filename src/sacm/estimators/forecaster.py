@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sacm.data.datasets import ForecastingData, Form, Segment, Splits
-from sacm.estimators.base import Estimator, check_share
+from sacm.estimators.base import Estimator, TableReading, check_share
 from sacm.inference.forecast import Forecast, forecast_history
 from sacm.inference.history import History, add_future, read_history, read_series_as_came
 from sacm.inference.intervals import Interval
@@ -21,17 +21,19 @@ from sacm.tasks import let_compete
 from sacm.tasks.calibration import MAX_REPAIRED
 from sacm.types import TaskName
 
+# What a forecast starts from: arrays of rows, and what is of no use any more.
 _ARRAYS = ("values", "timestamps", "observed", "covariates")
+_NOT_KEPT = ("splits", "ahead", "targets", "broken", "interpolated")
 
 
 @dataclass(eq=False, repr=False)
-class Forecaster(Estimator):
+class Forecaster(TableReading, Estimator):
     """Forecasts the next `horizon` steps of rows `[T, C]`, in their own units.
 
     Data are pandas or polars frames, wide (times and channels) or long (`unique_id, ds, y`), arrays
     or tensors `[T, C]` or `[T]`, or files; forecasts come back in the same form, with the times
     that follow. Parameters have the names and the defaults of `sacm train forecasting`. See
-    `Estimator` for the other parameters and the attributes of a fitted one.
+    `Estimator` and `TableReading` for the other parameters and the attributes of a fitted one.
 
     Args:
         backbone: A network from `sacm.backbones.names("forecasting")`. Default: candidates compete
@@ -47,27 +49,15 @@ class Forecaster(Estimator):
         validation_stride: Rows between two validation windows.
         train_fraction: Use this share of the training windows only.
         train_quantiles: Train for these quantiles by pinball loss.
-        time: The time column, or several that make the time. Default: found.
-        date_order: "day first", "month first" or "year first".
-        zone: Time zone of the times, such as "Europe/Berlin".
         frequency: Time step as a pandas alias. Default: found.
-        columns: The channels. Default: all that are nothing else.
+        resample: Average irregular rows into steps of this length.
         target: The channels to forecast; the others are inputs. Default: all.
-        ignore: Columns to leave out.
-        label: A column of labels, which is no channel.
         id: The column that tells several series apart. Default: found.
         split: Shares of the rows for training, validation and test, in order of time. Default:
             0.7, 0.1, 0.2. Validation rows choose the epoch; test rows measure and calibrate
             intervals, or validation rows if there are none.
         scaling: Whether each of several "series" is scaled by its own rows, or all by "shared"
             ones.
-        decimal: The sign before fractions in text.
-        category: Columns of words that become inputs of 0 and 1.
-        duplicates: "mean" or "first" merges rows of the same time. Default: an error.
-        resample: Average irregular rows into steps of this length.
-        na: Words or numbers that stand for a missing value.
-        sheet: The sheet of an Excel file, or the file in a zip archive.
-        encoding: Code page of a text file.
         past: Columns that are inputs only.
         future: Columns that are known ahead.
         static: Columns that never change within a series of several.
@@ -86,37 +76,25 @@ class Forecaster(Estimator):
 
     _task: ClassVar[TaskName] = "forecasting"
 
-    backbone: str | None = None  # type: ignore[assignment]  # candidates compete
-    strategy: str = field(default="guard", kw_only=True)
-    input_len: int | None = field(default=None, kw_only=True)
-    horizon: int | None = field(default=None, kw_only=True)
-    validation_stride: int = field(default=1, kw_only=True)
-    train_fraction: float = field(default=1.0, kw_only=True)
-    train_quantiles: Sequence[float] | None = field(default=None, kw_only=True)
-    minimum: float | str | None = field(default=None, kw_only=True)
-    time: str | Sequence[str] | None = field(default=None, kw_only=True)
-    date_order: str | None = field(default=None, kw_only=True)
-    zone: str | None = field(default=None, kw_only=True)
-    frequency: str | None = field(default=None, kw_only=True)
-    columns: Sequence[str] | None = field(default=None, kw_only=True)
-    target: str | Sequence[str] | None = field(default=None, kw_only=True)
-    ignore: Sequence[str] | None = field(default=None, kw_only=True)
-    label: str | None = field(default=None, kw_only=True)
-    id: str | Sequence[str] | None = field(default=None, kw_only=True)
-    split: Sequence[float] | None = field(default=None, kw_only=True)
-    scaling: Literal["series", "shared"] | None = field(default=None, kw_only=True)
-    decimal: Literal[",", "."] | None = field(default=None, kw_only=True)
-    category: Sequence[str] | None = field(default=None, kw_only=True)
-    duplicates: Literal["mean", "first", "error"] | None = field(default=None, kw_only=True)
-    resample: str | None = field(default=None, kw_only=True)
-    na: Sequence[str] | None = field(default=None, kw_only=True)
-    sheet: str | None = field(default=None, kw_only=True)
-    encoding: str | None = field(default=None, kw_only=True)
-    past: Sequence[str] | None = field(default=None, kw_only=True)
-    future: Sequence[str] | None = field(default=None, kw_only=True)
-    static: Sequence[str] | None = field(default=None, kw_only=True)
-    calendar: Sequence[str] | None = field(default=None, kw_only=True)
-    holidays: str | None = field(default=None, kw_only=True)
+    _: KW_ONLY
+    strategy: str = "guard"
+    input_len: int | None = None
+    horizon: int | None = None
+    validation_stride: int = 1
+    train_fraction: float = 1.0
+    train_quantiles: Sequence[float] | None = None
+    minimum: float | str | None = None
+    frequency: str | None = None
+    resample: str | None = None
+    target: str | Sequence[str] | None = None
+    id: str | Sequence[str] | None = None
+    split: Sequence[float] | None = None
+    scaling: Literal["series", "shared"] | None = None
+    past: Sequence[str] | None = None
+    future: Sequence[str] | None = None
+    static: Sequence[str] | None = None
+    calendar: Sequence[str] | None = None
+    holidays: str | None = None
 
     def _settings(self, name: str, **others: Any) -> RunSettings:
         """The parameters as settings; candidates compete where no network is described."""
@@ -135,8 +113,7 @@ class Forecaster(Estimator):
         if not isinstance(data, ForecastingData):
             warn(history.data.notes)
         self._train(settings.model_copy(update={"data": history.data.name}), history.data)
-        self.feature_names_in_ = np.array(history.data.columns, dtype=object)
-        self._history = history._replace(data=keep_end(history.data, self.settings_.input_len))
+        self._keep(history._replace(data=keep_end(history.data, self.settings_.input_len)))
         return self
 
     def predict(
@@ -175,8 +152,8 @@ class Forecaster(Estimator):
         """
         check_share("coverage", coverage)
         options = {"intervals": [coverage], "max_repaired": max_repaired}
-        found = self._forecast(history, future_data, **options)
-        return Interval(*(found.give(values) for values in found.bounds.values()))
+        forecast = self._forecast(history, future_data, **options)
+        return Interval(*map(forecast.give, forecast.bounds.values()))
 
     def evaluate(self, test: Any) -> dict[str, float | None]:
         """Errors over every window of `test`: `mae`, `mse` (z-scored), `mae_raw`, `mse_raw`."""
@@ -196,67 +173,59 @@ class Forecaster(Estimator):
             history = read_history(self.predictor_, source, future_data, horizon)
         else:
             history = self._history
-        if source is None and future_data is not None:
-            reading, plan = self.settings_.reading(), self.predictor_.plan
-            history = add_future(history, future_data, plan, horizon=horizon, options=reading)
-        found = forecast_history(self.predictor_, history, **options)
+            if future_data is not None:
+                reading, plan = self.settings_.reading(), self.predictor_.plan
+                history = add_future(history, future_data, plan, horizon=horizon, options=reading)
+        forecast = forecast_history(self.predictor_, history, **options)
         known = set(self._history.data.notes) if source is None else set()
-        warn(note for note in found.notes if note not in known)
-        return found
+        warn(note for note in forecast.notes if note not in known)
+        return forecast
+
+    def _keep(self, history: History) -> None:
+        self._history = history
+        self.feature_names_in_ = np.array(history.data.columns, dtype=object)
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         data, form, rows = self._history
-        held = {each.name: getattr(data, each.name) for each in fields(data)}
-        arrays = {name: value for name, value in held.items() if isinstance(value, np.ndarray)}
-        ahead = held.pop("ahead") or {}
+        names = [each.name for each in fields(data) if each.name not in (*_ARRAYS, *_NOT_KEPT)]
+        arrays = {name: array for name in _ARRAYS if (array := getattr(data, name)) is not None}
+        ahead = data.ahead or {}
         arrays |= {f"ahead {name}": value for name, value in ahead.items()}
-        plain = {name: held[name] for name in held if name not in {*arrays, "splits"}}
         times = None if data.timestamps is None else str(data.timestamps.dtype)
-        tensors = {
+        values = {"data": {name: getattr(data, name) for name in names}, "times": times}
+        values |= {"ahead": list(ahead), "form": form.to_dict(), "rows": rows}
+        return values, {
             name: torch.from_numpy(array.view(np.int64) if name == "timestamps" else array)
             for name, array in arrays.items()
         }
-        values = {"data": plain, "times": times, "ahead": list(ahead)}
-        return {**values, "form": form.to_dict(), "rows": rows}, tensors
 
     def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         held: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
             for name, value in values["data"].items()
         }
-        held |= {name: tensor.numpy() for name, tensor in tensors.items() if "ahead " not in name}
+        held |= {name: tensors[name].numpy() for name in _ARRAYS if name in tensors}
         held["segments"] = tuple(Segment(*segment) for segment in held["segments"])
-        held["splits"] = _one_split(len(held["values"]))
+        held["splits"] = Splits(range(len(held["values"])), range(0), range(0))
         ahead = {name: tensors[f"ahead {name}"].numpy() for name in values["ahead"]}
         if values["times"] is not None:
             held["timestamps"] = held["timestamps"].view(values["times"])
         data = ForecastingData(**held, ahead=ahead or None)
-        self._history = History(data, Form.from_dict(values["form"]), values["rows"])
-        self.feature_names_in_ = np.array(data.columns, dtype=object)
+        self._keep(History(data, Form.from_dict(values["form"]), values["rows"]))
 
 
 def keep_end(data: ForecastingData, count: int) -> ForecastingData:
     """The last `count` rows of every series, which a forecast starts from."""
     rows = data.last_rows(count)
     chosen = np.concatenate(list(rows.values()))
-    ends = np.cumsum([0, *map(len, rows.values())])
-    segments = [
-        Segment(name, int(start), int(stop))
-        for name, start, stop in zip(rows, ends[:-1], ends[1:], strict=True)
-    ]
+    ends = np.cumsum([0, *map(len, rows.values())]).tolist()
     arrays: dict[str, Any] = {
-        name: None if getattr(data, name) is None else getattr(data, name)[chosen]
-        for name in _ARRAYS
+        name: None if (array := getattr(data, name)) is None else array[chosen] for name in _ARRAYS
     }
     return replace(
         data,
-        splits=_one_split(len(chosen)),
-        segments=tuple(segments),
-        targets=None,
-        broken=None,
+        splits=Splits(range(len(chosen)), range(0), range(0)),
+        segments=tuple(map(Segment, rows, ends[:-1], ends[1:])),
+        **dict.fromkeys(("targets", "broken", "interpolated")),
         **arrays,
     )
-
-
-def _one_split(rows: int) -> Splits:
-    return Splits(range(rows), range(0), range(0))

@@ -31,6 +31,7 @@ class Backtest:
     """Forecasts `[K, H, C]` from K origins, the truth, and what repeating the past would have said.
 
     Attributes:
+        data: The series.
         origins: First forecast row of each origin, `[K]`.
         forecasts: In raw units.
         truth: In raw units, NaN where nothing was observed.
@@ -39,9 +40,9 @@ class Backtest:
         season: Its length in steps.
         scale: Deviation of each channel `[C]`, in which errors are stated.
         refitted: Whether a network was trained for an origin, `[K]`.
-        data: The series.
     """
 
+    data: ForecastingData
     origins: Array
     forecasts: Array
     truth: Array
@@ -50,7 +51,6 @@ class Backtest:
     season: int
     scale: Array
     refitted: Array
-    data: ForecastingData
 
     @property
     def unmeasured(self) -> float:
@@ -79,23 +79,15 @@ class Backtest:
         """One row for each origin, step and channel: forecast and truth in raw units."""
         import pandas as pd
 
-        count, horizon, channels = self.forecasts.shape
-        rows = np.repeat(self.origins[:, None] + np.arange(horizon), channels, axis=1).ravel()
-        columns: dict[str, Any] = {
-            "origin": np.repeat(self.origins + 1, horizon * channels),
-            "step": np.tile(np.repeat(np.arange(1, horizon + 1), channels), count),
-            "row": rows + 1,
-        }
+        origin, step, channel = (each.ravel() for each in np.indices(self.forecasts.shape))
+        rows = self.origins[origin] + step
+        columns: dict[str, Any] = {"origin": self.origins[origin] + 1, "step": step + 1}
+        columns["row"] = rows + 1
         if self.data.timestamps is not None:
             columns["time"] = self.data.timestamps[rows]
-        return pd.DataFrame(
-            {
-                **columns,
-                "channel": np.tile(self.data.columns, count * horizon),
-                "forecast": self.forecasts.ravel(),
-                "truth": self.truth.ravel(),
-            }
-        )
+        columns["channel"] = np.array(self.data.columns)[channel]
+        columns |= {"forecast": self.forecasts.ravel(), "truth": self.truth.ravel()}
+        return pd.DataFrame(columns)
 
 
 def backtest(
@@ -124,26 +116,26 @@ def backtest(
     Raises:
         ArgumentError: The network does not forecast, there are several series, or no origin fits.
     """
-    places = find_origins(predictor, data, origins=origins, step=step, in_test_part=refit == 0)
     length, horizon = predictor.shape.input_len, predictor.shape.horizon
+    places = _find_origins(predictor, data, origins or 10, step or horizon, refitted=refit > 0)
+    before = cut(data, 0, int(places[0]))
     # Long enough for the training rows of the first refit to hold the season three times.
-    season = season_length(fill_gaps(data.values[: places[0]]), data.frequency)
+    season = season_length(fill_gaps(before.values), data.frequency)
+    season = season if season <= places[0] else 1
     if predictor.scaler.series:
         # What the network knows the series by; one that it does not is scaled by the rows before.
-        data = replace(data, name=next(iter(data.last_rows(1))))
-        scaler = cover_series(predictor.scaler, cut(data, 0, int(places[0])), length)
-        predictor = replace(predictor, scaler=scaler)
-    season = season if season <= places[0] else 1
-    forecasts, refitted, current = [], [], predictor
+        name = next(iter(data.last_rows(1)))
+        data, before = replace(data, name=name), replace(before, name=name, segments=())
+    scaler = cover_series(predictor.scaler, before, length)
+    current = predictor = replace(predictor, scaler=scaler)
+    forecasts, refitted = [], []
     for number, origin in enumerate(places):
-        due = bool(refit) and number % refit == 0
-        if due:
+        refitted.append(bool(refit) and number % refit == 0)
+        if refitted[-1]:
             if on_refit is not None:
                 on_refit(number)
-            current = train_before(predictor, data, int(origin), folder=folder, hardware=hardware)
-        seen = cut(data, int(origin - length), int(origin))
-        forecasts.append(forecast_values(current, seen)[0])
-        refitted.append(due)
+            current = _train_before(predictor, data, int(origin), folder, hardware)
+        forecasts.append(forecast_values(current, cut(data, int(origin - length), int(origin)))[0])
     steps = places[:, None] + np.arange(horizon)
     truth = data.clean[steps].astype(np.float64)
     values = data.values.astype(np.float64)
@@ -153,47 +145,38 @@ def backtest(
     # Naive forecasts repeat what was measured before each origin, and nothing after it.
     past = np.stack([fill_gaps(values[: int(origin)])[-season:] for origin in places])
     return Backtest(
+        data=data,
         origins=places,
         forecasts=np.stack(forecasts),
         truth=truth,
         naive=np.repeat(past[:, -1:], horizon, axis=1),
         seasonal=past[:, np.arange(horizon) % season],
         season=season,
-        scale=predictor.scaler_of_series(cut(data, 0, int(places[0]))).std.reshape(-1),
+        scale=scaler.of_series(list(before.last_rows(1))).std.reshape(-1),
         refitted=np.array(refitted),
-        data=data,
     )
 
 
-def find_origins(
-    predictor: Predictor,
-    data: ForecastingData,
-    *,
-    origins: int | None,
-    step: int | None,
-    in_test_part: bool,
+def _find_origins(
+    predictor: Predictor, data: ForecastingData, count: int, step: int, *, refitted: bool
 ) -> Array:
-    """First forecast rows, ascending; in the test part if that is asked."""
+    """First forecast rows, ascending; in the test part if nothing is trained again."""
     if predictor.settings.task != "forecasting":
         raise ArgumentError(f"a network for {predictor.settings.task} has nothing to backtest.")
     if len(data.last_rows(1)) > 1:
         raise ArgumentError(f"{data.name} holds several series: backtest one of them at a time.")
-    predictor.check_channels(data.channels, data.name)
-    step = step or predictor.shape.horizon
-    earliest = predictor.shape.input_len
-    if in_test_part and len(data.splits.test):
+    earliest, horizon = predictor.shape.input_len, predictor.shape.horizon
+    if refitted:  # a refit needs validation rows that hold a window, and more to train on
+        earliest = 6 * (earliest + horizon)
+    elif len(data.splits.test):
         earliest = max(earliest, data.splits.test.start)
-    elif not in_test_part:  # a refit needs validation rows that hold a window, and more to train on
-        earliest = 6 * (predictor.shape.input_len + predictor.shape.horizon)
-    last = len(data.values) - predictor.shape.horizon
+    last = len(data.values) - horizon
     if last < earliest:
         raise ArgumentError(
             f"{data.name} has {len(data.values)} rows, of which the first {earliest} come before "
-            f"any origin: no forecast of {predictor.shape.horizon} steps fits behind them."
+            f"any origin: no forecast of {horizon} steps fits behind them."
         )
-    possible = (last - earliest) // step + 1
-    count = min(possible, origins or 10)
-    return last - step * np.arange(count)[::-1]
+    return last - step * np.arange(min(count, (last - earliest) // step + 1))[::-1]
 
 
 def cut(data: ForecastingData, start: int, stop: int) -> ForecastingData:
@@ -209,21 +192,17 @@ def cut(data: ForecastingData, start: int, stop: int) -> ForecastingData:
     return replace(data, splits=everything, segments=(), ahead=ahead, **arrays)
 
 
-def train_before(
+def _train_before(
     predictor: Predictor,
     data: ForecastingData,
     origin: int,
-    *,
     folder: Path,
     hardware: Hardware | None,
 ) -> Predictor:
     """A network with the same settings, trained on the rows before `origin`; a fifth chooses."""
     from sacm.training import train
 
-    past = cut(data, 0, origin)
     border = origin - max(origin // 5, predictor.shape.input_len + predictor.shape.horizon)
     splits = Splits(range(border), range(border, origin), range(origin, origin))
-    run = train(
-        predictor.settings, folder=folder, data=replace(past, splits=splits), hardware=hardware
-    )
-    return Predictor.load(run)
+    past = replace(cut(data, 0, origin), splits=splits)
+    return Predictor.load(train(predictor.settings, folder=folder, data=past, hardware=hardware))

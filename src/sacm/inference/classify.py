@@ -1,4 +1,4 @@
-"""Classification with a trained network: cases as the network saw those it learnt from."""
+"""Classification with a trained network: a class for every case."""
 
 from __future__ import annotations
 
@@ -22,36 +22,30 @@ from sacm.tasks import Result, get_task
 from sacm.tasks.base import EVALUATION_BATCH
 
 
-def predict_labels(predictor: Predictor, data: Any) -> Any:
+def predict(predictor: Predictor, data: Any) -> Any:
     """The label of every case; of a single window `[L, C]` one label."""
     classes = np.asarray(predictor.shape.classes)
-    if is_array(data):
-        single = data.ndim == 2
-        probabilities = predictor.probabilities(data[None] if single else data)
-        labels = classes[np.asarray(probabilities.argmax(-1).tolist())]
-        return labels[0] if single else labels
-    return classes[source_probabilities(predictor, data).argmax(axis=1)]
+    if not is_array(data):
+        return classes[case_probabilities(predictor, find_cases(predictor, data)).argmax(axis=1)]
+    single = data.ndim == 2
+    probabilities = predictor.probabilities(data[None] if single else data)
+    labels = classes[np.asarray(probabilities.argmax(-1).tolist())]
+    return labels[0] if single else labels
 
 
-def tabulate_labels(predictor: Predictor, data: Any) -> Answer:
+def tabulate(predictor: Predictor, data: Any) -> Answer:
     """The label of every case and the probability of each class, as a pandas frame."""
     import pandas as pd
 
     classes = predictor.shape.classes
-    probabilities = source_probabilities(predictor, data)
+    probabilities = case_probabilities(predictor, find_cases(predictor, data))
     frame = pd.DataFrame(probabilities, columns=[f"p_{name}" for name in classes])
     frame.insert(0, "case", range(1, len(frame) + 1))
     frame.insert(1, "class", [classes[place] for place in probabilities.argmax(axis=1)])
     return Answer(frame)
 
 
-def source_probabilities(predictor: Predictor, data: Any) -> Array:
-    """Probabilities `[N, K]` of the cases of a file, a data set, a frame or a list."""
-    cases = find_cases(data, predictor.settings.data)
-    return case_probabilities(predictor, case_windows(predictor, cases))
-
-
-def evaluate_cases(predictor: Predictor, source: Any) -> Result:
+def evaluate(predictor: Predictor, source: Any) -> Result:
     """Test the classes of a data set's test cases, or of all cases of another source."""
     data: Any = source
     if not isinstance(data, ClassificationData):
@@ -62,26 +56,23 @@ def evaluate_cases(predictor: Predictor, source: Any) -> Result:
         )
     data = replace(data, classes=predictor.shape.classes)
     windows = case_windows(predictor, data.X_test, data.encode(data.y_test))
+    split = SplitWindows(windows, windows, windows)
     return get_task("classification").evaluate(
-        predictor.network,
-        SplitWindows(windows, windows, windows),
-        data,
-        predictor.settings,
-        predictor.strategy,
+        predictor.network, split, data, predictor.settings, predictor.strategy
     )
 
 
-def find_cases(source: Any, trained_on: str) -> Any:
+def find_cases(predictor: Predictor, source: Any) -> Any:
     """The cases that a source stands for: the test cases of a data set, all cases of a file."""
+    if isinstance(source, str | Path):
+        if str(source) != predictor.settings.data and names_file(source):
+            arrays = parse_case_file(Path(source), None)
+            whole = str(source).endswith(".ts") or not len(arrays["X_test"])
+            return arrays["X_train" if whole else "X_test"]
+        source = resolve(source, task="classification")
     if isinstance(source, ClassificationData):
         return source.X_test if len(source.X_test) else source.X_train
-    if not isinstance(source, str | Path):
-        return source
-    if str(source) == trained_on or not names_file(source):
-        return find_cases(resolve(source, task="classification"), trained_on)
-    arrays = parse_case_file(Path(source), None)
-    whole = str(source).endswith(".ts") or not len(arrays["X_test"])
-    return arrays["X_train" if whole else "X_test"]
+    return source
 
 
 def case_windows(predictor: Predictor, X: Any, codes: Array | None = None) -> LabelledWindows:
@@ -117,18 +108,17 @@ def case_windows(predictor: Predictor, X: Any, codes: Array | None = None) -> La
 
 def case_logits(predictor: Predictor, windows: LabelledWindows) -> Tensor:
     """Finite logits `[N, K]` in float64."""
-    parts = [
-        predictor.run(predictor.network, batch.x)
-        for batch in WindowBatches(windows, EVALUATION_BATCH)
-    ]
+    batches = WindowBatches(windows, EVALUATION_BATCH)
+    parts = [predictor.run(predictor.network, batch.x) for batch in batches]
     logits = torch.cat(parts).double()
     check_finite(logits, UNDECIDED)
     return logits
 
 
-def case_probabilities(predictor: Predictor, windows: LabelledWindows) -> Array:
-    """Probabilities `[N, K]`."""
-    probabilities: Array = case_logits(predictor, windows).softmax(dim=1).numpy()
+def case_probabilities(predictor: Predictor, X: Any) -> Array:
+    """Probabilities `[N, K]` of cases as `case_windows` takes them."""
+    logits = case_logits(predictor, case_windows(predictor, X))
+    probabilities: Array = logits.softmax(dim=1).numpy()
     return probabilities
 
 

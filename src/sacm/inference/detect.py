@@ -36,22 +36,23 @@ class Alarms(NamedTuple):
     alarm: Any
 
 
-def predict_alarms(predictor: Predictor, data: Any) -> Any:
+def predict(predictor: Predictor, data: Any) -> Any:
     """Scores and alarms: `Alarms` for arrays and tensors, otherwise a frame like the data.
 
     Rows `[T, C]` get one score each; windows `[B, L, C]` are scored one by one, `[B, L]`.
     """
     threshold = threshold_of(predictor)
-    if is_array(data) and data.ndim == 3:
-        scores = predictor.window_scores(data)
-        return Alarms(scores, _as(flag(scores, threshold), data))
     if is_array(data):
-        values = as_tensor(data).cpu().numpy().reshape(len(data), -1)
-        if np.isnan(values).any():
-            warn([gap_note(values)])
-        scores = score_values(predictor, fill_gaps(values), name="data")
-        return Alarms(_as(scores, data), _as(flag(scores, threshold), data))
-    answer = tabulate_alarms(predictor, data)
+        if data.ndim == 3:
+            scores: Any = predictor.window_scores(data)
+        else:
+            values = as_tensor(data).cpu().numpy().reshape(len(data), -1)
+            warn(gap_notes(values))
+            values = score_values(predictor, fill_gaps(values), name="data")
+            scores = like(torch.from_numpy(values), data)
+        alarms = flag(np.asarray(torch.as_tensor(scores).cpu()), threshold)
+        return Alarms(scores, like(torch.from_numpy(alarms), data))
+    answer = tabulate(predictor, data)
     warn(answer.notes)
     frame = answer.frame[["score", "alarm"]]
     if type(data).__module__.partition(".")[0] == "polars":
@@ -61,36 +62,32 @@ def predict_alarms(predictor: Predictor, data: Any) -> Any:
     return frame.set_index(data.index) if hasattr(data, "index") else frame
 
 
-def tabulate_alarms(predictor: Predictor, data: Any) -> Answer:
+def tabulate(predictor: Predictor, data: Any) -> Answer:
     """Row number, time, score, threshold and alarm of every row, as a pandas frame.
 
     Of a data set the rows are those of its test part.
     """
     import pandas as pd
 
-    threshold, times = threshold_of(predictor), None
-    notes: tuple[str, ...] = ()
-    understood: tuple[str, ...] = ()
+    threshold, rows = threshold_of(predictor), None
     if isinstance(data, AnomalyData):
         _, scores = _score_test_rows(predictor, data)
-        values = pd.DataFrame(data.test, columns=list(data.columns) or None)
+        values, columns = data.test, data.columns
     else:
         rows = read_rows(predictor, data)
-        scores, times = row_scores(predictor, rows), rows.times
-        notes, understood = rows.notes, rows.understood
-        as_given = np.empty_like(rows.values)
-        as_given[rows.order] = rows.values  # as in the user's table, like the scores
-        values = pd.DataFrame(as_given, columns=list(rows.columns or ()) or None)
+        scores, columns = row_scores(predictor, rows), rows.columns or ()
+        values = in_order(rows, rows.values)
     numbers = {"row": range(1, len(scores) + 1), "score": scores, "threshold": threshold}
     frame = pd.DataFrame({**numbers, "alarm": flag(scores, threshold)})
-    if times is not None and (name := rows.form.time or "time") not in frame:
-        times_as_given = np.empty_like(times)
-        times_as_given[rows.order] = times
-        frame.insert(1, name, rows.form.write_times(times_as_given))
-    return Answer(frame, notes, understood, values=values)
+    values = pd.DataFrame(values, columns=list(columns) or None)
+    if rows is None:
+        return Answer(frame, values=values)
+    if rows.times is not None and (name := rows.form.time or "time") not in frame:
+        frame.insert(1, name, rows.form.write_times(in_order(rows, rows.times)))
+    return Answer(frame, rows.notes, rows.understood, values=values)
 
 
-def evaluate_rows(predictor: Predictor, source: Any) -> Result:
+def evaluate(predictor: Predictor, source: Any) -> Result:
     """Test the alarms of a data set's test rows, or of all rows of a source with labels."""
     threshold, settings = threshold_of(predictor), predictor.settings
     if isinstance(source, AnomalyData):
@@ -98,8 +95,8 @@ def evaluate_rows(predictor: Predictor, source: Any) -> Result:
         for segment in source.segments:
             segments[segment.test.start : segment.test.stop] = segment.name
         windows, scores = _score_test_rows(predictor, source)
-        found = judge_scores(scores, source.labels, threshold, settings, segments=segments)
-        return replace(found, evaluated=windows)
+        result = judge_scores(scores, source.labels, threshold, settings, segments=segments)
+        return replace(result, evaluated=windows)
     rows = read_rows(predictor, Path(source) if isinstance(source, str) else source)
     scores = row_scores(predictor, rows)
     return judge_scores(scores, _labels(rows, "to test by"), threshold, settings)
@@ -145,21 +142,27 @@ def read_telemetry(
     # Rows that a grid lacks have no place in the answer, so none are inserted.
     table = read_table(loaded, chosen, labelled=True, grid=False)
     values = fill_gaps(table.values, hold_out_tail(len(table.values), held_out))
-    said = (gap_note(table.values),) if np.isnan(table.values).any() else ()
-    values = np.ascontiguousarray(values, dtype=np.float32)
-    return replace(table, values=values, notes=(*table.notes, *said))
+    notes = (*table.notes, *gap_notes(table.values))
+    return replace(table, values=np.ascontiguousarray(values, dtype=np.float32), notes=notes)
 
 
-def gap_note(values: Array) -> str:
-    """Say how many values were missing."""
-    return f"{int(np.isnan(values).sum()):,} missing values were interpolated."
+def gap_notes(values: Array) -> tuple[str, ...]:
+    """Say how many values were missing, if any."""
+    count = int(np.isnan(values).sum())
+    return (f"{count:,} missing values were interpolated.",) if count else ()
+
+
+def in_order(rows: Table, values: Array) -> Array:
+    """Values of rows `[T, …]` in the order of the user's table."""
+    ordered = np.empty_like(values)
+    ordered[rows.order] = values
+    return ordered
 
 
 def row_scores(predictor: Predictor, rows: Table) -> Array:
     """A score `[T]` for every row, in the order of the user's table."""
-    scores = np.empty(len(rows.values))
-    scores[rows.order] = score_values(predictor, rows.values, name=rows.name, order=rows.order)
-    return scores
+    scores = score_values(predictor, rows.values, name=rows.name, order=rows.order)
+    return in_order(rows, scores)
 
 
 def score_values(
@@ -196,9 +199,7 @@ def _labels(rows: Table, purpose: str) -> Array:
         raise DataError(
             f"{rows.name} has no column of labels {purpose}: name it with label= (--label)."
         )
-    labels = np.empty(len(rows.labels))
-    labels[rows.order] = rows.labels
-    return labels
+    return in_order(rows, np.asarray(rows.labels, dtype=np.float64))
 
 
 def threshold_of(predictor: Predictor) -> float:
@@ -208,15 +209,8 @@ def threshold_of(predictor: Predictor) -> float:
     return predictor.threshold
 
 
-class Threshold(NamedTuple):
-    """A threshold and how it was chosen, in words."""
-
-    value: float
-    reason: str
-
-
-def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> Threshold:
-    """Choose the threshold of a detector.
+def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> tuple[float, str]:
+    """Choose the threshold of a detector, and say how.
 
     Args:
         predictor: A network for anomaly detection.
@@ -236,40 +230,37 @@ def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> Thresh
         best = best_f1(row_scores(predictor, rows), _labels(rows, "to choose by"))
         if best.threshold is None:
             raise DataError(f"{text} cannot choose a threshold: {best.reason}.")
-        return Threshold(best.threshold, f"best F1 ({best.f1:.3g}) on the labels of {text}")
+        return best.threshold, f"best F1 ({best.f1:.3g}) on the labels of {text}"
     try:
         number = float(text if separator else name)
     except ValueError:
         number = np.nan
     if not separator and np.isfinite(number):
-        return Threshold(number, "as given")
+        return number, "as given"
     if name == "quantile" and 0 < number < 1:
         value = quantile_threshold(predictor.scores, quantile=number)
-        return Threshold(value, f"the {number:g} quantile of the validation scores")
+        return value, f"the {number:g} quantile of the validation scores"
     if name == "alarms-a-day" and number > 0:
         return _by_rate(predictor.scores, number, _rows_a_day(predictor, data))
     raise ArgumentError(f"threshold {way!r}: expected {_WAYS}.")
 
 
-def count_segments(alarms: Array) -> int:
-    """How many segments of neighbouring rows are alarms."""
-    return int(alarms[0]) + int((alarms[1:] & ~alarms[:-1]).sum()) if len(alarms) else 0
-
-
-def _by_rate(scores: Array, wanted: float, rows_a_day: float) -> Threshold:
+def _by_rate(scores: Array, wanted: float, rows_a_day: float) -> tuple[float, str]:
     """The lowest threshold at which, and above which, validation has no more alarms a day."""
     days = len(scores) / rows_a_day
+
+    def rate(threshold: float) -> float:
+        alarms = np.concatenate([[False], scores >= threshold])
+        return int((alarms[1:] & ~alarms[:-1]).sum()) / days  # segments of neighbouring rows
+
     levels = np.unique(np.quantile(scores, np.linspace(0, 1, _CANDIDATES)))[::-1]
     chosen = float(np.nextafter(levels[0], np.inf))
     for level in levels:
-        if count_segments(scores >= level) > wanted * days:
+        if rate(level) > wanted:
             break
         chosen = float(level)
-    rate = count_segments(scores >= chosen) / days
-    return Threshold(
-        chosen,
-        f"{rate:.3g} alarms a day in the validation rows ({days:.3g} days), wanted {wanted:g}",
-    )
+    said = f"{rate(chosen):.3g} alarms a day in the validation rows ({days:.3g} days)"
+    return chosen, f"{said}, wanted {wanted:g}"
 
 
 def _rows_a_day(predictor: Predictor, data: Any) -> float:
@@ -281,8 +272,3 @@ def _rows_a_day(predictor: Predictor, data: Any) -> float:
         raise DataError("the data have no times to count days by: use quantile=0.99 instead.")
     step = np.median(np.diff(times).astype("timedelta64[ns]").astype(np.int64)) / 1e9
     return float(86_400 / step)
-
-
-def _as(answer: Array, data: Any) -> Any:
-    """An array as the kind of object that `data` is."""
-    return like(torch.from_numpy(answer), data)

@@ -10,7 +10,7 @@ import logging
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +22,6 @@ from sacm.errors import ArgumentError, SACMError
 from sacm.files import write_atomically, write_json
 from sacm.inference.predictor import Array, Predictor
 
-ExportFormat = Literal["onnx", "torch"]
 _CLOSE = 1e-3  # of the spread of the answers: other runtimes add up in another order
 _NAMES = {"forecasting": "forecast", "classification": "probabilities", "anomaly": "scores"}
 
@@ -45,36 +44,35 @@ class RawUnits(nn.Module):
         self.register_buffer("std", torch.from_numpy(predictor.scaler.std))
         self.names = input_names(predictor)
 
-    # Exporters want places of their own for what may stand beside the window.
+    # Exporters want a parameter for each input that may stand beside the window.
     def forward(
         self, window: Tensor, second: Tensor | None = None, third: Tensor | None = None
     ) -> Tensor:
         """Answer for raw windows, with what else `names` lists, in its order."""
         given = [other for other in (second, third) if other is not None]
         beside = dict(zip(self.names[1:], given, strict=True))
-        mean, std, stamps = self.mean, self.std, beside.get("stamps")
+        mean, std = self.mean, self.std
         if "series" in beside:
             mean, std = mean[beside["series"]][:, None], std[beside["series"]][:, None]
         scaled = self.strategy.inputs((window - mean) / std)
         if self.task == "anomaly":
             assert isinstance(self.network, DetectorNetwork)
             return self.network.anomaly_scores(scaled, score=self.score)
-        answer: Tensor = self.network(scaled) if stamps is None else self.network(scaled, stamps)
-        if self.task == "forecasting":
-            answer = take_median(answer)
+        stamps = [beside["stamps"]] if "stamps" in beside else []
+        answer: Tensor = self.network(scaled, *stamps)
         if self.task == "classification":
             return answer.softmax(dim=1)
-        return answer * std + mean
+        return take_median(answer) * std + mean
 
 
 def input_names(predictor: Predictor) -> list[str]:
     """What an exported network takes: windows, perhaps calendar features and places of series."""
     calendar = predictor.shape.calendar_sizes is not None
-    named = {"stamps": calendar, "series": bool(predictor.scaler.series)}
-    return ["window", *(name for name, taken in named.items() if taken)]
+    taken = {"window": True, "stamps": calendar, "series": bool(predictor.scaler.series)}
+    return [name for name in taken if taken[name]]
 
 
-def export(predictor: Predictor, path: Path, to: ExportFormat) -> Path:
+def export(predictor: Predictor, path: Path, to: str) -> Path:
     """Write a network as a file, compare its answers with ours, and write a description beside it.
 
     Args:
@@ -95,7 +93,7 @@ def export(predictor: Predictor, path: Path, to: ExportFormat) -> Path:
     inputs = example_inputs(predictor)
     with torch.inference_mode():
         expected = module(*inputs).numpy()
-    write = {"onnx": _write_onnx, "torch": _write_torch}[to]
+    write = _write_onnx if to == "onnx" else _write_torch
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # advice of the exporter to its developers
         try:
@@ -106,17 +104,16 @@ def export(predictor: Predictor, path: Path, to: ExportFormat) -> Path:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error)
             what = f"{predictor.settings.backbone} with {predictor.settings.strategy}"
             raise SACMError(f"{what} cannot be exported to {to}: {reason}") from None
-    answer = answer_of(path, to, inputs)
     spread = float(np.abs(expected - expected.mean()).max()) or 1.0
-    difference = float(np.abs(answer - expected).max())
+    difference = float(np.abs(answer_of(path, to, inputs) - expected).max())
     if not difference <= _CLOSE * spread:
         path.unlink()
         raise SACMError(
             f"the exported file answers differently by {difference:.3g}, so it was removed."
         )
-    record = describe_export(predictor, to, inputs, expected, difference)
+    record = describe_export(predictor, inputs, expected)
     described = path.with_name(f"{path.name}.json")
-    write_json(described, record)
+    write_json(described, {"format": to, **record, "largest_difference": difference})
     return described
 
 
@@ -125,29 +122,28 @@ def example_inputs(predictor: Predictor) -> tuple[Tensor, ...]:
     places = np.array([0, max(0, len(predictor.scaler.series) - 1)])
     shape, scaler = predictor.shape, predictor.scaler.of_places(places)
     noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))
-    windows = noise * scaler.std + scaler.mean
-    inputs = [torch.from_numpy(np.ascontiguousarray(windows, dtype=np.float32))]
-    if shape.calendar_sizes is not None:
-        inputs.append(torch.zeros(2, shape.input_len + shape.horizon, 4))
-    if predictor.scaler.series:
-        inputs.append(torch.from_numpy(places))
-    return tuple(inputs)
+    windows = np.ascontiguousarray(noise * scaler.std + scaler.mean, dtype=np.float32)
+    beside = {
+        "window": torch.from_numpy(windows),
+        "stamps": torch.zeros(2, shape.input_len + shape.horizon, 4),
+        "series": torch.from_numpy(places),
+    }
+    return tuple(beside[name] for name in input_names(predictor))
 
 
-def answer_of(path: Path, to: ExportFormat, inputs: tuple[Tensor, ...]) -> Array:
+def answer_of(path: Path, to: str, inputs: tuple[Tensor, ...]) -> Array:
     """Answers of the exported file to `inputs`."""
+    answer: Array
     if to == "torch":
-        program = torch.export.load(path)
         with torch.inference_mode():
-            answer: Array = program.module()(*inputs).numpy()
+            answer = torch.export.load(path).module()(*inputs).numpy()
         return answer
     from onnxruntime import InferenceSession
 
     session = InferenceSession(str(path), providers=["CPUExecutionProvider"])
     names = [each.name for each in session.get_inputs()]
-    feed = {name: value.numpy() for name, value in zip(names, inputs, strict=True)}
-    outputs: Array = session.run(None, feed)[0]
-    return outputs
+    answer = session.run(None, {n: x.numpy() for n, x in zip(names, inputs, strict=True)})[0]
+    return answer
 
 
 def _dynamic(inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
@@ -155,7 +151,7 @@ def _dynamic(inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
     return tuple({0: batch} for _ in inputs)
 
 
-def _write_torch(module: nn.Module, inputs: tuple[Tensor, ...], path: Path) -> None:
+def _write_torch(module: RawUnits, inputs: tuple[Tensor, ...], path: Path) -> None:
     program = torch.export.export(module, inputs, dynamic_shapes=_dynamic(inputs))
     with path.open("wb") as file:  # the name of a temporary file is no .pt2
         torch.export.save(program, file)
@@ -167,13 +163,12 @@ def _write_onnx(module: RawUnits, inputs: tuple[Tensor, ...], path: Path) -> Non
             raise ArgumentError(f"export to ONNX needs {name}: pip install 'sacm[export]'.")
     # The exporter warns about optional packages that are not installed.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    output = [_NAMES[str(module.task)]]
     program: Any = torch.onnx.export(
         module,
         inputs,
         dynamo=True,
         input_names=list(module.names),
-        output_names=output,
+        output_names=[_NAMES[str(module.task)]],
         dynamic_shapes=_dynamic(inputs),
         verbose=False,
     )
@@ -181,36 +176,25 @@ def _write_onnx(module: RawUnits, inputs: tuple[Tensor, ...], path: Path) -> Non
 
 
 def describe_export(
-    predictor: Predictor,
-    to: ExportFormat,
-    inputs: tuple[Tensor, ...],
-    expected: Array,
-    difference: float,
+    predictor: Predictor, inputs: tuple[Tensor, ...], expected: Array
 ) -> dict[str, Any]:
     """What a program needs to know to feed the file, with one window and its answer."""
-    shape = predictor.shape
-    sizes = {"forecasting": ["batch", shape.horizon, shape.channels]}
-    sizes |= {
-        "classification": ["batch", len(shape.classes)],
-        "anomaly": ["batch", shape.input_len],
-    }
-    record: dict[str, Any] = {
-        "format": to,
-        "task": predictor.settings.task,
-        "inputs": {"window": ["batch", shape.input_len, shape.channels]},
-        "output": {_NAMES[predictor.settings.task]: sizes[predictor.settings.task]},
+    shape, settings = predictor.shape, predictor.settings
+    names = input_names(predictor)
+    sizes = {name: ["batch", *x.shape[1:]] for name, x in zip(names, inputs, strict=True)}
+    record = {
+        "task": settings.task,
+        "inputs": sizes,
+        "output": {_NAMES[settings.task]: ["batch", *expected.shape[1:]]},
         "channels": shape.columns,
         "frequency": shape.frequency,
         "classes": list(shape.classes),
         "threshold": predictor.threshold,
-        "backbone": predictor.settings.backbone,
-        "strategy": predictor.settings.strategy,
+        "backbone": settings.backbone,
+        "strategy": settings.strategy,
         "units": "raw: scaling, repair and un-scaling are inside",
-        "largest_difference": difference,
         "example": {"window": inputs[0][0].tolist(), "answer": expected[0].tolist()},
     }
-    beside = {"stamps": ["batch", shape.input_len + shape.horizon, 4], "series": ["batch"]}
-    record["inputs"] |= {name: beside[name] for name in input_names(predictor)[1:]}
-    if predictor.scaler.series:
-        record["series"] = list(predictor.scaler.series)  # the input is a place in this list
-    return record
+    # The input `series` is a place in this list.
+    series = {"series": list(predictor.scaler.series)} if predictor.scaler.series else {}
+    return {**record, **series}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -29,18 +29,12 @@ class History(NamedTuple):
     form: Form
     rows: int
 
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """Names of the channels; None for arrays, whose columns have none."""
-        return None if self.form.kind in ("array", "tensor") else self.data.columns
-
-    def give(self, values: Any, times: Any) -> Any:
-        """Forecasts `[S, H, C]` in the form that the data came in."""
+    def give(self, values: Any, series: Sequence[str], times: Any) -> Any:
+        """Forecasts `[S, H, C]` of S series in the form that the data came in."""
         columns = self.data.columns
         if self.data.target:  # the other channels were inputs only
             values = values[..., [columns.index(name) for name in self.data.target]]
             columns = self.data.target
-        series = list(self.data.last_rows(1))
         return self.form.give(values, series=series, columns=columns, times=times, rows=self.rows)
 
 
@@ -61,12 +55,8 @@ def read_series_as_came(
     """
     if isinstance(source, ForecastingData):
         long = len(source.last_rows(1)) > 1
-        form = Form(
-            "pandas",
-            long=long,
-            time=None if source.timestamps is None else "ds" if long else "date",
-            channels=source.columns if long else ("y",),
-        )
+        time = None if source.timestamps is None else "ds" if long else "date"
+        form = Form("pandas", long=long, time=time, channels=source.columns if long else ("y",))
         return History(source, form, len(source.values))
     from sacm.data.forecasting import ALL_ROWS, separate, series_data
     from sacm.data.read import keep_present, load_source, read_table
@@ -79,9 +69,9 @@ def read_series_as_came(
     layout: Any = "auto"
     if trained is not None:
         chosen = keep_present(loaded, chosen)
-        held: Any = () if isinstance(loaded.content, np.ndarray) else loaded.content.columns
+        columns: Any = () if isinstance(loaded.content, np.ndarray) else loaded.content.columns
         category = set(chosen.category or ())
-        if {each for each in trained if each.partition("=")[0] not in category} <= set(held):
+        if {each for each in trained if each.partition("=")[0] not in category} <= set(columns):
             chosen = chosen.model_copy(update={"columns": tuple(trained)})
             layout = "series"
     table = read_table(loaded, chosen, also=plan.columns)
@@ -110,14 +100,13 @@ def read_history(
     else:
         history = read_series_as_came(source, options, trained=shape.columns, every_row=True)
         data = history.data
-        if history.columns is not None:
+        if history.form.kind not in ("array", "tensor"):  # whose columns have no names
             data = choose_columns(data, shape.columns)
         history = history._replace(data=match_frequency(data, shape.frequency))
     if future_data is None:
         return history
-    return add_future(
-        history, future_data, predictor.plan, horizon=horizon or shape.horizon, options=options
-    )
+    steps = horizon or shape.horizon
+    return add_future(history, future_data, predictor.plan, horizon=steps, options=options)
 
 
 def _read_array(predictor: Predictor, rows: Any) -> History:
@@ -128,15 +117,14 @@ def _read_array(predictor: Predictor, rows: Any) -> History:
         raise ArgumentError(
             "the network was trained with covariates: give the data as a table that has them."
         )
-    kind: Literal["array", "tensor"] = "tensor" if isinstance(rows, Tensor) else "array"
-    values = rows.detach().cpu().float().numpy() if isinstance(rows, Tensor) else rows
+    tensor = isinstance(rows, Tensor)
+    values = rows.detach().cpu().float().numpy() if tensor else rows
     values = np.asarray(values, dtype=np.float32).reshape(len(rows), -1)
     columns = predictor.shape.columns
     if columns is None or len(columns) != values.shape[1]:
-        columns = tuple(str(place) for place in range(values.shape[1]))
-    everything = Splits(range(len(values)), range(0), range(0))
-    data = ForecastingData("data", values, columns, everything)
-    return History(data, Form(kind, flat=rows.ndim == 1), len(values))
+        columns = tuple(map(str, range(values.shape[1])))
+    data = ForecastingData("data", values, columns, Splits(range(len(values)), range(0), range(0)))
+    return History(data, Form("tensor" if tensor else "array", flat=rows.ndim == 1), len(values))
 
 
 def choose_columns(data: ForecastingData, columns: Sequence[str] | None) -> ForecastingData:
@@ -198,65 +186,43 @@ def add_future(
         ArgumentError: The network takes no known-future covariates.
         DataError: The table cannot be read, or lacks a column, a series or its times.
     """
-    if not plan.future:
-        raise ArgumentError("future_data: the network was trained without known-future covariates.")
-    data, name = history.data, "future_data"
-    if isinstance(source, str | Path):
-        name = str(source)
-    tables = _read_tables(history, source, name, plan, options)
-    ahead = {}
-    for series, rows in data.last_rows(2).items():
-        table = tables.get(series) or (tables.get("") if len(data.last_rows(1)) == 1 else None)
-        if table is None:
-            raise DataError(f"{name} has no rows for series {series!r}.")
-        values = np.zeros((horizon, len(plan.columns)), dtype=np.float32)
-        first = len(plan.past)
-        values[:, first : first + len(plan.future)] = _align(table, data, rows, horizon)
-        ahead[series] = values
-    return history._replace(data=replace(data, ahead=ahead))
+    import pandas as pd
 
-
-def _read_tables(
-    history: History, source: Any, name: str, plan: CovariatePlan, options: Mapping[str, Any]
-) -> dict[str, tuple[Any, Any]]:
-    """Values and times of the series of a table by name; "" if it holds one without a name."""
     from sacm.data.read import load_source, read_table
 
-    form = history.form
+    if not plan.future:
+        raise ArgumentError("future_data: the network was trained without known-future covariates.")
+    data, form = history.data, history.form
+    name = str(source) if isinstance(source, str | Path) else "future_data"
     chosen = ReadOptions.of({key: options[key] for key in _FUTURE_OPTIONS if key in options})
     loaded = load_source(source, chosen, name=name)
     if isinstance(loaded.content, np.ndarray):
         raise DataError(f"{loaded.where} is an array, whose columns have no names: use a frame.")
-    columns = set(loaded.content.columns)
     # The names of the history are good guesses where the user has named nothing.
     update: dict[str, Any] = {"columns": plan.future}
-    if form.time in columns and not chosen.time:
+    if form.time in loaded.content.columns and not chosen.time:
         update["time"] = (form.time,)
-    if form.long and form.id in columns and not chosen.id:
+    if form.long and form.id in loaded.content.columns and not chosen.id:
         update["id"] = (form.id,)
     table = read_table(loaded, chosen.model_copy(update=update), grid=False)
-    times = table.times
-    return {
-        name if table.form.long else "": (
-            table.values[start:stop],
-            None if times is None else times[start:stop],
-        )
-        for name, start, stop in table.series
-    }
-
-
-def _align(table: tuple[Any, Any], data: ForecastingData, rows: Any, horizon: int) -> Any:
-    """Values `[H, F]` of the steps after `rows`; NaN where the table has none."""
-    given, times = table
-    if data.timestamps is None:
-        values = given[:horizon]
-        return np.pad(values, ((0, horizon - len(values)), (0, 0)), constant_values=np.nan)
-    if times is None:
-        raise DataError("future_data has no time column, but the series has: time= names one.")
-    wanted = future_timestamps(data.timestamps[rows], horizon, frequency=data.frequency)
-    places = {time: place for place, time in enumerate(times.astype("datetime64[ns]"))}
-    values = np.full((horizon, given.shape[1]), np.nan, dtype=np.float32)
-    for step, time in enumerate(wanted.astype("datetime64[ns]")):
-        if time in places:
-            values[step] = given[places[time]]
-    return values
+    parts = {series: slice(start, stop) for series, start, stop in table.series}
+    single = len(data.last_rows(1)) == 1 and not table.form.long
+    ahead = {}
+    for series, rows in data.last_rows(2).items():
+        part = next(iter(parts.values())) if single else parts.get(series)
+        if part is None:
+            raise DataError(f"{name} has no rows for series {series!r}.")
+        given = pd.DataFrame(table.values[part])
+        if data.timestamps is not None:
+            if table.times is None:
+                raise DataError(f"{name} has no time column, but the series has: time= names one.")
+            wanted = future_timestamps(data.timestamps[rows], horizon, frequency=data.frequency)
+            given.index = pd.DatetimeIndex(table.times[part].astype("datetime64[ns]"))
+            given = given[~given.index.duplicated(keep="last")]
+            given = given.reindex(wanted.astype("datetime64[ns]"))
+        values = np.zeros((horizon, len(plan.columns)), dtype=np.float32)
+        first = len(plan.past)
+        padded = given.reset_index(drop=True).reindex(range(horizon))
+        values[:, first : first + len(plan.future)] = padded.to_numpy()
+        ahead[series] = values
+    return history._replace(data=replace(data, ahead=ahead))

@@ -5,7 +5,6 @@ The calibration of a run is made at the end of its training: see `sacm.tasks.cal
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -106,14 +105,6 @@ def follow(
     return lower, upper
 
 
-class _Issued(NamedTuple):
-    """One forecast that is waiting for its truth, and its bounds as offsets from it."""
-
-    time: int
-    forecast: Array  # [H, C]
-    offsets: Array  # [2, H, C]
-
-
 class AdaptiveIntervals:
     """Bounds for forecasts that are made one after the other, corrected by every new row.
 
@@ -143,27 +134,25 @@ class AdaptiveIntervals:
             raise ArgumentError(f"coverage must be between 0 and 1, got {coverage}.")
         if errors.windows < FEWEST_TO_JUDGE:
             raise ArgumentError(f"adaptive intervals need {FEWEST_TO_JUDGE} calibration windows.")
-        self._target = (1 - coverage) / 2
-        self._rate = rate
+        self._target, self._rate, self._time = (1 - coverage) / 2, rate, 0
         kept = errors.offsets[np.isfinite(errors.offsets).all(axis=(1, 2))].astype(np.float64)
         # In random order, so that the oldest is any of them.
         self._memory = np.random.default_rng(0).permutation(kept)
         self._sorted = np.sort(self._memory, axis=0)
         self._levels = np.full((2, *self._memory.shape[1:]), self._target)  # [2, H, C]
-        self._issued: deque[_Issued] = deque()
-        self._time = 0
+        # Time, forecast [H, C] and offsets [2, H, C] of forecasts that wait for their truth.
+        self._issued: list[tuple[int, Array, Array]] = []
 
-    def issue(self, forecast: Array, *, spread: float = 1.0) -> Interval:
-        """Give bounds for a scaled forecast `[H, C]`, now; `spread` widens them."""
-        offsets = spread * np.stack([self._read(0), self._read(1)])
-        self._issued.append(_Issued(self._time, forecast, offsets))
+    def issue(self, forecast: Array) -> Interval:
+        """Give bounds for a scaled forecast `[H, C]`, now."""
+        offsets = np.stack([self._read(0), self._read(1)])
+        self._issued.append((self._time, forecast, offsets))
         return Interval(forecast + offsets[0], forecast + offsets[1])
 
     def observe(self, row: Array) -> None:
         """Learn the next row `[C]`, scaled; NaN where nothing was measured."""
-        steps = self._steps()
-        forecasts = [each.forecast[step] for each, step in zip(self._issued, steps, strict=True)]
-        self.learn(row - np.reshape(forecasts, (len(steps), self._memory.shape[2])))
+        forecasts = [forecast[self._time - time] for time, forecast, _ in self._issued]
+        self.learn(row - np.reshape(forecasts, (-1, self._memory.shape[2])))
 
     def learn(self, residuals: Array) -> None:
         """Learn the next row from what it did to the K forecasts that wait for it.
@@ -172,25 +161,21 @@ class AdaptiveIntervals:
             residuals: The row minus each forecast of it `[K, C]`, the oldest forecast first; NaN
                 where nothing was measured.
         """
-        steps = self._steps()
-        self._time += 1
+        steps = np.array([self._time - time for time, *_ in self._issued], dtype=np.int64)
         if len(steps):
             pairs = zip(self._issued, steps, strict=True)
-            offsets = np.stack([each.offsets[:, step] for each, step in pairs], axis=1)
+            offsets = np.stack([offsets[:, step] for (*_, offsets), step in pairs], axis=1)
             seen = np.isfinite(residuals)
             for side, missed in enumerate((residuals < offsets[0], residuals > offsets[1])):
                 moved = self._levels[side, steps] + self._rate * (self._target - missed) * seen
                 self._levels[side, steps] = np.minimum(moved, 0.5)
-            place = self._time % len(self._memory)
+            place = (self._time + 1) % len(self._memory)
             self._memory[place, steps] = np.where(seen, residuals, self._memory[place, steps])
+        self._time += 1
         if self._time % _REFRESH == 0:
             self._sorted = np.sort(self._memory, axis=0)
-        while self._issued and self._time - self._issued[0].time >= self._memory.shape[1]:
-            self._issued.popleft()
-
-    def _steps(self) -> Array:
-        """The step of each waiting forecast that the next row is."""
-        return np.array([self._time - each.time for each in self._issued], dtype=np.int64)
+        oldest = self._time - self._memory.shape[1]
+        self._issued = [each for each in self._issued if each[0] > oldest]
 
     def _read(self, side: int) -> Array:
         """The residual `[H, C]` at the present level of one side; beyond all of them below 0."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -16,12 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sacm.backbones.adapters import at_level
+from sacm.backbones.adapters import take_median
 from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.data.covariates import ROLES, CovariatePlan
-from sacm.data.datasets import ForecastingData
-from sacm.data.load import names_file, resolve
-from sacm.data.scaling import ChannelScaler, cover_series, fill_gaps
+from sacm.data.scaling import ChannelScaler, fill_gaps
 from sacm.errors import ArgumentError, DataError, SACMError, SACMWarning
 from sacm.files import write_json, write_weights
 from sacm.settings import ResolvedSettings
@@ -114,18 +113,10 @@ class Predictor:
                 scores = record.tensors["scores"].numpy()
         except (KeyError, ValueError):
             raise SACMError(f"the calibration in {run.folder} is damaged: train again.") from None
-        loaded = cls(
-            network=run.load_model(),
-            settings=run.settings,
-            shape=run.shape,
-            strategy=run.strategy,
-            scaler=run.scaler,
-            errors=errors,
-            scores=scores,
-            threshold=run.threshold,
-        )
+        parts = run.load_model(), run.settings, run.shape, run.strategy, run.scaler
+        predictor = cls(*parts, errors, scores, run.threshold)
         run.check_unchanged()  # damaged files have been refused by now, each in its own words
-        return loaded
+        return predictor
 
     def save(self, folder: Path) -> None:
         """Write what `load` needs into a folder."""
@@ -179,22 +170,8 @@ class Predictor:
             DataError: The data cannot be read, are too short, or too much of them is missing.
             SACMError: A prediction is not finite.
         """
-        from sacm.inference import classify, detect, forecast
-
-        options = {"intervals": intervals, "quantiles": quantiles, "horizon": horizon}
-        options = self._options({**options, "future_data": future_data}, max_repaired)
-        if self.settings.task == "classification":
-            return classify.predict_labels(self, self._find(data))
-        if self.settings.task == "anomaly":
-            return detect.predict_alarms(self, self._find(data))
-        if is_array(data) and data.ndim == 3:
-            if intervals or quantiles or horizon:
-                raise ArgumentError("windows [B, L, C] get plain forecasts: give rows [T, C].")
-            return self.forecast(data, max_repaired=max_repaired)
-        prediction = forecast.forecast_source(self, self._find(data), **options)
-        warn(prediction.notes)
-        answer = prediction.as_data()
-        return answer.to(data.device) if isinstance(answer, Tensor) else answer
+        options = self._options(intervals, quantiles, horizon, future_data, max_repaired)
+        return self._module.predict(self, self._find(data), **options)
 
     def tabulate(
         self,
@@ -207,20 +184,9 @@ class Predictor:
         max_repaired: float = MAX_REPAIRED,
     ) -> Answer:
         """Predict as `predict`, but always as a pandas frame, with notes on the data."""
-        from sacm.inference import classify, detect, forecast
-
-        options = {"intervals": intervals, "quantiles": quantiles, "horizon": horizon}
-        options = self._options({**options, "future_data": future_data}, max_repaired)
-        data = self._find(data)
-        if self.settings.task == "classification":
-            return classify.tabulate_labels(self, data)
-        if self.settings.task == "anomaly":
-            return detect.tabulate_alarms(self, data)
-        prediction = forecast.forecast_source(self, data, **options)
-        notes = (*prediction.notes, *prediction.details)
-        if prediction.bounds and self.errors is not None:
-            notes = (*notes, forecast.describe_intervals(self.errors))
-        return Answer(prediction.table(), notes, prediction.history.data.understood, prediction)
+        options = self._options(intervals, quantiles, horizon, future_data, max_repaired)
+        answer: Answer = self._module.tabulate(self, self._find(data), **options)
+        return answer
 
     def evaluate(self, data: Any) -> Result:
         """Test on the test part of a data set, or on all of other data.
@@ -236,29 +202,39 @@ class Predictor:
         Raises:
             DataError: The data have other columns, are too short, or lack labels.
         """
+        result: Result = self._module.evaluate(self, self._find(data))
+        return result
+
+    @property
+    def _module(self) -> Any:
+        """The functions `predict`, `tabulate` and `evaluate` of the task."""
         from sacm.inference import classify, detect, forecast
 
-        evaluate = {
-            "forecasting": forecast.evaluate_forecasts,
-            "classification": classify.evaluate_cases,
-            "anomaly": detect.evaluate_rows,
-        }[self.settings.task]
-        return evaluate(self, self._find(data))
+        modules = {"forecasting": forecast, "classification": classify, "anomaly": detect}
+        return modules[self.settings.task]
 
     def _find(self, data: Any) -> Any:
         """The data set that a name stands for; everything else as it is."""
-        if isinstance(data, str) and not names_file(data):
-            roles = {role: names for role in ROLES if (names := getattr(self.plan, role))}
-            return resolve(data, task=self.settings.task, reading=roles)
+        if isinstance(data, str):
+            from sacm.data.load import names_file, resolve
+
+            if not names_file(data):
+                roles = {role: names for role in ROLES if (names := getattr(self.plan, role))}
+                return resolve(data, task=self.settings.task, reading=roles)
         return data
 
-    def _options(self, given: dict[str, Any], max_repaired: float) -> dict[str, Any]:
+    def _options(
+        self, intervals: Any, quantiles: Any, horizon: Any, future_data: Any, max_repaired: float
+    ) -> dict[str, Any]:
         """Options of forecasts, which other tasks refuse."""
-        if self.settings.task != "forecasting":
-            for name, value in given.items():
-                if value is not None and not (isinstance(value, tuple | list) and not value):
-                    raise ArgumentError(f"{name}: {self.settings.task} has no use for it.")
-        return {**given, "max_repaired": max_repaired}
+        options = {"intervals": tuple(intervals), "quantiles": tuple(quantiles)}
+        options |= {"horizon": horizon, "future_data": future_data}
+        if self.settings.task == "forecasting":
+            return {**options, "max_repaired": max_repaired}
+        for name, value in options.items():
+            if value is not None and not (isinstance(value, tuple) and not value):
+                raise ArgumentError(f"{name}: {self.settings.task} has no use for it.")
+        return {}
 
     def forecast(
         self,
@@ -289,15 +265,14 @@ class Predictor:
             SACMError: A forecast is not finite.
         """
         self._check_task("forecasting", "forecast")
-        scaler = scaler or self.scaler_of_windows(windows)
+        scaler = scaler or self._scaler_of_windows(windows)
         scaled = self.scale(windows, scaler)
-        shares = self.repaired(scaled).float().mean(dim=(1, 2)).tolist()
-        for place, share in enumerate(shares):
+        for place, share in enumerate(self.repaired(scaled).float().mean(dim=(1, 2)).tolist()):
             if share > max_repaired:
                 raise refusal(f"window {place + 1}", share, max_repaired)
         answer = self.run_forecast(scaled, stamps, covariates)
-        values = scaler.inverse(at_level(answer, None, None))
-        return like(torch.from_numpy(self.limit(values.numpy())), windows)
+        values = self.limit(scaler.inverse(take_median(answer)).numpy())
+        return like(torch.from_numpy(values), windows)
 
     def run_forecast(self, scaled: Tensor, stamps: Any = None, covariates: Any = None) -> Tensor:
         """Forecast scaled windows `[B, L, C]`: `[B, H, C]`, or `[B, H, C, Q]` with quantiles."""
@@ -369,26 +344,15 @@ class Predictor:
             The answers in float32 on the CPU.
         """
         device = device_of(self.network)
-
-        def part_of(values: Tensor | None, start: int) -> Tensor | None:
-            return None if values is None else values[start : start + EVALUATION_BATCH].to(device)
-
-        x = self._fill(x)
+        if x.isnan().any() and self.strategy.flags(x[:1]) is None:  # nothing repairs them
+            x = torch.stack([torch.from_numpy(fill_gaps(each.numpy())) for each in x.cpu()])
+        parts = []
         with torch.inference_mode():
-            parts = [
-                network(
-                    self.strategy.inputs(x[start : start + EVALUATION_BATCH].to(device)),
-                    *(part_of(other, start) for other in others),
-                ).float()
-                for start in range(0, len(x), EVALUATION_BATCH)
-            ]
+            for start in range(0, len(x), EVALUATION_BATCH):
+                rows = slice(start, start + EVALUATION_BATCH)
+                beside = [None if other is None else other[rows].to(device) for other in others]
+                parts.append(network(self.strategy.inputs(x[rows].to(device)), *beside).float())
             return (parts[0] if len(parts) == 1 else torch.cat(parts)).cpu()
-
-    def _fill(self, x: Tensor) -> Tensor:
-        """Interpolate what is missing, unless the strategy repairs it."""
-        if not x.isnan().any() or self.strategy.flags(x[:1]) is not None:
-            return x
-        return torch.stack([torch.from_numpy(fill_gaps(each.numpy())) for each in x.cpu()])
 
     def repaired(self, x: Tensor) -> Tensor:
         """Where values of scaled windows `[B, L, C]` are missing or get repaired, bool."""
@@ -410,7 +374,7 @@ class Predictor:
             )
         return (scaler or self.scaler).transform(as_tensor(windows))
 
-    def scaler_of_windows(self, windows: Array | Tensor) -> ChannelScaler:
+    def _scaler_of_windows(self, windows: Array | Tensor) -> ChannelScaler:
         """The network's scaler; where it has one for every series, that of each window's rows."""
         if not self.scaler.series:
             return self.scaler
@@ -418,12 +382,7 @@ class Predictor:
         means, stds = ([getattr(each, name) for each in fitted] for name in ("mean", "std"))
         return ChannelScaler(np.stack(means)[:, None], np.stack(stds)[:, None])
 
-    def scaler_of_series(self, data: ForecastingData) -> ChannelScaler:
-        """The scaler of windows of every series in `data`; unknown ones by their own rows."""
-        whole = cover_series(self.scaler, data, self.shape.input_len)
-        return whole.of_series(list(data.last_rows(1)))
-
-    @property
+    @cached_property
     def plan(self) -> CovariatePlan:
         """The covariates that the network was trained with."""
         return CovariatePlan.of(self.settings.covariates())

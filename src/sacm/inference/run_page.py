@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,13 +31,11 @@ from sacm.reports.page import (
 )
 from sacm.reports.table import Table, number, record_table
 from sacm.tasks import get_task
-from sacm.tasks.calibration import ErrorQuantiles, ShownForecasts
+from sacm.tasks.calibration import COVERAGES, ErrorQuantiles, ShownForecasts
 from sacm.training import Run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from sacm.inference.forecast import Forecast
 
 _TASKS = {
     "forecasting": "forecasts {horizon} steps of {channels} channels from the last {length}",
@@ -45,8 +43,12 @@ _TASKS = {
     "anomaly": "scores rows of {channels} channels in windows of {length}",
 }
 _HISTORY = 4  # horizons that are drawn before a forecast, at least one input
-_SHARES = (0.8, 0.95)
 _LARGE, _WIDTH = "large", 5.5  # class and inches of large figures, which fit a telephone
+_LIMITS = (
+    "It was tested on one stretch of one data set. Data of another plant, another season or other "
+    "units may be answered worse without a sign of it: test it on them first with "
+    "`sacm evaluate RUN --data FILE`, and watch its errors in use."
+)
 
 
 def draw_answer(predictor: Predictor, answer: Answer, *, width: float = WIDE) -> tuple[Figure, str]:
@@ -57,28 +59,22 @@ def draw_answer(predictor: Predictor, answer: Answer, *, width: float = WIDE) ->
     """
     if predictor.settings.task == "classification":
         raise ArgumentError("--plot draws forecasts and alarms; classes have no picture.")
-    if answer.forecast is not None:
-        shape = predictor.shape
-        return _draw_forecast(
-            answer, answer.forecast, max(shape.input_len, _HISTORY * shape.horizon), width
-        )
-    known = {"row", "score", "threshold", "alarm"}
-    times = [str(name) for name in answer.frame.columns if name not in known]
-    return alarm_figure(answer.frame, times[0] if times else None, answer.values, width=width), ""
-
-
-def _draw_forecast(
-    answer: Answer, forecast: Forecast, count: int, width: float
-) -> tuple[Figure, str]:
-    """A forecast after the last `count` rows: the channels, or the first series of a panel."""
+    if answer.forecast is None:
+        known = {"row", "score", "threshold", "alarm"}
+        times = [str(name) for name in answer.frame.columns if name not in known]
+        figure = alarm_figure(answer.frame, times[0] if times else None, answer.values, width=width)
+        return figure, ""
     import pandas as pd
 
-    data, form, frame = forecast.history.data, forecast.history.form.as_table(), answer.frame
-    name, rows = next(iter(data.last_rows(count).items()))
+    forecast, frame = answer.forecast, answer.frame
+    data, form = forecast.history.data, forecast.history.form.as_table()
+    name = forecast.series[0]
+    count = max(predictor.shape.input_len, _HISTORY * predictor.shape.horizon)
+    rows = data.last_rows(count)[name]
     past = pd.DataFrame(data.values[rows], columns=list(data.columns))
     if data.observed is not None:
         past = past.where(data.observed[rows] > 0)
-    columns, time, said = list(data.target or data.columns), form.time, ""
+    columns, time, shown = list(data.target or data.columns), form.time, ""
     repaired = forecast.repaired[0][:, [data.columns.index(column) for column in columns]]
     if form.long:  # the first of the series, which may be channels side by side
         if not set(data.columns) <= set(frame.columns):
@@ -87,10 +83,10 @@ def _draw_forecast(
             columns = [form.channels[0]]
         frame = frame[frame[form.id].astype(str) == name].reset_index(drop=True)
         time = form.time or "ds"
-        said = f"The picture shows series {name!r}."
+        shown = f"The picture shows series {name!r}."
     if data.timestamps is not None and time is not None:
         past[time] = form.write_times(data.timestamps[rows]).to_numpy()
-    return forecast_figure(past, frame, columns, time, repaired=repaired, width=width), said
+    return forecast_figure(past, frame, columns, time, repaired=repaired, width=width), shown
 
 
 def run_page(run: Run) -> str:
@@ -100,7 +96,7 @@ def run_page(run: Run) -> str:
     the test rows beside the truth, errors by channel and by step, intervals, repairs. How the run
     was made is folded away.
     """
-    settings, shape, metrics = run.settings, run.shape, run.metrics
+    settings, shape = run.settings, run.shape
     what = _TASKS[settings.task].format(
         horizon=shape.horizon,
         channels=shape.channels,
@@ -108,224 +104,199 @@ def run_page(run: Run) -> str:
         classes=len(shape.classes),
     )
     lead = [f"{settings.backbone} with {settings.strategy} {what}; it learnt from {settings.data}."]
-    lead += [_upper(sentence) for sentence in metrics.get("baselines", {}).get("sentences", ())]
-    sections = [*_prediction(run), *_results(run)]
-    if settings.task == "forecasting":
-        sections += _intervals(run)
-    sections += [*_candidates(run), *_repairs(run), _use(run), _details(run)]
-    return page(run.folder.name, lead, sections)
+    sentences = run.metrics.get("baselines", {}).get("sentences", ())
+    lead += [sentence[:1].upper() + sentence[1:] for sentence in sentences]
+    sections = {} if settings.task == "classification" else _prediction(run)
+    sections |= _results(run)
+    if run.calibration is not None and settings.task == "forecasting":
+        sections |= _intervals(ErrorQuantiles.from_record(run.calibration))
+    commands = (
+        f"sacm predict {run.folder} --data new.csv --out answers.csv",
+        f"sacm evaluate {run.folder} --data labelled_or_later.csv",
+        f"sacm export {run.folder} --to onnx --out model.onnx",
+        f"sacm train --config {run.folder / 'config.json'} --runs again",
+    )
+    sections |= {
+        "Candidates": _candidates(run),
+        "What was found and repaired": _repairs(run),
+        "How to use it": [code_block("\n".join(commands)), paragraph(_LIMITS)],
+        "Details": _details(run),
+    }
+    shown = [Section(title, tuple(parts)) for title, parts in sections.items() if parts]
+    return page(run.folder.name, lead, shown)
 
 
-def _prediction(run: Run) -> list[Section]:
+def _prediction(run: Run) -> dict[str, list[str]]:
     """What the network says about its data now, and forecasts beside the truth."""
-    if run.settings.task == "classification":
-        return []
-    title = "Forecast" if run.settings.task == "forecasting" else "Alarms in the test rows"
+    forecasts = run.settings.task == "forecasting"
     predictor, answer = Predictor.load(run), None
     try:
-        source: Any = run.settings.data
-        if run.settings.task == "forecasting":
-            shares = _SHARES if _has_intervals(predictor) else ()
-            answer = predictor.tabulate(source, intervals=shares)
+        if forecasts:
+            shares = COVERAGES if _has_intervals(predictor) else ()
+            answer = predictor.tabulate(run.settings.data, intervals=shares)
         else:
             answer = predictor.tabulate(run.load_data())
-        figure, said = draw_answer(predictor, answer, width=_WIDTH)
-        drawn = embed_figure(figure, said, name="forecast", kind=_LARGE)
-        parts = (drawn, *(paragraph(note, note=True) for note in answer.notes))
+        figure, shown = draw_answer(predictor, answer, width=_WIDTH)
+        parts = [embed_figure(figure, shown, name="forecast", kind=_LARGE)]
+        parts += [paragraph(note, note=True) for note in answer.notes]
     except SACMError as error:
-        parts = (paragraph(f"The data of the run give no answer now: {error}"),)
-    return [Section(title, parts), *_truth(run, answer)]
+        parts = [paragraph(f"The data of the run give no answer now: {error}")]
+    if not forecasts:
+        return {"Alarms in the test rows": parts}
+    return {"Forecast": parts, "Forecasts and truth": _truth(run, answer)}
 
 
 def _has_intervals(predictor: Predictor) -> bool:
     """Whether a run has windows enough for the intervals of its page."""
-    if predictor.errors is None:
-        return False
     try:
-        return bool(len(predictor.errors.offset((1 + max(_SHARES)) / 2)))
+        return predictor.errors is not None and bool(
+            len(predictor.errors.offset((1 + max(COVERAGES)) / 2))
+        )
     except ArgumentError:
         return False
 
 
-def _truth(run: Run, answer: Answer | None) -> list[Section]:
+def _truth(run: Run, answer: Answer | None) -> list[str]:
     """Forecasts of test rows beside what came."""
     shown = None if run.calibration is None else ShownForecasts.from_record(run.calibration)
-    if run.settings.task != "forecasting" or shown is None:
+    if shown is None:
         return []
     count, horizon, channels = shown.forecasts.shape
     rows = shown.rows[:, None] + np.arange(horizon)
     where = rows + 1
-    if answer is not None and answer.forecast is not None:
-        data = answer.forecast.history.data
-        if data.timestamps is not None and rows.max() < len(data.timestamps):
-            # Rows have these times only if the data still are those of the training.
-            now, then = data.values[rows][..., :channels], shown.truth
-            known = np.isfinite(now) & np.isfinite(then)
-            if np.allclose(now[known], then[known], rtol=1e-3, atol=1e-5):
-                where = data.timestamps[rows]
-    names = run.shape.columns or tuple(f"channel {place + 1}" for place in range(channels))
-    figure = truth_figure(shown.forecasts, shown.truth, where, names[:channels], width=_WIDTH)
+    times = None if answer is None else answer.forecast.history.data.timestamps
+    if answer is not None and times is not None and rows.max() < len(times):
+        # Rows have these times only if the data still are those of the training.
+        now, then = answer.forecast.history.data.values[rows][..., :channels], shown.truth
+        known = np.isfinite(now) & np.isfinite(then)
+        if np.allclose(now[known], then[known], rtol=1e-3, atol=1e-5):
+            where = times[rows]
+    names = _channels(run, channels)
+    figure = truth_figure(shown.forecasts, shown.truth, where, names, width=_WIDTH)
     caption = (
         f"{count:,} forecasts of {horizon} steps, one after the other, over the last "
         f"{count * horizon:,} rows of the test part."
     )
-    return [
-        Section("Forecasts and truth", (embed_figure(figure, caption, name="truth", kind=_LARGE),))
-    ]
+    return [embed_figure(figure, caption, name="truth", kind=_LARGE)]
 
 
-def _results(run: Run) -> list[Section]:
+def _channels(run: Run, count: int) -> Sequence[str]:
+    """Names of the first channels."""
+    return (run.shape.columns or tuple(f"channel {place + 1}" for place in range(count)))[:count]
+
+
+def _results(run: Run) -> dict[str, list[str]]:
+    """Errors by channel and step, and the results beside baselines."""
     metrics, task = run.metrics, run.settings.task
     if "test" not in metrics:
-        return [Section("Results", (paragraph("There were no test cases."),))]
-    sections = []
+        return {"Results": [paragraph("There were no test cases.")]}
     report = metrics["report"]
-    if task == "forecasting":
-        sections.append(_errors(run, report))
-    headings, rows = get_task(task).tabulate(metrics)
-    parts = [_table(headings, rows).html()]
+    count = f"{metrics['evaluated_windows']:,} test windows, rows or cases."
+    if share := report.get("unmeasured"):
+        count += f" {share:.1%} of the test targets were not measured and do not count."
+    parts = [paragraph(count, note=True), _table(*get_task(task).tabulate(metrics))]
     beside = metrics.get("baselines", {}).get("rows", {})
     if len(beside) > 1:
         names = list(beside["model"])
         cells = [(name, *(row.get(each) for each in names)) for name, row in beside.items()]
         parts.append(paragraph("Beside what needs no network, on the same test data:"))
-        parts.append(_table(("", *names), cells).html())
+        parts.append(_table(("", *names), cells))
     if "confusion" in report:
         figure = confusion_matrix(np.asarray(report["confusion"]), run.shape.classes, "")
         parts.append(embed_figure(figure, "Test cases by class.", name="confusion"))
-    count = f"{metrics['evaluated_windows']:,} test windows, rows or cases."
-    if share := report.get("unmeasured"):
-        count += f" {share:.1%} of the test targets were not measured and do not count."
-    title = "All channels together, beside baselines" if task == "forecasting" else "Results"
-    return [*sections, Section(title, (paragraph(count, note=True), *parts))]
+    if task != "forecasting":
+        return {"Results": parts}
+    return {
+        "Errors by channel and by step": _errors(run, report),
+        "All channels together, beside baselines": parts,
+    }
 
 
-def _errors(run: Run, report: dict[str, Any]) -> Section:
+def _errors(run: Run, report: dict[str, Any]) -> list[str]:
     """Errors of every channel in its own units, and of every step ahead."""
-    raw, channels = report["raw"], len(report["raw"]["channel_mae"])
-    names = run.shape.columns or tuple(f"channel {place + 1}" for place in range(channels))
-    rows = []
-    for name, mae, mse in zip(names, raw["channel_mae"], raw["channel_mse"], strict=True):
-        rows.append((name, mae, None if mse is None else math.sqrt(mse)))
+    raw = report["raw"]
+    names = _channels(run, len(raw["channel_mae"]))
+    squares = [None if mse is None else math.sqrt(mse) for mse in raw["channel_mse"]]
+    rows = zip(names, raw["channel_mae"], squares, strict=True)
     headings = ("channel", "mean absolute error", "root mean squared error")
-    table = Table(headings, tuple(rows)).html(kind="sortable")
-    alone = channels == 1
-    steps = raw["step_mae"] if alone else report["scaled"]["step_mae"]
-    title = "mean absolute error" + ("" if alone else ", z-scored, mean of the channels")
+    single = len(names) == 1
+    steps = raw["step_mae"] if single else report["scaled"]["step_mae"]
+    title = "mean absolute error" + ("" if single else ", z-scored, mean of the channels")
     figure = embed_figure(step_figure(steps, title), "Error by steps ahead.", name="steps")
     said = paragraph("In the units of each channel.", note=True)
-    return Section("Errors by channel and by step", (said, table, figures(figure)))
+    return [said, _table(headings, rows, kind="sortable"), figures(figure)]
 
 
-def _intervals(run: Run) -> list[Section]:
+def _intervals(errors: ErrorQuantiles) -> dict[str, list[str]]:
     """What intervals should enclose and what they did."""
-    errors = None if run.calibration is None else ErrorQuantiles.from_record(run.calibration)
-    if errors is None or not errors.measured:
-        return []
+    if not errors.measured:
+        return {}
     rows = [(f"{share:.0%}", f"{value:.1%}") for share, value in errors.measured.items()]
     said = (
         "Conformal intervals, for each step and channel. Measured on the later half of the windows "
         f"and calibrated on the earlier half; forecasts use all of them ({errors.source})."
     )
-    table = Table(("should enclose", "enclosed"), tuple(rows))
-    return [Section("Intervals", (table.html(), paragraph(said, note=True)))]
+    table = _table(("should enclose", "enclosed"), rows)
+    return {"Intervals": [table, paragraph(said, note=True)]}
 
 
-def _candidates(run: Run) -> list[Section]:
+def _candidates(run: Run) -> list[str]:
     """What competed for the run, if anything did."""
-    found = run.metrics.get("candidates") or []
-    if not found:
-        return []
-    rows = [
-        (
-            each["name"],
-            each.get("error"),
-            each.get("seconds"),
-            "yes" if each.get("chosen") else "",
-        )
-        for each in found
-    ]
-    headings = ("candidate", "validation error", "seconds", "chosen")
-    table = Table(headings, tuple(rows))
-    return [Section("Candidates", (table.html(kind="sortable"),))]
+    rows = [tuple(row.values()) for row in run.metrics.get("race", {}).get("table", ())]
+    headings = ("candidate", "validation MAE, z-scored", "weight", "steps", "seconds")
+    return [_table(headings, rows, kind="sortable")] if rows else []
 
 
-def _repairs(run: Run) -> list[Section]:
+def _repairs(run: Run) -> list[str]:
     """What was found broken in the training data, and what the strategy made of it."""
     path = run.folder / "quality.json"
     parts = [paragraph(note) for note in run.metrics.get("notes", ())]
-    if path.exists():
-        found = read_json(path)
-        broken = {name: own for name, own in found["shares"].items() if sum(own.values())}
-        verdict = f"{found['share']:.2%} of the values in {found['rows']:,} rows are broken"
-        suspect = found.get("suspect_share", 0)
-        verdict += f", {suspect:.2%} are unusual and may be real." if suspect else "."
-        parts.append(paragraph(verdict if broken else "Nothing broken was found in the data."))
-        if broken:
-            kinds = list(next(iter(broken.values())))
-            rows = [
-                (name, *(f"{own[kind]:.2%}" if own[kind] else "" for kind in kinds))
-                for name, own in broken.items()
-            ]
-            parts.append(Table(("channel", *kinds), tuple(rows)).html(kind="sortable"))
-    return [Section("What was found and repaired", tuple(parts))] if parts else []
-
-
-def _use(run: Run) -> Section:
-    lines = [
-        f"sacm predict {run.folder} --data new.csv --out answers.csv",
-        f"sacm evaluate {run.folder} --data labelled_or_later.csv",
-        f"sacm export {run.folder} --to onnx --out model.onnx",
-        f"sacm train --config {run.folder / 'config.json'} --runs again",
+    if not path.exists():
+        return parts
+    quality = read_json(path)
+    broken = {name: kinds for name, kinds in quality["shares"].items() if sum(kinds.values())}
+    if not broken:
+        return [*parts, paragraph("Nothing broken was found in the data.")]
+    suspect = quality.get("suspect_share", 0)
+    verdict = f"{quality['share']:.2%} of the values in {quality['rows']:,} rows are broken"
+    verdict += f", {suspect:.2%} are unusual and may be real." if suspect else "."
+    rows = [
+        (name, *(f"{share:.2%}" if share else "" for share in kinds.values()))
+        for name, kinds in broken.items()
     ]
-    limits = (
-        "It was tested on one stretch of one data set. Data of another plant, another season or "
-        "other units may be answered worse without a sign of it: test it on them first with "
-        "`sacm evaluate RUN --data FILE`, and watch its errors in use."
-    )
-    return Section("How to use it", (code_block("\n".join(lines)), paragraph(limits)))
+    headings = ("channel", *next(iter(broken.values())))
+    return [*parts, paragraph(verdict), _table(headings, rows, kind="sortable")]
 
 
-def _details(run: Run) -> Section:
+def _details(run: Run) -> list[str]:
     """How the run was made, folded away."""
     settings, shape, history = run.settings, run.shape, run.history
-    columns = "unnamed" if shape.columns is None else ", ".join(shape.columns)
     card = {
         "task": settings.task,
         "network": f"{settings.backbone}, {run.metrics['parameters']:,} parameters",
         "trained on": settings.data,
-        "channels": columns,
+        "channels": "unnamed" if shape.columns is None else ", ".join(shape.columns),
         "time step": shape.frequency or "unknown",
         "seed": settings.seed,
         "chosen by": f"validation {settings.select}, epoch {run.metrics['best_epoch']} of "
         f"{run.metrics['epochs']}",
         "threshold": None if run.threshold is None else number(run.threshold),
     }
-    names = [
-        name for name in (history[0] if history else {}) if name.startswith(("train_l", "val_"))
-    ]
-    curves = [
-        embed_figure(
-            training_curves({settings.strategy: [history]}, name),
-            name.replace("_", " "),
-            name=name,
-        )
-        for name in names
-    ]
+    curves = []
+    for name in history[0] if history else ():
+        if name.startswith(("train_l", "val_")):
+            figure = training_curves({settings.strategy: [history]}, name)
+            curves.append(embed_figure(figure, name.replace("_", " "), name=name))
     asked = {k: v for k, v in settings.model_dump().items() if v not in (None, {})}
-    environment = read_json(Path(run.folder) / "environment.json")
+    environment = read_json(run.folder / "environment.json")
     parts = {
-        "Model card": [record_table("", card).html(kind="settings")],
-        "Training": [figures(*curves)],
-        "Settings": [record_table("setting", asked).html(kind="settings")],
-        "Environment": [record_table("environment", environment).html(kind="settings")],
+        "Model card": record_table("", card).html(kind="settings"),
+        "Training": figures(*curves),
+        "Settings": record_table("setting", asked).html(kind="settings"),
+        "Environment": record_table("environment", environment).html(kind="settings"),
     }
-    return Section("Details", tuple(folded(title, *own) for title, own in parts.items()))
+    return [folded(title, part) for title, part in parts.items()]
 
 
-def _table(headings: Any, rows: Any) -> Table:
-    return Table(tuple(headings), tuple(tuple(row) for row in rows))
-
-
-def _upper(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
+def _table(headings: Iterable[str], rows: Iterable[Iterable[Any]], kind: str = "") -> str:
+    return Table(tuple(headings), tuple(map(tuple, rows))).html(kind=kind)
