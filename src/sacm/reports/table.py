@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sacm.errors import ArgumentError
-from sacm.files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -205,6 +204,8 @@ class Report:
 
     def write(self, path: Path, style: str) -> None:
         """Write to a file, which is whole or not there."""
+        from sacm.files import write_atomically  # a table is printed without torch
+
         text = self.render(style)
         write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
 
