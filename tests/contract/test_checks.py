@@ -6,14 +6,14 @@ import pytest
 
 from sacm.strategies import names, scorers
 from sacm.testing import check_scorer, check_strategy
-from sacm.testing.backbones import BackboneCheck, backbone_checks
+from sacm.testing.backbones import CHECKS, BackboneCheck
 
 from .cases import Case, cases, in_daily_work
 
 BACKBONES = [
     pytest.param(case, check, id=f"{case}-{check.__name__}", marks=in_daily_work(case))
     for case in cases()
-    for check in backbone_checks(case.task)
+    for check in CHECKS
 ]
 # Strategies that need an option, or are quicker with one.
 NEEDED = {"fixed": "fixed(p=0.2)", "ensemble": "ensemble(k=2)", "smoothing": "smoothing(samples=2)"}

@@ -17,8 +17,8 @@ class Backbone(nn.Module):
     """A network over windows `[B, L, C]`.
 
     `sacm_layouts` states, for every dropout site, which rows belong to which window; `sacm.attach`
-    falls back on it for the sites whose input does not depend on the window. `output_size` names
-    the size of what comes out, if the task has one; `example_sizes` are those of `describe`.
+    uses it. `output_size` names the size of what comes out, if the task has one; `example_sizes`
+    are those of `describe`.
     """
 
     output_size: ClassVar[Literal["horizon", "classes"] | None] = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,13 +22,13 @@ from sacm.data.datasets import ForecastingData
 from sacm.data.forecasting import forecasting_data
 from sacm.errors import ArgumentError
 from sacm.strategies.base import ALL_TASKS, Strategy, StrategyRun, TrainingContext
-from sacm.strategies.combined import CombinedRun
 from sacm.strategies.registry import canonical, parse, parts_of
 from sacm.tasks import get_task
 from sacm.types import TaskName
 
 LENGTH, HORIZON, CHANNELS, ROWS, CLASSES = 16, 10, 2, 600, 2
 _BATCH, _BATCHES = 8, 6
+_STEPS, _LEARNING_RATE = 80, 0.02  # of learning four windows by heart
 
 
 class CaseBatch(NamedTuple):
@@ -45,85 +46,76 @@ class CaseBatch(NamedTuple):
         return ()
 
 
-class _Forecaster(ForecastNetwork):
-    """Each channel through two Linears, with two dropouts of different rates."""
+class _TwoLayers(nn.Module):
+    """Two Linears over the last axis, with two dropouts of different rates."""
 
+    def add_layers(self, inputs: int, hidden: int, outputs: int) -> None:
+        self.first = nn.Dropout(0.1)
+        self.hidden = nn.Linear(inputs, hidden)
+        self.second = nn.Dropout(0.3)
+        self.head = nn.Linear(hidden, outputs)
+
+    def run_layers(self, x: Tensor) -> Tensor:
+        outputs: Tensor = self.head(self.second(self.hidden(self.first(x))))
+        return outputs
+
+
+class _Forecaster(_TwoLayers, ForecastNetwork):
     def __init__(self) -> None:
         super().__init__(input_len=LENGTH, horizon=HORIZON, channels=CHANNELS)
-        self.first = nn.Dropout(0.1)
-        self.hidden = nn.Linear(LENGTH, 32)
-        self.second = nn.Dropout(0.3)
-        self.head = nn.Linear(32, HORIZON)
+        self.add_layers(LENGTH, 32, HORIZON)
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        """`[B, L, C]` to `[B, H, C]`."""
-        hidden = self.hidden(self.first(x.transpose(1, 2)))
-        forecast: Tensor = self.head(self.second(hidden)).transpose(1, 2)
-        return forecast
+        return self.run_layers(x.transpose(1, 2)).transpose(1, 2)
 
 
-class _Classifier(ClassifierNetwork):
-    """The whole window through two Linears."""
-
+class _Classifier(_TwoLayers, ClassifierNetwork):
     def __init__(self) -> None:
         super().__init__(input_len=LENGTH, channels=CHANNELS, classes=CLASSES)
-        self.first = nn.Dropout(0.1)
-        self.hidden = nn.Linear(LENGTH * CHANNELS, 32)
-        self.second = nn.Dropout(0.3)
-        self.head = nn.Linear(32, CLASSES)
+        self.add_layers(LENGTH * CHANNELS, 32, CLASSES)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, L, C]` to `[B, K]`."""
-        hidden = torch.relu(self.hidden(self.first(x.flatten(1))))
-        logits: Tensor = self.head(self.second(hidden))
-        return logits
+        return self.run_layers(x.flatten(1))
 
 
-class _Detector(ReconstructionDetector):
-    """Each channel through a narrow layer."""
-
+class _Detector(_TwoLayers, ReconstructionDetector):
     def __init__(self) -> None:
         super().__init__(input_len=LENGTH, channels=CHANNELS)
-        self.first = nn.Dropout(0.1)
-        self.hidden = nn.Linear(LENGTH, 12)
-        self.second = nn.Dropout(0.1)
-        self.head = nn.Linear(12, LENGTH)
+        self.add_layers(LENGTH, 12, LENGTH)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, L, C]` to `[B, L, C]`."""
-        hidden = self.hidden(self.first(x.transpose(1, 2)))
-        rebuilt: Tensor = self.head(self.second(hidden)).transpose(1, 2)
-        return rebuilt
+        return self.run_layers(x.transpose(1, 2)).transpose(1, 2)
 
 
 def network(task: TaskName) -> Backbone:
-    """A small network from torch's current seed."""
-    return {"forecasting": _Forecaster, "classification": _Classifier, "anomaly": _Detector}[task]()
+    """Make a small network from torch's current seed."""
+    kinds: dict[TaskName, type[Backbone]] = {
+        "forecasting": _Forecaster,
+        "classification": _Classifier,
+        "anomaly": _Detector,
+    }
+    return kinds[task]()  # type: ignore[call-arg]  # each has its sizes
 
 
 def series() -> ForecastingData:
-    """Two waves with a little noise, `[600, 2]`."""
+    """Make two waves with a little noise, `[600, 2]`."""
     time = np.arange(float(ROWS))
     noise = 0.1 * np.random.default_rng(0).standard_normal((ROWS, CHANNELS))
     return forecasting_data(np.stack([np.sin(time / 5), np.cos(time / 9)], axis=1) + noise)
 
 
 def batches(task: TaskName = "forecasting", *, size: int = _BATCH) -> list[CaseBatch]:
-    """Batches of windows of the series, whose positions are their first rows."""
+    """Cut batches of windows from the series; their positions are their first rows."""
     values = torch.from_numpy(series().values).float()
-    found = []
+    result = []
     for number in range(_BATCHES):
         positions = torch.arange(size) * 3 + 40 * number
-        rows = positions[:, None] + torch.arange(LENGTH + HORIZON)
-        windows = values[rows]  # [B, L + H, C]
+        windows = values[positions[:, None] + torch.arange(LENGTH + HORIZON)]  # [B, L + H, C]
         y = windows[:, LENGTH:]
         if task == "classification":
             y = torch.arange(size) * CLASSES // size
-        found.append(CaseBatch(windows[:, :LENGTH], y, positions))
-    return found
-
-
-_STEPS, _LEARNING_RATE = 80, 0.02  # of learning four windows by heart
+        result.append(CaseBatch(windows[:, :LENGTH], y, positions))
+    return result
 
 
 def check_strategy(text: str, *, task: TaskName | None = None) -> None:
@@ -142,19 +134,20 @@ def check_strategy(text: str, *, task: TaskName | None = None) -> None:
         >>> from sacm.testing import check_strategy
         >>> check_strategy("fixed(p=0.2)")
     """
-    _check_spelling(text)
-    chosen = parse(text)
-    task = task or _first_task(chosen)
-    chosen.check_task(task)
+    strategy = parse(text)
+    case = _StrategyCase(text, strategy, task or _first_task(strategy))
+    case.check_spelling()
+    strategy.check_task(case.task)
     with torch.random.fork_rng(devices=[]):
-        strategy = _prepare(text) if task == "forecasting" else chosen
-        _check_inputs(text, strategy)
-        _check_training(text, strategy, task)
-        _check_learning(text, strategy, task)
+        if case.task == "forecasting":
+            case.strategy = case.prepare()
+        case.check_inputs()
+        case.check_training()
+        case.check_learning()
 
 
 def _first_task(strategy: Strategy) -> TaskName:
-    """The first task that a strategy is for."""
+    """Return the first task that a strategy is for."""
     for task in ALL_TASKS:
         try:
             strategy.check_task(task)
@@ -164,152 +157,131 @@ def _first_task(strategy: Strategy) -> TaskName:
     return ALL_TASKS[0]  # it is for none: the check of this one says so
 
 
-def _prepare(text: str) -> Strategy:
-    """Let the strategy learn from a short series; what it gives must be of the same kind."""
-    data = series()
-    prepared = parse(text).prepare(data, window=LENGTH)
-    same = isinstance(prepared.data, type(data)) and prepared.data.values.shape == (ROWS, CHANNELS)
-    _require(same, text, "prepare must give data of the same kind and shape")
-    _require(isinstance(prepared.strategy, Strategy), text, "prepare must give a Strategy")
-    return prepared.strategy
+@dataclass
+class _StrategyCase:
+    """A strategy that is checked for one task."""
 
+    text: str
+    strategy: Strategy
+    task: TaskName
 
-def _check_spelling(text: str) -> None:
-    """One spelling for one meaning; equal options make equal strategies."""
-    chosen, spelling = parse(text), canonical(text)
-    _require(canonical(spelling) == spelling, text, f"{spelling} is not its own spelling")
-    for part, same in zip(parts_of(chosen), parts_of(parse(spelling)), strict=True):
-        frozen = dataclasses.is_dataclass(part) and part.__dataclass_params__.frozen
-        _require(frozen, text, "the class must be a frozen dataclass")
-        _require(part == same, text, f"{spelling} stands for other options")
+    def require(self, condition: Any, sentence: str) -> None:
+        if not bool(condition):
+            raise AssertionError(f"strategy {self.text}: {sentence}.")
 
+    def check_spelling(self) -> None:
+        """One spelling for one meaning; equal options make equal strategies."""
+        spelling = canonical(self.text)
+        self.require(canonical(spelling) == spelling, f"{spelling} is not its own spelling")
+        for part, same in zip(parts_of(self.strategy), parts_of(parse(spelling)), strict=True):
+            frozen = dataclasses.is_dataclass(part) and part.__dataclass_params__.frozen
+            self.require(frozen, "the class must be a frozen dataclass")
+            self.require(part == same, f"{spelling} stands for other options")
 
-def _check_inputs(text: str, strategy: Strategy) -> None:
-    """What the model sees has the windows' shape and type, and is the same each time."""
-    x = batches()[0].x
-    before = x.clone()
-    for windows in (x, x.double(), x[:1]):
-        seen = strategy.inputs(windows)
-        kept = seen.shape == windows.shape and seen.dtype == windows.dtype
-        _require(kept, text, f"inputs turns {list(windows.shape)} into {list(seen.shape)}")
-        _require(bool(seen.isfinite().all()), text, "inputs gives values that are not finite")
-        same = torch.equal(strategy.inputs(windows), seen)
-        _require(same, text, "inputs gives other values the second time")
-    _require(torch.equal(x, before), text, "inputs changes its argument")
+    def prepare(self) -> Strategy:
+        """Let the strategy learn from a short series; the data stay of the same kind."""
+        data = series()
+        prepared = self.strategy.prepare(data, window=LENGTH)
+        same = isinstance(prepared.data, type(data)) and prepared.data.values.shape == (
+            ROWS,
+            CHANNELS,
+        )
+        self.require(same, "prepare must give data of the same kind and shape")
+        self.require(isinstance(prepared.strategy, Strategy), "prepare must give a Strategy")
+        return prepared.strategy
 
+    def check_inputs(self) -> None:
+        """What the model sees has the windows' shape and type, and is the same each time."""
+        x = batches()[0].x
+        before = x.clone()
+        for windows in (x, x.double(), x[:1]):
+            seen = self.strategy.inputs(windows)
+            kept = seen.shape == windows.shape and seen.dtype == windows.dtype
+            self.require(kept, f"inputs turns {list(windows.shape)} into {list(seen.shape)}")
+            self.require(seen.isfinite().all(), "inputs gives values that are not finite")
+            same = torch.equal(self.strategy.inputs(windows), seen)
+            self.require(same, "inputs gives other values the second time")
+        self.require(torch.equal(x, before), "inputs changes its argument")
 
-def _check_training(text: str, strategy: Strategy, task: TaskName) -> None:
-    """Two epochs, then the same step from a state that was saved and loaded."""
-    model, run = _begin(text, strategy, task)
-    data = batches(task)
-    for epoch in (1, 2):
-        run.begin_epoch(epoch)
-        for batch in data:
-            _train_step(text, model, strategy, run, batch, task)
-    _check_scalars(text, model, run)
+    def check_training(self) -> None:
+        """Two epochs, then the same step from a state that was saved and loaded."""
+        model, run = self.begin()
+        data = batches(self.task)
+        for epoch in (1, 2):
+            run.begin_epoch(epoch)
+            for batch in data:
+                self.train_step(model, run, batch)
+        parameters = {id(parameter) for parameter in model.parameters()}
+        for scalar in run.scalars:
+            trained = id(scalar) in parameters
+            self.require(trained, "a scalar is not among the parameters of the model")
 
-    twin, resumed = _begin(text, strategy, task)
-    resumed.begin_epoch(1)
-    _train_step(text, twin, strategy, resumed, data[0], task)  # what waits for a batch is there now
-    twin.load_state_dict(model.state_dict())
-    resumed.load_state_dict(copy.deepcopy(run.state_dict()))
-    losses = []
-    for each, its_run in ((model, run), (twin, resumed)):
-        its_run.begin_epoch(3)
-        torch.manual_seed(1)
-        losses.append(_train_step(text, each, strategy, its_run, data[0], task))
-    _require(losses[0] == losses[1], text, "a resumed run goes on differently")
+        twin, resumed = self.begin()
+        resumed.begin_epoch(1)
+        self.train_step(twin, resumed, data[0])  # what waits for a batch is there now
+        twin.load_state_dict(model.state_dict())
+        resumed.load_state_dict(copy.deepcopy(run.state_dict()))
+        losses = []
+        for each, its_run in ((model, run), (twin, resumed)):
+            its_run.begin_epoch(3)
+            torch.manual_seed(1)
+            losses.append(self.train_step(each, its_run, data[0]))
+        self.require(losses[0] == losses[1], "a resumed run goes on differently")
 
+    def check_learning(self) -> None:
+        """Four windows are learnt by heart: the error in evaluation falls to less than half."""
+        model, run = self.begin()
+        four = batches(self.task, size=4)[0]
+        before = self.evaluate(model, four)
+        parameters = [p for p in model.parameters() if p.requires_grad]
+        optimizer = torch.optim.Adam(parameters, lr=_LEARNING_RATE)
+        run.begin_epoch(1)
+        for _ in range(_STEPS):
+            self.train_step(model, run, four)
+            optimizer.step()
+            run.after_step()
+        after = self.evaluate(model, four)
+        sentence = f"four windows are not learnt: their error goes from {before:.3g} to {after:.3g}"
+        self.require(after < 0.5 * before, sentence)
 
-def _check_learning(text: str, strategy: Strategy, task: TaskName) -> None:
-    """Four windows are learnt by heart: the error in evaluation falls to less than half."""
-    model, run = _begin(text, strategy, task)
-    four = batches(task, size=4)[0]
-    before = _evaluate(model, strategy, four, task)
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    optimizer = torch.optim.Adam(parameters, lr=_LEARNING_RATE)
-    run.begin_epoch(1)
-    for _ in range(_STEPS):
-        _train_step(text, model, strategy, run, four, task)
-        optimizer.step()
-        run.after_step()
-    after = _evaluate(model, strategy, four, task)
-    sentence = f"four windows are not learnt: their error goes from {before:.3g} to {after:.3g}"
-    _require(after < 0.5 * before, text, sentence)
+    def begin(self) -> tuple[Backbone, StrategyRun]:
+        """Return a fresh network and the strategy at work on it."""
+        torch.manual_seed(0)
+        model = self.strategy.build(lambda: network(self.task))
+        few = batches(self.task)[:3]  # some strategies train on them beforehand
+        context = TrainingContext(
+            self.task,
+            channels=CHANNELS,
+            rows=ROWS,
+            train=few,
+            val=few[:1],
+            seed=0,
+            batches=lambda number, epoch: itertools.cycle(batches(self.task)),
+        )
+        run = self.strategy.begin(model, context)
+        self.require(isinstance(run, StrategyRun), "begin must return a StrategyRun")
+        return model, run
 
+    def train_step(self, model: Backbone, run: StrategyRun, batch: CaseBatch) -> float:
+        """Find the gradients of one batch as a training run does, and return the loss."""
+        model.train()
+        model.zero_grad()
+        loss = get_task(self.task).training_loss(model, batch, self.strategy, run)
+        self.require(loss.isfinite(), "the training loss is not finite")
+        loss.backward()
+        if (rates := run.rates) is not None:
+            shape = rates.shape == (len(batch.x),) and not rates.requires_grad
+            self.require(shape, "rates must be one detached value a window, [B]")
+            self.require(((rates >= 0) & (rates < 1)).all(), "a rate is not in [0, 1)")
+        return float(loss.detach())
 
-def _begin(text: str, strategy: Strategy, task: TaskName) -> tuple[nn.Module, StrategyRun]:
-    """A fresh network and the strategy at work on it."""
-    torch.manual_seed(0)
-    model = strategy.build(lambda: network(task))
-    few = batches(task)[:3]  # some strategies train on them beforehand
-    context = TrainingContext(
-        task,
-        channels=CHANNELS,
-        rows=ROWS,
-        train=few,
-        val=few[:1],
-        seed=0,
-        batches=lambda number, epoch: itertools.cycle(batches(task)),
-    )
-    run = strategy.begin(model, context)
-    _require(isinstance(run, StrategyRun), text, "begin must return a StrategyRun")
-    return model, _CheckedRun(text, run)
-
-
-class _CheckedRun(CombinedRun):
-    """A run whose weights are looked at."""
-
-    def __init__(self, text: str, run: StrategyRun) -> None:
-        super().__init__([run])
-        self.text = text
-
-    def weights(self, batch: Any, prediction: Tensor) -> Tensor | None:
-        weights = super().weights(batch, prediction)
-        if weights is not None:
-            fits = weights.shape == batch.y.shape
-            _require(fits, self.text, "weights must have the shape of the targets")
-            within = bool(((weights >= 0) & (weights <= 1)).all())
-            _require(within, self.text, "weights must be booleans, or lie in [0, 1]")
-        return weights
-
-
-def _train_step(
-    text: str, model: Any, strategy: Strategy, run: StrategyRun, batch: CaseBatch, task: TaskName
-) -> float:
-    """Find the gradients of one batch as a training run does, and give the loss."""
-    model.train()
-    model.zero_grad()
-    loss = get_task(task).training_loss(model, batch, strategy, run)
-    _require(bool(loss.isfinite()), text, "the training loss is not finite")
-    loss.backward()
-    rates = run.rates
-    if rates is not None:
-        shape = rates.shape == (len(batch.x),) and not rates.requires_grad
-        _require(shape, text, "rates must be one detached value a window, [B]")
-        _require(bool(((rates >= 0) & (rates < 1)).all()), text, "a rate is not in [0, 1)")
-    return float(loss.detach())
-
-
-def _evaluate(model: Any, strategy: Strategy, batch: CaseBatch, task: TaskName) -> float:
-    """The task's own loss in evaluation mode."""
-    model.eval()
-    with torch.no_grad():
-        x = strategy.inputs(batch.x)
-        if task == "anomaly":
-            return float(model.validation_loss(x))
-        if task == "classification":
-            return float(nn.functional.cross_entropy(model(x), batch.y))
-        return float((model(x) - batch.y).abs().mean())
-
-
-def _check_scalars(text: str, model: nn.Module, run: StrategyRun) -> None:
-    """Parameters of the strategy are the model's too, or no optimizer would see them."""
-    known = {id(parameter) for parameter in model.parameters()}
-    for scalar in run.scalars:
-        _require(id(scalar) in known, text, "a scalar is not among the parameters of the model")
-
-
-def _require(condition: bool, text: str, sentence: str) -> None:
-    if not condition:
-        raise AssertionError(f"strategy {text}: {sentence}.")
+    def evaluate(self, model: Any, batch: CaseBatch) -> float:
+        """Return the task's own loss in evaluation mode."""
+        model.eval()
+        with torch.no_grad():
+            x = self.strategy.inputs(batch.x)
+            if self.task == "anomaly":
+                return float(model.validation_loss(x))
+            if self.task == "classification":
+                return float(nn.functional.cross_entropy(model(x), batch.y))
+            return float((model(x) - batch.y).abs().mean())
