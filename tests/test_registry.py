@@ -164,7 +164,7 @@ def test_a_plugin_that_fails_is_one_warning_and_the_rest_works(tmp_path: Path) -
     )
     assert second == "False"
     assert not rest
-    assert "unknown metric 'LUCK'" in done.stderr
+    assert "there is no metric 'LUCK'" in done.stderr
 
 
 def waves() -> sacm.data.ForecastingData:

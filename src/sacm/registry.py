@@ -16,7 +16,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sacm.errors import ArgumentError, SACMWarning, did_you_mean
@@ -43,13 +43,11 @@ class _Entry(NamedTuple):
 
 
 class Registry(Generic[T]):
-    """Named things of one kind, in the order they were registered in.
+    """Named things of one kind, in the order they were registered in, those of plug-ins last.
 
     Args:
         kind: What one of them is called in messages, such as "backbone".
         scope: What they serve, where there is one registry each, such as "forecasting".
-        missing: How the message about an unknown name begins.
-        listing: What stands before the list of all names in that message.
         simplify: Maps names to one spelling; names of equal spelling are the same name.
 
     Example:
@@ -66,16 +64,9 @@ class Registry(Generic[T]):
     """
 
     def __init__(
-        self,
-        kind: str,
-        *,
-        scope: str = "",
-        missing: str = "there is no",
-        listing: str = "Known",
-        simplify: Callable[[str], str] = str.lower,
+        self, kind: str, *, scope: str = "", simplify: Callable[[str], str] = str.lower
     ) -> None:
-        self.kind, self.missing, self.simplify = kind, missing, simplify
-        self.listing = listing
+        self.kind, self.simplify = kind, simplify
         self._scope = f" for {scope}" if scope else ""
         self._entries: dict[str, _Entry] = {}  # by simplified name, aliases included
         _registries.append(self)
@@ -89,7 +80,7 @@ class Registry(Generic[T]):
         group: str = "",
         help: str = "",
     ) -> Callable[[Registered], Registered]:
-        """Give a decorator that registers what it is applied to, and returns it unchanged.
+        """Return a decorator that registers what it is applied to, and returns it unchanged.
 
         It takes the thing itself, or the text `"package.module:attribute"` that says where it is.
 
@@ -106,38 +97,27 @@ class Registry(Generic[T]):
         """
 
         def add(value: Registered) -> Registered:
-            known = self._entries.get(self.simplify(name))
-            from_plugin = known.from_plugin if known else _plugins_loading.is_set()
-            source = value if origin is None else origin
+            source = _reference(value if origin is None else origin)
+            from_plugin = _plugins_loading.is_set()
+            for each in (name, *aliases):
+                if not self.simplify(each):
+                    raise ArgumentError(f"a {self.kind} needs a name, got {each!r}.")
+                known = self._entries.get(self.simplify(each))
+                if known is not None and not _is_same(known.origin, source):
+                    raise ArgumentError(
+                        f"a {self.kind} named {known.name!r} is already registered{self._scope}: "
+                        "choose another name."
+                    )
+                from_plugin = known.from_plugin if known else from_plugin
             entry = _Entry(name, value, source, from_plugin, group, help)
-            for each in (name, *aliases):
-                self._check_free(each, entry)
-            for each in (name, *aliases):
-                self._entries[self.simplify(each)] = entry
+            self._entries.update({self.simplify(each): entry for each in (name, *aliases)})
             return value
 
         return add
 
-    def _check_free(self, name: str, entry: _Entry) -> None:
-        if not self.simplify(name):
-            raise ArgumentError(f"a {self.kind} needs a name, got {name!r}.")
-        known = self._entries.get(self.simplify(name))
-        if known is not None and not _is_same_code(known.origin, entry.origin):
-            raise ArgumentError(
-                f"a {self.kind} named {known.name!r} is already registered{self._scope}: choose "
-                "another name."
-            )
-
-    def find(self, name: str, *, plugins: bool = True) -> T | None:
-        """Look a name up in any letter case; None if there is none.
-
-        Args:
-            name: The name.
-            plugins: Whether plug-ins are loaded if it is not there; False for a file of this
-                package that registers something while it is imported.
-        """
-        entry = self._find(name) if plugins else self._entries.get(self.simplify(name))
-        return None if entry is None else self._value(entry)
+    def find(self, name: str) -> T | None:
+        """Look a name up in any letter case, plug-ins included; None if there is none."""
+        return self.get(name) if name in self else None
 
     def get(self, name: str) -> T:
         """Look a name up in any letter case, plug-ins included.
@@ -145,43 +125,26 @@ class Registry(Generic[T]):
         Raises:
             ArgumentError: If there is none; the message suggests the nearest name and lists all.
         """
-        return self._value(self._require(name))
+        return self._value(self._entry(name))
 
     def spelling(self, name: str) -> str:
-        """Give the name as it was registered.
-
-        Raises:
-            ArgumentError: As `get`.
-        """
-        return self._require(name).name
+        """Return the name as it was registered; errors as `get`."""
+        return self._entry(name).name
 
     def group(self, name: str) -> str:
-        """Give the group that a name was registered under.
-
-        Raises:
-            ArgumentError: As `get`.
-        """
-        return self._require(name).group
+        """Return the group that a name was registered under; errors as `get`."""
+        return self._entry(name).group
 
     def help(self, name: str) -> str:
-        """Give the line that a name was registered with.
-
-        Raises:
-            ArgumentError: As `get`.
-        """
-        return self._require(name).help
+        """Return the line that a name was registered with; errors as `get`."""
+        return self._entry(name).help
 
     def names(self, group: str | None = None) -> list[str]:
-        """List all names, or those of a group, in order of registration, those of plug-ins last.
-
-        Values that were registered as text are not imported.
-        """
-        load_plugins()
+        """List all names, or those of a group; values registered as text are not imported."""
         return [entry.name for entry in self._distinct() if group in (None, entry.group)]
 
     def items(self) -> list[tuple[str, T]]:
         """List all names with what they stand for, in the order of `names`."""
-        load_plugins()
         return [(entry.name, self._value(entry)) for entry in self._distinct()]
 
     def values(self) -> list[T]:
@@ -189,16 +152,18 @@ class Registry(Generic[T]):
         return [value for _, value in self.items()]
 
     def unknown(self, name: str) -> ArgumentError:
-        """Make the error about a name that is not registered."""
+        """Return the error about a name that is not registered."""
         known = self.names()
-        hint = did_you_mean(name, known)
         return ArgumentError(
-            f"{self.missing} {self.kind} {name!r}{self._scope}.{hint} "
-            f"{self.listing}: {', '.join(known) or 'none'}."
+            f"there is no {self.kind} {name!r}{self._scope}.{did_you_mean(name, known)} "
+            f"Known: {', '.join(known) or 'none'}."
         )
 
     def __contains__(self, name: str) -> bool:
-        return self._find(name) is not None
+        key = self.simplify(name)
+        if key not in self._entries:
+            load_plugins()
+        return key in self._entries
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -206,33 +171,26 @@ class Registry(Generic[T]):
     def __len__(self) -> int:
         return len(self.names())
 
-    def _find(self, name: str) -> _Entry | None:
-        key = self.simplify(name)
-        if key not in self._entries:
-            load_plugins()
-        return self._entries.get(key)
-
-    def _require(self, name: str) -> _Entry:
-        entry = self._find(name)
-        if entry is None:
+    def _entry(self, name: str) -> _Entry:
+        if name not in self:
             raise self.unknown(name)
-        return entry
+        return self._entries[self.simplify(name)]
 
     def _distinct(self) -> list[_Entry]:
         """Every entry once, whatever its number of aliases; those of plug-ins last."""
+        load_plugins()
         entries = [
             entry for key, entry in self._entries.items() if key == self.simplify(entry.name)
         ]
         return sorted(entries, key=lambda entry: entry.from_plugin)
 
     def _value(self, entry: _Entry) -> T:
-        """Give what an entry stands for; import it if it was registered as text."""
-        if not isinstance(entry.value, str):
-            return entry.value  # type: ignore[no-any-return]
-        value: T = import_reference(entry.value)
-        for key, known in list(self._entries.items()):
-            if known is entry:
-                self._entries[key] = entry._replace(value=value)
+        """Return what an entry stands for; import it if it was registered as text."""
+        value: T = import_reference(entry.value) if isinstance(entry.value, str) else entry.value
+        if value is not entry.value:
+            for key, known in list(self._entries.items()):
+                if known is entry:
+                    self._entries[key] = entry._replace(value=value)
         return value
 
 
@@ -263,25 +221,19 @@ def load_plugins() -> None:
             return
         _plugins_loaded.set()  # first, because a plug-in may list names while it is imported
         _plugins_loading.set()
-        try:
-            for point in entry_points(group=PLUGIN_GROUP):
-                _load_plugin(point)
-        finally:
-            _plugins_loading.clear()
-
-
-def _load_plugin(point: EntryPoint) -> None:
-    try:
-        point.load()
-    except Exception as error:  # whatever is wrong with it, everything else goes on working
-        package = point.value if point.dist is None else point.dist.name
-        reason = " ".join(str(error).split()).rstrip(".") or "no reason given"
-        warnings.warn(
-            f"the plug-in {package} ({point.value}) could not be loaded and is left out: "
-            f"{type(error).__name__}: {reason}.",
-            SACMWarning,
-            stacklevel=2,
-        )
+        for point in entry_points(group=PLUGIN_GROUP):
+            try:
+                point.load()
+            except Exception as error:  # whatever is wrong with it, everything else goes on working
+                package = point.value if point.dist is None else point.dist.name
+                reason = " ".join(str(error).split()).rstrip(".") or "no reason given"
+                warnings.warn(
+                    f"the plug-in {package} ({point.value}) could not be loaded and is left out: "
+                    f"{type(error).__name__}: {reason}.",
+                    SACMWarning,
+                    stacklevel=2,
+                )
+        _plugins_loading.clear()
 
 
 @contextmanager
@@ -307,29 +259,25 @@ def temporary_entries() -> Iterator[None]:
             registry._entries = entries
 
 
-def _is_same_code(first: Any, second: Any) -> bool:
-    """Tell whether two things are one class or function, from a reloaded file or by reference."""
-    if first is second:
-        return True
-    references = _reference(first), _reference(second)
-    return references[0] is not None and references[0] == references[1]
+def _is_same(first: Any, second: Any) -> bool:
+    return first is second or (isinstance(first, str) and first == second)
 
 
-def _reference(thing: Any) -> str | None:
-    """Give `"module:attribute"` of a class, a function or a text of this form."""
+def _reference(thing: Any) -> Any:
+    """Return `"module:attribute"` of a class, a function or such a text; else the thing itself."""
     if isinstance(thing, str):
         return thing
     module, name = (getattr(thing, each, None) for each in ("__module__", "__qualname__"))
-    return None if module is None or name is None else f"{module}:{name}"
+    return thing if module is None or name is None else f"{module}:{name}"
 
 
 def letters_and_digits(name: str) -> str:
-    """Give a name in lower case without blanks, dashes and underscores."""
+    """Return a name in lower case without blanks, dashes and underscores."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 # Registries that a plug-in fills without importing torch: they are here, not beside what they hold.
-COMMANDS: Registry[Any] = Registry("command", listing="Commands")
+COMMANDS: Registry[Any] = Registry("command")
 CORRUPTIONS: Registry[Any] = Registry("fault")
 DATASETS: Registry[Any] = Registry("data set", simplify=letters_and_digits)
-STRATEGIES: Registry[Any] = Registry("strategy", missing="unknown")
+STRATEGIES: Registry[Any] = Registry("strategy")

@@ -201,7 +201,7 @@ def test_run_folder_is_kept_if_asked_for(case: Case, tmp_path: Path) -> None:
     ("parameters", "message"),
     [
         ({"backbone": "iTransformr"}, "Did you mean 'iTransformer'"),
-        ({"strategy": "sack"}, "unknown strategy"),
+        ({"strategy": "sack"}, "there is no strategy"),
         ({"epochs": 0}, "epochs = 0"),
         ({"learning_rate": -1.0}, "learning_rate = -1.0"),
         ({"size": "huge"}, "size = 'huge'"),

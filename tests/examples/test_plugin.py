@@ -146,7 +146,7 @@ def test_without_it_its_names_are_unknown(home: Path) -> None:
     words = ["train", "forecasting", "--data", "x.csv", "--backbone", "GatedLinear"]
     done = call([*COMMAND, *words], home, installed=None)
     assert done.returncode == 2
-    assert done.stderr.startswith("Error: no backbone 'GatedLinear' for forecasting.")
+    assert done.stderr.startswith("Error: there is no backbone 'GatedLinear' for forecasting.")
 
 
 def test_its_own_tests_pass(installed: Path, home: Path) -> None:

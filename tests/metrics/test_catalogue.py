@@ -22,7 +22,7 @@ def test_which_metrics_are_errors():
 
 
 def test_an_unknown_metric_has_no_direction():
-    with pytest.raises(ArgumentError, match="unknown metric 'luck'"):
+    with pytest.raises(ArgumentError, match="there is no metric 'luck'"):
         order_metrics({"mse", "luck"})
 
 

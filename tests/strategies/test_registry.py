@@ -51,7 +51,7 @@ def test_one_spelling_for_one_meaning(text: str, spelling: str) -> None:
         ("selective(masks=all)", "masks must be one of both"),
         ("selective(threshold=none)", "threshold must be one of pooled"),
         ("hard_denoise(keep=0)", "keep"),
-        ("", "unknown strategy"),
+        ("", "there is no strategy"),
         ("sacm(p_max=0.4", "parentheses do not match"),
         ("race(raw)", "two or more different"),
         ("race(raw,raw)", "two or more different"),

@@ -47,7 +47,7 @@ class BackboneEntry:
 
 # One name may stand for a network of each task.
 BACKBONES: dict[TaskName, Registry[BackboneEntry]] = {
-    task: Registry("backbone", scope=task, missing="no") for task in get_args(TaskName)
+    task: Registry("backbone", scope=task) for task in get_args(TaskName)
 }
 
 
@@ -111,7 +111,7 @@ def entry(name: str, task: TaskName) -> BackboneEntry:
     if any(name in others for others in BACKBONES.values()):
         known = ", ".join(names(task))
         raise ArgumentError(
-            f"no backbone {name!r} for {task}. {name} serves another task. Known: {known}."
+            f"there is no backbone {name!r} for {task}. {name} serves another task. Known: {known}."
         )
     raise BACKBONES[task].unknown(name)
 

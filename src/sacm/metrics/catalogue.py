@@ -39,7 +39,7 @@ class Metric:
     function: Callable[..., Any] | None = None
 
 
-METRICS: Registry[Metric] = Registry("metric", missing="unknown")
+METRICS: Registry[Metric] = Registry("metric")
 
 
 def register(

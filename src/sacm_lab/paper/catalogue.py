@@ -360,6 +360,6 @@ _EXPERIMENTS = (
         metrics=("vus_pr", "f1_pa", "f1_affiliation"),
     ),
 )
-EXPERIMENTS: Registry[Experiment] = Registry("experiment", listing="Experiments")
+EXPERIMENTS: Registry[Experiment] = Registry("experiment")
 for _experiment in _EXPERIMENTS:
     EXPERIMENTS.register(_experiment.name)(_experiment)

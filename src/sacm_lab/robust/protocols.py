@@ -67,7 +67,7 @@ _FAULT_METRICS = (
     "train_seconds",
 )
 
-PROTOCOLS: Registry[Experiment] = Registry("protocol", listing="Protocols")
+PROTOCOLS: Registry[Experiment] = Registry("protocol")
 _ALL = (
     Experiment(
         name="training",

@@ -28,7 +28,7 @@ class FigureEntry(NamedTuple):
     needs_runs: bool = False
 
 
-FIGURES: Registry[FigureEntry] = Registry("figure", listing="Figures")
+FIGURES: Registry[FigureEntry] = Registry("figure")
 
 
 def register(

@@ -35,7 +35,7 @@ def test_listing_imports_nothing_heavy():
 def test_an_unknown_name_gets_a_hint():
     with pytest.raises(ArgumentError, match="Did you mean 'detrending'"):
         figures.draw("detrendin")
-    with pytest.raises(ArgumentError, match="Figures: signals, "):
+    with pytest.raises(ArgumentError, match="Known: signals, "):
         figures.describe("xyz")
 
 
