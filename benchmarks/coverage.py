@@ -3,8 +3,7 @@
 A set is a name or a CSV file; without any, all forecasting sets at hand. A small network a set. The
 first half of the test windows calibrates, the second half tests; fixed intervals stay as
 calibrated, wider after windows that move further; "alike" are the same without that; adaptive ones
-learn from every row as it becomes known. A second network learns quantiles, and its intervals start
-from these. Adds to results/users/coverage.json.
+learn from every row as it becomes known. Adds to results/users/coverage.json.
 """
 
 from __future__ import annotations
@@ -28,11 +27,10 @@ from sacm.inference.intervals import CRPS_LEVELS, measure_uncertainty
 from sacm.metrics.probabilistic import crps, measure_intervals
 from sacm.tasks import make_settings
 from sacm.tasks.calibration import ErrorQuantiles, forecast_residuals, halves, spread_out
-from sacm.training import Hardware, Run, train
+from sacm.training import Hardware, train
 
 SETS = ("ETTh1", "ETTh2", "ETTm1", "ETTm2", "Exchange", "ILI", "Weather", "ECG")
 NOMINAL = (0.5, 0.8, 0.95)
-LEARNT = (0.025, 0.1, 0.25)
 TEST_ROWS, TRAIN_WINDOWS = 4000, 1500
 OUT = Path(__file__).parents[1] / "results" / "users" / "coverage.json"
 
@@ -46,16 +44,6 @@ def shorten(data: Any) -> Any:
 
 def measure(source: str, folder: Path, epochs: int = 3) -> dict[str, Any]:
     """Train a small network on a data set and judge its intervals on the test rows."""
-    found, run = judge(source, folder, epochs)
-    learnt, _ = judge(source, folder, epochs, train_quantiles=LEARNT)
-    for each, own in zip(found["intervals"], learnt["intervals"], strict=True):
-        each["learnt"] = own["fixed"]
-    baselines = run.metrics["baselines"]
-    return {**found, "crps_learnt": learnt["crps"], "baselines": baselines}
-
-
-def judge(source: str, folder: Path, epochs: int, **more: Any) -> tuple[dict[str, Any], Run]:
-    """Judge the intervals of one network."""
     data: Any = shorten(resolve(source, task="forecasting"))
     name = data.name
     settings = make_settings(
@@ -67,18 +55,16 @@ def judge(source: str, folder: Path, epochs: int, **more: Any) -> tuple[dict[str
         horizon=24,
         epochs=epochs,
         stride=max(1, len(data.splits.train) // TRAIN_WINDOWS),
-        **more,
     )
     run = train(settings, folder=folder, data=data, hardware=Hardware(show_progress=False))
     predictor = Predictor.load(run)
     windows = evaluation_windows(predictor, data)
     found = measure_uncertainty(predictor, windows, NOMINAL)
-    if not more:
-        add_alike(found, predictor, windows)
+    add_alike(found, predictor, windows)
     for each in found["intervals"]:
         for kind in {"fixed", "adaptive", "alike"} & set(each):
             each[kind] = {name: round(each[kind][name], 4) for name in ("coverage", "width")}
-    return found, run
+    return {**found, "baselines": run.metrics["baselines"]}
 
 
 def add_alike(found: dict[str, Any], predictor: Predictor, windows: ForecastWindows) -> None:
@@ -103,7 +89,7 @@ def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("sources", nargs="*", default=SETS, help="names of data sets, or files")
     sources = parser.parse_args().sources
-    print("set        nominal  fixed  alike  adaptive  learnt   widths        CRPS, alike, learnt")
+    print("set        nominal  fixed  alike  adaptive   widths        CRPS, alike")
     results = read_json(OUT) if OUT.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         for source in sources:
@@ -114,10 +100,10 @@ def main() -> None:
                 print(f"{name}: {error}")
                 continue
             for each in results[name]["intervals"]:
-                kinds = [each[kind] for kind in ("fixed", "alike", "adaptive", "learnt")]
+                kinds = [each[kind] for kind in ("fixed", "alike", "adaptive")]
                 shares = "  ".join(f"{own['coverage']:6.3f}" for own in kinds)
                 widths = " ".join(f"{own['width']:5.2f}" for own in kinds)
-                measures = ("crps", "crps_alike", "crps_learnt")
+                measures = ("crps", "crps_alike")
                 scores = " ".join(f"{results[name][key]:.4f}" for key in measures)
                 print(
                     f"{name:10.10} {each['nominal']:7} {shares}   {widths}   {scores}", flush=True

@@ -27,7 +27,7 @@ _LONGEST_NAME = 160  # bytes of a data set's name in that of a run; file systems
 _SECONDS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 AUTO = "auto"  # as backbone: candidates compete, the best of them or their mean becomes the run
 
-Selection = Literal["mae", "mse", "pinball", "accuracy", "loss"]
+Selection = Literal["mae", "mse", "accuracy", "loss"]
 Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 
 
@@ -184,12 +184,17 @@ def _covariate(help: str) -> Any:
     return setting(None, help, panel="Covariates of a forecast")
 
 
-class CovariateSettings(ReadOptions):
-    """What a forecast may know besides the channels.
+COVARIATES = ("past", "future", "static", "calendar", "holidays")
+
+
+class RunSettings(ReadOptions):
+    """What a user asks for. None means: what suits the task and the data.
+
+    Make one with `sacm.tasks.make_settings`, which also checks it against its task.
 
     Example:
-        >>> CovariateSettings(past="load", calendar="hour,weekday").covariates()
-        {'past': ('load',), 'calendar': ('hour', 'weekday')}
+        >>> RunSettings(task="forecasting", data="my.csv", past="load", epochs=3).covariates()
+        {'past': ('load',)}
     """
 
     past: Names | None = _covariate("Columns that are inputs only and are not forecast.")
@@ -201,29 +206,6 @@ class CovariateSettings(ReadOptions):
         "Features of the calendar: hour, weekday, weekend, monthday, yearday, or all."
     )
     holidays: str | None = _covariate("Country whose public holidays count: DE, US-NY.")
-
-    def reading(self) -> dict[str, Any]:
-        """The options for reading that were given, by name, with columns that are covariates."""
-        return self._given((*READING, "past", "future", "static"))
-
-    def covariates(self) -> dict[str, Any]:
-        """The covariates that were asked for, by name."""
-        return self._given(COVARIATES)
-
-
-COVARIATES = tuple(name for name in CovariateSettings.model_fields if name not in READING)
-
-
-class RunSettings(CovariateSettings):
-    """What a user asks for. None means: what suits the task and the data.
-
-    Make one with `sacm.tasks.make_settings`, which also checks it against its task.
-
-    Example:
-        >>> RunSettings(task="forecasting", data="ILI", epochs=3).epochs
-        3
-    """
-
     task: TaskName = setting(..., "forecasting, classification or anomaly.")
     data: str = setting(..., "A name from `sacm data list`, or a file of your own.")
     backbone: str | None = setting(
@@ -279,8 +261,8 @@ class RunSettings(CovariateSettings):
     )
     select: Selection | None = setting(
         None,
-        "What chooses the epoch: mae (default), mse, or pinball (default with train_quantiles); "
-        "for classification accuracy (default) or loss.",
+        "What chooses the epoch: mae (default) or mse; for classification accuracy (default) or "
+        "loss.",
     )
     score: ScoreKind = setting("native", "Anomaly score: native or reconstruction.")
     train_fraction: float = setting(
@@ -295,11 +277,6 @@ class RunSettings(CovariateSettings):
         "never were below it in training.",
         flag="--min",
     )
-    train_quantiles: Shares | None = setting(
-        None,
-        "Forecasting: train for these quantiles by pinball loss, such as 0.1,0.9; the median and "
-        "those of the other side are added.",
-    )
     watch: bool = setting(
         False, "Also test after every epoch, for the history; nothing is chosen by it."
     )
@@ -308,6 +285,14 @@ class RunSettings(CovariateSettings):
     overrides: dict[str, Any] = setting(
         {}, "A setting of the backbone, as key=value. Repeatable.", flag="--set"
     )
+
+    def reading(self) -> dict[str, Any]:
+        """The options for reading that were given, by name, with columns that are covariates."""
+        return self._given((*READING, "past", "future", "static"))
+
+    def covariates(self) -> dict[str, Any]:
+        """The covariates that were asked for, by name."""
+        return self._given(COVARIATES)
 
 
 # The settings that are always part of a run's identity. The others are only where they are not at

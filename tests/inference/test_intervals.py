@@ -178,14 +178,6 @@ def test_intervals_end_with_the_trained_horizon(fitted: Forecaster, table: pd.Da
     assert len(short) == 2
 
 
-def test_learnt_quantiles_are_calibrated(table: pd.DataFrame) -> None:
-    forecaster = Forecaster("iTransformer", train_quantiles=[0.1], **TINY).fit(table[:1600])
-    lower, upper = forecaster.predict_interval(coverage=0.8)
-    assert (lower["load"] < upper["load"]).all()
-    framed = forecaster.predictor_.predict(table[1000:1600], intervals=[0.8])
-    np.testing.assert_array_equal(framed["load_upper_80"], upper["load"])
-
-
 def test_adaptive_intervals_hold_through_a_shift_where_fixed_ones_fail() -> None:
     errors = ErrorQuantiles.fit(normal(300))
     wild = np.concatenate([normal(300, seed=1), normal(1200, seed=2, scale=3.0)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,15 +15,17 @@ from tests.training.cases import TASKS, make_data, make_settings, small_run
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_every_window_is_tested_and_batch_size_changes_nothing(task: str, tmp_path: Path) -> None:
+def test_every_window_is_tested_and_batch_size_changes_nothing(
+    task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = small_run(task, tmp_path, epochs=1)
     data = make_data(task)
     windows = run.task.windows(run.settings, data)
     model = run.load_model()
-    results = [
-        run.task.evaluate(model, windows, data, run.settings, run.strategy, batch_size=size)
-        for size in (1, 7, 64)
-    ]
+    results = []
+    for size in (1, 7, 64):
+        monkeypatch.setattr(sys.modules[type(run.task).__module__], "EVALUATION_BATCH", size)
+        results.append(run.task.evaluate(model, windows, data, run.settings, run.strategy))
     for result in results:
         assert result.evaluated == len(windows.test)
         for key, value in result.row.items():

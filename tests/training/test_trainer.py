@@ -234,15 +234,6 @@ def test_a_resumed_run_counts_it_once(tmp_path: Path, monkeypatch: pytest.Monkey
     assert again.progress.seconds == first.progress.seconds
 
 
-def test_the_batch_whose_loss_is_not_a_number_is_kept(tmp_path: Path) -> None:
-    training = _training("classification", tmp_path, strategy="raw", batch_size=4)
-    training.windows.train.X[training.windows.train.cases[5]] = math.nan
-    with pytest.raises(SACMError, match=r"at epoch 1, step \d+.*keeps as failed_batch\.pt"):
-        training.run()
-    batch = torch.load(tmp_path / "failed_batch.pt", weights_only=True)
-    assert batch["x"].isnan().flatten(1).all(dim=1).sum() == 1
-
-
 @pytest.fixture(scope="module")
 def stopped_run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run whose validation error soon stops improving."""

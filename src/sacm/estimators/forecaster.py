@@ -48,7 +48,6 @@ class Forecaster(TableReading, Estimator):
         horizon: Steps to forecast. Default: a season, less for short series.
         validation_stride: Rows between two validation windows.
         train_fraction: Use this share of the training windows only.
-        train_quantiles: Train for these quantiles by pinball loss.
         frequency: Time step as a pandas alias. Default: found.
         resample: Average irregular rows into steps of this length.
         target: The channels to forecast; the others are inputs. Default: all.
@@ -82,7 +81,6 @@ class Forecaster(TableReading, Estimator):
     horizon: int | None = None
     validation_stride: int = 1
     train_fraction: float = 1.0
-    train_quantiles: Sequence[float] | None = None
     minimum: float | str | None = None
     frequency: str | None = None
     resample: str | None = None

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sacm.backbones.adapters import take_median
 from sacm.backbones.base import DetectorNetwork
 from sacm.errors import ArgumentError, SACMError
 from sacm.files import write_atomically, write_json
@@ -62,7 +61,7 @@ class RawUnits(nn.Module):
         answer: Tensor = self.network(scaled, *stamps)
         if self.task == "classification":
             return answer.softmax(dim=1)
-        return take_median(answer) * std + mean
+        return answer * std + mean
 
 
 def input_names(predictor: Predictor) -> list[str]:

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.backbones.adapters import at_level, take_median
 from sacm.data.batches import ForecastWindows
 from sacm.data.covariates import check_roles, future_timestamps, stamp_features, window_ahead
 from sacm.data.datasets import ForecastingData
@@ -186,8 +185,7 @@ def forecast_history(
     for suffix, level in levels.items():
         assert predictor.errors is not None
         offset = predictor.errors.offset(level, moves=moves, shares=window.repaired.mean(axis=1))
-        scaled = at_level(answer, predictor.settings.train_quantiles, level).double().numpy()
-        raw = (scaled + offset) * window.scaler.std + window.scaler.mean
+        raw = (answer.double().numpy() + offset) * window.scaler.std + window.scaler.mean
         bounds[suffix] = predictor.limit(raw[:, :horizon])
     times = None if window.times is None else window.times[:, :horizon]
     return Forecast(
@@ -229,8 +227,8 @@ def _run(predictor: Predictor, window: Window, horizon: int) -> tuple[Tensor, Ar
         stamps = None if window.stamps is None else window.stamps[:, here]
         covariates = None if window.covariates is None else window.covariates[:, here]
         answers.append(predictor.run_forecast(x, stamps, covariates))
-        x = torch.cat([x, take_median(answers[-1])], dim=1)[:, -length:]
-    steps = torch.cat([take_median(each) for each in answers], dim=1)[:, :horizon]
+        x = torch.cat([x, answers[-1]], dim=1)[:, -length:]
+    steps = torch.cat(answers, dim=1)[:, :horizon]
     return answers[0], predictor.limit(window.scaler.inverse(steps).numpy())
 
 
@@ -294,15 +292,13 @@ def bound_levels(
 
 def describe_intervals(errors: ErrorQuantiles) -> str:
     """Say where intervals come from."""
-    made = "conformal" if errors.usual.any() else "learnt quantiles, made conformal"
-    moves = "a window moves further or " if errors.usual.any() else ""
     parts = [
         f"{share:.0%} intervals enclosed {value:.1%}" for share, value in errors.measured.items()
     ]
     measured = f" Measured on later test windows: {', '.join(parts)}." if parts else ""
     return (
-        f"Intervals are {made}, from {errors.source} of the run; wider where {moves}values were "
-        f"repaired or missing.{measured}"
+        f"Intervals are conformal, from {errors.source} of the run; wider where a window moves "
+        f"further or values were repaired or missing.{measured}"
     )
 
 

@@ -56,22 +56,20 @@ def measure_uncertainty(
     Raises:
         ArgumentError: There are too few windows.
     """
-    chosen, learnt = spread_out(windows), predictor.settings.train_quantiles
+    chosen = spread_out(windows)
     residuals = forecast_residuals(predictor.network, windows, chosen, predictor.strategy)
     first, later = halves(windows, chosen)
     before, after = residuals.take(first), residuals.take(later)
-    errors = ErrorQuantiles.fit(
-        before.values, moves=before.moves, shares=before.shares, learnt=learnt
-    )
+    errors = before.fit()
 
     def bound(level: float) -> Array:
-        return after.bound(errors, level, learnt)
+        return after.bound(errors, level)
 
-    truth = after.median
+    truth = after.values
     report: dict[str, Any] = {"calibration_windows": len(first), "windows": len(later)}
     report["crps"] = crps(truth, np.stack([bound(each) for each in CRPS_LEVELS]), CRPS_LEVELS)
     report["intervals"] = []
-    plain = ErrorQuantiles.fit(before.median)
+    plain = ErrorQuantiles.fit(before.values)
     for coverage in coverages:
         fixed = bound((1 - coverage) / 2), bound((1 + coverage) / 2)
         adaptive = follow(plain, truth, windows.starts[chosen[later]], coverage)

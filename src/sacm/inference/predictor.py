@@ -17,7 +17,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sacm.backbones.adapters import take_median
 from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.data.covariates import ROLES, CovariatePlan
 from sacm.data.scaling import ChannelScaler, fill_gaps
@@ -271,11 +270,10 @@ class Predictor:
             if share > max_repaired:
                 raise refusal(f"window {place + 1}", share, max_repaired)
         answer = self.run_forecast(scaled, stamps, covariates)
-        values = self.limit(scaler.inverse(take_median(answer)).numpy())
-        return like(torch.from_numpy(values), windows)
+        return like(torch.from_numpy(self.limit(scaler.inverse(answer).numpy())), windows)
 
     def run_forecast(self, scaled: Tensor, stamps: Any = None, covariates: Any = None) -> Tensor:
-        """Forecast scaled windows `[B, L, C]`: `[B, H, C]`, or `[B, H, C, Q]` with quantiles."""
+        """Forecast scaled windows `[B, L, C]`: `[B, H, C]`."""
         calendar = self.shape.calendar_sizes is not None
         if calendar and stamps is None:
             raise ArgumentError(

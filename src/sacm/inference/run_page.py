@@ -31,7 +31,7 @@ from sacm.reports.page import (
 )
 from sacm.reports.table import Table, number, record_table
 from sacm.tasks import get_task
-from sacm.tasks.calibration import COVERAGES, ErrorQuantiles, ShownForecasts
+from sacm.tasks.calibration import COVERAGES, ErrorQuantiles
 from sacm.training import Run
 
 if TYPE_CHECKING:
@@ -158,21 +158,22 @@ def _has_intervals(predictor: Predictor) -> bool:
 
 def _truth(run: Run, answer: Answer | None) -> list[str]:
     """Forecasts of test rows beside what came."""
-    shown = None if run.calibration is None else ShownForecasts.from_record(run.calibration)
-    if shown is None:
+    tensors = {} if run.calibration is None else run.calibration.tensors
+    if "shown_rows" not in tensors:
         return []
-    count, horizon, channels = shown.forecasts.shape
-    rows = shown.rows[:, None] + np.arange(horizon)
+    forecasts, truth = tensors["shown_forecasts"].numpy(), tensors["shown_truth"].numpy()
+    count, horizon, channels = forecasts.shape
+    rows = tensors["shown_rows"].numpy()[:, None] + np.arange(horizon)
     where = rows + 1
     times = None if answer is None else answer.forecast.history.data.timestamps
     if answer is not None and times is not None and rows.max() < len(times):
         # Rows have these times only if the data still are those of the training.
-        now, then = answer.forecast.history.data.values[rows][..., :channels], shown.truth
+        now, then = answer.forecast.history.data.values[rows][..., :channels], truth
         known = np.isfinite(now) & np.isfinite(then)
         if np.allclose(now[known], then[known], rtol=1e-3, atol=1e-5):
             where = times[rows]
     names = _channels(run, channels)
-    figure = truth_figure(shown.forecasts, shown.truth, where, names, width=_WIDTH)
+    figure = truth_figure(forecasts, truth, where, names, width=_WIDTH)
     caption = (
         f"{count:,} forecasts of {horizon} steps, one after the other, over the last "
         f"{count * horizon:,} rows of the test part."

@@ -20,12 +20,12 @@ and four to the `StrategyRun`:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor, nn
 
@@ -41,12 +41,6 @@ REPLACES_LOSS = "replace the loss"
 SETS_RATES = "set the dropout rates"
 
 
-class Loader(Protocol):
-    """Batches of one split; every iteration is a pass over it."""
-
-    def __iter__(self) -> Iterator[Any]: ...
-
-
 @dataclass(frozen=True)
 class TrainingContext:
     """What is known when a run begins.
@@ -55,7 +49,7 @@ class TrainingContext:
         task: The task's name.
         channels: Number of channels C.
         rows: Length of the series that batch positions point into; 0 where there is none.
-        train: Training batches for a strategy's own use.
+        train: Training batches for a strategy's own use; every iteration is a pass over them.
         val: Validation batches.
         seed: The seed of the run.
         batches: Gives the training batches of an epoch in an order of their own, by a number from
@@ -66,8 +60,8 @@ class TrainingContext:
     task: str
     channels: int
     rows: int
-    train: Loader
-    val: Loader
+    train: Iterable[Any]
+    val: Iterable[Any]
     seed: int
     batches: Callable[[int, int], Iterator[Any]] | None = None
     processes: int = 1

@@ -8,6 +8,7 @@ beats a small pretrained linear estimator by most.
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from sacm.backbones.blocks.normalisation import MovingAverage
 from sacm.errors import ArgumentError
-from sacm.strategies.base import Loader, Strategy, StrategyRun, TrainingContext
+from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import register
 from sacm.types import TaskName
 
@@ -179,7 +180,9 @@ class LinearEstimator(nn.Module):
         return (self.trend(trend) + self.remainder(series - trend)).transpose(1, 2)
 
 
-def pretrain(train: Loader, val: Loader, *, seed: int, device: torch.device) -> LinearEstimator:
+def pretrain(
+    train: Iterable[Any], val: Iterable[Any], *, seed: int, device: torch.device
+) -> LinearEstimator:
     """Train on the run's own split: MAE, Adam, early stopping on validation MAE."""
     first = next(iter(train))
     with torch.random.fork_rng(devices=[]):
@@ -203,7 +206,7 @@ def pretrain(train: Loader, val: Loader, *, seed: int, device: torch.device) -> 
 
 
 @torch.no_grad()
-def _mean_error(estimator: LinearEstimator, val: Loader, device: torch.device) -> float:
+def _mean_error(estimator: LinearEstimator, val: Iterable[Any], device: torch.device) -> float:
     total = count = 0.0
     for batch in val:
         error = (estimator(batch.x.to(device)) - batch.y.to(device)).abs()

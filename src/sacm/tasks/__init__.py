@@ -26,7 +26,7 @@ TIME_LIMIT, CANDIDATE_STRATEGY = 60.0, "race(guard,raw)"
 _OF_A_NETWORK = (
     *("size", "epochs", "patience", "learning_rate", "weight_decay", "gradient_clip", "batch_size"),
     *("stride", "validation_stride", "select", "train_fraction", "contamination", "watch"),
-    *("train_quantiles", "precision", "compile", "overrides"),
+    *("precision", "compile", "overrides"),
 )
 
 __all__ = [

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from sacm.backbones.base import Backbone, DetectorNetwork
-from sacm.backbones.registry import build
 from sacm.data.batches import OverlapMean, TelemetryWindows, WindowBatches
 from sacm.data.datasets import AnomalyData
 from sacm.data.load import DATASETS
@@ -105,16 +104,6 @@ class Anomaly(Task[AnomalyData]):
             columns=column_names(data.columns),
         )
 
-    def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:
-        return build(
-            settings.backbone,
-            "anomaly",
-            input_len=shape.input_len,
-            channels=shape.channels,
-            size=settings.size,
-            **settings.overrides,
-        )
-
     def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
         scores: Tensor = model.anomaly_scores(x)
         return scores
@@ -139,9 +128,9 @@ class Anomaly(Task[AnomalyData]):
         self,
         model: Backbone,
         windows: SplitWindows[Any],
+        data: AnomalyData,
         settings: ResolvedSettings,
         strategy: Strategy,
-        data: AnomalyData,
     ) -> Calibration | None:
         """Scores of the validation rows that look normal, in their order, and the threshold."""
         return alarm_calibration(normal_scores(model, windows, settings, strategy, data))
@@ -153,12 +142,10 @@ class Anomaly(Task[AnomalyData]):
         data: AnomalyData,
         settings: ResolvedSettings,
         strategy: Strategy,
-        *,
-        batch_size: int = EVALUATION_BATCH,
     ) -> Result:
-        normal = normal_scores(model, windows, settings, strategy, data, batch_size=batch_size)
+        normal = normal_scores(model, windows, settings, strategy, data)
         threshold = quantile_threshold(normal, quantile=_QUANTILE)
-        scores = step_scores(model, windows.test, settings, strategy, batch_size=batch_size)
+        scores = step_scores(model, windows.test, settings, strategy)
         segments = np.empty(len(scores), dtype=object)
         for segment in data.segments:
             segments[segment.test.start : segment.test.stop] = segment.name
@@ -200,15 +187,13 @@ def normal_scores(
     settings: ResolvedSettings,
     strategy: Strategy,
     data: AnomalyData,
-    *,
-    batch_size: int = EVALUATION_BATCH,
 ) -> np.ndarray:
     """Scores of the validation rows `[T]` in which nothing is flagged.
 
     Flagged rows would raise the threshold to the level of a fault. Data sets of the
     catalogue are taken as they are, for their results are compared.
     """
-    scores = step_scores(model, windows.val, settings, strategy, batch_size=batch_size)
+    scores = step_scores(model, windows.val, settings, strategy)
     scored = ~np.isnan(scores)
     normal = scored & ~flagged_rows(data)
     return scores[scored if normal.sum() < FEWEST_NORMAL else normal]
@@ -228,7 +213,6 @@ def step_scores(
     settings: ResolvedSettings,
     strategy: Strategy,
     *,
-    batch_size: int = EVALUATION_BATCH,
     order: np.ndarray | None = None,
 ) -> np.ndarray:
     """A score for each row `[T]`: the mean over the windows that cover it, NaN where none does.
@@ -238,7 +222,7 @@ def step_scores(
     assert isinstance(model, DetectorNetwork)
     mean = OverlapMean(windows.rows)
     with evaluating(model) as device:
-        for batch in WindowBatches(windows, batch_size):
+        for batch in WindowBatches(windows, EVALUATION_BATCH):
             batch = to_device(batch, device)
             scores = model.anomaly_scores(strategy.inputs(batch.x), score=settings.score)
             mean.update(scores, batch.positions)

@@ -14,7 +14,7 @@ from pydantic import ConfigDict
 from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone
-from sacm.backbones.registry import entry
+from sacm.backbones.registry import build, entry
 from sacm.data.batches import WindowBatches
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows
@@ -28,7 +28,7 @@ from sacm.types import TaskName
 DataKind = TypeVar("DataKind")
 EVALUATION_BATCH = 256
 FORECASTING_ONLY = (
-    *("horizon", "validation_stride", "train_fraction", "train_quantiles", "minimum", "target"),
+    *("horizon", "validation_stride", "train_fraction", "minimum", "target"),
     *COVARIATES,
 )
 
@@ -179,9 +179,20 @@ class Task(ABC, Generic[DataKind]):
     ) -> NetworkShape:
         """What a network for these data takes and gives; limits of forecasts need the scaler."""
 
-    @abstractmethod
     def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:
         """The network, freshly initialised from torch's current seed."""
+        sizes: dict[str, Any] = {"classes": len(shape.classes)} if shape.classes else {}
+        if shape.horizon:
+            sizes = {"horizon": shape.horizon, "calendar_sizes": shape.calendar_sizes}
+        return build(
+            settings.backbone,
+            self.name,
+            input_len=shape.input_len,
+            channels=shape.channels,
+            size=settings.size,
+            **sizes,
+            **settings.overrides,
+        )
 
     def training_loss(self, model: Any, batch: Any, strategy: Strategy, run: StrategyRun) -> Tensor:
         """The scalar that one training step minimises, before what the network itself adds."""
@@ -211,9 +222,9 @@ class Task(ABC, Generic[DataKind]):
         self,
         model: Backbone,
         windows: SplitWindows[Any],
+        data: DataKind,
         settings: ResolvedSettings,
         strategy: Strategy,
-        data: DataKind,
     ) -> Calibration | None:
         """Measure, once, what intervals and thresholds of predictions are made from."""
         return None
@@ -226,8 +237,6 @@ class Task(ABC, Generic[DataKind]):
         data: DataKind,
         settings: ResolvedSettings,
         strategy: Strategy,
-        *,
-        batch_size: int = EVALUATION_BATCH,
     ) -> Result:
         """Test once, with the chosen checkpoint."""
 

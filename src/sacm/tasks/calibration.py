@@ -5,16 +5,13 @@ target lies below `forecast + offset` with the wanted probability if it resemble
 calibration windows. Windows that move further, and windows of which more was repaired, have wider
 intervals: residuals are divided by a factor of their window before they are ranked (locally
 weighted conformal prediction: Lei et al., "Distribution-free predictive inference for regression",
-JASA 2018). The factor is known before the future is, so the coverage stays as it was. Quantiles
-that a network learnt are moved by what its calibration windows show (Romano et al., "Conformalized
-quantile regression", NeurIPS 2019).
+JASA 2018). The factor is known before the future is, so the coverage stays as it was.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -23,7 +20,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sacm.backbones.adapters import at_level, find_levels, take_median
 from sacm.data.batches import ForecastWindows, beside_windows
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Strategy
@@ -75,43 +71,35 @@ class ErrorQuantiles:
         *,
         moves: Array | None = None,
         shares: Array | None = None,
-        learnt: Sequence[float] | None = None,
         source: str = "",
     ) -> Self:
         """Rank residuals.
 
         Args:
             residuals: Target minus forecast `[N, H, C]`, scaled, NaN where the target was not
-                measured; target minus each quantile `[N, H, C, Q]` of a network that learnt some.
+                measured.
             moves: How far each window moves `[N, C]`, see `window_moves`.
             shares: Share of each window's values that was repaired `[N, C]`.
-            learnt: The Q levels that the network learnt.
             source: What the windows were, in words.
         """
-        count, horizon, channels = residuals.shape[:3]
-        by_window = (slice(None), None, ...) if learnt is None else (slice(None), None, ..., None)
+        count, horizon, channels = residuals.shape
         usual, factors = np.zeros(channels), np.ones((count, channels))
-        if moves is not None and learnt is None:  # learnt quantiles are wider by themselves
-            usual = usual_moves(moves)
+        if moves is not None:
+            known = np.isfinite(moves).any(axis=0)
+            usual[known] = np.nanmedian(moves[:, known], axis=0)
             factors = movement_factors(moves, usual)
         widening = LEAST_WIDENING
         if shares is not None:
-            size = np.abs(residuals if learnt is None else residuals[..., len(learnt) // 2])
-            widening = learn_widening(size / factors[:, None], shares)
+            widening = learn_widening(np.abs(residuals) / factors[:, None], shares)
             refused = shares > MAX_REPAIRED
-            residuals = np.where(refused[by_window], np.nan, residuals)
+            residuals = np.where(refused[:, None], np.nan, residuals)
             factors = np.where(refused, 1.0, factors * repair_factors(shares, widening))
-        residuals = residuals / factors[by_window]
+        residuals = residuals / factors[:, None]
         fitting = (steps for steps in STEPS if steps * horizon * channels <= LARGEST_TABLE)
         steps = next(fitting, STEPS[-1])
         levels = np.arange(1, steps) / steps
-        offsets = np.empty((len(levels), horizon, channels), np.float32)
         ordered = np.sort(residuals, axis=0)  # NaN last
-        for place, level in enumerate(levels):
-            if learnt is not None:
-                at = at_level(torch.from_numpy(residuals), learnt, level)
-                ordered = np.sort(at.numpy(), axis=0)
-            offsets[place] = _rank(ordered, level)
+        offsets = np.stack([_rank(ordered, level) for level in levels]).astype(np.float32)
         windows = int(np.isfinite(residuals).sum(axis=0).min())
         return cls(levels, offsets, usual, widening, windows, source)
 
@@ -206,14 +194,6 @@ def window_moves(x: Tensor, horizon: int, repaired: Tensor | None = None) -> Arr
     return np.asarray(moves.nanmean(dim=1).cpu().numpy(), np.float64)
 
 
-def usual_moves(moves: Array) -> Array:
-    """The movement `[C]` of a usual window, from that of many `[N, C]`; 0 where none is known."""
-    known = np.isfinite(moves).any(axis=0)
-    usual = np.zeros(moves.shape[1])
-    usual[known] = np.nanmedian(moves[:, known], axis=0)
-    return usual
-
-
 def movement_factors(moves: Array, usual: Array) -> Array:
     """How much wider than usual intervals are `[S, C]` after windows that move by `moves`."""
     factor = (moves / np.where(usual > 0, usual, 1.0) + STEADY) / (1 + STEADY)
@@ -250,7 +230,7 @@ def _mean_measured(values: Array, *, axis: int) -> Array:
 class Residuals(NamedTuple):
     """What forecasts of N windows were off by, and what is known of these windows beforehand."""
 
-    values: Array  # [N, H, C] or [N, H, C, Q] target minus forecast; NaN where not measured
+    values: Array  # [N, H, C] target minus forecast; NaN where not measured
     moves: Array  # [N, C]
     shares: Array | None  # [N, C] repaired, if anything repairs
 
@@ -259,25 +239,14 @@ class Residuals(NamedTuple):
         shares = None if self.shares is None else self.shares[places]
         return Residuals(self.values[places], self.moves[places], shares)
 
-    def fit(self, learnt: Sequence[float] | None, source: str = "") -> ErrorQuantiles:
-        """The quantiles of these; `learnt` are the levels that the network learnt."""
-        return ErrorQuantiles.fit(
-            self.values, moves=self.moves, shares=self.shares, learnt=learnt, source=source
-        )
+    def fit(self, source: str = "") -> ErrorQuantiles:
+        """The quantiles of these."""
+        return ErrorQuantiles.fit(self.values, moves=self.moves, shares=self.shares, source=source)
 
-    @property
-    def median(self) -> Array:
-        """Target minus forecast, or minus the median of learnt quantiles, `[N, H, C]`."""
-        values = self.values
-        return values if values.ndim == 3 else values[..., values.shape[3] // 2]
-
-    def bound(self, errors: ErrorQuantiles, level: float, learnt: Sequence[float] | None) -> Array:
+    def bound(self, errors: ErrorQuantiles, level: float) -> Array:
         """A quantile of these windows as its distance from the forecast, `[N, H, C]`."""
         offset = errors.offset(level, moves=self.moves, shares=self.shares)
-        if learnt is not None:
-            quantile = at_level(torch.from_numpy(self.values), learnt, level).numpy()
-            offset = offset + self.median - quantile
-        return np.broadcast_to(offset, self.median.shape)
+        return np.broadcast_to(offset, self.values.shape)
 
 
 def forecast_residuals(
@@ -289,8 +258,7 @@ def forecast_residuals(
         for start in range(0, len(chosen), EVALUATION_BATCH):
             batch = to_device(windows.batch(chosen[start : start + EVALUATION_BATCH]), device)
             answer = model(strategy.inputs(batch.x), *beside_windows(batch)).float()
-            target = batch.y if answer.dim() == 3 else batch.y.unsqueeze(-1)
-            residuals = (target - answer).cpu().numpy()
+            residuals = (batch.y - answer).cpu().numpy()
             if batch.observed is not None:
                 residuals[batch.observed.cpu().numpy() < 1] = np.nan
             values.append(residuals)
@@ -337,30 +305,27 @@ def calibrate_forecasts(
         source: What the windows are, in words.
 
     Returns:
-        What `ErrorQuantiles.from_record` and `ShownForecasts.from_record` read.
+        What `ErrorQuantiles.from_record` reads, and what `show_forecasts` gives.
     """
-    chosen, learnt = spread_out(windows), find_levels(model)
+    chosen = spread_out(windows)
     residuals = forecast_residuals(model, windows, chosen, strategy)
     source = f"{len(chosen):,} {source} windows"
-    measured = measure_coverage(residuals, windows, chosen, learnt)
-    errors = replace(residuals.fit(learnt, source), measured=measured)
+    measured = measure_coverage(residuals, windows, chosen)
+    errors = replace(residuals.fit(source), measured=measured)
     tensors, text = errors.to_record()
-    shown = ShownForecasts.make(model, windows, strategy)._asdict()
-    tensors |= {f"shown_{name}": torch.from_numpy(array) for name, array in shown.items()}
-    return Calibration(tensors, text)
+    return Calibration({**tensors, **show_forecasts(model, windows, strategy)}, text)
 
 
 def measure_coverage(
-    residuals: Residuals, windows: ForecastWindows, chosen: Array, learnt: Sequence[float] | None
+    residuals: Residuals, windows: ForecastWindows, chosen: Array
 ) -> dict[float, float]:
     """The share of later targets that intervals enclose, by nominal share; empty if too few."""
     shares = {}
     try:
         before, after = (residuals.take(part) for part in halves(windows, chosen))
-        errors = before.fit(learnt)
-        truth = after.median
+        errors, truth = before.fit(), after.values
         for share in COVERAGES:
-            low, high = (after.bound(errors, (1 + sign * share) / 2, learnt) for sign in (-1, 1))
+            low, high = (after.bound(errors, (1 + sign * share) / 2) for sign in (-1, 1))
             inside = (truth >= low) & (truth <= high)
             shares[share] = float(inside[np.isfinite(truth)].mean())
     except ArgumentError:  # too few windows
@@ -368,41 +333,32 @@ def measure_coverage(
     return shares
 
 
-class ShownForecasts(NamedTuple):
-    """Forecasts of consecutive test rows and the truth, in raw units, for pictures."""
+def show_forecasts(model: Any, windows: ForecastWindows, strategy: Strategy) -> dict[str, Tensor]:
+    """Forecasts of consecutive test rows and the truth, in raw units, for pictures.
 
-    rows: Array  # [N] first forecast row
-    forecasts: Array  # [N, H, C]
-    truth: Array  # [N, H, C]; NaN where nothing was measured
-
-    @classmethod
-    def make(cls, model: Any, windows: ForecastWindows, strategy: Strategy) -> Self:
-        """Forecast from the last windows that follow each other without overlap."""
-        places = {int(start): place for place, start in enumerate(windows.starts)}
-        channels = min(windows.batch([0]).y.shape[2], SHOWN_CHANNELS)
-        most = max(1, min(SHOWN_WINDOWS, SHOWN_VALUES // (windows.horizon * channels)))
-        start, chosen = int(windows.starts[-1]), list[int]()
-        while start in places and len(chosen) < most:
-            chosen.insert(0, places[start])
-            start -= windows.horizon
-        batch = windows.batch(chosen)
-        with evaluating(model) as device:
-            moved = to_device(batch, device)
-            answer = model(strategy.inputs(moved.x), *beside_windows(moved))
-        scaler = windows.scaler
-        if batch.series is not None:
-            scaler = scaler.of_places(batch.series.numpy())
-        forecasts = scaler.inverse(take_median(answer).float().cpu()).numpy()
-        truth = scaler.inverse(batch.y.clone()).numpy()
-        if batch.observed is not None:
-            truth[batch.observed.numpy() < 1] = np.nan
-        rows = (windows.starts[chosen] + windows.input_len).astype(np.int64)
-        parts = (np.ascontiguousarray(each[..., :channels]) for each in (forecasts, truth))
-        return cls(rows, *(part.astype(np.float32) for part in parts))
-
-    @classmethod
-    def from_record(cls, record: Calibration) -> Self | None:
-        """What `calibrate_forecasts` kept; None if a saved estimator has none."""
-        parts = [record.tensors.get(f"shown_{name}") for name in cls._fields]
-        arrays = [part.numpy() for part in parts if part is not None]
-        return cls(*arrays) if len(arrays) == len(parts) else None
+    Returns:
+        Of the last N windows that follow each other without overlap: `shown_rows` `[N]`, the first
+        forecast row; `shown_forecasts` and `shown_truth` `[N, H, C]`, NaN where not measured.
+    """
+    places = {int(start): place for place, start in enumerate(windows.starts)}
+    channels = min(windows.batch([0]).y.shape[2], SHOWN_CHANNELS)
+    most = max(1, min(SHOWN_WINDOWS, SHOWN_VALUES // (windows.horizon * channels)))
+    start, chosen = int(windows.starts[-1]), list[int]()
+    while start in places and len(chosen) < most:
+        chosen.insert(0, places[start])
+        start -= windows.horizon
+    batch = windows.batch(chosen)
+    with evaluating(model) as device:
+        moved = to_device(batch, device)
+        answer = model(strategy.inputs(moved.x), *beside_windows(moved)).float().cpu()
+    scaler = windows.scaler
+    if batch.series is not None:
+        scaler = scaler.of_places(batch.series.numpy())
+    truth = scaler.inverse(batch.y.clone())
+    if batch.observed is not None:
+        truth[batch.observed < 1] = torch.nan
+    return {
+        "shown_rows": torch.from_numpy(windows.starts[chosen] + windows.input_len).long(),
+        "shown_forecasts": scaler.inverse(answer)[..., :channels].float().contiguous(),
+        "shown_truth": truth[..., :channels].float().contiguous(),
+    }

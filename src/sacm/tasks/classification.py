@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sacm.backbones.base import Backbone
-from sacm.backbones.registry import build
 from sacm.data.batches import WindowBatches
 from sacm.data.datasets import ClassificationData
 from sacm.data.scaling import ChannelScaler
@@ -79,17 +78,6 @@ class Classification(Task[ClassificationData]):
             classes=tuple(np.asarray(data.classes).tolist()),
         )
 
-    def build(self, settings: ResolvedSettings, shape: NetworkShape) -> Backbone:
-        return build(
-            settings.backbone,
-            "classification",
-            input_len=shape.input_len,
-            channels=shape.channels,
-            classes=len(shape.classes),
-            size=settings.size,
-            **settings.overrides,
-        )
-
     def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
         logits: Tensor = model(x)
         return logits
@@ -116,10 +104,8 @@ class Classification(Task[ClassificationData]):
         data: ClassificationData,
         settings: ResolvedSettings,
         strategy: Strategy,
-        *,
-        batch_size: int = EVALUATION_BATCH,
     ) -> Result:
-        accumulator = _collect(model, WindowBatches(windows.test, batch_size), strategy)
+        accumulator = _collect(model, WindowBatches(windows.test, EVALUATION_BATCH), strategy)
         report = accumulator.compute()
         probabilities = accumulator.logits.softmax(dim=1)
         row: dict[str, float | None] = {

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.backbones.adapters import (
-    CovariateAdapter,
-    QuantileAdapter,
-    complete_levels,
-    find_levels,
-    pinball,
-    take_median,
-)
+from sacm.backbones.adapters import CovariateAdapter
 from sacm.backbones.base import Backbone, ForecastNetwork
-from sacm.backbones.registry import build, takes_calendar
+from sacm.backbones.registry import takes_calendar
 from sacm.backbones.statistical import STATISTICAL, LowerLimit, MeanForecaster
 from sacm.data.batches import WindowBatches, beside_windows
 from sacm.data.covariates import ROLES, CovariatePlan, calendar_sizes, check_roles, fit_covariates
@@ -27,13 +20,10 @@ from sacm.data.datasets import ForecastingData
 from sacm.data.load import published
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, forecasting_windows
-from sacm.errors import ArgumentError
 from sacm.metrics.catalogue import RegisteredForecastMetrics
 from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport, RelativeErrors
-from sacm.metrics.intervals import Record
 from sacm.settings import AUTO, ResolvedSettings, RunSettings
-from sacm.strategies.base import REPLACES_LOSS, Step, Strategy
-from sacm.strategies.registry import parse, parts_of
+from sacm.strategies.base import Step, Strategy
 from sacm.tasks.base import (
     EVALUATION_BATCH,
     Calibration,
@@ -62,32 +52,19 @@ class Forecasting(Task[ForecastingData]):
     name = "forecasting"
     default_backbone = "PatchTST"
     default_strategy = "guard"
-    selections = ("mae", "mse", "pinball")
+    selections = ("mae", "mse")
     unused = ("score",)
     leading_metrics = ("mse", "mae")
 
     def check(self, settings: RunSettings) -> None:
         super().check(settings)
         CovariatePlan.of(settings.covariates())
-        if settings.train_quantiles is None:
-            if settings.select == "pinball":
-                raise ArgumentError("select = 'pinball': name quantiles by train_quantiles.")
-            return
-        complete_levels(settings.train_quantiles)
-        strategy = parse(settings.strategy or self.default_strategy)
-        if any(REPLACES_LOSS in part.roles for part in parts_of(strategy)):
-            raise ArgumentError(
-                f"{settings.strategy} has a loss of its own, and so have train_quantiles: choose "
-                "one of them."
-            )
 
     def resolve(self, settings: RunSettings, data: ForecastingData) -> ResolvedSettings:
         """Complete settings; what data were read with need not be told again."""
         own = {role: getattr(data, role) for role in ROLES if getattr(data, role)}
         asked = {name: settings.covariates().get(name, own.get(name)) for name in ROLES}
         asked["scaling"] = data.scaling or "shared"
-        if settings.train_quantiles is not None:
-            asked["train_quantiles"] = complete_levels(settings.train_quantiles)
         settings = settings.model_copy(update=asked)
         check_roles(data, CovariatePlan.of(settings.covariates()))
         return super().resolve(settings, data)
@@ -103,8 +80,7 @@ class Forecasting(Task[ForecastingData]):
         horizon, input_len = settings.horizon or horizon, settings.input_len or input_len
         small = horizon >= 720 or data.name in _SMALL_BATCH_DATA
         small = small or settings.backbone in _SMALL_BATCH_BACKBONES
-        preset = {"horizon": horizon, "input_len": input_len, "batch_size": 16 if small else 32}
-        return preset if settings.train_quantiles is None else {**preset, "select": "pinball"}
+        return {"horizon": horizon, "input_len": input_len, "batch_size": 16 if small else 32}
 
     def explain_lengths(self, settings: RunSettings, data: ForecastingData) -> str:
         if is_benchmark(data.name):
@@ -195,24 +171,13 @@ class Forecasting(Task[ForecastingData]):
         )
 
     def _build_network(self, settings: ResolvedSettings, shape: NetworkShape) -> ForecastNetwork:
-        network = build(
-            settings.backbone,
-            "forecasting",
-            channels=shape.channels,
-            size=settings.size,
-            calendar_sizes=shape.calendar_sizes,
-            input_len=shape.input_len,
-            horizon=shape.horizon,
-            **settings.overrides,
-        )
+        network = super().build(settings, shape)
         assert isinstance(network, ForecastNetwork)
         if shape.covariates is not None:
             mean, std = shape.covariates
             past = len(settings.past or ())
             network = CovariateAdapter(network, past=past, mean=mean, std=std)
-        if settings.train_quantiles is None:
-            return network
-        return QuantileAdapter(network, settings.train_quantiles)
+        return network
 
     def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
         return forecast(model, batch, x)
@@ -221,18 +186,12 @@ class Forecasting(Task[ForecastingData]):
         return (answer - batch.y).abs()
 
     def loss(self, step: Step, x: Tensor) -> Tensor:
-        answer = ask_network(step.model, step.batch, x)
-        prediction = take_median(answer)
-        levels = find_levels(step.model) if answer.dim() == 4 else None
-        if levels is None:
-            return step.mean(step.losses(prediction), prediction)
-        return step.mean(pinball(answer, step.batch.y, levels), prediction)
+        answer = step.answer(x)
+        return step.mean(step.losses(answer), answer)
 
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
     ) -> float:
-        if select == "pinball":
-            return measure_quantiles(model, batches, strategy).crps
         report = _errors(model, batches, strategy, ForecastAccumulator())
         return report.scaled.mse if select == "mse" else report.scaled.mae
 
@@ -240,9 +199,9 @@ class Forecasting(Task[ForecastingData]):
         self,
         model: Backbone,
         windows: SplitWindows[Any],
+        data: ForecastingData,
         settings: ResolvedSettings,
         strategy: Strategy,
-        data: ForecastingData,
     ) -> Calibration | None:
         """Residuals of the test windows, which chose nothing; without any, of validation."""
         source = "test" if len(windows.test) else "validation"
@@ -256,13 +215,11 @@ class Forecasting(Task[ForecastingData]):
         data: ForecastingData,
         settings: ResolvedSettings,
         strategy: Strategy,
-        *,
-        batch_size: int = EVALUATION_BATCH,
     ) -> Result:
         scaler = scaler_of(windows)
         accumulator = ForecastAccumulator(scale=scaler.units)
         registered = RegisteredForecastMetrics()
-        batches = WindowBatches(windows.test, batch_size)
+        batches = WindowBatches(windows.test, EVALUATION_BATCH)
         units = None if scaler.reference is None else torch.from_numpy(scaler.std / scaler.units)
         baselines = ForecastBaselines(data, scaler, units)
         report = _errors(
@@ -285,10 +242,6 @@ class Forecasting(Task[ForecastingData]):
             record["series"] = {  # in own deviations and in raw units
                 name: {"mae": own[0], "mae_raw": own[1]} for name, own in errors if own is not None
             }
-        if settings.train_quantiles is not None:
-            quantiles = measure_quantiles(model, batches, strategy, units)
-            record["quantiles"] = quantiles.to_dict()
-            row["crps"] = quantiles.crps
         return Result(row, record, report.windows, beside.to_dict())
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
@@ -310,13 +263,6 @@ class Forecasting(Task[ForecastingData]):
             order = sorted(series, key=lambda name: float(series[name]["mae"]))
             for which, name in (("best series", order[0]), ("worst series", order[-1])):
                 rows.append((f"{name} ({which} by own deviations)", series[name]["mae_raw"]))
-        if quantiles := report.get("quantiles"):
-            rows.append(("CRPS, z-scored", quantiles["crps"]))
-            parts = (quantiles[name] for name in ("nominal", "coverage", "width"))
-            for nominal, coverage, width in zip(*parts, strict=True):
-                interval = f"the {100 * nominal:g} % interval"
-                rows.append((f"share in {interval}", coverage))
-                rows.append((f"width of {interval}, z-scored", width))
         rows += registered_values(metrics, self.name)
         return ("error in units of the data", "MAE", "RMSE", "MSE"), rows
 
@@ -342,15 +288,10 @@ def is_benchmark(name: str) -> bool:
     return name.startswith("Synth-12") or published(name) is not None
 
 
-def ask_network(model: Any, batch: Any, x: Tensor) -> Tensor:
-    """The answer to windows `x` `[B, L, C]`: `[B, H, C]`, or `[B, H, C, Q]` with quantiles."""
-    answer: Tensor = model(x, *beside_windows(batch))
-    return answer
-
-
 def forecast(model: Any, batch: Any, x: Tensor) -> Tensor:
     """`[B, H, C]` from windows `x` `[B, L, C]`, with what the batch has beside them."""
-    return take_median(ask_network(model, batch, x))
+    answer: Tensor = model(x, *beside_windows(batch))
+    return answer
 
 
 def _errors(
@@ -394,62 +335,3 @@ def unmeasured_share(data: ForecastingData) -> float:
 def _uses_calendar(settings: ResolvedSettings, data: ForecastingData) -> bool:
     named = settings.backbone != AUTO
     return named and data.timestamps is not None and takes_calendar(settings.backbone)
-
-
-@dataclass(frozen=True)
-class QuantileReport(Record):
-    """What the quantiles of a network did, in scaled units.
-
-    Attributes:
-        levels: The Q levels.
-        below: The share of targets at or below each quantile, `[Q]`; as large as its level if the
-            quantiles are right.
-        nominal: What pairs of quantiles should enclose, the narrowest first.
-        coverage: What they enclosed.
-        width: How wide they were in the mean.
-        crps: Twice the mean pinball loss over the levels.
-    """
-
-    levels: tuple[float, ...]
-    below: tuple[float, ...]
-    nominal: tuple[float, ...]
-    coverage: tuple[float, ...]
-    width: tuple[float, ...]
-    crps: float
-
-
-def measure_quantiles(
-    model: Backbone, batches: WindowBatches[Any], strategy: Strategy, units: Tensor | None = None
-) -> QuantileReport:
-    """Test quantiles on all batches; `units` multiplies errors and widths.
-
-    Raises:
-        ArgumentError: The network gives none.
-    """
-    levels = find_levels(model)
-    if levels is None:
-        raise ArgumentError("the network gives no quantiles: train it with train_quantiles.")
-    level, half = torch.tensor(levels, dtype=torch.float64), len(levels) // 2
-    count, sums = 0.0, [torch.zeros(size) for size in (len(levels), half, half, 1)]
-    with evaluating(model) as device:
-        for batch in batches:
-            batch = to_device(batch, device)
-            answer = ask_network(model, batch, strategy.inputs(batch.x)).cpu().double()
-            truth = batch.y.cpu().double().unsqueeze(-1)  # [B, H, C, 1]
-            seen = torch.ones_like(truth)
-            if batch.observed is not None:
-                seen = batch.observed.cpu().double().unsqueeze(-1)
-            unit = 1.0 if units is None else units_of(units, batch).unsqueeze(-1).double()
-            error = truth - answer
-            low, high = answer[..., :half].flip(-1), answer[..., half + 1 :]
-            losses = torch.maximum(level * error, (level - 1) * error).mean(dim=-1, keepdim=True)
-            inside = (truth >= low) & (truth <= high)
-            parts = (error <= 0, inside, (high - low) * unit, 2 * losses * unit)
-            sums = [
-                total + (part * seen).sum(dim=(0, 1, 2))
-                for total, part in zip(sums, parts, strict=True)
-            ]
-            count += float(seen.sum())
-    below, coverage, width, (crps,) = (tuple((total / count).tolist()) for total in sums)
-    nominal = tuple(round(1 - 2 * level, 10) for level in reversed(levels[:half]))
-    return QuantileReport(levels, below, nominal, coverage, width, crps)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Self
 
 import torch
@@ -110,13 +108,10 @@ def _duration(seconds: float) -> str:
 
 
 class EpochStatistics:
-    """Losses and dropout rates of one epoch, kept on the device until they are asked for.
+    """Losses and dropout rates of one epoch, kept on the device until they are asked for."""
 
-    `save_batch` keeps the batch of a step, the first being 1, for a person to look at.
-    """
-
-    def __init__(self, epoch: int, save_batch: Callable[[int], Path]) -> None:
-        self.epoch, self.save_batch = epoch, save_batch
+    def __init__(self, epoch: int) -> None:
+        self.epoch = epoch
         self.losses: list[Tensor] = []
         self.all_rates: list[Tensor] = []
 
@@ -135,8 +130,7 @@ class EpochStatistics:
         step = next(i for i, loss in enumerate(self.losses, 1) if not math.isfinite(float(loss)))
         raise SACMError(
             f"the loss is {float(self.losses[step - 1])} at epoch {self.epoch}, step {step}: lower "
-            "the learning rate or look for extreme values in the batch, which the run folder keeps "
-            f"as {self.save_batch(step).name}."
+            "the learning rate (--lr), or look for extreme values in the data."
         )
 
     def summary(self) -> dict[str, float]:

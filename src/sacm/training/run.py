@@ -12,7 +12,6 @@ last.pt           where to resume; gone when the run is finished
 metrics.json      test results; the run is finished when this and the weights are there
 fingerprint.json  digests of the files that predictions are made from
 failure.json      why a run stopped for good, if it did
-failed_batch.pt   the batch whose loss was not a number, if that was why
 race.json         who won, if the strategy is a race
 """
 

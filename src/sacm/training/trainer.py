@@ -205,7 +205,6 @@ class Training:
         self.logs = True
         self.title = f"{settings.backbone} {settings.strategy} seed {settings.seed}"
         self.steps = (self.task.minimum_steps, sys.maxsize)  # fewest and most of an epoch
-        self.epochs_here = 0  # trained by this process
         self.deadline: float | None = None  # by the monotonic clock: steps stop there
         if settings.time_limit is not None:
             self.deadline = time.monotonic() + settings.time_limit
@@ -307,7 +306,8 @@ class Training:
 
     def train_until(self, epochs: int) -> None:
         """Train until so many epochs are done, patience is at its end, or the time is over."""
-        self._resume()
+        if not self.progress.epoch:  # else this process has trained it until here
+            self._resume()
         settings, progress = self.settings, self.progress
         bar = TrainingProgress(
             self.title,
@@ -317,8 +317,6 @@ class Training:
             done=progress.epoch,
             deadline=self.deadline,
         )
-        if progress.epoch and not self.epochs_here:
-            say(f"{self.title}: resumed from epoch {progress.epoch}", show=bar.show)
         with bar:
             while progress.epoch < epochs and progress.waited < settings.patience:
                 if self.out_of_time and progress.epoch:
@@ -342,7 +340,6 @@ class Training:
         )
         # Batch statistics differ between ranks: all decide by the value of rank 0.
         value = self.fabric.broadcast(value)
-        self.epochs_here += 1
         self._record(epoch, value, statistics, trained - started, time.perf_counter() - trained)
         assert self.progress.best is not None
         bar.epoch(epoch, select=self.settings.select, value=value, best=self.progress.best)
@@ -353,7 +350,7 @@ class Training:
         """The optimizer steps of one epoch."""
         self.model.set_epoch(epoch)
         self.model.train()
-        statistics = EpochStatistics(epoch, lambda step: self._save_batch(epoch, step))
+        statistics = EpochStatistics(epoch)
         most = self.steps[1]
         for number in range(self.passes):
             self.train_batches.set_epoch((epoch - 1) * self.passes + number)
@@ -365,14 +362,6 @@ class Training:
         statistics.check()
         self.progress.steps += len(statistics.losses)
         return statistics
-
-    def _save_batch(self, epoch: int, step: int) -> Path:
-        """Keep the batch of a step, cut again: losses may be looked at long after their steps."""
-        number, place = divmod(step - 1, len(self.train_batches))
-        self.train_batches.set_epoch((epoch - 1) * self.passes + number, batch=place)
-        path = self.folder / "failed_batch.pt"
-        write_state(path, next(iter(self.train_batches))._asdict())
-        return path
 
     def step(self, batch: Any) -> Tensor:
         """One optimizer step; the loss, detached."""
@@ -460,6 +449,8 @@ class Training:
                 f"{path} was written by another version or is damaged, so the run cannot be "
                 "resumed: delete it to start afresh."
             ) from None
+        show = self.show and self.fabric.is_global_zero
+        say(f"{self.title}: resumed from epoch {self.progress.epoch}", show=show)
 
     def _finish(self) -> None:
         """Test the chosen weights once, and keep what predictions need."""
@@ -474,6 +465,7 @@ class Training:
         write_weights(folder / "last.safetensors", self.model.state_dict())
         self.model.load_state_dict(read_weights(folder / "best.safetensors"))
         started = time.perf_counter()
+        parts = (self.model, windows, self.data, self.settings, strategy)
         record: dict[str, Any] = {"notes": list(self.notes)}
         if self.race is not None:
             record["notes"].append(self.race.sentence)
@@ -481,7 +473,7 @@ class Training:
             if self.race.error is not None:  # candidates, whose mean is not trained any further
                 progress.best = self.race.error
         if len(windows.test):
-            result = self.task.evaluate(self.model, windows, self.data, self.settings, strategy)
+            result = self.task.evaluate(*parts)
             record |= {
                 "test": result.row,
                 "report": result.report,
@@ -489,8 +481,7 @@ class Training:
                 "test_windows": len(windows.test),
                 "baselines": result.baselines,
             }
-        calibration = self.task.calibrate(self.model, windows, self.settings, strategy, self.data)
-        if calibration is not None:
+        if calibration := self.task.calibrate(*parts):
             write_weights(folder / CALIBRATION_FILE, calibration.tensors, metadata=calibration.text)
         strategy.save(folder)
         write_json(folder / "scaler.json", scaler_of(windows).to_dict())
@@ -504,7 +495,7 @@ class Training:
             "test_seconds": round(time.perf_counter() - started, 3),
         }
         write_json(folder / "metrics.json", record)
-        for name in (_RESUME, "failure.json", "failed_batch.pt"):
+        for name in (_RESUME, "failure.json"):
             (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / _RACE_FOLDER, ignore_errors=True)
         remove_leftovers(folder)  # of an earlier process that was killed
