@@ -10,12 +10,12 @@ by their validation errors.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -39,6 +39,7 @@ from sacm.strategies.race import Race, RaceResult
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, scaler_of, to_device
+from sacm.tasks.baselines import units_of
 from sacm.tasks.lengths import find_season
 from sacm.training.preparation import cut_windows, prepare_data
 from sacm.training.progress import say
@@ -47,6 +48,7 @@ from sacm.training.trainer import Training
 MEMBERS = "members"  # in the overrides of a run: the candidates that it is the mean of
 _SHARE = 0.75  # of the time limit for candidates; the rest is for preparing and testing
 _FIRST_ROUND = 0.3  # of the time left for networks, divided among them, before one goes on
+_LARGE = 0.25  # of the time limit must be left for a network of the paper's size to begin
 _VALIDATION = 256  # windows that decide, at most
 _CHANNEL_WINDOWS = 4096  # windows of single channels that decide or are learnt from, at most
 _FORMS_FROM = 256  # windows of single channels that choose the forms of smoothing, at most
@@ -55,7 +57,15 @@ _STEPS = (25, 100)  # fewest and most optimizer steps between two validations
 _LEARNING_RATE = 1e-3  # small networks and short training
 _NETWORK_ROWS = 96  # that networks and regression see, or more seasons where there are many rows
 _POWER = 6.0  # of a candidate's validation error, by which its weight falls
+_BASELINE, _BASELINE_SHARE = "seasonal naive", 0.25  # of its weight: smoothing can do the same
 _LEAST_WEIGHT = 0.05  # candidates with less are left out
+
+
+class Truth(NamedTuple):
+    """What followed the validation windows, and how much each value counts, `[N, H, C]` both."""
+
+    values: Tensor
+    counts: Tensor
 
 
 @dataclass
@@ -66,8 +76,7 @@ class Candidate:
         name: For people.
         member: What `Forecasting.build` makes it from.
         state: Its weights.
-        forecasts: Of the validation windows `[N, H, C]`.
-        error: Their mean absolute error in scaled units.
+        error: Mean absolute validation error in deviations of the data as they came.
         seconds: What it took.
         steps: Optimizer steps; 0 for what is fitted at once.
     """
@@ -75,7 +84,6 @@ class Candidate:
     name: str
     member: dict[str, Any]
     state: dict[str, Tensor] = field(default_factory=dict)
-    forecasts: Tensor = field(default_factory=lambda: torch.zeros(0))
     error: float = float("inf")
     seconds: float = 0.0
     steps: int = 0
@@ -101,22 +109,27 @@ def hold_contest(
     strategy = parse(settings.strategy)
     names = strategy.members if isinstance(strategy, Race) else (settings.strategy,)
     started = time.monotonic()
+    sides: list[Contest] = []
     with one_thread(fabric):
-        sides: list[Contest] = []
-        for name in names:
-            own = settings.model_copy(update={"strategy": name})
-            side = Contest(folder, own, data, fabric, started=started, show=show)
+        for name in reversed(names):  # the last member sees the rows as they came: it has the truth
+            side = Contest(
+                folder,
+                settings.model_copy(update={"strategy": name}),
+                data,
+                fabric,
+                truth=sides[0].truth if sides else None,
+                started=started,
+                show=show,
+            )
             if not sides:
                 side.say_plan(names)
             side.fit_statistical()
             sides.append(side)
-        measured = sides[-1].measured()  # by the last member: rows as they came
-        errors = {side.settings.strategy: side.best_error(*measured) for side in sides}
+        errors = {side.settings.strategy: side.best_error for side in sides}
         # A strategy that changed nothing is not chosen: it would act on what it has not met yet.
-        side = min(reversed(sides), key=lambda side: errors[side.settings.strategy])
+        side = min(sides, key=lambda side: side.best_error)
         side.race_networks()
-    weights = choose_weights([candidate.error for candidate in side.candidates])
-    return side.keep(weights, errors)
+    return side.keep({name: errors[name] for name in names})
 
 
 class Contest:
@@ -127,6 +140,7 @@ class Contest:
         settings: Complete settings of the run.
         data: The data as they came.
         fabric: The devices.
+        truth: What followed the validation windows, as another contest has it; None for the data.
         started: When the contest began, by the monotonic clock.
         show: Whether plan and progress are shown.
     """
@@ -138,6 +152,7 @@ class Contest:
         data: ForecastingData,
         fabric: Fabric,
         *,
+        truth: Truth | None,
         started: float,
         show: bool,
     ) -> None:
@@ -167,7 +182,19 @@ class Contest:
         shorter = self.settings.model_copy(update={"input_len": self.rows})
         self.learnt = cut_windows(self.task, shorter, data, prepared.data).train
         self.shape = self.task.shape(self.settings, data, scaler_of(self.windows))
+        self.truth = truth or self._measure_truth()
         self.candidates: list[Candidate] = []
+
+    def _measure_truth(self) -> Truth:
+        values = self._in_deviations([batch.y for batch in self.validation])
+        if self.validation[0].observed is None:
+            return Truth(values, torch.ones_like(values))
+        return Truth(values, torch.cat([batch.observed.float() for batch in self.validation]))
+
+    @property
+    def best_error(self) -> float:
+        """The least error of a candidate."""
+        return min(candidate.error for candidate in self.candidates)
 
     @property
     def left(self) -> float:
@@ -207,30 +234,6 @@ class Contest:
             f"Plan, {limit}: {', '.join(names)} compete on {len(self.windows.val)} validation "
             f"windows; strategies {', '.join(strategies)} (--strategy); {networks}"
         )
-
-    def measured(self) -> tuple[Tensor, Tensor]:
-        """What followed the validation windows `[N, H, C]` in units of the data, and its weight."""
-        return self._in_units([batch.y for batch in self.validation]), self.targets()[1]
-
-    def best_error(self, truth: Tensor, counts: Tensor) -> float:
-        """The least error of a candidate in deviations of the data as they came."""
-        unit = torch.from_numpy(scaler_of(self.windows).units)
-        if unit.dim() == 2:
-            unit = unit[torch.cat([batch.series for batch in self.validation])][:, None]
-        sizes = [len(batch.x) for batch in self.validation]
-        errors = [
-            ((self._in_units(each.forecasts.split(sizes)) - truth).abs() / unit * counts).sum()
-            for each in self.candidates
-        ]
-        return float(torch.stack(errors).min() / counts.sum().clamp_min(1))
-
-    def _in_units(self, parts: Sequence[Tensor]) -> Tensor:
-        """Scaled values `[B, H, C]` of every validation batch in units of the data."""
-        scaler, found = scaler_of(self.windows), []
-        for values, batch in zip(parts, self.validation, strict=True):
-            own = scaler if batch.series is None else scaler.of_places(batch.series.numpy())
-            found.append(own.inverse(values))
-        return torch.cat(found)
 
     # Candidates without gradient
 
@@ -286,24 +289,20 @@ class Contest:
         if len(trainings) > 1 and self.left > 1:
             chosen = min(small, key=lambda each: min(trainings[each.name].progress.validation))
             self._train(chosen, trainings, self.left)
-        if self.left > self.limit_of_large():
+        if self.left > _LARGE * (self.limit or 0):
             self._train(large, trainings, self.left)
         for candidate in self.networks:
             if candidate.name in trainings:
                 self._take(candidate, trainings[candidate.name])
-
-    def limit_of_large(self) -> float:
-        """Seconds that must be left for a network of the paper's size to be worth its beginning."""
-        return 0.25 * (self.limit or 0.0)
 
     def _train(self, candidate: Candidate, trainings: dict[str, Training], seconds: float) -> None:
         """Train a network for some time, or on from where it was."""
         started = time.monotonic()
         training = trainings.get(candidate.name)
         if training is None:
-            own = self.settings.model_copy(update={"overrides": {MEMBERS: [candidate.member]}})
+            alone = self.settings.model_copy(update={"overrides": {MEMBERS: [candidate.member]}})
             folder = self.folder / "race" / candidate.name.replace(" ", "-")
-            training = Training(folder, own, self.data, self.fabric, show=self.show)
+            training = Training(folder, alone, self.data, self.fabric, show=self.show)
             training.title, training.logs, training.steps = candidate.name, False, _STEPS
             training.val_batches = self.validation
             training.val_strategy = parse("raw")  # they are repaired already
@@ -329,8 +328,7 @@ class Contest:
     def _judge(self, candidate: Candidate, model: Backbone) -> None:
         """Measure a candidate on validation windows, and say so."""
         candidate.state = networks_of(model)[0].state_dict()
-        candidate.forecasts = self._forecast(model)
-        candidate.error = self._error(candidate.forecasts)
+        candidate.error = self._error(model)
         if not np.isfinite(candidate.error):
             return
         self.candidates.append(candidate)
@@ -339,47 +337,45 @@ class Contest:
         self._say(f"{candidate.name}, {strategy}: validation MAE {candidate.error:.4g}{left}")
 
     @torch.inference_mode()
-    def _forecast(self, model: Backbone) -> Tensor:
-        """Forecasts of the validation windows `[N, H, C]`."""
-        device = self.fabric.device
-        parts = []
-        for given in self.validation:
-            batch = to_device(given, device)
-            parts.append(model(batch.x, *beside_windows(batch)).float().cpu())
-        return torch.cat(parts)
+    def _error(self, model: Backbone) -> float:
+        """The mean absolute error on validation windows."""
+        forecasts = []
+        for batch in self.validation:
+            moved = to_device(batch, self.fabric.device)
+            forecasts.append(model(moved.x, *beside_windows(moved)).float().cpu())
+        off = (self._in_deviations(forecasts) - self.truth.values).abs() * self.truth.counts
+        return float(off.sum() / self.truth.counts.sum().clamp_min(1))
 
-    def targets(self) -> tuple[Tensor, Tensor]:
-        """Targets `[N, H, C]` of the validation windows, and how much each counts."""
-        truth = torch.cat([batch.y for batch in self.validation])
-        seen = [batch.observed for batch in self.validation]
-        if seen[0] is None:
-            return truth, torch.ones_like(truth)
-        return truth, torch.cat(seen).float()
+    def _in_deviations(self, parts: Sequence[Tensor]) -> Tensor:
+        """Scaled values `[B, H, C]` of every validation batch in deviations of the data."""
+        scaler, values = scaler_of(self.windows), []
+        units = torch.from_numpy(scaler.units)
+        for part, batch in zip(parts, self.validation, strict=True):
+            of_series = scaler if batch.series is None else scaler.of_places(batch.series.numpy())
+            values.append(of_series.inverse(part) / units_of(units, batch))
+        return torch.cat(values)
 
-    def _error(self, forecasts: Tensor) -> float:
-        truth, weight = self.targets()
-        return float(((forecasts - truth).abs() * weight).sum() / weight.sum().clamp_min(1))
-
-    def keep(self, weights: Sequence[float], strategies: dict[str, float]) -> RaceResult:
-        """Write the mean, and what was found."""
-        pairs = list(zip(self.candidates, weights, strict=True))
-        members = [{**each.member, "weight": weight} for each, weight in pairs if weight > 0]
-        model, chosen = self._build(members), [each for each, weight in pairs if weight > 0]
+    def keep(self, strategies: dict[str, float]) -> RaceResult:
+        """Write the mean, and what came of the contest; `strategies` are the errors of each."""
+        order = sorted(self.candidates, key=lambda candidate: candidate.error)
+        weights = choose_weights({candidate.name: candidate.error for candidate in order})
+        chosen = [candidate for candidate in order if weights[candidate.name] > 0]
+        members = [{**each.member, "weight": weights[each.name]} for each in chosen]
+        model = self._build(members)
         for network, candidate in zip(networks_of(model), chosen, strict=True):
             network.load_state_dict(candidate.state)
-        error = self._error(self._forecast(model))
-        order = sorted(pairs, key=lambda pair: pair[0].error)
+        error = self._error(model)
         table = [
             {
                 "candidate": each.name,
                 "validation_mae": each.error,
-                "weight": round(weight, 4),
+                "weight": round(weights[each.name], 4),
                 "steps": each.steps,
                 "seconds": round(each.seconds, 2),
             }
-            for each, weight in order
+            for each in order
         ]
-        parts = ", ".join(f"{weight:.0%} {each.name}" for each, weight in order if weight > 0)
+        parts = ", ".join(f"{weights[each.name]:.0%} {each.name}" for each in chosen)
         sentence = f"The run is {parts}: validation MAE {error:.4g}, z-scored."
         winner = self.settings.strategy
         others = {name: value for name, value in strategies.items() if name != winner}
@@ -418,24 +414,24 @@ def networks_of(model: Backbone) -> nn.ModuleList:
     return mean.networks
 
 
-def choose_weights(errors: Sequence[float]) -> list[float]:
-    """Weights of candidates for their mean, which fall by a high power of the error.
+def choose_weights(errors: Mapping[str, float]) -> dict[str, float]:
+    """Weights of candidates for their mean, by their validation errors.
 
-    Args:
-        errors: The validation error of each.
-
-    Returns:
-        Weights that add up to 1; those below a twentieth are 0.
+    They fall by a high power of the error, so that a candidate that is twice as bad is left out;
+    add up to 1, and are 0 where they would be below a twentieth.
 
     Example:
-        >>> choose_weights([1.0, 1.0, 2.0])
-        [0.5, 0.5, 0.0]
+        >>> choose_weights({"Theta": 1.0, "linear regression": 1.0, "PatchTST (small)": 2.0})
+        {'Theta': 0.5, 'linear regression': 0.5, 'PatchTST (small)': 0.0}
     """
-    relative = np.asarray(errors) / max(min(errors), 1e-12)
-    weights = np.maximum(relative, 1e-12) ** -_POWER
-    weights = np.where(weights < _LEAST_WEIGHT * weights.sum(), 0, weights)
-    chosen: list[float] = (weights / weights.sum()).tolist()
-    return chosen
+    best = max(min(errors.values()), 1e-12)
+    weights = {name: (best / max(error, 1e-12)) ** _POWER for name, error in errors.items()}
+    if _BASELINE in weights:
+        weights[_BASELINE] *= _BASELINE_SHARE
+    least = _LEAST_WEIGHT * sum(weights.values())
+    weights = {name: weight if weight >= least else 0.0 for name, weight in weights.items()}
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
 
 
 @contextmanager
