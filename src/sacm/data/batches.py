@@ -39,10 +39,7 @@ class ForecastBatch(NamedTuple):
 
 
 def beside_windows(batch: Any) -> tuple[Tensor | None, ...]:
-    """What a forecasting network takes beside windows: calendar positions, then covariates.
-
-    A batch of a user's own need not have covariates.
-    """
+    """What a forecasting network takes beside windows: calendar positions, then covariates."""
     covariates = getattr(batch, "covariates", None)
     if covariates is not None:
         return (batch.stamps, covariates)

@@ -32,11 +32,7 @@ def check_file(path: Path) -> None:
 
 
 def read_archive(path: Path, task: TaskName) -> Arrays:
-    """Read the arrays of an `.npz` file.
-
-    Raises:
-        DataError: If it is damaged or lacks an array that the task needs.
-    """
+    """Read the arrays of an `.npz` file."""
     check_file(path)
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:

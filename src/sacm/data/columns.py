@@ -167,18 +167,7 @@ def holds_numbers(column: pd.Series) -> bool:
 
 
 def read_numbers(column: pd.Series, reading: Reading) -> np.ndarray | None:
-    """Read a column as numbers.
-
-    Args:
-        column: The column `[T]`.
-        reading: What is known about the table; takes notes.
-
-    Returns:
-        Float64 `[T]`, NaN for gaps; None if the column holds words.
-
-    Raises:
-        DataError: Some cells can be read in two ways, or in none.
-    """
+    """Read a column as numbers."""
     if not is_text(column) and column.dtype.kind in "fiub":
         values = column.to_numpy(np.float64, na_value=np.nan)
         return _check_range(reading.without_codes(values), column.name, reading)
@@ -346,20 +335,7 @@ def read_channels(
     also: Sequence[str] = (),
     labelled: bool = False,
 ) -> Channels:
-    """Read the channels of a table: those asked for, or all columns that are nothing else.
-
-    Args:
-        frame: The table without its times and ids.
-        reading: The options `label` and `category` are used; takes notes.
-        stamps: Its times; columns that only repeat the calendar are left out.
-        timed: Whether it has times, or a column that gives the order.
-        columns: The channels, if they are known.
-        also: Columns that are wanted besides the channels, whatever they look like.
-        labelled: Whether labels are usual, so that no note names a column called label.
-
-    Raises:
-        DataError: A column asked for holds no numbers, or none is left.
-    """
+    """Read the channels of a table: those asked for, or all columns that are nothing else."""
     options = reading.options
     channels, category = Channels(label=options.label), options.category or ()
     asked = [*(columns or ()), *also]
@@ -469,10 +445,7 @@ def _is_label(column: pd.Series) -> bool:
 
 
 def _read_labels(column: pd.Series) -> np.ndarray | None:
-    """Labels as float64 `[T]`; of two words of which one is the normal state, the other is 1.
-
-    None if they are other words.
-    """
+    """Labels as float64 `[T]`; of two words of which one is the normal state, the other is 1."""
     if not is_text(column):
         return column.to_numpy(np.float64, na_value=np.nan)
     words = plain_text(column).str.lower()

@@ -93,10 +93,7 @@ CORRUPTIONS: Registry[Fault] = registry.CORRUPTIONS
 
 
 class CorruptedSeries(NamedTuple):
-    """Values [T, C], which of them were corrupted (bool), and their kinds (uint8).
-
-    Kinds are positions in `series_kinds()`.
-    """
+    """Values [T, C], which of them were corrupted (bool), and their kinds (uint8)."""
 
     values: np.ndarray
     corrupted: np.ndarray
@@ -249,11 +246,7 @@ def corrupt_series(
 
 
 def series_parts(kind: str) -> dict[str, SeriesFault]:
-    """Give the faults of a kind by name: itself, or those of a mixture.
-
-    Raises:
-        ArgumentError: If there is no such fault, or it is not defined for series.
-    """
+    """Give the faults of a kind by name: itself, or those of a mixture."""
     kinds = CORRUPTIONS.get(kind).parts or (CORRUPTIONS.spelling(kind),)
     parts = {name: CORRUPTIONS.get(name).series for name in kinds}
     defined = {name: series for name, series in parts.items() if series is not None}

@@ -95,11 +95,7 @@ FEATURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def check_calendar(names: Sequence[str]) -> tuple[str, ...]:
-    """The features that are asked for; "all" stands for each of them.
-
-    Raises:
-        ArgumentError: There is no such feature.
-    """
+    """The features that are asked for; "all" stands for each of them."""
     if tuple(names) == (_EVERYTHING,):
         return tuple(FEATURES)
     for name in names:
@@ -116,12 +112,7 @@ def calendar_features(stamps: np.ndarray, names: Sequence[str]) -> np.ndarray:
 
 
 def holiday_features(stamps: np.ndarray, place: str) -> np.ndarray:
-    """Whether each time lies on, before or after a public holiday, `[N, 3]` float32.
-
-    Args:
-        stamps: Times `[N]` by the local clock.
-        place: A country as two letters, or a part of one: "DE", "US-NY".
-    """
+    """Whether each time lies on, before or after a public holiday, `[N, 3]` float32."""
     days = stamps.astype("datetime64[D]")
     if not len(days):
         return np.zeros((0, len(HOLIDAY_NAMES)), dtype=np.float32)
@@ -134,11 +125,7 @@ def holiday_features(stamps: np.ndarray, place: str) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def find_holidays(place: str, first: int, last: int) -> np.ndarray:
-    """The public holidays of a place in the years `first … last`, datetime64 days.
-
-    Raises:
-        ArgumentError: The library `holidays` is not installed, or does not know the place.
-    """
+    """The public holidays of a place in the years `first … last`, datetime64 days."""
     try:
         import holidays
     except ImportError:
@@ -215,15 +202,7 @@ class CovariatePlan:
         return bool(self.calendar or self.holidays)
 
     def features(self, columns: np.ndarray | None, stamps: np.ndarray | None) -> np.ndarray:
-        """What a network is told about N rows.
-
-        Args:
-            columns: Values `[N, k]` of `self.columns`; None if there are none.
-            stamps: Times `[N]` by the local clock; None if there are none.
-
-        Returns:
-            `[N, K]` float32: the columns, then the calendar, then the holidays.
-        """
+        """What a network is told about N rows."""
         parts = [] if columns is None else [columns.astype(np.float32)]
         if self.needs_times and stamps is None:
             raise DataError("calendar and holidays need timestamps, which the data do not have.")
@@ -249,11 +228,7 @@ def _as_names(value: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def covariate_rows(data: ForecastingData, plan: CovariatePlan) -> np.ndarray:
-    """Features `[T, K]` of every row, in raw units.
-
-    Raises:
-        DataError: The data have other covariates than the plan, or lack timestamps.
-    """
+    """Features `[T, K]` of every row, in raw units."""
     check_roles(data, plan)
     return plan.features(data.covariates, times_by_clock(data, data.timestamps))
 
@@ -293,10 +268,7 @@ def times_by_clock(data: ForecastingData, stamps: np.ndarray | None) -> np.ndarr
 def rows_ahead(
     data: ForecastingData, series: str, plan: CovariatePlan, horizon: int
 ) -> np.ndarray | None:
-    """Columns `[H, k]` of the steps after a series; NaN where a known-future value is missing.
-
-    Past covariates are 0, static features repeat. None if the plan has no columns.
-    """
+    """Columns `[H, k]` of the steps after a series; NaN where a known-future value is missing."""
     if data.covariates is None:
         return None
     rows = np.zeros((horizon, len(plan.columns)), dtype=np.float32)
@@ -319,19 +291,7 @@ def window_ahead(
     times: np.ndarray | None,
     horizon: int,
 ) -> np.ndarray:
-    """Features `[L + H, K]` of the last rows of a series and of the steps after it.
-
-    Args:
-        data: The data.
-        series: Name of the series.
-        plan: The covariates.
-        rows: Positions `[L]` of its last rows.
-        times: Timestamps `[H]` of the steps; None if there are none.
-        horizon: Steps H.
-
-    Raises:
-        DataError: Known-future values are missing; the sentence names them.
-    """
+    """Features `[L + H, K]` of the last rows of a series and of the steps after it."""
     columns = rows_ahead(data, series, plan, horizon)
     if columns is not None and data.covariates is not None:
         if np.isnan(columns).any():
@@ -370,17 +330,7 @@ def missing_future_error(
 
 
 def move_channels(data: ForecastingData, plan: CovariatePlan) -> ForecastingData:
-    """The same data with some of their channels as covariates.
-
-    Raises:
-        DataError: There is no such channel, or none is left to forecast.
-
-    Example:
-        >>> from sacm.data import load
-        >>> etth1 = load("ETTh1")  # doctest: +SKIP
-        >>> move_channels(etth1, CovariatePlan(past=("HUFL",))).columns  # doctest: +SKIP
-        ('HULL', 'MUFL', 'MULL', 'LUFL', 'LULL', 'OT')
-    """
+    """The same data with some of their channels as covariates."""
     for name in plan.columns:
         if name not in data.columns:
             known = ", ".join(data.columns[:8])

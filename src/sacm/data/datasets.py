@@ -42,10 +42,7 @@ class Splits:
 
 
 def split_by_ratio(rows: int, ratios: tuple[float, ...] = DEFAULT_RATIOS) -> Splits:
-    """`int(rows * r)` for training and validation, the rest for testing.
-
-    Without a test share the rest goes to validation.
-    """
+    """`int(rows * r)` rows train and validate, the rest test; without a test share it validates."""
     if len(ratios) != 3 or min(ratios) < 0 or ratios[0] <= 0 or abs(sum(ratios) - 1) > 1e-6:
         raise ArgumentError(
             "ratios must be three shares (train, val, test) that add up to 1, none negative and "
@@ -72,32 +69,26 @@ def segment_ranges(segments: Iterable[range], rows: range) -> tuple[range, ...]:
 def split_by_class(
     labels: np.ndarray, fraction: float = 0.2, *, seed: int = 42
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted training and validation cases, `fraction` of every class for validation.
-
-    A class of two or more gives at least one case and keeps at least one; a single case stays in
-    training.
-    """
-    check_fraction(fraction)
+    """Sorted training and validation cases, `fraction` of every class for validation."""
     generator = np.random.default_rng(seed)
     chosen = []
     for label in np.unique(labels):
         cases = generator.permutation(np.flatnonzero(labels == label))
         count = min(max(1, round(fraction * len(cases))), len(cases) - 1)
         chosen.append(cases[:count])
-    return complement(len(labels), np.concatenate(chosen))
+    return _set_apart(len(labels), np.concatenate(chosen), fraction)
 
 
 def split_by_subject(
     subjects: np.ndarray, fraction: float = 0.2, *, seed: int = 42
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sorted training and validation cases that share no subject."""
-    check_fraction(fraction)
     people = np.unique(subjects)
     if len(people) < 2:
         raise DataError("A split by subject needs at least two subjects in the training cases.")
     count = min(max(1, round(fraction * len(people))), len(people) - 1)
     chosen = np.random.default_rng(seed).permutation(people)[:count]
-    return complement(len(subjects), np.flatnonzero(np.isin(subjects, chosen)))
+    return _set_apart(len(subjects), np.flatnonzero(np.isin(subjects, chosen)), fraction)
 
 
 def chunks(values: np.ndarray) -> Iterable[np.ndarray]:
@@ -106,14 +97,10 @@ def chunks(values: np.ndarray) -> Iterable[np.ndarray]:
         yield values[start : start + CHUNK_ROWS]
 
 
-def check_fraction(fraction: float) -> None:
-    """Refuse a validation share outside (0, 1)."""
-    if not 0 < fraction < 1:
-        raise ArgumentError(f"The validation fraction must be between 0 and 1, got {fraction}.")
-
-
-def complement(count: int, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _set_apart(count: int, chosen: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray]:
     """All of `0 … count - 1` but `chosen`, and `chosen`, both sorted."""
+    if not 0 < share < 1:
+        raise ArgumentError(f"The validation fraction must be between 0 and 1, got {share}.")
     held = np.zeros(count, dtype=bool)
     held[chosen] = True
     return np.flatnonzero(~held), np.flatnonzero(held)
@@ -139,49 +126,35 @@ class TelemetrySegment(NamedTuple):
 class ForecastingData:
     """A multivariate series (or several, end to end) with its chronological split.
 
-    `values` is `[T, C]` float32, NaN where nothing was measured; once a strategy has prepared the
-    data they are finite, and `observed` (bool, or weights in [0, 1]) says what was measured;
-    `interpolated` is True where a gap was filled from both sides.
-    `targets`, where given, replaces `values` as what is to be forecast (Synth-12: clean targets
-    behind noisy inputs). `broken` is True where a value was broken on purpose: the truth for tests,
-    not for models. `target` names the channels to forecast, empty for all; the others are inputs.
-    `understood` says how a user's table was read. With several series the rows are ordered split
-    by split, series by series, and `segments` holds the borders; one series has a single segment.
-
-    `scaling` is "series" if each of several series is to be scaled by its own training rows. With
-    `reach_back` the inputs of validation and test windows may lie in the rows before their split;
-    targets never do.
-
-    `covariates` `[T, k]` are the columns named in `past`, `future` and `static`, in this order;
-    `ahead` holds, by series, those `[N, k]` of the rows after its last one. `zone` is the time zone
-    of timestamps that are in UTC, None if they are by the local clock.
+    Once a strategy has prepared the data, values are finite and `observed` says what was measured.
+    With several series the rows are ordered split by split, series by series.
     """
 
     task: ClassVar[TaskName] = "forecasting"
     required_arrays: ClassVar[tuple[str, ...]] = ("values", "columns")
 
     name: str
-    values: np.ndarray
+    values: np.ndarray  # [T, C] float32, NaN where nothing was measured
     columns: tuple[str, ...]
     splits: Splits
     timestamps: np.ndarray | None = None
     frequency: str | None = None
-    targets: np.ndarray | None = None
-    observed: np.ndarray | None = None
-    segments: tuple[Segment, ...] = ()
+    targets: np.ndarray | None = None  # what is to be forecast, where it is not `values`
+    observed: np.ndarray | None = None  # bool, or weights in [0, 1]
+    segments: tuple[Segment, ...] = ()  # borders of several series, or one segment
     notes: tuple[str, ...] = ()
-    broken: np.ndarray | None = None
-    target: tuple[str, ...] = ()
-    understood: tuple[str, ...] = ()
-    covariates: np.ndarray | None = None
+    broken: np.ndarray | None = None  # where a value was broken on purpose: the truth for tests
+    target: tuple[str, ...] = ()  # the channels to forecast, empty for all
+    understood: tuple[str, ...] = ()  # how a user's table was read
+    covariates: np.ndarray | None = None  # [T, k]: past, future and static, in this order
     past: tuple[str, ...] = ()
     future: tuple[str, ...] = ()
     static: tuple[str, ...] = ()
-    ahead: dict[str, np.ndarray] | None = None
-    zone: str | None = None
-    scaling: str | None = None
-    reach_back: bool = False
-    interpolated: np.ndarray | None = None
+    ahead: dict[str, np.ndarray] | None = None  # by series, covariates [N, k] after its last row
+    zone: str | None = None  # of timestamps that are in UTC
+    scaling: str | None = None  # "series": each is scaled by its own training rows
+    reach_back: bool = False  # whether inputs of validation and test windows may lie before them
+    interpolated: np.ndarray | None = None  # True where a gap was filled from both sides
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2:
@@ -232,10 +205,7 @@ class ForecastingData:
     def with_training_fraction(
         self, fraction: float, *, input_len: int, horizon: int
     ) -> ForecastingData:
-        """The same data with only the chronologically first part of the training windows.
-
-        Whatever is fitted on `splits.train` then sees that fraction alone.
-        """
+        """The same data with only the chronologically first part of the training windows."""
         if not 0 < fraction <= 1:
             raise ArgumentError(f"The training fraction must be in (0, 1], got {fraction}.")
         if len(self.segments) > 1:
@@ -344,11 +314,7 @@ class AnomalyData:
         return int(self.train.shape[1])
 
     def only(self, name: str) -> AnomalyData:
-        """One machine or channel file alone.
-
-        Raises:
-            ArgumentError: There is none of that name.
-        """
+        """One machine or channel file alone."""
         found = next((each for each in self.segments if each.name == name), None)
         if found is None:
             known = ", ".join(each.name for each in self.segments[:8])
@@ -410,26 +376,20 @@ Kind = Literal["array", "tensor", "series", "pandas", "polars"]
 
 @dataclass(frozen=True)
 class Form:
-    """The kind of object the data came in, and how it told the time.
-
-    `time` names the time column, or the index if `indexed`; of a `long` table `id` names the column
-    of series and `channels` those of values; `counters` holds, for each series, last
-    value and step of a time column of numbers. `zone` is the time zone of the timestamps, which
-    were read by the `local` clock or in UTC. `style` says how numbers write dates.
-    """
+    """The kind of object the data came in, and how it told the time."""
 
     kind: Kind
     flat: bool = False  # [T], not [T, C]
     long: bool = False
-    time: str | None = None
+    time: str | None = None  # the time column, or the name of the index
     indexed: bool = False
-    zone: str | None = None
+    zone: str | None = None  # of the timestamps, which were read by the local clock or in UTC
     local: bool = False
-    counters: dict[str, tuple[float, float]] = field(default_factory=dict)
+    counters: dict[str, tuple[float, float]] = field(default_factory=dict)  # last value and step
     id_type: str | None = None
-    style: str | None = None
-    id: str = "unique_id"
-    channels: tuple[str, ...] = ("y",)
+    style: str | None = None  # how numbers write dates
+    id: str = "unique_id"  # of a long table: the column of series
+    channels: tuple[str, ...] = ("y",)  # and those of values
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -465,9 +425,6 @@ class Form:
             columns: Names of the C channels.
             times: Future timestamps `[S, H]`, None for data without dates.
             rows: Number of rows before the forecasts; counts on where rows have no time.
-
-        Returns:
-            An array, a tensor, or a pandas or polars frame or series.
         """
         if self.kind in ("array", "tensor"):
             array = values[0, :, 0] if self.flat else values[0]
@@ -480,10 +437,9 @@ class Form:
             import polars as pl
             from polars import selectors
 
-            zone = polars_zone(self.zone)
-            for name in frame.columns[
-                [getattr(kind, "tz", None) is not None for kind in frame.dtypes]
-            ]:
+            # polars knows zones by name, so a zone of an offset only is given in UTC.
+            zone = "UTC" if (self.zone or "").startswith("UTC") else self.zone
+            for name in frame.select_dtypes("datetimetz").columns:
                 frame[name] = frame[name].dt.tz_convert(zone)
             stamps = selectors.datetime().cast(pl.Datetime("us", zone))
             return pl.from_pandas(frame).with_columns(stamps)
@@ -538,14 +494,7 @@ class Form:
         return ahead.astype(np.int64) if whole else ahead
 
     def write_times(self, times: np.ndarray) -> pd.Series:
-        """Write timestamps as the user's data did.
-
-        Args:
-            times: `[T]` datetime64 as they were read, in UTC or by the local clock.
-
-        Returns:
-            Numbers if the dates came as numbers, otherwise dates, with their zone or offset.
-        """
+        """Timestamps `[T]` as the user's data had them: numbers, or dates with their zone."""
         import pandas as pd
 
         if self.style is not None:
@@ -562,20 +511,8 @@ class Form:
         return stamps.dt.tz_localize("UTC").dt.tz_convert(self.zone)
 
 
-def polars_zone(zone: str | None) -> str | None:
-    """A zone as polars knows it: by name, so that of an offset only whole hours have one."""
-    if zone is None or not zone.startswith("UTC") or zone == "UTC":
-        return zone
-    sign, hours, minutes = zone[3], int(zone[4:6]), zone[7:]
-    return f"Etc/GMT{'-' if sign == '+' else '+'}{hours}" if minutes == "00" else "UTC"
-
-
 def as_numpy(tensor: Tensor) -> np.ndarray:
-    """The values of a tensor; bfloat16, which NumPy lacks, becomes float32 without loss.
-
-    Raises:
-        DataError: The tensor has no plain values: it is sparse, or on the meta device.
-    """
+    """The values of a dense tensor; bfloat16, which NumPy lacks, becomes float32 without loss."""
     if tensor.layout is not torch.strided or tensor.is_meta:
         raise DataError("the data are a tensor without plain values: pass a dense one.")
     values = tensor.detach().cpu()

@@ -72,14 +72,7 @@ def series_data(
     plan: CovariatePlan = NO_COVARIATES,
     layout: Layout = "auto",
 ) -> ForecastingData:
-    """Split what was read; covariates are set apart, and gaps stay.
-
-    Args:
-        table: The table.
-        options: `split`, `target` and `scaling` are used here.
-        plan: Names and roles of the columns that are covariates.
-        layout: What the series of a long table become.
-    """
+    """Split what was read; covariates are set apart, and gaps stay."""
     ratios = tuple(options.split or DEFAULT_RATIOS)
     target = tuple(options.target or ())
     if table.categories and not target:
@@ -132,11 +125,7 @@ def _without_unmeasured(data: ForecastingData, target: Sequence[str]) -> Forecas
 
 
 def choose_target(data: ForecastingData, target: Sequence[str]) -> ForecastingData:
-    """The same data with the channels to forecast; none named: all of them.
-
-    Raises:
-        DataError: There is no such channel.
-    """
+    """The same data with the channels to forecast; none named: all of them."""
     for name in target:
         if name not in data.columns:
             raise DataError(
@@ -210,12 +199,7 @@ def _end_to_end(
 def split_major(
     series: Sequence[Segment], splits: Sequence[Splits]
 ) -> tuple[np.ndarray, tuple[Segment, ...], Splits]:
-    """The order of rows split by split and series by series, and the borders it makes.
-
-    Args:
-        series: Name and rows of each series.
-        splits: The splits of each, counted from its first row.
-    """
+    """The order of rows split by split and series by series, and the borders it makes."""
     order: list[np.ndarray] = []
     segments: list[Segment] = []
     ends = [0]
@@ -305,18 +289,7 @@ def _constant_note(train: np.ndarray, columns: Sequence[str]) -> str | None:
 def separate(
     table: Table, plan: CovariatePlan, target: Sequence[str] = ()
 ) -> tuple[Table, np.ndarray, dict[str, np.ndarray] | None]:
-    """Set the covariates of a table apart from its channels.
-
-    Rows after the last value of the channels, or of those in `target`, hold known-future
-    covariates; what else they hold is dropped here, so that nothing can use it.
-
-    Returns:
-        The channels, the covariates `[T, k]` of the same rows, and by series those `[N, k]` of the
-        rows that follow; past ones are 0 there.
-
-    Raises:
-        DataError: No column is left to forecast, or a static feature changes.
-    """
+    """Set the covariates of a table apart from its channels."""
     if table.columns is None:
         raise DataError(f"{table.where} is an array, whose columns have no names: use a frame.")
     places = [table.columns.index(name) for name in plan.columns]

@@ -50,11 +50,7 @@ ORDER = "order"  # the column of row numbers while a series is put on its grid
 def find_ids(
     frame: pd.DataFrame, stamps: pd.DatetimeIndex, skip: Sequence[str], reading: Reading
 ) -> list[str]:
-    """The column, or two, that tell series apart where times repeat; empty for one series.
-
-    Raises:
-        DataError: Several columns could be it.
-    """
+    """The column, or two, that tell series apart where times repeat; empty for one series."""
     distinct = stamps.nunique()
     if distinct == len(frame):
         return []
@@ -139,19 +135,7 @@ def order_rows(
     *,
     grid: bool = True,
 ) -> Rows:
-    """Put the rows of every series in order of time and on a grid.
-
-    Args:
-        values: `[T, K]` in the order of the table.
-        stamps: Times `[T]`.
-        series: Name and rows of every series.
-        reading: The options `frequency`, `resample` and `duplicates` are used; takes notes.
-        grid: Whether to insert the rows that a grid lacks; False only says what it lacks.
-
-    Raises:
-        DataError: The times are on no grid, or a time occurs twice; the sentence names the option.
-        ArgumentError: A step is not known.
-    """
+    """Put the rows of every series in order of time and on a grid."""
     resample, asked = reading.options.resample, reading.options.frequency
     check_frequency(asked)
     check_frequency(resample)

@@ -25,16 +25,7 @@ LoaderFunction = TypeVar("LoaderFunction", bound=Callable[[], AnyData])
 
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
-    """A data set that can be loaded by its name.
-
-    Attributes:
-        name: As it is listed.
-        task: "forecasting", "classification" or "anomaly".
-        loader: Returns the data; a subclass may override `load` instead.
-        facts: What a user should know before trusting a number.
-        horizons: The horizons of published results, the first of them the default of a run.
-        input_len: The window length of published results.
-    """
+    """A data set that can be loaded by its name; a subclass may override `load`."""
 
     name: str
     task: TaskName
@@ -53,7 +44,6 @@ class Dataset:
         *,
         folder: str | Path | None = None,
         download: bool = True,
-        mask_faults: bool = False,
         progress: bool = True,
         ratios: Ratios | None = None,
     ) -> AnyData:
@@ -77,17 +67,15 @@ def register(
 ) -> Callable[[LoaderFunction], LoaderFunction]:
     """Give a decorator that makes a data set loadable by name.
 
+    It takes a function without arguments that returns the `ForecastingData`, `ClassificationData`
+    or `AnomalyData` of the task. The function runs at each `load` and must return the same numbers
+    each time. The first line of its docstring is shown by `sacm data info`.
+
     Args:
         name: The name for `sacm.data.load` and `--data`: letters, digits, blanks, dashes and
             underscores.
         task: "forecasting", "classification" or "anomaly".
         aliases: Other names it goes by.
-
-    Returns:
-        A decorator for a function without arguments that returns the `ForecastingData`,
-        `ClassificationData` or `AnomalyData` of the task; the data set gets the registered name.
-        The function runs at each `load`; it must return the same numbers each time, or runs on
-        it cannot be repeated. The first line of its docstring is shown by `sacm data info`.
 
     Raises:
         ArgumentError: If the task is unknown, or the name is taken or could mean a file.
@@ -131,11 +119,7 @@ def names(task: str | None = None) -> list[str]:
 
 
 def find(name: str) -> Dataset:
-    """Find a registered data set in any letter case and spelling of blanks and dashes.
-
-    Raises:
-        ArgumentError: If there is none; the message suggests the nearest name.
-    """
+    """Find a registered data set, in any letter case; an error suggests the nearest name."""
     dataset = DATASETS.find(name)
     if dataset is None:
         nearest = did_you_mean(name, names()).strip() or "`sacm data list` lists all names."
@@ -159,7 +143,6 @@ def load(
     *,
     folder: str | Path | None = None,
     download: bool = True,
-    mask_faults: bool = False,
     progress: bool = True,
     ratios: Ratios | None = None,
 ) -> AnyData:
@@ -173,13 +156,9 @@ def load(
             "Synth-12" ("Synth-12@0.3" sets its noise level) and "Plant" are generated.
         folder: The only folder to look in.
         download: Whether it may be downloaded.
-        mask_faults: Treat Weather's -9999 codes as missing.
         progress: Whether a download shows a bar.
         ratios: Shares of training, validation and test rows of a series, instead of the
             benchmark's own split; every row counts, also those that the benchmark leaves out.
-
-    Returns:
-        A `ForecastingData`, `ClassificationData` or `AnomalyData`.
 
     Raises:
         ArgumentError: There is no data set of that name.
@@ -197,13 +176,7 @@ def load(
         if not isinstance(data, AnomalyData):
             raise ArgumentError(f"{data.name} has no parts: name it without @{segment}.")
         return data.only(segment)
-    return find(name).load(
-        folder=folder,
-        download=download,
-        mask_faults=mask_faults,
-        progress=progress,
-        ratios=ratios,
-    )
+    return find(name).load(folder=folder, download=download, progress=progress, ratios=ratios)
 
 
 def is_synthetic(name: str) -> bool:
@@ -228,11 +201,7 @@ def _generate(name: str) -> ForecastingData:
 
 
 def split_anew(data: AnyData, ratios: Ratios | None) -> AnyData:
-    """Split the rows of a series in other shares; without `ratios` return the data unchanged.
-
-    Raises:
-        ArgumentError: The data are no single series.
-    """
+    """The same series with its rows split in other shares; without `ratios` unchanged."""
     if ratios is None:
         return data
     if not isinstance(data, ForecastingData) or len(data.segments) > 1:
@@ -241,11 +210,7 @@ def split_anew(data: AnyData, ratios: Ratios | None) -> AnyData:
 
 
 def names_file(source: str | Path) -> bool:
-    """Whether `source` means a file rather than a data set by its name.
-
-    Raises:
-        ArgumentError: The name is empty, or an address of the web.
-    """
+    """Whether `source` means a file rather than a data set by its name."""
     if not str(source):
         raise ArgumentError("the name of the data is empty: name a file or a data set.")
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+:/+", str(source)):
@@ -269,12 +234,8 @@ def resolve(
     Args:
         source: A name of a data set, a file, a folder of files, or "-" for standard input.
         task: What the data are for.
-        reading: Options for reading a file by their names on the command line, as
-            `RunSettings.reading()` gives them. Of named data sets only series take some: `split`,
-            which divides all their rows anew, and the columns that are covariates.
-
-    Returns:
-        The data set of the task.
+        reading: Options for reading a file, as `RunSettings.reading()` gives them. Of named data
+            sets only series take some: `split`, and the columns that are covariates.
 
     Raises:
         ArgumentError: There is no such data set, it is of another task, or an option is of no use.
@@ -284,7 +245,7 @@ def resolve(
     if (task != "forecasting" or not names_file(source)) and options.get("scaling") == "shared":
         del options["scaling"]  # as all such data are scaled
     if names_file(source):
-        return read_file(source, task, options)
+        return _read_file(source, task, options)
     plan = CovariatePlan.of({role: options.pop(role, ()) for role in ROLES})
     ratios = options.pop("split", None)
     refuse_options(str(source), options)
@@ -296,7 +257,7 @@ def resolve(
     return data
 
 
-def read_file(source: str | Path, task: TaskName, options: Mapping[str, Any]) -> AnyData:
+def _read_file(source: str | Path, task: TaskName, options: Mapping[str, Any]) -> AnyData:
     """Read a user's own file for a task; pandas is loaded only here."""
     if task == "forecasting":
         from sacm.data.forecasting import forecasting_data

@@ -145,16 +145,7 @@ FEWEST = 10  # training rows of a series that say what its level and its spread 
 
 
 def fit_scaler(data: ForecastingData, pieces: Sequence[range] | None = None) -> ChannelScaler:
-    """Fit on training rows: of all series together, or of each by itself if the data ask for it.
-
-    Args:
-        data: The series.
-        pieces: Rows to fit on, none of them across two series. Default: the training rows.
-
-    Returns:
-        The scaler. A series with a handful of training rows has no place in one of several: see
-        `cover_series`.
-    """
+    """Fit on training rows: of all series together, or of each by itself if the data ask for it."""
     pieces = data.ranges("train") if pieces is None else pieces
     if data.scaling != "series":
         return fit_rows(data, pieces)
@@ -219,10 +210,7 @@ def scale_training_rows(
     *,
     values: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The training rows `[n, C]`, scaled by themselves, or by some `pieces` of them.
-
-    With `values`, other values of the same rows are scaled alike.
-    """
+    """The training rows `[n, C]`, scaled by themselves, or by some `pieces` of them."""
     scaler = cover_series(fit_scaler(data, pieces), data, 1)
     stop = data.splits.train.stop
     by_row = scaler.of_rows(places_of_rows(scaler, data)[:stop])
@@ -299,15 +287,7 @@ def columns_with_gaps(values: np.ndarray) -> np.ndarray:
 
 
 def fill_data(data: Data) -> tuple[Data, str | None]:
-    """Interpolate the gaps of a data set, and mark them so that they count in no error.
-
-    Args:
-        data: One of the three data sets, with NaN where nothing was measured.
-
-    Returns:
-        The data with finite values (`observed` is False where a value of a series was missing),
-        and a sentence for the user; the same data and None if nothing is missing.
-    """
+    """Interpolate the gaps of a data set, and mark them so that they count in no error."""
     filled: AnyData
     if isinstance(data, ForecastingData):
         filled, count, size = _fill_series(data)
@@ -404,11 +384,7 @@ def _fill_telemetry(data: AnomalyData) -> tuple[AnomalyData, int, int]:
 
 
 def fill_cases(X: np.ndarray, lengths: np.ndarray, where: str) -> int:
-    """Interpolate NaN inside each case of `X` `[N, C, L]` in place; how many there were.
-
-    Raises:
-        DataError: A channel of a case has no value.
-    """
+    """Interpolate NaN inside each case of `X` `[N, C, L]` in place; how many there were."""
     inside = np.arange(X.shape[2]) < lengths[:, None, None]  # [N, 1, L]
     gaps = np.isnan(X) & inside
     for case, channel in np.argwhere(gaps.any(axis=2)):

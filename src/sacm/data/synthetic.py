@@ -105,10 +105,7 @@ def draw_events(random: np.random.RandomState, steps: int) -> np.ndarray:
 
 
 def add_layered_noise(clean: np.ndarray, sigma: float, seed: int = NOISE_SEED) -> np.ndarray:
-    """`clean` `[T]` under Gaussian noise, heavy-tailed spikes and short gaps of level `sigma`.
-
-    The strength switches between regimes along the series; all levels share their draws.
-    """
+    """`clean` `[T]` under Gaussian noise, heavy-tailed spikes and short gaps of level `sigma`."""
     if sigma == 0:
         return clean.copy()
     random = np.random.RandomState(seed)

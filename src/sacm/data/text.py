@@ -168,16 +168,7 @@ def _filled(row: Cells) -> list[str]:
 def _find_layout(
     rows: list[Cells], tail: list[Cells], reading: Reading
 ) -> tuple[list[str], int, int]:
-    """Find header and body among rows, by the columns in which most rows have values.
-
-    Args:
-        rows: The first rows.
-        tail: The last rows, perhaps the same.
-        reading: Takes notes on what was left out.
-
-    Returns:
-        Names of the columns, the first row of the body, and how many rows follow its end.
-    """
+    """Find header and body among rows, by the columns in which most rows have values."""
     full = [row for row in rows if _filled(row)]
     if not full:
         raise DataError(f"{reading.where} is empty.")
@@ -348,12 +339,7 @@ def _dated_cells(cells: Sequence[str]) -> list[str]:
 def turn_wide(
     frame: pd.DataFrame, ids: Sequence[str], time: Sequence[str], reading: Reading
 ) -> tuple[pd.DataFrame, list[str], list[str]]:
-    """Make a table with times or months in its header, or a series a row, one series a column.
-
-    Returns:
-        The table, the columns that tell series apart, and the time column; as given if it is no
-        such table.
-    """
+    """Make a table with times or months in its header, or a series a row, one series a column."""
     names = [str(name) for name in frame.columns]
     months = [name for name in names if name.lower() in MONTHS]
     if len(months) == 12 and not time and any(part_of(name) == "year" for name in names):

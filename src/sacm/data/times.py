@@ -153,14 +153,7 @@ class Times:
 def read_column(
     column: pd.Series, *, named: bool, first: bool = False, asked: bool = False
 ) -> list[Times]:
-    """Every way to read a whole column as times; none if it holds something else.
-
-    Args:
-        column: The column `[T]`.
-        named: Whether its name is one of times, so that 2024 is a year.
-        first: Whether it is the first of the table, where 20240131 is a date whatever its name.
-        asked: Whether the user says that it holds times.
-    """
+    """Every way to read a whole column as times; none if it holds something else."""
     columns = (str(column.name),)
     if isinstance(column.dtype, pd.PeriodDtype):
         return [Times(columns, pd.DatetimeIndex(column.dt.to_timestamp()), "periods")]
@@ -302,10 +295,7 @@ def _read_clock(clock: pd.Series, half: pd.Series) -> pd.TimedeltaIndex | None:
 def _number_times(
     numbers: np.ndarray, columns: tuple[str, ...], *, named: bool, first: bool, exact: bool
 ) -> list[Times]:
-    """Numbers such as 2024, 20240131, or counts of seconds or days since a known start.
-
-    Out of order they are times only if the whole name of the column is that of a time.
-    """
+    """Numbers such as 2024, 20240131, or counts of seconds or days since a known start."""
     if not np.isfinite(numbers).all():
         return []
     whole = bool((numbers == np.floor(numbers)).all())
@@ -375,21 +365,7 @@ def find_times(
     skip: Sequence[str] = (),
     ids: Sequence[str] = (),
 ) -> tuple[Times | None, list[str]]:
-    """Find the times of a table.
-
-    Args:
-        frame: The table; dates may also be its index.
-        reading: The options `date_order` and `zone` are used; takes notes.
-        time: The columns that hold the time, if they are known.
-        skip: Columns that are something else.
-        ids: Columns that tell series apart, if they are known.
-
-    Returns:
-        The times, None if there are none, and other columns of times, which are no channels.
-
-    Raises:
-        DataError: The dates can be read in two ways, or a cell cannot be read.
-    """
+    """Find the times of a table."""
     pool = list(time) or [name for name in frame.columns if name not in (*skip, *ids)]
     index = None if time else _index_times(frame)
     parts = _from_parts(frame, pool) if index is None else None
@@ -483,10 +459,7 @@ def _from_parts(frame: pd.DataFrame, pool: Sequence[str]) -> Times | None:
 def _add_clock(
     frame: pd.DataFrame, name: str, asked: list[str], pool: Sequence[str], readings: list[Times]
 ) -> list[Times]:
-    """Readings of a column of dates, together with the column of clocks or hours beside it.
-
-    The clock is the next column, or one that is named after the hour.
-    """
+    """Readings of a column of dates, together with the column of clocks or hours beside it."""
     dated = [
         each
         for each in readings

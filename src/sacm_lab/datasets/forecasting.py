@@ -53,7 +53,6 @@ class ForecastingSet(PublicDataset):
     rows_used: int = 0
     split_rows: tuple[int, int, int] | None = None
     columns: tuple[str, ...] = ()
-    fault_code: float | None = None
 
     task: TaskName = "forecasting"
 
@@ -86,12 +85,10 @@ class ForecastingSet(PublicDataset):
 
     def build_as_published(self, arrays: Arrays) -> ForecastingData:
         """The benchmark's rows and split."""
-        return self.build(arrays, mask_faults=False, ratios=None)
+        return self.build(arrays, ratios=None)
 
-    def build(self, arrays: Arrays, *, mask_faults: bool, ratios: Ratios | None) -> ForecastingData:
+    def build(self, arrays: Arrays, *, ratios: Ratios | None) -> ForecastingData:
         """The benchmark's rows and split, or all rows in the shares of `ratios`."""
-        if mask_faults and self.fault_code is None:
-            super().build(arrays, mask_faults=True, ratios=None)
         rows = self.benchmark_rows if ratios is None else None
         rows_in_file, channels_in_file = arrays["values"].shape
         values = np.ascontiguousarray(arrays["values"][:rows], dtype=np.float32)
@@ -99,9 +96,6 @@ class ForecastingSet(PublicDataset):
         if len(columns) != values.shape[1]:
             raise DataError(f"{self.name}: {len(columns)} names for {values.shape[1]} columns.")
         splits = self.splits(len(values)) if ratios is None else split_by_ratio(len(values), ratios)
-        if mask_faults:
-            code = np.float32(self.fault_code or 0)
-            values = np.where(values == code, np.float32(np.nan), values)
         missing = np.isnan(values)
         note = (
             f"{int(missing.sum()):,} missing values were interpolated." if missing.any() else None
@@ -121,7 +115,6 @@ class ForecastingSet(PublicDataset):
             splits=splits,
             timestamps=None if timestamps is None else timestamps[:rows],
             frequency=self.frequency,
-            observed=~missing if mask_faults and missing.any() else None,
             notes=tuple(note for note in notes if note),
         )
 
@@ -209,11 +202,10 @@ FORECASTING_SETS = (
         frequency="10min",
         sampling="10 min",
         columns=WEATHER_COLUMNS,
-        fault_code=-9999.0,
         facts=(
             "Sensor faults are written as -9999: 81 cells in 80 rows of 'wv (m/s)', "
             "'max. PAR (umol/m2/s)' and 'OT'. The benchmark keeps them, and they dominate the "
-            "scale of those channels; load with mask_faults=True to treat them as missing.",
+            "scale of those channels.",
             "One timestamp is repeated (2020-05-12 06:00) and one stretch is missing (2020-05-29 "
             "09:30 to 11:10); the rows are used as they come.",
         ),

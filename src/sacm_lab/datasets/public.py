@@ -111,7 +111,6 @@ class PublicDataset(Dataset):
         *,
         folder: str | Path | None = None,
         download: bool = True,
-        mask_faults: bool = False,
         progress: bool = True,
         ratios: Ratios | None = None,
     ) -> AnyData:
@@ -124,12 +123,10 @@ class PublicDataset(Dataset):
             raise DataError(f"{self.name} is not in {where}: it should hold {self.files[0].path}.")
         else:
             arrays = read_compact(fetch(self, progress=progress), self)
-        return self.build(arrays, mask_faults=mask_faults, ratios=ratios)
+        return self.build(arrays, ratios=ratios)
 
-    def build(self, arrays: Arrays, *, mask_faults: bool, ratios: Ratios | None) -> AnyData:
+    def build(self, arrays: Arrays, *, ratios: Ratios | None) -> AnyData:
         """Make the data set of its arrays, as the benchmark cuts and splits it."""
-        if mask_faults:
-            raise ArgumentError(f"{self.name} has no fault codes to mask; only Weather does.")
         if ratios is not None:
             raise ArgumentError(f"{self.name} is no series: it has a split of its own.")
         return self.build_as_published(arrays)

@@ -68,22 +68,6 @@ def test_weather_header_in_a_broken_encoding(tmp_path: Path):
     assert sacm.data.load("Weather", folder=tmp_path).columns == WEATHER_COLUMNS
 
 
-def test_weather_faults_can_be_masked(tmp_path: Path):
-    written = values(100, 21)
-    written[50, 3] = written[51, 3] = -9999
-    layouts.table(tmp_path / "weather.csv", written)
-    kept = sacm.data.load("Weather", folder=tmp_path)
-    assert kept.values.min() == -9999
-    masked = sacm.data.load("Weather", folder=tmp_path, mask_faults=True)
-    assert masked.values.min() > -10
-    assert np.argwhere(~masked.observed).tolist() == [[50, 3], [51, 3]]
-    middle = written[49, 3] + (written[52, 3] - written[49, 3]) / 3
-    assert masked.values[50, 3] == pytest.approx(middle, rel=1e-5)
-    layouts.table(tmp_path / "ETTh1.csv", values(30, 7))
-    with pytest.raises(ValueError, match="no fault codes"):
-        sacm.data.load("ETTh1", folder=tmp_path, mask_faults=True)
-
-
 def test_real_ett_is_the_same_from_its_csv(real_data: Path, tmp_path: Path):
     data = sacm.data.load("ETTh1")
     with np.load(real_data / "forecasting" / "ETTh1.npz") as archive:
