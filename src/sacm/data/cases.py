@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from torch import Tensor
 from sacm.data.datasets import DATA_TYPES, ClassificationData, split_by_class
 from sacm.data.scaling import fill_cases
 from sacm.errors import ArgumentError, DataError
-from sacm.files import write_atomically
 from sacm.settings import ReadOptions
 from sacm.types import TaskName
 
@@ -45,16 +43,6 @@ def read_archive(path: Path, task: TaskName) -> Arrays:
     if absent:
         raise DataError(f"{path} is not a {task} archive: it has no array {absent[0]!r}.")
     return arrays
-
-
-def write_archive(path: Path, arrays: Arrays) -> None:
-    """Write an `.npz` file, whole or not at all."""
-
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-
-    write_atomically(path, write)
 
 
 LARGEST = np.float64(np.finfo(np.float32).max)
@@ -108,9 +96,7 @@ def classification_data(
     if isinstance(X, str | Path):
         return from_padded(parse_case_file(Path(X), X_test, options), label)
     train = as_cases(X, y, label, "training")
-    test = Cases([], np.array([], dtype=train.labels.dtype))
-    if X_test is not None:
-        test = as_cases(X_test, y_test, label, "test")
+    test = _no_cases(train) if X_test is None else as_cases(X_test, y_test, label, "test")
     arrays = case_arrays(train, test)
     if subjects is not None:
         arrays["subject_train"] = np.asarray(subjects)
@@ -121,12 +107,19 @@ def classification_data(
     return from_padded(arrays, label)
 
 
+def _no_cases(like: Cases) -> Cases:
+    return Cases([], np.array([], dtype=like.labels.dtype))
+
+
 def parse_case_file(
     path: Path, test: Any, options: ReadOptions | Mapping[str, Any] | None = None
 ) -> Arrays:
     """The arrays of a `.ts` pair, of an archive, or of a table with a row a step."""
     if path.suffix not in (".npz", ".ts"):
-        return read_long_cases(path, options)
+        cases, _ = read_case_table(path, options)
+        parts = split_by_class(cases.labels, TEST_SHARE)
+        values = [[cases.values[k] for k in rows] for rows in parts]
+        return case_arrays(*map(Cases, values, [cases.labels[rows] for rows in parts]))
     given = options.reading() if isinstance(options, ReadOptions) else options
     if given:
         raise ArgumentError(f"{', '.join(given)}: .ts and .npz files of cases need no options.")
@@ -136,17 +129,7 @@ def parse_case_file(
     beside = path.with_name(path.name.replace("_TRAIN.ts", "_TEST.ts"))
     if test is None and beside != path and beside.is_file():
         test = beside
-    if test is None:
-        return case_arrays(train, Cases([], np.array([], dtype=train.labels.dtype)))
-    return case_arrays(train, read_ts(Path(test)))
-
-
-def read_long_cases(path: Path, options: ReadOptions | Mapping[str, Any] | None) -> Arrays:
-    """Cases of a table with a row a step; a share of every class is for testing."""
-    cases, _ = read_case_table(path, options)
-    values, labels = cases.values, cases.labels
-    train, test = split_by_class(labels, TEST_SHARE)
-    return case_arrays(*(Cases([values[k] for k in rows], labels[rows]) for rows in (train, test)))
+    return case_arrays(train, _no_cases(train) if test is None else read_ts(Path(test)))
 
 
 def read_case_table(
@@ -178,15 +161,6 @@ def read_case_table(
         values.append(table.values[start:stop].T.astype(np.float32))
         labels.append(found[0])
     return Cases(values, np.asarray(labels)), names
-
-
-def with_lengths(arrays: Arrays, label: str) -> Arrays:
-    """An archive with the lengths of its cases, found by their padding where it has none."""
-    if {"len_train", "len_test"} <= arrays.keys():
-        return arrays
-    train = as_cases(arrays["X_train"], arrays["y_train"], label, "training")
-    test = as_cases(arrays["X_test"], arrays["y_test"], label, "test")
-    return {**arrays, **case_arrays(train, test)}
 
 
 def as_cases(X: Any, y: Any, label: str, part: str) -> Cases:
@@ -231,7 +205,10 @@ def as_case(case: Any, where: str) -> np.ndarray:
 
 def from_padded(arrays: Arrays, label: str) -> ClassificationData:
     """Arrays of a source as a data set: test cases cut, gaps filled, classes sorted."""
-    arrays = with_lengths(arrays, label)
+    if not {"len_train", "len_test"} <= arrays.keys():  # found by the padding
+        train = as_cases(arrays["X_train"], arrays["y_train"], label, "training")
+        test = as_cases(arrays["X_test"], arrays["y_test"], label, "test")
+        arrays = {**arrays, **case_arrays(train, test)}
     kinds = [arrays[f"y_{part}"].dtype for part in ("train", "test")]
     if kinds[0].kind != kinds[1].kind and len(arrays["y_test"]):
         raise DataError(f"{label}: training labels are {kinds[0]}, test labels {kinds[1]}.")
@@ -302,72 +279,58 @@ def read_ts(path: Path) -> Cases:
 
 def parse_ts(content: bytes, where: str) -> Cases:
     """The content of a `.ts` file."""
-    lines = enumerate(io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", errors="replace"), 1)
-    read_head(lines, where)
     values: list[np.ndarray] = []
     labels: list[str] = []
-    for number, line in lines:
+    body = False
+    for number, line in enumerate(content.decode("utf-8", errors="replace").splitlines(), 1):
         text = line.strip()
-        if text and not text.startswith("#"):
-            case, label = parse_case(text, f"{where}: line {number}")
-            if values and len(case) != len(values[0]):
-                raise DataError(
-                    f"{where}: line {number} has {len(case)} channels where the first case has "
-                    f"{len(values[0])}."
-                )
-            values.append(case)
-            labels.append(label)
+        if not text or text.startswith("#"):
+            continue
+        if not body:
+            body = _ends_head(text.lower().split(), where, number)
+            continue
+        case, label = _parse_case(text, f"{where}: line {number}")
+        if values and len(case) != len(values[0]):
+            raise DataError(
+                f"{where}: line {number} has {len(case)} channels where the first case has "
+                f"{len(values[0])}."
+            )
+        values.append(case)
+        labels.append(label)
+    if not body:
+        raise DataError(f"{where} has no @data line: it is not a .ts file, or is cut off.")
     if not values:
         raise DataError(f"{where} has no cases after @data.")
     return Cases(values, np.array(labels))
 
 
-def read_head(lines: Iterator[tuple[int, str]], where: str) -> None:
-    """Everything up to `@data`; only what cannot be read stops here."""
-    for number, line in lines:
-        words = line.strip().lower().split()
-        if not words or words[0].startswith("#"):
-            continue
-        if words[0] == "@data":
-            return
-        if not words[0].startswith("@"):
-            raise DataError(f"{where}: line {number} comes before @data but is no header line.")
-        if words[0] == "@timestamps" and words[1:] == ["true"]:
-            raise DataError(f"{where} has a timestamp at every value, which is not supported.")
-        if words[0] == "@targetlabel" or words[:2] == ["@classlabel", "false"]:
-            raise DataError(f"{where} has no class labels.")
-    raise DataError(f"{where} has no @data line: it is not a .ts file, or is cut off.")
+def _ends_head(words: list[str], where: str, number: int) -> bool:
+    """Whether a line is `@data`; lines before it that cannot be read are refused."""
+    if not words[0].startswith("@"):
+        raise DataError(f"{where}: line {number} comes before @data but is no header line.")
+    if words[0] == "@timestamps" and words[1:] == ["true"]:
+        raise DataError(f"{where} has a timestamp at every value, which is not supported.")
+    if words[0] == "@targetlabel" or words[:2] == ["@classlabel", "false"]:
+        raise DataError(f"{where} has no class labels.")
+    return words[0] == "@data"
 
 
-def parse_case(text: str, where: str) -> tuple[np.ndarray, str]:
-    """One line: channels and label, separated by colons."""
+def _parse_case(text: str, where: str) -> tuple[np.ndarray, str]:
+    """Channels of comma-separated numbers (`?` is missing) and label, separated by colons."""
     *channels, label = text.split(":")
     if not channels:
         raise DataError(f"{where} has no class label: the file may be cut off there.")
-    parsed = [parse_channel(channel, where) for channel in channels]
-    lengths = {len(channel) for channel in parsed}
+    cells = [channel.replace("?", "nan").split(",") for channel in channels]
+    lengths = set(map(len, cells))
     if len(lengths) > 1:
         raise DataError(f"{where}: channels have {min(lengths)} to {max(lengths)} values.")
-    return np.stack(parsed), label.strip()
-
-
-def parse_channel(text: str, where: str) -> np.ndarray:
-    """Comma-separated numbers; `?` is missing."""
-    entries = text.replace("?", "nan").split(",")
     try:
-        values = np.array(entries, dtype=np.float64)
+        values = np.array(cells, dtype=np.float64)
     except ValueError as error:
-        for place, entry in enumerate(entries):
-            try:
-                float(entry)
-            except ValueError:
-                raise DataError(
-                    f"{where}: value {place + 1} of a channel is {entry.strip()!r}, no number."
-                ) from error
-        raise
+        raise DataError(f"{where}: {error}.") from None
     if (np.abs(values) > LARGEST).any():
         raise DataError(f"{where} holds an infinite or too large value.")
-    return values.astype(np.float32)
+    return values.astype(np.float32), label.strip()
 
 
 def pad(cases: list[np.ndarray], channels: int, length: int) -> np.ndarray:

@@ -44,41 +44,23 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """The rows of a source: series after series, each in order of time on its grid.
-
-    Attributes:
-        name: A short name.
-        where: What errors call the table.
-        values: `[T, C]`, NaN where nothing was measured; float64 unless an array came otherwise.
-        columns: Names of the C channels; None for an array, whose columns have none.
-        times: `[T]` datetime64 in UTC or by the local clock, None without dates.
-        step: The time step as a pandas alias, if the rows lie on a grid.
-        series: Name and rows of every series; a single one has the name of the table.
-        order: `[T]` position of each row in the user's table, -1 for an inserted row.
-        form: How the data came, to give results back alike; with the zone of the times.
-        source: What was loaded.
-        label: The column of labels.
-        labels: `[T]` float64 of that column, None if there is none.
-        categories: Channels of 0 and 1 that were made of words.
-        notes: What was found, guessed or left out, a sentence each.
-        understood: Short lines that say how the table was read.
-    """
+    """The rows of a source: series after series, each in order of time on its grid."""
 
     name: str
-    where: str
-    values: np.ndarray
-    columns: tuple[str, ...] | None
-    times: np.ndarray | None
-    step: str | None
-    series: tuple[Segment, ...]
-    order: np.ndarray
-    form: Form
+    where: str  # what errors call the table
+    values: np.ndarray  # [T, C], NaN where nothing was measured; float64 unless it was an array
+    columns: tuple[str, ...] | None  # of the C channels; None for an array
+    times: np.ndarray | None  # [T] datetime64 in UTC or by the local clock, None without dates
+    step: str | None  # as a pandas alias, if the rows lie on a grid
+    series: tuple[Segment, ...]  # name and rows of each; a single one has the name of the table
+    order: np.ndarray  # [T] position in the user's table, -1 for an inserted row
+    form: Form  # how the data came, to give results back alike
     source: Source
     label: str | None = None
-    labels: np.ndarray | None = None
-    categories: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    understood: tuple[str, ...] = ()
+    labels: np.ndarray | None = None  # [T] float64 of the column `label`
+    categories: tuple[str, ...] = ()  # channels of 0 and 1 that were made of words
+    notes: tuple[str, ...] = ()  # what was found, guessed or left out, a sentence each
+    understood: tuple[str, ...] = ()  # short lines that say how the table was read
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -108,9 +90,6 @@ def load_source(
             nested lists. A `Source` is returned as it is.
         options: `sheet` and `encoding` are used here.
         name: A short name. Default: that of the file without its ending, or "data".
-
-    Raises:
-        DataError: The file cannot be read, or the object is none of these.
     """
     options = options or ReadOptions()
     if isinstance(source, Source):
@@ -122,7 +101,8 @@ def load_source(
         return Source(from_object(source, where), name or "data", where, kind_of(source))
     path = Path(source)
     if str(source) == STDIN:
-        return _parse(_read_stdin(), name or "stdin", "", Reading("standard input", options))
+        content = _read_stdin(sys.stdin)
+        return _parse(content, name or "stdin", "", Reading("standard input", options))
     if path.is_dir() and str(source):
         return _read_folder(path, name or path.name, options)
     try:
@@ -170,20 +150,12 @@ def _unpack(content: bytes, where: str) -> bytes:
         raise DataError(f"{where} is a damaged gzip file.") from error
 
 
-def _read_stdin() -> bytes:
-    """The table that is piped in."""
-    if sys.stdin is None or sys.stdin.isatty():
-        raise DataError("There is nothing on standard input: pipe a table into the command.")
-    content = _read_once(sys.stdin)
+@lru_cache(maxsize=1)
+def _read_stdin(stream: Any) -> bytes:
+    """The table that is piped in, kept because a stream can be read only once."""
+    content: bytes = b"" if stream is None or stream.isatty() else stream.buffer.read()
     if not content.strip():
         raise DataError("Standard input is empty: pipe a table into the command.")
-    return content
-
-
-@lru_cache(maxsize=1)
-def _read_once(stream: Any) -> bytes:
-    """The content of a stream, which can be read only once, so it is kept."""
-    content: bytes = stream.buffer.read()
     return content
 
 
@@ -193,22 +165,21 @@ def _read_folder(folder: Path, name: str, options: ReadOptions) -> Source:
     files = [each for each in held if each.is_file() and not each.name.startswith(".")]
     if not files:
         raise DataError(f"{folder} is a folder: name a file, or a folder of CSV files.")
-    loaded = {path: load_source(path, options) for path in files}
-    first: Any = loaded[files[0]].content
-    parts = {}
-    for path, source in loaded.items():
-        part: Any = source.content
-        if sorted(part.columns) != sorted(first.columns) or FILE_COLUMN in first.columns:
+    sources = [load_source(path, options) for path in files]
+    frames: list[Any] = [source.content for source in sources]
+    names = sorted(frames[0].columns)
+    for path, frame in zip(files, frames, strict=True):
+        if sorted(frame.columns) != names or FILE_COLUMN in names:
             raise DataError(
                 f"{folder} is a folder of files with different columns, or with a column "
-                f"{FILE_COLUMN!r}: {path.name} has {some(part.columns)}, {files[0].name} has "
-                f"{some(first.columns)}."
+                f"{FILE_COLUMN!r}: {path.name} has {some(frame.columns)}, {files[0].name} has "
+                f"{some(names)}."
             )
-        parts[path.name.removesuffix(".gz").rpartition(".")[0]] = part[list(first.columns)]
-    joined = pd.concat(parts, names=[FILE_COLUMN]).reset_index(0).reset_index(drop=True)
-    notes = tuple(dict.fromkeys(note for source in loaded.values() for note in source.notes))
-    separator = loaded[files[-1]].separator
-    return Source(joined, name, str(folder), "pandas", FILE_COLUMN, separator, notes)
+    stems = [path.name.removesuffix(".gz").rpartition(".")[0] for path in files]
+    joined = pd.concat(frames, keys=stems, names=[FILE_COLUMN]).reset_index(0)
+    notes = tuple(dict.fromkeys(note for source in sources for note in source.notes))
+    joined, last = joined.reset_index(drop=True), sources[-1].separator
+    return Source(joined, name, str(folder), "pandas", FILE_COLUMN, last, notes)
 
 
 def read_table(
@@ -291,9 +262,8 @@ def read_table(
     unused = times is None or bool(times.columns)
     if unused and index.inferred_type not in ("integer", "datetime64", "period"):
         reading.note("The index of the frame is not used: it holds no dates, or a column does.")
-    rows = _order(channels, stamps, series, reading, timed=times is not None, grid=grid)
-    form = _form(loaded, times, id_column, channels, series)
-    return _assemble(loaded, channels, times, rows, series, form, reading)
+    rows = _order(channels, times, series, reading, grid=grid)
+    return _assemble(loaded, channels, times, rows, series, id_column, reading)
 
 
 def _check_columns(frame: pd.DataFrame, also: Sequence[str], reading: Reading) -> None:
@@ -319,60 +289,24 @@ def _check_columns(frame: pd.DataFrame, also: Sequence[str], reading: Reading) -
 
 def _order(
     channels: Channels,
-    stamps: pd.DatetimeIndex | None,
+    times: Times | None,
     series: list[tuple[str, np.ndarray]],
     reading: Reading,
     *,
-    timed: bool,
     grid: bool,
 ) -> Rows:
     """Values, and labels as a last column, in order of time on the grid."""
     labels = [] if channels.labels is None else [channels.labels]
     values = np.stack([*channels.values.values(), *labels], axis=1)
-    if stamps is not None:
-        return order_rows(values, stamps, series, reading, grid=grid)
+    if times is not None and times.stamps is not None:
+        return order_rows(values, times.stamps, series, reading, grid=grid)
     options = reading.options
     if options.resample is not None:
         raise reading.error(f"there are no dates to resample by: {flag('time')} names a column.")
     check_frequency(options.frequency)
     order = np.concatenate([rows for _, rows in series])
     ends = [0, *np.cumsum([len(rows) for _, rows in series]).tolist()]
-    return Rows(values[order], None, order, ends, None if timed else options.frequency)
-
-
-def _form(
-    loaded: Source,
-    times: Times | None,
-    ids: pd.Series | None,
-    channels: Channels,
-    series: list[tuple[str, np.ndarray]],
-) -> Form:
-    """How the data came, and how they told the time."""
-    form = Form(loaded.kind)
-    if times is not None:
-        name = " ".join(times.columns) or None
-        index_name = getattr(getattr(loaded.content, "index", None), "name", None)
-        if not times.columns and index_name is not None:
-            name = str(index_name)
-        counters = {}
-        for each, rows in series if times.counter is not None else ():
-            if len(rows) > 1:
-                last, before = (float(times.counter[row]) for row in rows[[-1, -2]])
-                counters[each] = (last, last - before)
-        form = replace(
-            form,
-            time=name,
-            indexed=not times.columns,
-            zone=times.zone,
-            local=times.local,
-            counters=counters,
-            style=times.style,
-        )
-    if ids is None:
-        return form
-    numeric = str(ids.dtype) if pd.api.types.is_numeric_dtype(ids) else None
-    names = tuple(channels.values)
-    return replace(form, long=True, id=str(ids.name), id_type=numeric, channels=names)
+    return Rows(values[order], None, order, ends, options.frequency if times is None else None)
 
 
 def _assemble(
@@ -381,12 +315,31 @@ def _assemble(
     times: Times | None,
     rows: Rows,
     series: list[tuple[str, np.ndarray]],
-    form: Form,
+    ids: pd.Series | None,
     reading: Reading,
 ) -> Table:
-    """The table, with the lines that say how it was read."""
-    count = len(channels.values)
-    names = [name for name, _ in series] if form.long else [loaded.name]
+    """The table, with the form that the data came in and the lines that say how it was read."""
+    count, form = len(channels.values), Form(loaded.kind)
+    if times is not None:
+        index_name = getattr(getattr(loaded.content, "index", None), "name", None)
+        form = replace(
+            form,
+            time=" ".join(times.columns) or (None if index_name is None else str(index_name)),
+            indexed=not times.columns,
+            zone=times.zone,
+            local=times.local,
+            style=times.style,
+        )
+        if times.counter is not None:
+            ends = {name: times.counter[own[-2:]].tolist() for name, own in series if len(own) > 1}
+            counters = {name: (last, last - before) for name, (before, last) in ends.items()}
+            form = replace(form, counters=counters)
+    names = [loaded.name]
+    if ids is not None:
+        names = [name for name, _ in series]
+        numeric = str(ids.dtype) if pd.api.types.is_numeric_dtype(ids) else None
+        held = tuple(channels.values)
+        form = replace(form, long=True, id=str(ids.name), id_type=numeric, channels=held)
     borders = zip(names, pairwise(rows.ends), strict=True)
     table = Table(
         name=loaded.name,
@@ -475,10 +428,8 @@ def _from_array(loaded: Source, array: np.ndarray, options: ReadOptions) -> Tabl
         infinite = np.isinf(column)
         wrong = np.flatnonzero((np.abs(column) > LARGEST) & ~infinite)
         if len(wrong):
-            raise DataError(
-                f"{where}: row {wrong[0] + 1} of column {place} is {column[wrong[0]]:g}, which is "
-                "too large."
-            )
+            cell = f"row {wrong[0] + 1} of column {place} is {column[wrong[0]]:g}"
+            raise DataError(f"{where}: {cell}, which is too large.")
         if infinite.any():
             values = values.copy() if np.shares_memory(values, array) else values
             values[infinite, place] = np.nan

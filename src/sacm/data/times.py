@@ -54,11 +54,9 @@ TIME_NAME = re.compile(
     r"|^ds$|^ts?$|^when$|^utc$|日|时",
     re.IGNORECASE,
 )
-EXACT_NAMES = frozenset(
-    words_of(
-        "date dates time timestamp datetime ds ts zeit datum zeitstempel fecha year jahr month "
-        "monat period quarter week day epoch unix unixtime utc when"
-    )
+EXACT_NAMES = words_of(
+    "date dates time timestamp datetime ds ts zeit datum zeitstempel fecha year jahr month monat "
+    "period quarter week day epoch unix unixtime utc when"
 )
 # Forms of whole numbers by their count of digits, and of counts since 1970.
 DIGIT_FORMS = {4: "%Y", 6: "%Y%m", 8: "%Y%m%d", 10: "%Y%m%d%H", 12: "%Y%m%d%H%M"}
@@ -114,29 +112,17 @@ MOSTLY = 0.9  # share of cells like dates that make a column one of times
 
 @dataclass(frozen=True)
 class Times:
-    """The times of all rows, in the order of the table.
+    """The times of all rows, in the order of the table."""
 
-    Attributes:
-        columns: The columns that hold them; empty for the index of a frame.
-        stamps: `[T]`, without a zone: in UTC, or by the local clock; None for a counter.
-        written: How they were written, in words.
-        form: The form of the dates, such as `%d-%m-%Y`, where it was found among several.
-        counter: `[T]` float64 of a column that only counts.
-        style: How whole numbers write the dates, to write more of them.
-        zone: The time zone, None if no one names it.
-        local: Whether the stamps are by the local clock of the zone.
-        offsets: `[T]` of the texts, from UTC, if they have some.
-    """
-
-    columns: tuple[str, ...]
-    stamps: pd.DatetimeIndex | None
-    written: str
-    form: str | None = None
-    counter: np.ndarray | None = None
-    style: str | None = None
+    columns: tuple[str, ...]  # that hold them; empty for the index of a frame
+    stamps: pd.DatetimeIndex | None  # without a zone: in UTC, or by the local clock
+    written: str  # how they were written, in words
+    form: str | None = None  # such as `%d-%m-%Y`, where it was found among several
+    counter: np.ndarray | None = None  # of a column that only counts, which has no stamps
+    style: str | None = None  # how whole numbers write the dates, to write more of them
     zone: str | None = None
-    local: bool = False
-    offsets: pd.TimedeltaIndex | None = None
+    local: bool = False  # whether the stamps are by the local clock of the zone
+    offsets: pd.TimedeltaIndex | None = None  # of the texts, from UTC
 
     @property
     def index(self) -> pd.DatetimeIndex:
@@ -314,8 +300,11 @@ def _number_times(
     low, high = EPOCH_SECONDS
     for unit, ticks in EPOCHS.items() if exact or (ordered and (named or first)) else ():
         if least >= low * ticks and most <= high * ticks:
-            style = f"epoch {unit}" if whole else None
-            return [Times(columns, _from_epoch(numbers, ticks), f"{unit} since 1970", style=style)]
+            style, said = f"epoch {unit}" if whole else None, f"{unit} since 1970"
+            if not whole:  # floats hold times to about a microsecond
+                numbers, unit = np.round(numbers * (10**6 / ticks)), "us"
+            stamps = pd.DatetimeIndex(pd.to_datetime(numbers.astype(np.int64), unit=unit))
+            return [Times(columns, stamps.as_unit("ns"), said, style=style)]
     if not (named and ordered):
         return []
     months = (numbers - 1970) * 12
@@ -335,14 +324,6 @@ def _read_digits(text: pd.Series, form: str) -> pd.DatetimeIndex:
     if form.endswith("%H"):
         text, form = text + "00", form + "%M"
     return pd.DatetimeIndex(pd.to_datetime(text, format=form, errors="coerce"))
-
-
-def _from_epoch(numbers: np.ndarray, ticks: int) -> pd.DatetimeIndex:
-    """Counts of `ticks` a second since 1970; floats hold them to about a microsecond."""
-    if numbers.dtype.kind in "iu":
-        return pd.DatetimeIndex((numbers.astype(np.int64) * (10**9 // ticks)).view("M8[ns]"))
-    micros = np.round(numbers * (10**6 / ticks)).astype(np.int64)
-    return pd.DatetimeIndex((micros * 1000).view("M8[ns]"))
 
 
 def write_numbers(stamps: np.ndarray, style: str) -> np.ndarray | None:
@@ -475,15 +456,14 @@ def _add_clock(
     for other in others:
         clock = _clock_of(frame[other], sure=bool(asked))
         if clock is not None:
-            joined = _joined([name, other])
+            joined = {**_joined([name, other]), "style": None}
             return [replace(each, stamps=each.index + clock, **joined) for each in dated]
     return readings
 
 
 def _joined(columns: Sequence[str]) -> dict[str, Any]:
     """What is said of a time that several columns make together."""
-    written = f"the columns {', '.join(columns)} together"
-    return {"columns": tuple(columns), "written": written, "style": None}
+    return {"columns": tuple(columns), "written": f"the columns {', '.join(columns)} together"}
 
 
 def _clock_of(column: pd.Series, *, sure: bool) -> pd.TimedeltaIndex | None:

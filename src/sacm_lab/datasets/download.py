@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sacm.data.cases import write_archive
+import numpy as np
+
 from sacm.errors import DataError
-from sacm.files import is_alive, write_json
+from sacm.files import is_alive, write_atomically, write_json
 
 if TYPE_CHECKING:
     from sacm_lab.datasets.public import PublicDataset, RemoteFile
@@ -171,7 +172,7 @@ def convert(dataset: PublicDataset, downloads: Path, target: Path) -> None:
     for layout in dataset.layouts:
         path = layout.find(downloads, dataset)
         if path is not None:
-            write_archive(target, layout.read(path, dataset))
+            _write_archive(target, layout.read(path, dataset))
             return
     raise DataError(f"The files downloaded for {dataset.name} are not in a known layout.")
 
@@ -180,3 +181,13 @@ def read_checksums(cache: Path) -> dict[str, str]:
     """Checksums recorded on earlier downloads, by address."""
     path = cache / CHECKSUM_FILE
     return dict(json.loads(path.read_text())) if path.is_file() else {}
+
+
+def _write_archive(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write an `.npz` file, whole or not at all."""
+
+    def write(temporary: Path) -> None:
+        with temporary.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+
+    write_atomically(path, write)
