@@ -26,7 +26,7 @@ settings: errors types
 theory: errors
 metrics: errors registry types
 reports: core errors files
-data: errors files registry settings types
+data: errors registry settings types
 backbones: core errors inject registry types
 quality: backbones data errors files inject reports
 strategies: backbones core data errors files inject quality registry types
