@@ -17,7 +17,7 @@ from transformers import (
 
 import sacm
 from sacm.errors import ArgumentError
-from sacm.integrations.huggingface import ProtectCallback, SACMCallback, attach_transformer
+from sacm.integrations.huggingface import SACMCallback, attach_transformer
 from sacm.integrations.shared import load_scalars, save_scalars
 
 from .series import cut_windows
@@ -192,7 +192,8 @@ def test_protected_model_trains_and_evaluates_on_repaired_windows(tmp_path: Path
     rows = torch.randn(400, CHANNELS, generator=torch.Generator().manual_seed(2))
     guard = sacm.Guard(window=LENGTH).fit(rows.numpy())
     model = patch_model()
-    trainer = trainer_of(model, tmp_path, ProtectCallback(guard), SACMCallback(), steps=1)
+    sacm.protect(model, guard, input_arg="past_values")
+    trainer = trainer_of(model, tmp_path, SACMCallback(), steps=1)
     trainer.train()
     broken = batch()
     broken["past_values"][0, 5] = torch.nan

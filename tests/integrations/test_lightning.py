@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import sacm
 from sacm.errors import ArgumentError
-from sacm.integrations.lightning import ProtectCallback, SACMCallback
+from sacm.integrations.lightning import SACMCallback
 
 from .series import cut_windows
 
@@ -160,20 +160,9 @@ def test_protected_network_trains_and_answers_on_repaired_windows(tmp_path: Path
     rows = torch.randn(400, CHANNELS, generator=torch.Generator().manual_seed(2))
     guard = sacm.Guard(window=LENGTH).fit(rows.numpy())
     model = Regression()
-    callbacks = (
-        ProtectCallback(guard, target="network"),
-        SACMCallback(channels=CHANNELS, target="network"),
-    )
-    trainer(tmp_path, *callbacks).fit(model, loader())
+    sacm.protect(model.network, guard)
+    trainer(tmp_path, SACMCallback(channels=CHANNELS, target="network")).fit(model, loader())
     broken = torch.randn(2, LENGTH, CHANNELS)
     broken[0, 5] = torch.nan
     assert torch.isfinite(model.network.eval()(broken)).all()
     assert not torch.isfinite(sacm.unprotect(model.network)(broken)).all()
-
-
-def test_a_window_picked_by_a_function_cannot_be_protected(tmp_path: Path) -> None:
-    rows = torch.randn(400, CHANNELS, generator=torch.Generator().manual_seed(2))
-    guard = sacm.Guard(window=LENGTH).fit(rows.numpy())
-    callback = ProtectCallback(guard, target="network", input_arg=lambda args, kwargs: args[0])
-    with pytest.raises(ArgumentError, match="cannot put a repaired window back"):
-        trainer(tmp_path, callback).fit(Regression(), loader())

@@ -92,8 +92,11 @@ def test_a_net_that_is_not_attached_is_refused() -> None:
 
 def test_guarded_net_answers_broken_windows() -> None:
     guard = sacm.Guard(window=LENGTH).fit(np.random.default_rng(1).normal(size=(400, CHANNELS)))
-    module = AttachedModule(Network, channels=CHANNELS, guard=guard)
-    fitted = net(module).fit(*data())
+
+    def protected() -> nn.Module:
+        return sacm.protect(Network(), guard)
+
+    fitted = net(AttachedModule(protected, channels=CHANNELS)).fit(*data())
     broken = data()[0][:2]
     broken[0, 3] = np.nan
     assert np.isfinite(fitted.predict(broken)).all()

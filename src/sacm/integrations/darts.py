@@ -17,7 +17,7 @@ from torch import nn
 from sacm.core.config import SACMConfig
 from sacm.inject.modulator import CapacityModulator
 from sacm.inject.window import WindowPath
-from sacm.integrations.lightning import GuardCallback, RawCheckpointCallback
+from sacm.integrations.lightning import NetworkCallback, RawCheckpointCallback
 from sacm.integrations.shared import WindowedNetwork
 from sacm.quality.protect import window_guard_of
 from sacm.quality.windows import WindowGuard
@@ -57,7 +57,7 @@ def _release_losses(network: Any, modulator: CapacityModulator) -> None:
     coverage.unwrap([owner for owner in coverage.owners if owner.module in beside])
 
 
-class ProtectCallback(GuardCallback):
+class ProtectCallback(NetworkCallback):
     """Makes the network repair its windows, in training and in prediction.
 
     Args:
@@ -68,7 +68,11 @@ class ProtectCallback(GuardCallback):
     locate = staticmethod(locate_window)
 
     def __init__(self, guard: Any) -> None:
-        super().__init__(window_guard_of(guard))
+        self.guard: Any = window_guard_of(guard)
+
+    def change(self, windowed: WindowedNetwork) -> None:
+        """Protect the network."""
+        windowed.protect(self.guard)
 
     def __getstate__(self) -> dict[str, Any]:
         """Save the guard as plain numbers, which darts loads without being told to trust them."""

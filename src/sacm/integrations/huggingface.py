@@ -1,10 +1,8 @@
-"""SACM and guards on the time-series models of Hugging Face transformers, also under PEFT.
+"""SACM on the time-series models of Hugging Face transformers, also under PEFT.
 
-modulator = attach_transformer(PatchTSTForPrediction(config))               # any loop
-trainer = Trainer(model, arguments, callbacks=[SACMCallback()], …)          # the library's own
-trainer = Trainer(model, arguments, callbacks=[ProtectCallback(guard)], …)  # repairs windows
-
-With both callbacks, put `ProtectCallback` first: SACM then scores the windows that the model gets.
+modulator = attach_transformer(PatchTSTForPrediction(config))       # any loop
+trainer = Trainer(model, arguments, callbacks=[SACMCallback()], …)  # the library's own
+sacm.protect(model, guard, input_arg="past_values")                 # before: repairs windows
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from sacm.inject.attach import attach
 from sacm.inject.modulator import CapacityModulator
 from sacm.integrations.shared import (
     MeanRate,
-    WindowedNetwork,
     check_optimizers,
     load_scalars,
     modulator_of,
@@ -50,32 +47,21 @@ def attach_transformer(
     Args:
         model: A model of the library, or a `PeftModel` around one.
         config: Settings of the method.
-        channels: Number of channels; read from the model's configuration where that says it.
+        channels: Number of channels; read from the model's configuration, or the first batch.
         coverage: As in `sacm.attach`.
 
     Returns:
         The modulator.
 
     Raises:
-        ArgumentError: The model takes no `past_values`, or its channels are not known.
+        ArgumentError: The model takes no `past_values`.
     """
-    base = _check_forward(model)
-    if channels is None:
-        channels = _read_channels(base.config)
-    if channels is None:
-        raise ArgumentError(
-            f"the configuration of {type(base).__name__} does not say how many channels its "
-            "windows have: pass channels=…"
-        )
+    settings = _check_forward(model).config
+    if channels is None and settings.model_type.startswith("timesfm"):  # takes single series
+        channels = 1
+    for name in CHANNELS:
+        channels = getattr(settings, name, None) if channels is None else channels
     return attach(model, channels=channels, config=config, input_arg=WINDOW, coverage=coverage)
-
-
-def _read_channels(config: Any) -> int | None:
-    """Return the channels of a window, where the configuration of a model says so."""
-    if config.model_type.startswith("timesfm"):  # takes single series
-        return 1
-    counts = (getattr(config, name, None) for name in CHANNELS)
-    return next((count for count in counts if count is not None), None)
 
 
 def _check_forward(model: nn.Module) -> PreTrainedModel:
@@ -173,24 +159,3 @@ class SACMCallback(TrainerCallback):
 def _checkpoint(args: Any, state: Any) -> Path:
     """Return the folder of the checkpoint that belongs to the current step."""
     return Path(args.output_dir) / f"checkpoint-{state.global_step}"
-
-
-class ProtectCallback(TrainerCallback):
-    """Makes the model repair `past_values`, in training and in evaluation.
-
-    Saved models stay those of the library and do not hold the guard: keep it with
-    `guard.save(path)`.
-
-    Args:
-        guard: A fitted `sacm.Guard`, in the units that the model is fed with.
-    """
-
-    def __init__(self, guard: Any) -> None:
-        self.guard = guard
-
-    def on_init_end(
-        self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
-    ) -> None:
-        """Protect the model."""
-        _check_forward(model)
-        WindowedNetwork(model, None, WINDOW).protect(self.guard)

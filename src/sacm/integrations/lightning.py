@@ -1,17 +1,14 @@
-"""Lightning callbacks that attach SACM to a network, or protect it with a guard.
+"""A Lightning callback that attaches SACM to a network, and the base of those for libraries on it.
 
 trainer = lightning.Trainer(callbacks=[SACMCallback(channels=7, target="network")])
-trainer = lightning.Trainer(callbacks=[ProtectCallback(guard, target="network")])
 
-With both, put `ProtectCallback` first: SACM then scores the windows that the network gets.
+Protect the network before: `sacm.protect(module.network, guard)`.
 """
 
 from __future__ import annotations
 
 import functools
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from lightning.pytorch import Callback, LightningModule, Trainer
@@ -33,7 +30,7 @@ from sacm.integrations.shared import (
 Locator = Callable[[Any], WindowedNetwork | None]  # None while the network is not made yet
 
 
-class NetworkCallback(Callback, ABC):
+class NetworkCallback(Callback):
     """Changes the network of a LightningModule before optimizers and checkpoints.
 
     Attributes:
@@ -42,9 +39,9 @@ class NetworkCallback(Callback, ABC):
 
     locate: Locator
 
-    @abstractmethod
     def change(self, windowed: WindowedNetwork) -> None:
         """Change the network; called again for a network that is changed already."""
+        raise NotImplementedError
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         """Change the network now, or after `configure_model` if that is where it is made."""
@@ -65,11 +62,10 @@ class NetworkCallback(Callback, ABC):
         """Return the network, or complain that there is none."""
         windowed = self.locate(pl_module)
         if windowed is None:
-            target = getattr(self.locate, "target", "")
-            names = [name for name, _ in pl_module.named_children()]
+            names = ", ".join(name for name, _ in pl_module.named_children()) or "none"
             raise ArgumentError(
-                f"{type(pl_module).__name__} has no trainable module {target!r}; it has "
-                f"{', '.join(names) or 'none'}: name the network with target=…"
+                f"{type(pl_module).__name__} has no trainable module "
+                f"{getattr(self, 'target', '')!r}; it has {names}: name the network with target=…"
             )
         return windowed
 
@@ -96,9 +92,7 @@ class AttachCallback(NetworkCallback):
 
     def change(self, windowed: WindowedNetwork) -> None:
         """Attach; a network that is attached already stays as it is."""
-        self.modulator = modulator_of(windowed.network)
-        if self.modulator is None:
-            self.modulator = windowed.attach(**self._options)
+        self.modulator = modulator_of(windowed.network) or windowed.attach(**self._options)
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Complain if the network was never found."""
@@ -112,24 +106,15 @@ class AttachCallback(NetworkCallback):
             check_optimizers(modulator, trainer.optimizers)
 
     def on_train_batch_end(
-        self,
-        trainer: Trainer,
-        pl_module: LightningModule,
-        outputs: Any,
-        batch: Any,
-        batch_idx: int,
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Log the mean rate."""
         modulator = modulator_of(self.find(pl_module).network)
         if modulator is None or modulator.rates is None:  # no dropout, which attaching has said
             return
-        pl_module.log(
-            "sacm/rate_mean",
-            modulator.rates.mean(),
-            on_step=False,
-            on_epoch=True,
-            batch_size=len(modulator.rates),
-        )
+        rates = modulator.rates
+        options: dict[str, Any] = {"on_step": False, "on_epoch": True, "batch_size": len(rates)}
+        pl_module.log("sacm/rate_mean", rates.mean(), **options)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the modulator out: a callback may be saved among the settings of a model."""
@@ -166,44 +151,6 @@ def _hide_scalars(module: Any, weights: dict[str, Tensor], prefix: str, metadata
         del weights[key]
 
 
-class GuardCallback(NetworkCallback):
-    """Makes the network that `locate` finds repair its windows, in training and in evaluation.
-
-    Args:
-        guard: A fitted `sacm.Guard`, in the units that the network is fed with.
-    """
-
-    def __init__(self, guard: Any) -> None:
-        self.guard = guard
-
-    def change(self, windowed: WindowedNetwork) -> None:
-        """Protect the network."""
-        windowed.protect(self.guard)
-
-
-@dataclass(frozen=True)
-class NamedNetwork:
-    """Finds a network by its dotted name; "" is the LightningModule itself."""
-
-    target: str
-    channels: int | None
-    input_arg: InputArg
-    window_layout: WindowLayout
-
-    def __call__(self, pl_module: LightningModule) -> WindowedNetwork | None:
-        """Return the network if it exists yet."""
-        try:
-            network = pl_module.get_submodule(self.target)
-        except AttributeError:
-            return None
-        # Before configure_model a network may be there as None, or without parameters.
-        if not isinstance(network, nn.Module):
-            return None
-        if not any(p.requires_grad for p in network.parameters()):
-            return None
-        return WindowedNetwork(network, self.channels, self.input_arg, self.window_layout)
-
-
 class SACMCallback(AttachCallback):
     """Attaches before optimizers and checkpoints, and logs the mean dropout rate of every epoch.
 
@@ -216,10 +163,10 @@ class SACMCallback(AttachCallback):
         target: The dotted name of the network inside the LightningModule whose forward takes the
             windows; "" for the LightningModule itself, if `training_step` calls `self(x)`. It may
             also be made in `configure_model`.
-        config: Settings of the method.
+        config: Settings of the method; this and all that follow are as in `sacm.attach`.
         input_arg: The window among the arguments of forward.
         window_layout: Order of the dimensions of the window.
-        coverage: As in `sacm.attach`, like all that follow.
+        coverage: ``"modules"`` or ``"all"``.
         insert_after: Names or globs of modules whose output shall drop too.
         skip: Names or globs of dropout sites to leave ordinary.
         site_layouts: Layout by site name or glob.
@@ -239,30 +186,18 @@ class SACMCallback(AttachCallback):
         site_layouts: Mapping[str, SiteLayout] | None = None,
     ) -> None:
         super().__init__(config=config, coverage=coverage)
-        self.locate = NamedNetwork(target, channels, input_arg, window_layout)
+        self.target, self.window = target, (channels, input_arg, window_layout)
         self._options |= {"insert_after": insert_after, "skip": skip, "site_layouts": site_layouts}
 
-
-class ProtectCallback(GuardCallback):
-    """Protects a network of a LightningModule: windows are repaired before they reach it.
-
-    Checkpoints stay those of the raw network and do not hold the guard: keep it with
-    `guard.save(path)`.
-
-    Args:
-        guard: A fitted `sacm.Guard`, in the units that the network is fed with.
-        target: The dotted name of the network inside the LightningModule; "" for itself.
-        input_arg: The window among the arguments of forward, by position, name or `WindowPath`.
-        window_layout: Order of the dimensions of the window.
-    """
-
-    def __init__(
-        self,
-        guard: Any,
-        *,
-        target: str = "",
-        input_arg: InputArg = 0,
-        window_layout: WindowLayout = "BLC",
-    ) -> None:
-        super().__init__(guard)
-        self.locate = NamedNetwork(target, None, input_arg, window_layout)
+    def locate(self, pl_module: LightningModule) -> WindowedNetwork | None:
+        """Return the network if it exists yet."""
+        try:
+            network = pl_module.get_submodule(self.target)
+        except AttributeError:
+            return None
+        # Before configure_model a network may be there as None, or without parameters.
+        if not isinstance(network, nn.Module):
+            return None
+        if not any(p.requires_grad for p in network.parameters()):
+            return None
+        return WindowedNetwork(network, *self.window)

@@ -42,8 +42,13 @@ class WindowedNetwork(NamedTuple):
 
     def attach(self, **options: Any) -> CapacityModulator:
         """Attach to the network, with further options of `sacm.attach`."""
-        where: Any = {"input_arg": self.input_arg, "window_layout": self.window_layout}
-        return attach(self.network, channels=self.channels, **where, **options)
+        return attach(
+            self.network,
+            channels=self.channels,
+            input_arg=self.input_arg,
+            window_layout=self.window_layout,
+            **options,
+        )
 
     def protect(self, guard: Any) -> None:
         """Make the network repair its windows; one that does so already gets the new guard."""
@@ -53,8 +58,12 @@ class WindowedNetwork(NamedTuple):
                 f"{type(self.network).__name__} takes windows with {self.channels} channels, "
                 f"but the guard was fitted on {module.channels}."
             )
-        where: Any = {"input_arg": self.input_arg, "window_layout": self.window_layout}
-        protect(unprotect(self.network), module, **where)
+        protect(
+            unprotect(self.network),
+            module,
+            input_arg=self.input_arg,
+            window_layout=self.window_layout,
+        )
 
 
 def modulator_of(model: nn.Module) -> CapacityModulator | None:
@@ -102,17 +111,7 @@ def check_optimizers(modulator: CapacityModulator, optimizers: Iterable[Any]) ->
 def save_scalars(model: nn.Module, folder: str | Path) -> Path:
     """Write the scalars of an attached model to `sacm_scalars.safetensors` in a folder.
 
-    For libraries whose own files leave them out.
-
-    Args:
-        model: An attached model.
-        folder: Where; it is made if it does not exist.
-
-    Returns:
-        The file.
-
-    Raises:
-        ArgumentError: The model is not attached.
+    For libraries whose own files leave them out. The folder is made if it does not exist.
     """
     path = Path(folder) / FILE
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,11 +120,7 @@ def save_scalars(model: nn.Module, folder: str | Path) -> Path:
 
 
 def load_scalars(model: nn.Module, folder: str | Path) -> None:
-    """Read what `save_scalars` wrote into an attached model.
-
-    Args:
-        model: A model attached with the same number of channels.
-        folder: The folder that holds the file.
+    """Read what `save_scalars` wrote into a model attached with the same number of channels.
 
     Raises:
         ArgumentError: The model is not attached, or has other channels.
@@ -169,14 +164,14 @@ def repair_frame(
     pytorch-forecasting name the column with `weight=` of its `TimeSeriesDataSet`.
 
     Args:
-        frame: One row for each series and time.
+        frame: One row for each series (`id_col`) and time (`time_col`).
         id_col: The column that names the series.
         time_col: The column of times.
         target_col: The column to judge and repair.
-        mask_col: The column to add.
+        mask_col: The column to add: 1 where a value was normal and 0 where not.
 
     Returns:
-        A copy with repaired values; `mask_col` is 1 where a value was normal and 0 where not.
+        A copy with repaired values.
 
     Raises:
         ArgumentError: A column is missing, or the frame is none of pandas.

@@ -1,4 +1,4 @@
-"""SACM and guards in skorch.
+"""SACM in skorch.
 
 net = NeuralNetRegressor(AttachedModule(Network, channels=3), callbacks=[SACMCallback()])
 """
@@ -25,13 +25,13 @@ class AttachedModule:
     `sklearn.base.clone` work as before.
 
     Args:
-        module: The class of the network, or a function that makes it.
+        module: The class of the network, or a function that makes it; one that returns
+            `sacm.protect(network, guard)` repairs windows too.
         channels: Number of channels of a window.
         config: Settings of the method.
         input_arg: The window among the arguments of forward.
         window_layout: Order of the dimensions of the window.
         coverage: As in `sacm.attach`.
-        guard: A guard to repair windows with before the network gets them; None for none.
     """
 
     def __init__(
@@ -43,17 +43,14 @@ class AttachedModule:
         input_arg: InputArg = 0,
         window_layout: WindowLayout = "BLC",
         coverage: Literal["modules", "all"] = "modules",
-        guard: Any = None,
     ) -> None:
-        self.module, self.guard = module, guard
+        self.module = module
         self.window = channels, input_arg, window_layout
         self.options: Any = {"config": config, "coverage": coverage}
 
     def __call__(self, **parameters: Any) -> nn.Module:
-        """Make a network, protect it if there is a guard, and attach to it."""
+        """Make a network and attach to it."""
         windowed = WindowedNetwork(self.module(**parameters), *self.window)
-        if self.guard is not None:
-            windowed.protect(self.guard)
         windowed.attach(**self.options)
         return windowed.network
 
