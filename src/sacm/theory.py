@@ -1,7 +1,8 @@
 """The capacity analysis of the paper: regularisation strength, surrogate risk, oracle allocation.
 
-Every function takes floats or NumPy arrays. lambda is the strength p / (1 - p) of a dropout rate
-p, sigma the residual magnitude of a window, c1 and c2 the weights of bias and variance.
+Every function takes floats or NumPy arrays that broadcast, and raises an `ArgumentError` for values
+out of range. lambda is the strength p / (1 - p) of a dropout rate p, sigma the residual magnitude
+of a window, c1 and c2 the positive weights of bias and variance.
 """
 
 from __future__ import annotations
@@ -21,12 +22,6 @@ def regularization_strength(p: Numbers) -> Array:
     Args:
         p: Dropout rates in [0, 1), any shape.
 
-    Returns:
-        Strengths of the same shape.
-
-    Raises:
-        ArgumentError: A rate lies outside [0, 1).
-
     Example:
         >>> float(regularization_strength(0.5))
         1.0
@@ -44,12 +39,6 @@ def active_width(p: Numbers, width: Numbers) -> Array:
         p: Dropout rates in [0, 1), any shape.
         width: Number of coordinates `d`; broadcasts with `p`.
 
-    Returns:
-        Expected widths of the broadcast shape.
-
-    Raises:
-        ArgumentError: A rate lies outside [0, 1).
-
     Example:
         >>> float(active_width(0.25, 64))
         48.0
@@ -65,12 +54,6 @@ def surrogate_risk(strength: Numbers, sigma: Numbers, c1: float, c2: float) -> A
         sigma: Residual magnitudes; broadcasts with `strength`.
         c1: Weight of the bias, positive.
         c2: Weight of the variance, positive.
-
-    Returns:
-        Risks of the broadcast shape.
-
-    Raises:
-        ArgumentError: `c1` or `c2` is not positive.
 
     Example:
         >>> float(surrogate_risk(1.0, 2.0, c1=1.0, c2=1.0))
@@ -93,12 +76,6 @@ def oracle_strength(sigma: Numbers, c1: float, c2: float, p_min: float, p_max: f
         c2: Weight of the variance, positive.
         p_min: Lowest dropout rate.
         p_max: Highest dropout rate; ``0 <= p_min < p_max < 1``.
-
-    Returns:
-        Strengths of the shape of `sigma`.
-
-    Raises:
-        ArgumentError: The weights or the bounds are wrong.
 
     Example:
         >>> g = oracle_strength([0.0, 1.0, 100.0], c1=1.0, c2=1.0, p_min=0.05, p_max=0.5)
@@ -134,12 +111,6 @@ def excess_risk(
         c2: Weight of the variance, positive.
         p_min: Lowest dropout rate of the oracle.
         p_max: Highest dropout rate of the oracle.
-
-    Returns:
-        Mean surrogate risk above the oracle's, and the lower bound of it.
-
-    Raises:
-        ArgumentError: `sigmas` is not a non-empty vector, or weights or bounds are wrong.
 
     Example:
         >>> excess, bound = excess_risk(0.2, [0.1, 0.5, 2.0], c1=1.0, c2=1.0, p_min=0.0, p_max=0.5)

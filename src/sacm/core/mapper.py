@@ -11,7 +11,6 @@ from sacm.core.config import SACMConfig, check_config
 from sacm.core.distributed import reduce_extremes
 from sacm.errors import ArgumentError
 
-_QUANTILES = (0.05, 0.95)  # of the training set's scores, in place of a batch's extremes
 _MOMENTUM = 0.1  # weight of a new batch in the running range, as in batch normalisation
 
 
@@ -75,10 +74,13 @@ class RateMapper(nn.Module):
         if scores.dim() != 1 or scores.shape[0] == 0:
             raise ArgumentError(f"scores must be a non-empty [B] tensor, got {list(scores.shape)}.")
         config = self.config
+        low_of, high_of = _mask_scores(scores, reliable)
         if config.global_batch and dist.is_available() and dist.is_initialized():
-            low, high = reduce_extremes(*_mask_scores(scores, reliable))
+            low, high = reduce_extremes(low_of, high_of)
+        elif reliable is None:
+            low, high = scores.aminmax()  # one operation, and one in the backward pass
         else:
-            low, high = find_extremes(scores, reliable)
+            low, high = low_of.amin(), high_of.amax()
         if config.score_range == "running":
             low, high = self._update_running_range(low, high)
         relative = normalise_scores(scores, low, high, config.eps)
@@ -98,59 +100,8 @@ class RateMapper(nn.Module):
         return self.low.to(low.dtype, copy=True), self.high.to(high.dtype, copy=True)
 
 
-class QuantileMapper(RateMapper):
-    """Map scores to rates by quantiles of scores of the whole training set.
-
-    Until `calibrate` is called the range of the batch counts, as in `RateMapper`.
-
-    Args:
-        config: Settings; the paper's for None.
-
-    Example:
-        >>> mapper = QuantileMapper()
-        >>> mapper.calibrate(torch.linspace(0, 1, 101))
-        >>> rates = mapper(torch.tensor([0.0, 0.05, 0.95, 9.0]))
-        >>> [round(rate, 3) for rate in rates.tolist()]
-        [0.05, 0.05, 0.439, 0.439]
-    """
-
-    quantiles: Tensor
-
-    def __init__(self, config: SACMConfig | None = None) -> None:
-        super().__init__(config)
-        self.register_buffer("quantiles", torch.full((2,), float("nan")))
-
-    @torch.no_grad()
-    def calibrate(self, scores: Tensor) -> None:
-        """Take the range from the quantiles of scores `[N]`; what is not finite does not count."""
-        known = scores[scores.isfinite()].flatten().float().sort().values
-        if len(known):
-            places = torch.tensor(_QUANTILES, device=known.device) * (len(known) - 1)
-            self.quantiles.copy_(known[places.round().long()])
-
-    def forward(self, scores: Tensor, reliable: Tensor | None = None) -> Tensor:
-        """Return rates `[B]` for scores `[B]`; unreliable windows get `p_max`."""
-        config = self.config
-        low, high = find_extremes(scores.detach(), reliable)
-        known = self.quantiles.to(scores.dtype)
-        low = torch.where(known[0].isnan(), low, known[0])
-        high = torch.where(known[1].isnan(), high, known[1])
-        relative = normalise_scores(scores, low, high, config.eps).clamp(0, 1)
-        rates = map_rates(relative, self.gamma.to(scores.dtype), config.p_min, config.p_max)
-        return rates if reliable is None else torch.where(reliable, rates, config.p_max)
-
-
-def find_extremes(scores: Tensor, reliable: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return the lowest and the highest score of the reliable windows of this process."""
-    if reliable is None:
-        low, high = scores.aminmax()  # one operation, and one in the backward pass
-        return low, high
-    low_of, high_of = _mask_scores(scores, reliable)
-    return low_of.amin(), high_of.amax()
-
-
 def _mask_scores(scores: Tensor, reliable: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Scores for a minimum and for a maximum, in which unreliable windows never win."""
+    """Return scores for a minimum and for a maximum, in which unreliable windows never win."""
     if reliable is None:
         return scores, scores
     low_of = torch.where(reliable, scores, torch.inf)

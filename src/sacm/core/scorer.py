@@ -105,22 +105,19 @@ class SpectralScorer(nn.Module):
         """Shown by `print(model)`."""
         return f"channels={self.channels}"
 
-    def forward(self, x: Tensor, *, check_finite: bool = False) -> ScorerOutput:
+    def forward(self, x: Tensor) -> ScorerOutput:
         """Score a batch of windows.
 
         Args:
             x: Windows `[B, L, C]`.
-            check_finite: Refuse NaN and infinity; waits for the device, so training leaves it off.
 
         Returns:
             Scores `[B]` and the results of all stages.
 
         Raises:
-            ArgumentError: The windows have another shape or type, or are not finite.
+            ArgumentError: The windows have another shape or type.
         """
         self._check(x)
-        if check_finite:
-            check_finite_windows(x)
         with without_autocast(x.device.type):
             stages = self._run_stages(x)
             return ScorerOutput(
@@ -134,14 +131,7 @@ class SpectralScorer(nn.Module):
             )
 
     def score(self, x: Tensor) -> Tensor:
-        """Return the scores `[B]` alone: the same numbers as `forward`, in less time.
-
-        Args:
-            x: Windows `[B, L, C]`.
-
-        Raises:
-            ArgumentError: The windows have another shape or type.
-        """
+        """Return the scores `[B]` of windows alone: the same numbers as `forward`, in less time."""
         self._check(x)
         with without_autocast(x.device.type):
             return self._run_stages(x).channel_scores.mean(dim=-1)
@@ -199,18 +189,6 @@ def _deviation(series: Tensor, residual: Tensor, eps: float) -> Tensor:
     level = series.detach().abs().amax(dim=-1)
     floor = (_ROUNDING * level + eps).square()
     return (residual.square().mean(dim=-1) - residual.mean(dim=-1).square() + floor).sqrt()
-
-
-def check_finite_windows(x: Tensor) -> None:
-    """Raise an ArgumentError naming the first window, step and channel that is not finite."""
-    finite = torch.isfinite(x)
-    if bool(finite.all()):
-        return
-    sample, step, channel = (~finite).nonzero()[0].tolist()
-    raise ArgumentError(
-        f"window {sample}, channel {channel}, step {step} is {x[sample, step, channel].item()}: "
-        "fill or drop missing values first."
-    )
 
 
 @torch.no_grad()

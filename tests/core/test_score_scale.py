@@ -1,11 +1,10 @@
-"""Rates by quantiles of the training set, and scores without scale."""
+"""Scores without scale."""
 
 from __future__ import annotations
 
 import torch
 
 from sacm.core.config import SACMConfig
-from sacm.core.mapper import QuantileMapper, RateMapper, map_rates
 from sacm.core.scorer import SpectralScorer
 
 WINDOWS = torch.randn(6, 48, 3, generator=torch.Generator().manual_seed(0))
@@ -37,17 +36,3 @@ def test_flat_windows_score_zero_without_scale_and_have_finite_gradients() -> No
     scores.sum().backward()
     assert flat.grad is not None
     assert flat.grad.isfinite().all()
-
-
-def test_quantiles_of_the_training_set_replace_the_extremes_of_the_batch() -> None:
-    mapper = QuantileMapper()
-    batch = torch.tensor([0.2, 0.4, 0.9])
-    torch.testing.assert_close(mapper(batch), RateMapper()(batch))  # not calibrated yet
-    scores = torch.rand(2001, generator=torch.Generator().manual_seed(1))
-    mapper.calibrate(torch.cat([scores, torch.tensor([float("nan"), float("inf")])]))
-    low, high = torch.quantile(scores, 0.05), torch.quantile(scores, 0.95)
-    relative = ((batch - low) / (high - low)).clamp(0, 1)
-    expected = map_rates(relative, torch.tensor(1.0), 0.05, 0.5)
-    torch.testing.assert_close(mapper(batch), expected, rtol=1e-3, atol=1e-3)
-    assert torch.equal(mapper(batch[:1])[0], mapper(batch)[0])  # whatever else is in the batch
-    assert "quantiles" in mapper.state_dict()
