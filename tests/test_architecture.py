@@ -25,7 +25,7 @@ registry: errors
 settings: errors types
 theory: errors
 metrics: errors registry types
-reports: core errors files
+reports: core errors
 data: errors registry settings types
 backbones: core errors inject registry types
 quality: backbones data errors files inject reports

@@ -15,8 +15,8 @@ from sacm.errors import ArgumentError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sacm.reports.table import Report
     from sacm_lab.experiment import Experiment, Part
+    from sacm_lab.report import Report
 
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
@@ -111,7 +111,7 @@ def read_output(
     out: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
 ) -> Output:
     """How to report, checked before anything is read."""
-    from sacm.reports.table import FORMATS
+    from sacm_lab.report import FORMATS
 
     if style not in FORMATS:
         raise ArgumentError(f"--format {style!r}: use {', '.join(FORMATS)}.")

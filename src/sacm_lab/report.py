@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from sacm.experiments.gains import pair_runs, summarise_gains
+from sacm.errors import ArgumentError
+from sacm.experiments.gains import format_gain, pair_runs, summarise_gains
 from sacm.experiments.results import records
+from sacm.files import write_atomically
 from sacm.metrics.catalogue import metric as find_metric
+from sacm.reports.page import Section, page, paragraph
 from sacm.reports.table import (
-    Report,
     Table,
+    escape_latex,
     interval,
     is_undefined,
     mean_and_deviation,
@@ -23,6 +29,10 @@ from sacm.reports.table import (
 from sacm_lab.experiment import Experiment, count_declared
 from sacm_lab.results import results_csv
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FORMATS = ("table", "md", "latex", "csv", "json", "html")
 LEGEND = (
     "Gain: mean over cells of the mean gain over seeds, against the first strategy of the same "
     "data, network, size, horizon and seed; positive is better; in percent, or in points (pp) for "
@@ -33,6 +43,83 @@ LEGEND = (
 )
 # Adds columns to the row of a table, from the keys, metric and strategy of the row.
 Beside = Callable[[dict[str, Any], str, str], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found.
+
+    Attributes:
+        title: What was asked.
+        sentences: The answer.
+        tables: The evidence.
+        rows: Every run, as CSV.
+        notes: What a reader must know besides.
+    """
+
+    title: str
+    sentences: tuple[str, ...]
+    tables: tuple[Table, ...]
+    rows: str
+    notes: tuple[str, ...] = ()
+
+    def print(self, console: Console | None = None) -> None:
+        """Print on a terminal."""
+        from rich.console import Console
+
+        console = console or Console()
+        for table in self.tables:
+            table.print(console)
+        for text in (*self.sentences, *(f"Note: {note}" for note in self.notes)):
+            console.print(text, highlight=False, markup=False)
+
+    def render(self, style: str) -> str:
+        """The report as text in one of `FORMATS`.
+
+        Raises:
+            ArgumentError: There is no such format.
+        """
+        if style not in FORMATS:
+            raise ArgumentError(f"--format {style!r}: use {', '.join(FORMATS)}.")
+        return str(getattr(self, f"_{style}")())
+
+    def write(self, path: Path, style: str) -> None:
+        """Write to a file, which is whole or not there."""
+        text = self.render(style)
+        write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
+
+    def _table(self) -> str:
+        blocks = [f"{table.caption}\n{table.plain()}" for table in self.tables]
+        return "\n\n".join([self.title, *self.sentences, *blocks, *self.notes]) + "\n"
+
+    def _md(self) -> str:
+        tables = [f"{table.caption}\n\n{table.markdown()}".lstrip() for table in self.tables]
+        return "\n\n".join([f"# {self.title}", *self.sentences, *tables, *self.notes]) + "\n"
+
+    def _latex(self) -> str:
+        lines = [f"% {escape_latex(text)}" for text in (self.title, *self.sentences, *self.notes)]
+        return "\n\n".join(["\n".join(lines), *(table.latex() for table in self.tables)]) + "\n"
+
+    def _csv(self) -> str:
+        return self.rows
+
+    def _json(self) -> str:
+        record = {
+            "title": self.title,
+            "sentences": self.sentences,
+            "tables": [{"caption": t.caption, "rows": t.records()} for t in self.tables],
+            "notes": self.notes,
+        }
+        return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def _html(self) -> str:
+        sections = [
+            Section(table.caption or "Results", (replace(table, caption="").html(),))
+            for table in self.tables
+        ]
+        if self.notes:
+            sections.append(Section("Notes", tuple(map(paragraph, self.notes))))
+        return page(self.title, self.sentences, sections)
 
 
 def pair_experiment(experiment: Experiment, frame: pd.DataFrame) -> pd.DataFrame:
@@ -110,13 +197,6 @@ def gain_cells(gain: dict[str, Any] | None, metric: str) -> dict[str, Any]:
         "wins": f"{gain['wins']}/{gain['n']}",
         "p": None if is_undefined(p) else probability(p),
     }
-
-
-def format_gain(value: float | None, metric: str) -> str | None:
-    """In percent, or in percentage points for a share."""
-    if is_undefined(value) or value is None:
-        return None
-    return f"{signed(value)} pp" if find_metric(metric).share else percent(value)
 
 
 def overall_table(

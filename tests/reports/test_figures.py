@@ -11,7 +11,7 @@ import torch
 from sacm import score_windows
 from sacm.core.scorer import SpectralScorer
 from sacm.reports import figures
-from sacm.reports.figures import AnomalyStrip, alarm_figure, forecast_figure, split_window
+from sacm.reports.figures import alarm_figure, forecast_figure, split_window
 from sacm.reports.style import thin_out, thin_out_range
 
 
@@ -58,17 +58,10 @@ def test_the_ring_is_at_the_best_epoch():
 
 
 def test_a_single_epoch_can_be_seen():
-    histories = {
-        "raw": [[{"train_loss": "2.0"}]],
-        "sacm": [[{"train_loss": "1.0", "rate_mean": "0.2", "rate_std": "0.1"}]],
-    }
+    histories = {"raw": [[{"train_loss": "2.0"}]], "sacm": [[{"train_loss": "1.0"}]]}
     curves = figures.training_curves(histories, "train_loss").axes[0]
     assert curves.get_xlim() == (0.5, 1.5)
     assert all(line.get_marker() == "o" for line in curves.lines)
-    rates = figures.rates_by_epoch(histories)
-    (bar,) = rates.axes[0].collections[0].get_segments()
-    assert bar[:, 1] == pytest.approx([0.1, 0.3])
-    drawn(rates)
 
 
 @pytest.mark.parametrize("classes", [2, 30])
@@ -78,17 +71,6 @@ def test_confusion_matrices_of_few_and_many_classes(classes):
     assert len(figure.axes[0].collections[0].get_paths()) == classes
     assert len(figure.axes[0].texts) == (classes if classes <= 12 else 0)
     drawn(figure)
-
-
-def test_every_labelled_interval_is_shaded():
-    labels = np.array([1, 0, 0, 1, 1, 0, 1])
-    scores = {"raw": np.array([0, 1, 2, np.nan, 3, 1, 1.0]), "sacm": np.ones(7)}
-    strip = AnomalyStrip("m1", 10, labels, scores, {"raw": 0.0, "sacm": 1.0})
-    for strategy, scale in (("raw", "log"), ("sacm", "linear")):
-        figure = figures.anomaly_scores(strip, strategy)
-        assert [patch.get_x() for patch in figure.axes[0].patches] == [10, 13, 16]
-        assert figure.axes[0].get_yscale() == scale
-        drawn(figure)
 
 
 def test_score_figure_draws_windows_that_do_not_overlap():

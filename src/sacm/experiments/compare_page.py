@@ -7,8 +7,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sacm.experiments.compare import (
     ANOMALY_LEGEND,
     LEGEND,
@@ -17,7 +15,7 @@ from sacm.experiments.compare import (
     headline,
     result_table,
 )
-from sacm.experiments.examples import anomaly_strip, forecast_examples, rate_sample
+from sacm.experiments.examples import rate_sample
 from sacm.files import write_atomically
 from sacm.metrics.catalogue import metric
 from sacm.quality.inspect import inspect
@@ -62,8 +60,7 @@ def compare_page(comparison: Comparison, *, data: Any = None, command: str | Non
         _results(comparison, runs),
         _pairs(comparison, runs),
         _training(comparison, runs),
-        _rates(comparison, runs, data),
-        _EXAMPLES[comparison.task](comparison, runs, data),
+        *_rates(comparison, runs, data),
         _settings(comparison, data),
         _repeat(comparison, command),
     ]
@@ -147,74 +144,24 @@ def _pairs(comparison: Comparison, runs: Runs) -> Section:
 
 
 def _training(comparison: Comparison, runs: Runs) -> Section:
-    figure = figures.training_curves(_histories(runs), f"val_{comparison.settings['select']}")
+    histories = {strategy: [run.history for run in group] for strategy, group in runs.items()}
+    figure = figures.training_curves(histories, f"val_{comparison.settings['select']}")
     caption = "One line a run. The ring is the epoch whose weights were tested."
     return Section("Training", (embed_figure(figure, caption, name="validation"),))
 
 
-def _histories(runs: Runs) -> figures.Histories:
-    return {strategy: [run.history for run in group] for strategy, group in runs.items()}
-
-
-def _rates(comparison: Comparison, runs: Runs, data: Any) -> Section:
-    histories = _histories(runs)
-    modulated = [name for name, group in histories.items() if "rate_mean" in group[0][0]]
-    if not modulated:
-        said = "No strategy of this comparison gives windows dropout rates of their own."
-        return Section("Dropout rates", (paragraph(said),))
-    caption = "Mean of every run, and the deviation over its windows."
-    drawn = [embed_figure(figures.rates_by_epoch(histories), caption, name="rates")]
-    sample = rate_sample(runs[modulated[-1]][0], data)
-    if sample.learned:
-        colour = colours(comparison.strategies)[modulated[-1]]
-        examples = figures.windows_with_rates(sample.windows, sample.rates, colour)
-        caption = "Windows from the lowest dropout rate to the highest; all channels of each."
-        drawn.append(embed_figure(examples, caption, name="windows"))
-    return Section("Dropout rates", (grid(*drawn),))
-
-
-def _forecasts(comparison: Comparison, runs: Runs, data: Any) -> Section:
-    first = {strategy: group[0] for strategy, group in runs.items()}
-    examples, looked_at = forecast_examples(first, data)
-    drawn = []
-    for position, example in enumerate(examples):
-        errors = ", ".join(f"{name} {error:.3f}" for name, error in example.errors.items())
-        caption = f"Mean absolute error, z-scored: {errors}."
-        figure = figures.forecast_example(example)
-        drawn.append(embed_figure(figure, caption, name=f"example-{position}"))
-    note = (
-        f"Raw units; models of seed {comparison.seeds[0]}. Best and worst: where the mean absolute "
-        f"error of {comparison.strategies[-1]} is furthest below and above that of "
-        f"{comparison.strategies[0]}, among {looked_at:,} test windows and their channels."
-    )
-    return Section("Forecasts", (grid(*drawn), paragraph(note, note=True)))
-
-
-def _confusions(comparison: Comparison, runs: Runs, data: Any) -> Section:
-    drawn = []
-    for position, (strategy, group) in enumerate(runs.items()):
-        counts = np.sum([run.metrics["report"]["confusion"] for run in group], axis=0)
-        figure = figures.confusion_matrix(np.asarray(counts), data.classes, strategy)
-        caption = f"{strategy}: test cases, summed over the seeds."
-        drawn.append(embed_figure(figure, caption, name=f"confusion-{position}"))
-    return Section("Confusion matrices", (grid(*drawn),))
-
-
-def _strips(comparison: Comparison, runs: Runs, data: Any) -> Section:
-    strip = anomaly_strip({name: group[0] for name, group in runs.items()}, data)
-    drawn = [
-        embed_figure(
-            figures.anomaly_scores(strip, strategy),
-            f"{strategy}: model of seed {comparison.seeds[0]}. Dashed: the threshold. Shaded: "
-            "labelled anomalies. Each point is the largest score of several rows.",
-            name=f"strip-{position}",
-        )
-        for position, strategy in enumerate(runs)
-    ]
-    return Section("Anomaly scores", (grid(*drawn),))
-
-
-_EXAMPLES = {"forecasting": _forecasts, "classification": _confusions, "anomaly": _strips}
+def _rates(comparison: Comparison, runs: Runs, data: Any) -> list[Section]:
+    """Training windows of the last strategy that gives each its own dropout rate."""
+    for strategy in reversed(comparison.strategies):
+        if "rate_mean" not in runs[strategy][0].history[0]:
+            continue
+        sample = rate_sample(runs[strategy][0], data)
+        if sample.learned:
+            colour = colours(comparison.strategies)[strategy]
+            figure = figures.windows_with_rates(sample.windows, sample.rates, colour)
+            caption = "Windows from the lowest dropout rate to the highest; all channels of each."
+            return [Section("Dropout rates", (embed_figure(figure, caption, name="windows"),))]
+    return []
 
 
 def _settings(comparison: Comparison, data: Any) -> Section:
@@ -238,4 +185,5 @@ def _repeat(comparison: Comparison, command: str | None) -> Section:
     parts = [code_block(again)]
     if command is not None and command != again:
         parts = [code_block(command), paragraph("which is the same as"), *parts]
-    return Section("How to repeat it", tuple(parts))
+    one_run = "Forecasts, classes or alarms of one run: sacm runs report RUN --out run.html"
+    return Section("How to repeat it", (*parts, paragraph(one_run, note=True)))

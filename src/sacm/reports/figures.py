@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -43,29 +42,6 @@ Histories = Mapping[str, Sequence[Sequence[Mapping[str, str]]]]  # strategy -> r
 _CELLS = 12  # classes up to which a confusion matrix has its counts written in
 _PANELS = 6  # channels or series of a prediction that are drawn
 WIDE = 7.5  # inches
-
-
-@dataclass(frozen=True)
-class ForecastExample:
-    """One channel of one test window, in raw units."""
-
-    label: str
-    channel: str
-    history: np.ndarray  # [L]
-    truth: np.ndarray  # [H]
-    forecasts: dict[str, np.ndarray]  # strategy -> [H]
-    errors: dict[str, float]  # strategy -> mean absolute error, scaled
-
-
-@dataclass(frozen=True)
-class AnomalyStrip:
-    """Scores of consecutive test rows [T] for each strategy, with the labels [T]."""
-
-    segment: str
-    first_row: int
-    labels: np.ndarray
-    scores: dict[str, np.ndarray]
-    thresholds: dict[str, float]
 
 
 @house_style()
@@ -135,26 +111,6 @@ def training_curves(histories: Histories, column: str) -> Figure:
 
 
 @house_style()
-def rates_by_epoch(histories: Histories) -> Figure:
-    """Dropout rates of the windows: mean of every run, with the deviation over windows."""
-    with_rates = [name for name, runs in histories.items() if "rate_mean" in runs[0][0]]
-    chosen = colours(list(histories))
-    figure, (axes,) = canvas()
-    for strategy in with_rates:
-        for rows in histories[strategy]:
-            mean, spread = (
-                np.array([float(row[name]) for row in rows]) for name in ("rate_mean", "rate_std")
-            )
-            look: Any = {"color": chosen[strategy], "marker": "o", "markersize": 2.5}
-            axes.errorbar(np.arange(1, len(rows) + 1), mean, yerr=spread, elinewidth=0.5, **look)
-    axes.set_title("dropout rates of the training windows")
-    axes.set_ylim(bottom=0)
-    count_axis(axes, "epoch")
-    key(figure, {name: chosen[name] for name in with_rates})
-    return figure
-
-
-@house_style()
 def windows_with_rates(windows: np.ndarray, rates: np.ndarray, colour: str) -> Figure:
     """Eight training windows `[N, L, C]` from the lowest dropout rate `[N]` to the highest."""
     ranks = np.linspace(0, len(rates) - 1, 8).round().astype(int)
@@ -165,24 +121,6 @@ def windows_with_rates(windows: np.ndarray, rates: np.ndarray, colour: str) -> F
         axes.set_title(f"rate {rates[place]:.2f}")
     figure.supxlabel("step of the window")
     figure.supylabel("channels, z-scored")
-    return figure
-
-
-@house_style()
-def forecast_example(example: ForecastExample) -> Figure:
-    """The window, what followed, and what each strategy forecast."""
-    chosen = colours(list(example.forecasts))
-    shown = min(len(example.history), 2 * len(example.truth))
-    future = np.arange(len(example.truth))
-    figure, (axes,) = canvas(height=2.5)
-    axes.plot(np.arange(-shown, 0), example.history[-shown:], color=MUTED, linewidth=0.9)
-    axes.plot(future, example.truth, color=INK, linewidth=1.6)
-    for strategy, values in example.forecasts.items():
-        axes.plot(future, values, color=chosen[strategy])
-    axes.axvline(-0.5, color=MUTED, linewidth=0.7, linestyle=":")
-    axes.set_title(f"{example.label} ({plain(example.channel)})")
-    axes.set_xlabel("steps from the forecast's start")
-    key(figure, {**chosen, "input": MUTED, "truth": INK})
     return figure
 
 
@@ -212,30 +150,6 @@ def confusion_matrix(counts: np.ndarray, classes: Sequence[str], title: str) -> 
     axes.set_title(title)
     axes.set_xlabel("predicted class")
     axes.set_ylabel("true class")
-    return figure
-
-
-@house_style()
-def anomaly_scores(strip: AnomalyStrip, strategy: str) -> Figure:
-    """Scores as multiples of the threshold; labelled anomalies are shaded."""
-    colour = colours(list(strip.scores))[strategy]
-    figure, (axes,) = canvas(height=2.2)
-    rows, peaks = thin_out(strip.scores[strategy] / (strip.thresholds[strategy] or 1.0))
-    low, high = float(np.nanmin(peaks)), float(np.nanmax(peaks))
-    if high > 10 * max(low, 0):
-        peaks = np.maximum(peaks, max(low, high * 1e-4))  # a logarithm has no zero
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
-    axes.plot(rows + strip.first_row, peaks, color=colour, linewidth=0.8)
-    axes.axhline(1, color=INK, linewidth=0.8, linestyle="--")
-    axes.set_title(f"{strategy}: score / threshold")
-    axes.set_xlabel(f"test row, segment {plain(str(strip.segment))}")
-    axes.grid(axis="x", visible=False)
-    edges = strip.first_row + np.flatnonzero(
-        np.diff(strip.labels != 0, prepend=False, append=False)
-    )
-    for start, stop in edges.reshape(-1, 2):
-        axes.axvspan(start, stop, color=ALARM, alpha=0.2, linewidth=0)
     return figure
 
 

@@ -1,16 +1,14 @@
-"""Tables and reports for the terminal, Markdown, LaTeX, HTML, CSV and JSON.
+"""One table for the terminal, Markdown, LaTeX, HTML and JSON.
 
 A table holds values. Printed formats show numbers in a few digits, JSON as they are.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sacm.errors import ArgumentError
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-FORMATS = ("table", "md", "latex", "csv", "json", "html")
 UNDEFINED = "–"
 _LATEX = str.maketrans(
     {letter: f"\\{letter}" for letter in "{}$&#_%"}
@@ -162,87 +159,6 @@ class Table:
             console.print(drawn)
         else:
             console.print(self.plain() + "\n", soft_wrap=True, highlight=False, markup=False)
-
-
-@dataclass(frozen=True)
-class Report:
-    """What was found.
-
-    Attributes:
-        title: What was asked.
-        sentences: The answer.
-        tables: The evidence.
-        rows: Every run, as CSV.
-        notes: What a reader must know besides.
-    """
-
-    title: str
-    sentences: tuple[str, ...]
-    tables: tuple[Table, ...]
-    rows: str
-    notes: tuple[str, ...] = ()
-
-    def print(self, console: Console | None = None) -> None:
-        """Print on a terminal."""
-        from rich.console import Console
-
-        console = console or Console()
-        for table in self.tables:
-            table.print(console)
-        for text in (*self.sentences, *(f"Note: {note}" for note in self.notes)):
-            console.print(text, highlight=False, markup=False)
-
-    def render(self, style: str) -> str:
-        """The report as text in one of `FORMATS`.
-
-        Raises:
-            ArgumentError: There is no such format.
-        """
-        if style not in FORMATS:
-            raise ArgumentError(f"--format {style!r}: use {', '.join(FORMATS)}.")
-        return str(getattr(self, f"_{style}")())
-
-    def write(self, path: Path, style: str) -> None:
-        """Write to a file, which is whole or not there."""
-        from sacm.files import write_atomically  # a table is printed without torch
-
-        text = self.render(style)
-        write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
-
-    def _table(self) -> str:
-        blocks = [f"{table.caption}\n{table.plain()}" for table in self.tables]
-        return "\n\n".join([self.title, *self.sentences, *blocks, *self.notes]) + "\n"
-
-    def _md(self) -> str:
-        tables = [f"{table.caption}\n\n{table.markdown()}".lstrip() for table in self.tables]
-        return "\n\n".join([f"# {self.title}", *self.sentences, *tables, *self.notes]) + "\n"
-
-    def _latex(self) -> str:
-        lines = [f"% {escape_latex(text)}" for text in (self.title, *self.sentences, *self.notes)]
-        return "\n\n".join(["\n".join(lines), *(table.latex() for table in self.tables)]) + "\n"
-
-    def _csv(self) -> str:
-        return self.rows
-
-    def _json(self) -> str:
-        record = {
-            "title": self.title,
-            "sentences": self.sentences,
-            "tables": [{"caption": t.caption, "rows": t.records()} for t in self.tables],
-            "notes": self.notes,
-        }
-        return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-    def _html(self) -> str:
-        from sacm.reports.page import Section, page, paragraph
-
-        sections = [
-            Section(table.caption or "Results", (replace(table, caption="").html(),))
-            for table in self.tables
-        ]
-        if self.notes:
-            sections.append(Section("Notes", tuple(map(paragraph, self.notes))))
-        return page(self.title, self.sentences, sections)
 
 
 def record_table(title: str, record: dict[str, Any]) -> Table:

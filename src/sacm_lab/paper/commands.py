@@ -30,8 +30,8 @@ from sacm_lab.commands import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from sacm.reports.table import Report
     from sacm_lab.experiment import Experiment
+    from sacm_lab.report import Report
 
 HELP = """Run the paper's experiments and lay them beside it.
 
@@ -149,9 +149,9 @@ def make_report(experiment: Experiment, frame: pd.DataFrame, rows: pd.DataFrame)
 
 def paper_gain(before: float, after: Any, metric: str) -> str | None:
     """The gain of a printed value over the printed baseline, as printed where it is."""
+    from sacm.experiments.gains import format_gain
     from sacm.experiments.statistics import relative_gain
     from sacm.metrics.catalogue import metric as find_metric
-    from sacm_lab.report import format_gain
 
     known = find_metric(metric)
     if after.gain is not None:

@@ -7,22 +7,36 @@ four from the middle of the baseline's errors.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from sacm.experiments.examples import forecast_examples
-from sacm.reports.figures import ForecastExample
 from sacm.reports.style import INK, MUTED, colours, house_style
+from sacm.tasks.base import evaluating, to_device
+from sacm.tasks.forecasting import forecast
 from sacm.training.run import Run
 from sacm_lab.paper.figures.panels import DASHES, footnote, sheet
 from sacm_lab.paper.figures.run_folders import alike, finished_runs, noise_level, title, unsuitable
 
 COMPARED = tuple(DASHES)
 LEVEL, BACKBONE = 0.1, "WPMixer"
+MOST_WINDOWS = 2048  # test windows among which examples are looked for
+
+
+class Example(NamedTuple):
+    """One channel of one test window, in raw units."""
+
+    label: str
+    history: np.ndarray  # [L]
+    truth: np.ndarray  # [H]
+    forecasts: dict[str, np.ndarray]  # strategy -> [H]
+    errors: dict[str, float]  # strategy -> mean absolute error, scaled
 
 
 def pair(runs: list[Run]) -> dict[str, Run] | None:
@@ -70,7 +84,51 @@ def draw(folder: Path) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, example: ForecastExample, chosen: dict[str, str]) -> None:
+def forecast_examples(runs: Mapping[str, Run], data: Any) -> tuple[list[Example], int]:
+    """The windows of largest, median and least gain of the last strategy over the first.
+
+    Looks at every channel of at most 2048 evenly spread test windows, and says at how many.
+    """
+    first, *_, last = runs
+    test = runs[first].task.windows(runs[first].settings, data).test
+    chosen = np.linspace(0, len(test) - 1, min(MOST_WINDOWS, len(test))).astype(int)
+    predictions = {name: _forecasts(run, test, chosen) for name, run in runs.items()}
+    batch = test.batch(chosen)
+    errors = {name: (each - batch.y).abs().mean(dim=1) for name, each in predictions.items()}
+    order = (errors[first] - errors[last]).flatten().argsort(descending=True)  # [N * C]
+    middle = order[len(order) // 2]
+    picks = {"largest gain": order[0], "median gain": middle, "largest loss": order[-1]}
+
+    def raw(values: torch.Tensor, window: int, channel: int) -> np.ndarray:
+        series = None if batch.series is None else batch.series[window : window + 1].numpy()
+        scaler = test.scaler if series is None else test.scaler.of_places(series)
+        return np.asarray(scaler.inverse(values[window : window + 1])[0, :, channel])
+
+    examples = []
+    for label, pick in picks.items():
+        window, channel = divmod(int(pick), data.channels)
+        examples.append(
+            Example(
+                label=label,
+                history=raw(batch.x, window, channel),
+                truth=raw(batch.y, window, channel),
+                forecasts={n: raw(p, window, channel) for n, p in predictions.items()},
+                errors={n: float(e[window, channel]) for n, e in errors.items()},
+            )
+        )
+    return examples, len(chosen)
+
+
+def _forecasts(run: Run, windows: Any, chosen: np.ndarray) -> torch.Tensor:
+    model, strategy, parts = run.load_model(), run.strategy, []
+    with evaluating(model) as device:
+        for indices in np.array_split(chosen, max(1, len(chosen) // 256)):
+            batch = to_device(windows.batch(indices), device)
+            parts.append(forecast(model, batch, strategy.inputs(batch.x)).float().cpu())
+    return torch.cat(parts).clone()  # out of inference mode
+
+
+def _panel(axes: Axes, example: Example, chosen: dict[str, str]) -> None:
     future = np.arange(len(example.truth))
     axes.plot(np.arange(-len(example.history), 0), example.history, color=MUTED, linewidth=0.9)
     axes.plot(future, example.truth, color=INK, linewidth=1.6)
