@@ -149,7 +149,7 @@ def test_ninety_percent_intervals_hold() -> None:
     from sacm.quality.repair import INTERVAL, hide_stretches
 
     clean = waves(6000, 4, 3)
-    hidden = hide_stretches(clean.shape, (1, 3, 10, 30), 0.08, seed=9)
+    hidden = hide_stretches(clean.shape, (1, 3, 10, 30), seed=9)
     quality = sacm.inspect(np.where(hidden, np.nan, clean))
     missing = quality.changed & hidden
     inside = np.abs(quality.values - clean) <= INTERVAL * quality.uncertainty

@@ -139,11 +139,11 @@ def test_few_rows_teach_limits_and_runs_alone() -> None:
 
 
 def test_it_is_rebuilt_from_its_state() -> None:
-    rebuilt = WindowGuard.load(guard().config(), guard().state_dict())
+    rebuilt = WindowGuard(guard().state_dict())
     x = broken_windows()
     assert torch.equal(rebuilt(x), guard()(x))
     with pytest.raises(ArgumentError, match="lacks the tensor 'mean'"):
-        WindowGuard.load(guard().config(), {})
+        WindowGuard({})
 
 
 def test_a_larger_budget_flags_more() -> None:

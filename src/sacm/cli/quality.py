@@ -172,52 +172,37 @@ def _read(data: str, train: float | None, reading: dict[str, Any]) -> Recording:
 
 
 def _write_repaired(found: Quality, file: Path) -> None:
+    """Write the repaired table; of a data set its rows with their series and times."""
     import pandas as pd
+
+    from sacm.data.datasets import AnomalyData
 
     table, recording = found.repaired, found.recording
     if not isinstance(table, pd.DataFrame):
-        table = pd.DataFrame(_repaired_rows(found), columns=list(recording.columns))
+        rows = np.concatenate([table.train, table.test]) if isinstance(table, AnomalyData) else None
+        values = found.values if rows is None else rows  # test rows of telemetry stay as they are
+        table = pd.DataFrame(values, columns=list(recording.columns))
         if recording.times is not None:
             table.insert(0, "time", recording.times)
         if len(set(recording.labels)) > 1:
-            lengths = [len(segment) for segment in recording.segments]
-            table.insert(0, "series", np.repeat(recording.labels, lengths))
+            table.insert(
+                0, "series", np.repeat(recording.labels, list(map(len, recording.segments)))
+            )
     table.to_csv(file, index=False)
 
 
-def _repaired_rows(found: Quality) -> np.ndarray:
-    """Repaired rows `[T, C]`; test rows of telemetry stay as they are."""
-    from sacm.data.datasets import AnomalyData
-
-    repaired = found.repaired
-    if isinstance(repaired, AnomalyData):
-        return np.concatenate([repaired.train, repaired.test])
-    if isinstance(repaired, np.ndarray):
-        return repaired.reshape(found.flags.shape)
-    return found.values
-
-
 def _record(found: Quality, out: Path | None) -> dict[str, Any]:
-    from sacm.quality.result import GRADES
+    """What was found, for `--json`."""
+    from sacm.quality.config import GRADES
 
     events = []
     for event in found.events:
-        finite = event.severity < float("inf")
-        record = {
-            "channel": event.channel,
-            "kind": event.kind,
-            "grade": GRADES[event.grade],
-            "first": event.first,
-            "last": event.last,
-            "severity": event.severity if finite else None,
-            "rule": event.rule,
-            "series": event.series,
-        }
-        if event.first_time is not None:
-            record |= {
-                "first_time": str(event.first_time),
-                "last_time": str(event.last_time),
-            }
+        record = vars(event) | {"grade": GRADES[event.grade]}
+        if event.severity == float("inf"):
+            record["severity"] = None
+        for name in ("first_time", "last_time"):
+            time = record.pop(name)
+            record |= {} if time is None else {name: str(time)}
         events.append(record)
     return {
         **found.overview(),

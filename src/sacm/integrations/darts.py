@@ -76,11 +76,11 @@ class ProtectCallback(NetworkCallback):
 
     def __getstate__(self) -> dict[str, Any]:
         """Save the guard as plain numbers, which darts loads without being told to trust them."""
-        return {"guard": (self.guard.config(), dict(self.guard.state_dict()))}
+        return {"guard": dict(self.guard.state_dict())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Make the guard again."""
-        self.guard = WindowGuard.load(*state["guard"])
+        self.guard = WindowGuard(state["guard"]).eval()
 
 
 # darts unpickles only what it knows.

@@ -12,6 +12,7 @@ from sacm.errors import ArgumentError
 KINDS = ("normal", "missing", "code", "stuck", "spike", "burst", "shift", "rule")
 """Names of the flags; a flag is a position here."""
 MISSING, CODE, STUCK, SPIKE, BURST, SHIFT, RULE = range(1, len(KINDS))
+GRADES = ("normal", "suspect", "fail")
 SUSPECT, FAIL = 1, 2
 """Grades: suspect values are unusual and may be real; fail values are repaired."""
 VALUES = 1e4
@@ -20,6 +21,8 @@ NORMAL = NormalDist().inv_cdf
 """Quantiles of a standard normal variable."""
 NORMAL_MEDIAN = NORMAL(0.75)
 """Median of its absolute value."""
+SMALL = 1e-6
+"""What keeps solutions finite, and the share of an error at which they are good enough."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +41,15 @@ class GuardConfig:
         spike_fail: Smallest residual of a rare spike that is a fail, in deviations; where spikes
             are common every one beyond the cut is.
         one_sided: Common spikes of a channel are suspect if this share of them goes one way.
-        fewest_spikes: Spikes from which on their direction is judged.
         most_broken: Largest share of a channel's rows that may be broken.
         fewest_values: Measured values from which on a channel is judged.
+        fewest_levels: Different values from which on a channel is a measurement and not a state.
         moving: Share of steps with a change from which on residuals of a channel are judged.
-        restless: Share of steps with a change from which on a burst of a channel can be a fail.
+        restless: Share of steps with a change from which on a spike or burst can be a fail.
         skewed: A channel is judged on a logarithmic scale if one side of its median is this many
             times as wide as the other.
-        fewest_levels: Different values from which on a channel is a measurement and not a state.
         code_count: Times that a value must recur to be a gap code.
-        shortest_run: Rows; shorter runs of equal values are never stuck.
+        shortest: Rows of the shortest stuck run, burst or shift.
         long_run: A run this many times as long as the limit is stuck even if it ends gently.
         jump: Quantile of a channel's steps from which on a step is a jump.
         tied: Share of equal steps in normal rows from which on a channel rests by nature.
@@ -59,7 +61,6 @@ class GuardConfig:
             most this many times as often as by chance.
         burst_rows: Rows of the two running medians of residuals.
         burst_least: Smallest rise of the residuals' size in a burst, as a factor.
-        burst_shortest: Rows of the shortest burst.
         burst_fail: Factor beyond its cut from which on a burst is a fail, not suspect.
         shift_step: Smallest step at both ends of a shift, in usual steps.
         shift_least: Smallest shift, in deviations of what the level does by itself.
@@ -79,15 +80,14 @@ class GuardConfig:
     material: float = 0.25
     spike_fail: float = 3.0
     one_sided: float = 0.75
-    fewest_spikes: int = 20
     most_broken: float = 0.35
     fewest_values: int = 100
+    fewest_levels: int = 5
     moving: float = 0.3
     restless: float = 0.6
     skewed: float = 3.0
-    fewest_levels: int = 5
     code_count: int = 3
-    shortest_run: int = 5
+    shortest: int = 5
     long_run: float = 4.0
     jump: float = 0.7
     tied: float = 0.1
@@ -95,10 +95,9 @@ class GuardConfig:
     local_rows: int = 31
     related: float = 0.2
     together: float = 4.0
-    independent: float = 1.5
+    independent: float = 1.3
     burst_rows: tuple[int, int] = (25, 9)
     burst_least: float = 2.5
-    burst_shortest: int = 5
     burst_fail: float = 1.5
     shift_step: float = 12.0
     shift_least: float = 3.0
@@ -141,57 +140,41 @@ class ModelConfig:
 
     Attributes:
         most_related: Most related channels in the prediction of one.
-        least_correlation: Correlation of steps from which on a channel is related.
-        level_share: A correlation of levels counts this much of one of steps.
+        least_correlation: Correlation of steps or levels from which on a channel is related.
         penalty: Ridge penalty of related channels, relative to their variance.
-        fit_rows: Rows that weights are fitted on.
         season_least: Share of a channel's variance that must repeat to use its season.
         largest_carry: Largest correlation of neighbouring rows.
-        sweeps: Times that all channels are filled in turn.
-        steps: Most steps of conjugate gradients in a table.
+        fit_rows: Rows that a model of tables is fitted on, at most.
+        steps: Most steps of conjugate gradients.
         coverage: Share of hidden values that the interval of a repair holds.
         hidden_share: Share of the good values that are hidden to measure uncertainty.
-        hidden_rows: Rows of hidden stretches.
-        hidden_most: Rows that uncertainty is measured on, at most.
-        shortest_window: Steps of the shortest window that is judged.
         directions: Directions of the model of windows.
         entry_weight: Share of an observation that an entry counts as, because neighbours are alike.
         block: Steps of the blocks that are judged together; also the fewest windows of a model.
         folds: Parts of the training rows; each is judged by a model of the others to find cuts.
-        judged: Windows of each part that are judged.
         most_doubted: Share of a window, or of its channels, above which nothing is a fail.
-        turns: Most steps of conjugate gradients in a window.
         batch: Windows that are judged together.
-        most_windows: Windows that the model is learnt from, at most.
-        most_entries: Values that the model is learnt from, at most.
+        most_windows: Windows that a model of windows is learnt from, at most.
+        most_entries: Values that it is learnt from, at most.
     """
 
     most_related: int = 12
     least_correlation: float = 0.1
-    level_share: float = 0.7
     penalty: float = 0.02
-    fit_rows: int = 10_000
     season_least: float = 0.02
     largest_carry: float = 0.99
-    sweeps: int = 2
+    fit_rows: int = 10_000
     steps: int = 60
     coverage: float = 0.9
     hidden_share: float = 0.1
-    hidden_rows: tuple[int, ...] = (1, 4, 16, 64)
-    hidden_most: int = 6_000
-    shortest_window: int = 5
     directions: int = 64
     entry_weight: float = 0.2
     block: int = 8
     folds: int = 4
-    judged: int = 500
     most_doubted: float = 0.5
-    turns: int = 32
     batch: int = 256
     most_windows: int = 5_000
     most_entries: int = 20_000_000
 
 
 MODELS = ModelConfig()
-SMALL = 1e-6
-"""What keeps solutions finite, and the share of an error at which they are good enough."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import torch
+from numpy.lib.stride_tricks import sliding_window_view
 
 from sacm.errors import ArgumentError, SACMError
 from sacm.quality import checks
@@ -20,15 +20,16 @@ from sacm.quality.config import (
     FAIL,
     KINDS,
     MISSING,
+    MODELS,
     RULE,
     STUCK,
     SUSPECT,
     GuardConfig,
 )
-from sacm.quality.predictor import Array, Rows
-from sacm.quality.recording import Recording, read_recording
+from sacm.quality.predictor import Array, Rows, find_segments
+from sacm.quality.recording import STEP_ROOM, Recording, read_recording
 from sacm.quality.repair import RepairModel
-from sacm.quality.result import REPAIRS, Quality, longer_gaps, repair_mask
+from sacm.quality.result import Quality
 from sacm.quality.rules import (
     CODES,
     LONGEST_REST,
@@ -38,14 +39,24 @@ from sacm.quality.rules import (
     RULE_KINDS,
     Rules,
     apply_rules,
-    inside,
     kept_mask,
+    under_maintenance,
 )
-from sacm.quality.windows import SHORTEST_WINDOW, STEPS, WindowGuard, fit_window_guard
+from sacm.quality.windows import SHORTEST_WINDOW, WindowGuard, fit_window_guard
 
-_FORMAT = 2
-_ENTRIES = 2_000_000  # values of the windows that are checked in one call, at most
-_GAP_ROOM = 0.1  # of a time step by which a row of a stream may come early or late
+REPAIRS = ("fail", "all", "none")
+"""What `repair=` takes: which grades are replaced by their repair."""
+_FORMAT = 3
+
+
+class Judged(NamedTuple):
+    """Flags, grades, broken rules, repaired values and their uncertainty, each `[T, C]`."""
+
+    flags: Array
+    grades: Array
+    rules: Array
+    repaired: Array
+    uncertainty: Array
 
 
 class Guard:
@@ -121,19 +132,19 @@ class Guard:
             DataError: The rows cannot be read.
             ArgumentError: An argument or a rule is wrong.
         """
-        self._learn(read_recording(data))
+        self._learn(read_recording(data), self.window)
         return self
 
     def inspect(self, data: Any) -> Quality:
         """Learn from the training rows of data, then judge all rows, each by those around it."""
         recording = read_recording(data)
-        found = self._learn(recording, windows=False)
+        found = self._learn(recording, None)
         whole = recording.parts()[0] == list(recording.segments)
         if whole and recording.train == recording.segments:
-            return self._result(recording, *found)
+            return self._judged_table(recording, *found)
         return self.judge(recording)
 
-    def _learn(self, recording: Recording, windows: bool = True) -> tuple[Array, Array, Array]:
+    def _learn(self, recording: Recording, window: int | None) -> tuple[Array, Array, Array]:
         """Learn from the training rows; flags, grades and broken rules of these rows."""
         self._check_params()
         config = GuardConfig() if self.config is None else self.config
@@ -145,26 +156,30 @@ class Guard:
         self.channel_rules_ = self.rules_.of_channels(self.columns_)
         at, rows = recording.training_part()
         values = np.asarray(recording.values[at], np.float64)
-        ruled, kept = (array[at] for array in self._known(recording))
-        broken = ruled > 0
-        self.levels_, found = checks.learn(values, rows, self.config_, broken)
+        ruled, kept = (array[at] for array in self._ruled_and_kept(recording))
+        self.levels_, found = checks.learn(values, rows, self.config_, ruled > 0)
         flags, grades, ruled = self._combine(*found, values, ruled, kept)
         fail = grades == FAIL
         self.repair_ = RepairModel.learn(values, fail, rows)
-        self.unjudged_ = self._unjudged(values, fail)
+        counts = (np.isfinite(values) & ~fail).sum(0)
+        self.unjudged_ = {
+            self.columns_[c]: f"there are only {counts[c]} values"
+            if counts[c] < self.config_.fewest_values
+            else "it seldom changes"
+            for c in np.flatnonzero(~self.levels_.judged)
+        }
         normal = np.where(fail | ~np.isfinite(values), np.nan, values)
-        with np.errstate(all="ignore"):
-            steps = np.abs(np.diff(normal, axis=0))
-            self.largest_change_ = np.array([_largest(column) for column in steps.T])
-            self.range_ = np.array([(-_largest(-c), _largest(c)) for c in normal.T])
+        steps = np.abs(np.diff(normal, axis=0))
+        self.largest_change_ = np.array([_largest(column) for column in steps.T])
+        self.range_ = np.array([(-_largest(-c), _largest(c)) for c in normal.T])
         self.window_guard_ = None
-        if windows and self.window is not None:
+        if window is not None:
             self.window_guard_ = fit_window_guard(
                 values,
-                int(self.window),
+                int(window),
                 rows=rows,
                 config=self.config_,
-                flags=flags * fail,
+                broken=fail,
                 repaired=self.repair_.fill(values, fail, rows),
                 levels=self.levels_,
                 rules=self.channel_rules_,
@@ -172,27 +187,19 @@ class Guard:
             )
         return flags, grades, ruled
 
-    def _known(self, recording: Recording) -> tuple[Array, Array]:
+    def _ruled_and_kept(self, recording: Recording) -> tuple[Array, Array]:
         """Which rule each value `[T, C]` breaks, and which values stay as measured."""
+        rules, columns, times = self.channel_rules_, self.columns_, recording.times
+        numbers = np.arange(len(recording.values))
         ruled = apply_rules(
-            recording.values,
-            recording.rows,
-            self.channel_rules_,
-            columns=self.columns_,
-            times=recording.times,
-            step=self.step_,
+            recording.values, recording.rows, rules, columns=columns, times=times, step=self.step_
         )
-        return ruled, self._kept(recording)
-
-    def _kept(self, recording: Recording) -> Array:
-        """Values `[T, C]` that stay as measured."""
-        rows = len(recording.values)
-        return kept_mask(self.rules_.kept, self.columns_, recording.times, rows)
+        return ruled, kept_mask(self.rules_.kept, columns, times, numbers)
 
     def breaks_rules(self, data: Any) -> Array:
         """Which values `[T, C]` of rows with the channels of the fit break a rule, bool."""
         recording, _ = read_recording(data).ordered(self.columns_, None)
-        ruled, kept = self._known(recording)
+        ruled, kept = self._ruled_and_kept(recording)
         alone = np.array([rules.leave_alone for rules in self.channel_rules_])
         return (ruled > 0) & ~kept & ~alone
 
@@ -208,67 +215,63 @@ class Guard:
         self, flags: Array, grades: Array, values: Array, ruled: Array, kept: Array
     ) -> tuple[Array, Array, Array]:
         """Flags, grades and broken rules `[T, C]`, with what rules say about the checks."""
-        flags, grades, ruled = flags.copy(), grades.copy(), ruled.copy()
+        ruled, wanted = ruled.copy(), np.ones((len(KINDS), flags.shape[1]), bool)
         for channel, rules in enumerate(self.channel_rules_):
-            wanted = {0, MISSING, *(KINDS.index(kind) for kind in rules.kinds)}
-            if rules.leave_alone:
-                wanted, ruled[:, channel] = {0, MISSING}, 0
+            for kind in range(MISSING + 1, len(KINDS)):
+                wanted[kind, channel] = KINDS[kind] in rules.kinds and not rules.leave_alone
             if rules.longest_rest is not None:
-                wanted.discard(STUCK)  # only the rule says what is stuck
-            dropped = ~np.isin(flags[:, channel], list(wanted))
-            flags[dropped, channel], grades[dropped, channel] = 0, 0
+                wanted[STUCK, channel] = False  # only the rule says what is stuck
+            if rules.leave_alone:
+                ruled[:, channel] = 0
         ruled[(flags == MISSING) & (ruled != MAINTENANCE)] = 0
-        flags = np.where(ruled > 0, np.array(RULE_KINDS)[ruled], flags)
-        grades = np.where(ruled > 0, FAIL, grades)
-        free = kept & np.isfinite(values)
-        flags[free], grades[free], ruled[free] = 0, 0, 0
+        ruled[kept & np.isfinite(values)] = 0
+        free = ~np.take_along_axis(wanted, flags.astype(int), 0) | (kept & np.isfinite(values))
+        flags = np.where(ruled > 0, np.array(RULE_KINDS)[ruled], np.where(free, 0, flags))
+        grades = np.where(ruled > 0, FAIL, np.where(free, 0, grades))
         return flags.astype(np.uint8), grades.astype(np.uint8), ruled
 
     def judge(self, data: Any) -> Quality:
         """Judge rows by what was learnt, each by the rows around it; no split by another."""
         self._check_fitted()
         recording, _ = read_recording(data).ordered(self.columns_, None)
-        rows = Rows(*recording.parts())
-        ruled, kept = self._known(recording)
+        ruled, kept = self._ruled_and_kept(recording)
         values = np.asarray(recording.values, np.float64)
-        found = checks.judge(values, rows, self.config_, self.levels_, ruled > 0)
-        return self._result(recording, *self._combine(*found, values, ruled, kept))
-
-    def _result(self, recording: Recording, flags: Array, grades: Array, ruled: Array) -> Quality:
         rows = Rows(*recording.parts())
-        bad = grades == FAIL if self.repair != "all" else flags > 0
-        repaired = self.repair_.repair(np.asarray(recording.values, np.float64), bad, rows)
-        return self._quality(recording, flags, grades, ruled, *repaired)
+        found = checks.judge(values, rows, self.config_, self.levels_, ruled > 0)
+        return self._judged_table(recording, *self._combine(*found, values, ruled, kept))
 
-    def _quality(
-        self,
-        recording: Recording,
-        flags: Array,
-        grades: Array,
-        ruled: Array,
-        repaired: Array,
-        uncertainty: Array,
+    def _judged_table(
+        self, recording: Recording, flags: Array, grades: Array, ruled: Array
     ) -> Quality:
-        changed = repair_mask(grades, flags, self.repair)
-        changed &= ~longer_gaps(changed, self._longest_gaps())
+        bad = grades == FAIL if self.repair != "all" else flags > 0
+        values = np.asarray(recording.values, np.float64)
+        repaired = self.repair_.repair(values, bad, Rows(*recording.parts()))
+        return self._quality(recording, Judged(flags, grades, ruled, *repaired))
+
+    def _quality(self, recording: Recording, judged: Judged) -> Quality:
+        changed = self._repairs(judged)
+        for channel, most in enumerate(self._longest_gaps()):
+            for first, stop in zip(*find_segments(changed[:, channel]), strict=True):
+                changed[first:stop, channel] = stop - first <= most
         return Quality(
             recording,
-            flags,
-            grades,
-            ruled,
-            np.where(changed, repaired, recording.values),
+            *judged[:3],
+            np.where(changed, judged.repaired, recording.values),
             changed,
-            np.where(changed, uncertainty, 0.0),
+            np.where(changed, judged.uncertainty, 0.0),
             self.config_,
             dict(self.unjudged_),
         )
 
-    def _longest_gaps(self) -> list[float | None]:
+    def _repairs(self, judged: Judged) -> Array:
+        """Which values `[T, C]` are replaced by their repair."""
+        least = {"fail": FAIL, "all": SUSPECT, "none": FAIL + 1}[self.repair]
+        return judged.grades >= least
+
+    def _longest_gaps(self) -> list[float]:
         """Rows of the longest gap that is repaired, of each channel."""
-        return [
-            None if r.longest_gap is None else r.longest_gap.in_rows(self.step_, "longest_gap")
-            for r in self.channel_rules_
-        ]
+        gaps = [rules.longest_gap for rules in self.channel_rules_]
+        return [np.inf if gap is None else gap.by_row(self.step_, "longest_gap") for gap in gaps]
 
     def check(self, data: Any) -> Quality:
         """Judge new rows by themselves and earlier rows: nothing after a row changes its answer.
@@ -279,47 +282,47 @@ class Guard:
         Raises:
             ArgumentError: The guard is not fitted, or channels or time step are others.
         """
-        module = self.module()
-        given = read_recording(data)
+        module, given = self.module(), read_recording(data)
         recording, order = given.ordered(self.columns_, self.step_)
         values = np.asarray(recording.values, np.float64)
-        outside = self._maintained(recording.times, np.arange(len(values)))
+        numbers, before = (
+            np.arange(len(values)),
+            np.full((module.length - 1, values.shape[1]), np.nan),
+        )
+        times = recording.times
+        outside = under_maintenance(self.channel_rules_, self.columns_, times, numbers)
         shown = np.where(outside, np.nan, values)
-        parts = [
-            _judge_rows(module, shown[s.start : s.stop], self.repair == "all")
-            for s in recording.segments
-        ]
-        flags, grades, repaired, spread = (np.concatenate(p) for p in zip(*parts, strict=True))
-        kept = self._kept(recording)
-        flags, grades, ruled = self._name_online(flags, grades, values, outside, kept)
+        together = max(1, MODELS.most_entries // before.size // 10)
+        parts = []
+        for segment in recording.segments:
+            padded = np.concatenate([before, shown[segment.start : segment.stop]])
+            windows = sliding_window_view(padded, module.length, axis=0).swapaxes(1, 2)
+            for first in range(0, len(windows), together):
+                part = windows[first : first + together]
+                at = slice(segment.start + first, segment.start + first + len(part))
+                when = None if times is None else times[at]
+                parts.append(self._judge_last(part, values[at], outside[at], when, numbers[at]))
+        joined = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         back = np.argsort(order)
-        arrays = (flags, grades, ruled, repaired, spread)
-        return self._quality(given, *(array[:, back] for array in arrays))
+        return self._quality(given, Judged(*(array[:, back] for array in joined)))
 
-    def _maintained(self, times: Array | None, numbers: Array) -> Array:
-        """Values `[T, C]` of rows under maintenance; by time, or by row numbers `[T]`."""
-        columns = [
-            inside(rules.maintenance, times, numbers, name)
-            for rules, name in zip(self.channel_rules_, self.columns_, strict=True)
-        ]
-        return np.stack(columns, axis=1)
-
-    def _name_online(
-        self, flags: Array, grades: Array, values: Array, outside: Array, kept: Array
-    ) -> tuple[Array, Array, Array]:
-        """Flags, grades and broken rules of rows `[T, C]` that the window guard judged."""
+    def _judge_last(
+        self, windows: Array, values: Array, outside: Array, times: Array | None, numbers: Array
+    ) -> Judged:
+        """Judge the last rows `[B, C]` of windows `[B, L, C]`, in which maintenance is missing."""
+        flags, grades, repaired, spread = self.module().judge_last(windows, self.repair == "all")
         ruled = np.zeros(flags.shape, np.uint8)
         for channel, rules in enumerate(self.channel_rules_):
-            kinds, column = flags[:, channel], values[:, channel]
-            own = ruled[:, channel]
+            kinds, column, broken = flags[:, channel], values[:, channel], ruled[:, channel]
             low, high = rules.range or (-np.inf, np.inf)
-            own[kinds == RULE] = MAX_CHANGE
-            own[(kinds == RULE) & ((column < low) | (column > high))] = RANGE
-            own[(kinds == CODE) & np.isin(column, rules.codes)] = CODES
+            broken[kinds == RULE] = MAX_CHANGE
+            broken[(kinds == RULE) & ((column < low) | (column > high))] = RANGE
+            broken[(kinds == CODE) & np.isin(column, rules.codes)] = CODES
             if rules.longest_rest is not None:
-                own[kinds == STUCK] = LONGEST_REST
+                broken[kinds == STUCK] = LONGEST_REST
         ruled[outside] = MAINTENANCE
-        return self._combine(flags, grades, values, ruled, kept)
+        kept = kept_mask(self.rules_.kept, self.columns_, times, numbers)
+        return Judged(*self._combine(flags, grades, values, ruled, kept), repaired, spread)
 
     def transform(self, data: Any) -> Any:
         """The repaired rows of `check`, in the form in which they came."""
@@ -369,17 +372,6 @@ class Guard:
         if not hasattr(self, "levels_"):
             raise ArgumentError("this Guard is not fitted: call fit with training rows first.")
 
-    def _unjudged(self, values: Array, fail: Array) -> dict[str, str]:
-        """Channels whose residuals are not judged, with the reason."""
-        reasons = {}
-        for channel in np.flatnonzero(~self.levels_.judged):
-            known = int((np.isfinite(values[:, channel]) & ~fail[:, channel]).sum())
-            few = known < self.config_.fewest_values
-            reasons[self.columns_[channel]] = (
-                f"there are only {known} values" if few else "it seldom changes"
-            )
-        return reasons
-
     def save(self, path: str | Path) -> None:
         """Write everything that was learnt to one safetensors file, whole or not at all."""
         from sacm.files import write_weights
@@ -387,7 +379,6 @@ class Guard:
         self._check_fitted()
         if Path(path).is_dir():
             raise ArgumentError(f"{path} is a folder: name a file in it.")
-        module = self.window_guard_
         record = {
             "format": _FORMAT,
             "window": self.window,
@@ -401,9 +392,8 @@ class Guard:
             "unjudged": self.unjudged_,
             "range": self.range_.tolist(),
             "largest_change": self.largest_change_.tolist(),
-            "window_guard": None if module is None else module.config(),
         }
-        tensors = {} if module is None else module.state_dict()
+        tensors = {} if self.window_guard_ is None else self.window_guard_.state_dict()
         write_weights(Path(path), tensors, metadata={"guard": json.dumps(record)})
 
     @classmethod
@@ -418,10 +408,10 @@ class Guard:
         tensors = read_weights(Path(path))
         try:
             record = json.loads(read_metadata(Path(path))["guard"])
-            known = record["format"] == _FORMAT
+            same_format = record["format"] == _FORMAT
         except (KeyError, TypeError, ValueError) as error:
             raise SACMError(f"{path} is no saved guard, or is damaged ({error}).") from None
-        if not known:
+        if not same_format:
             raise other_version_error(path)
         try:
             config = GuardConfig(**record["config"])
@@ -429,16 +419,15 @@ class Guard:
             guard.config = guard.config_ = config
             guard.rules = guard.rules_ = Rules.from_dict(record["rules"])
             guard.columns_, guard.step_ = tuple(record["columns"]), record["step"]
+            guard.n_features_in_ = len(guard.columns_)
             guard.channel_rules_ = guard.rules_.of_channels(guard.columns_)
             guard.levels_ = checks.Levels.from_dict(record["levels"])
             guard.repair_ = RepairModel.from_dict(record["repair_model"])
             guard.unjudged_, guard.range_ = record["unjudged"], np.array(record["range"])
             guard.largest_change_ = np.array(record["largest_change"])
-            module = record["window_guard"]
-            guard.window_guard_ = None if module is None else WindowGuard.load(module, tensors)
+            guard.window_guard_ = WindowGuard(tensors).eval() if tensors else None
         except (KeyError, TypeError, ValueError, AttributeError):
             raise other_version_error(path) from None
-        guard.n_features_in_ = len(guard.columns_)
         return guard
 
 
@@ -468,9 +457,10 @@ class GuardStream:
 
     def __init__(self, guard: Guard) -> None:
         self.guard = guard
-        self._module = guard.module()
-        self._rows = np.full((self._module.length, self._module.channels), np.nan)
-        self._gap = np.zeros(self._module.channels, int)
+        module = guard.module()
+        self._rows = np.full((module.length, module.channels), np.nan)
+        self._gap = np.zeros(module.channels, int)
+        self._longest_gaps = np.array(guard._longest_gaps())
         self._count = 0
         self._time: np.datetime64 | None = None
 
@@ -484,22 +474,17 @@ class GuardStream:
         Raises:
             ArgumentError: The row has other channels, or the time does not follow.
         """
-        guard = self.guard
-        values = self._read(row)
+        guard, values, number = self.guard, self._read(row), np.array([self._count])
         times = None if time is None else np.array([self._follow(time)])
-        outside = guard._maintained(times, np.array([self._count]))
-        kept = kept_mask(guard.rules_.kept, guard.columns_, times, 1, self._count)
+        outside = under_maintenance(guard.channel_rules_, guard.columns_, times, number)
         self._rows[:-1] = self._rows[1:]
         self._rows[-1] = np.where(outside[0], np.nan, values)
-        judged = _judge_windows(self._module, self._rows[None], guard.repair == "all")
-        flags, grades, repaired, _ = judged
-        flags, grades, _ = guard._name_online(flags, grades, values[None], outside, kept)
-        changed = repair_mask(grades, flags, guard.repair)[0]
-        self._gap = np.where(changed, self._gap + 1, 0)
-        self._count += 1
-        for channel, longest in enumerate(guard._longest_gaps()):
-            changed[channel] &= longest is None or self._gap[channel] <= longest
-        return StreamRow(np.where(changed, repaired[0], values), flags[0], grades[0])
+        judged = guard._judge_last(self._rows[None], values[None], outside, times, number)
+        changed = guard._repairs(judged)[0]
+        self._gap, self._count = np.where(changed, self._gap + 1, 0), self._count + 1
+        changed &= self._gap <= self._longest_gaps
+        repaired = np.where(changed, judged.repaired[0], values)
+        return StreamRow(repaired, judged.flags[0], judged.grades[0])
 
     def _read(self, row: Any) -> Array:
         columns = self.guard.columns_
@@ -530,7 +515,8 @@ class GuardStream:
             if seconds <= 0:
                 raise ArgumentError(f"time = {time} does not follow {self._time}.")
             steps = seconds / step if step else 1.0
-            if abs(steps - max(round(steps), 1)) > _GAP_ROOM * max(round(steps), 1):
+            whole = max(round(steps), 1)
+            if abs(steps - whole) > STEP_ROOM * whole:
                 raise ArgumentError(
                     f"time = {time} comes {seconds:g} s after the last row; the training rows had "
                     f"one every {step:g} s."
@@ -554,45 +540,10 @@ class GuardStream:
         self._time = None if state["time"] is None else np.datetime64(state["time"], "ns")
 
 
-def _judge_rows(module: WindowGuard, values: Array, repair_all: bool) -> tuple[Array, ...]:
-    """Flags, grades, repaired values and uncertainty of rows `[T, C]`, each by its past alone."""
-    length, channels = module.length, module.channels
-    padded = np.concatenate([np.full((length - 1, channels), np.nan), values])
-    windows = np.lib.stride_tricks.sliding_window_view(padded, length, axis=0).swapaxes(1, 2)
-    together = max(1, _ENTRIES // (length * channels))
-    parts = [
-        _judge_windows(module, windows[first : first + together], repair_all)
-        for first in range(0, len(values), together)
-    ]
-    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-
-
-def _judge_windows(module: WindowGuard, windows: Array, repair_all: bool) -> tuple[Array, ...]:
-    """Flags, grades, repaired values and uncertainty of the last row of windows `[B, L, C]`."""
-    x = torch.from_numpy(np.array(windows))
-    device = module.mean.device
-    found = module.inspect(x.to(device))
-    flags, grades = (array[:, -1].cpu().numpy() for array in (found.flags, found.grades))
-    repaired = found.repaired[:, -1].cpu().numpy().copy()
-    suspect = grades == SUSPECT
-    if repair_all and suspect.any():
-        rows = np.flatnonzero(suspect.any(1))
-        again = x[rows]
-        again[:, -1] = again[:, -1].masked_fill(torch.from_numpy(suspect[rows]), torch.nan)
-        filled = module.inspect(again.to(device)).repaired[:, -1].cpu().numpy()
-        repaired[rows] = np.where(suspect[rows], filled, repaired[rows])
-    good = (found.grades != FAIL).cpu().numpy()
-    since = np.where(good.any(1), np.argmax(good[:, ::-1], axis=1), module.length)
-    since = np.maximum(since, 1)
-    place = np.searchsorted(STEPS, since, "right") - 1
-    errors = (module.errors * module.scale).cpu().numpy()
-    return flags, grades, repaired, np.take_along_axis(errors, place, axis=0)
-
-
 def _largest(column: Array) -> float:
     """Largest finite value of a column, 0 if there is none."""
-    known = column[np.isfinite(column)]
-    return float(known.max()) if len(known) else 0.0
+    finite = column[np.isfinite(column)]
+    return float(finite.max()) if len(finite) else 0.0
 
 
 def other_version_error(path: str | Path) -> SACMError:

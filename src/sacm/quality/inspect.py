@@ -41,9 +41,7 @@ def inspect(
 ) -> Quality | LabelQuality:
     """Find broken and unusual values, and what they probably were.
 
-    Kinds: missing, code (a value that stands for a gap, such as -9999), stuck, spike, burst (of
-    noise), shift (of the level, that returns), rule. Grades: fail values are broken and repaired;
-    suspect values are unusual, may be real, and stay as they are.
+    Fail values are broken and repaired; suspect values are unusual, may be real, and stay.
 
     Args:
         data: A pandas or polars frame, array `[T]` or `[T, C]`, tensor, file, long table
@@ -60,8 +58,7 @@ def inspect(
             `keep` holds positions of cases whose label is right.
 
     Returns:
-        A `Quality`: flags, grades, reliability, repaired values, events, `summary()`, `plot()`,
-        `report()`; a `LabelQuality` of `sacm.quality.labels` if there are labels.
+        A `Quality`, or a `LabelQuality` of `sacm.quality.labels` if there are labels.
 
     Raises:
         DataError: The data cannot be read.

@@ -12,33 +12,23 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sacm.quality.config import KINDS, MISSING, SUSPECT
-from sacm.quality.result import GRADES, Quality, QualityEvent, format_share
-from sacm.reports.page import Section, code_block, embed_figure, figures, page, paragraph
-from sacm.reports.style import (
-    ALARM,
-    INK,
-    KEPT,
-    MUTED,
-    SERIES,
-    canvas,
-    date_axis,
-    house_style,
-    key,
-    number_axis,
-    plain,
-    thin_out_range,
-)
+from sacm.quality.config import GRADES, KINDS, MISSING, SUSPECT
+from sacm.quality.predictor import Array
+from sacm.quality.result import Quality, QualityEvent, format_share
+from sacm.reports import style
+from sacm.reports.page import Section, embed_figure, figures, page, paragraph
 from sacm.reports.table import Table
 
-# Repairs are drawn in KEPT, which is the colour of no kind.
-COLOURS = dict(
-    zip(
-        KINDS[1:],
-        (SERIES[4], INK, ALARM, SERIES[0], SERIES[3], SERIES[2], SERIES[5]),
-        strict=True,
-    )
-)
+_SPIKE, _, _SHIFT, _BURST, _GAP, _RULE, *_ = style.SERIES  # the second one is that of repairs
+COLOURS = {
+    "missing": _GAP,
+    "code": style.INK,
+    "stuck": style.ALARM,
+    "spike": _SPIKE,
+    "burst": _BURST,
+    "shift": _SHIFT,
+    "rule": _RULE,
+}
 KIND_WORDS = {
     "missing": "nothing was measured",
     "code": "a number that stands for a gap, such as -9999",
@@ -53,13 +43,9 @@ _GRADES = (
     "Severity: the largest distance between a value and its repair, in robust standard deviations "
     "of the channel."
 )
-_CHANNELS = 24  # in one picture
-_POINTS = 12_000  # in one picture
-_ROW_HEIGHT = 0.75  # inches
-_ENLARGED = 8
-_LISTED = 300
+_CHANNELS, _BINS = 24, 500  # of one picture, and of one channel in it
+_ENLARGED, _LISTED = 8, 300  # events
 _ROOM = 3.0  # of the normal range: flagged values further away are drawn at the edge
-_STYLE = ".swatch{display:inline-block;width:.8em;height:.8em;margin-right:.5em}"
 # Checked events become a file for `--keep`.
 _KEEP = """<script>
 (() => {{
@@ -81,71 +67,48 @@ _KEEP = """<script>
 
 
 def quality_page(quality: Quality) -> str:
-    """The HTML document: verdict, overview, worst events, shares, and what training would see.
-
-    Args:
-        quality: What was found.
-
-    Returns:
-        A page that loads nothing from elsewhere.
-    """
+    """The HTML document: verdict, overview, worst events, shares, and what training would see."""
     verdict, *notes = quality.sentences()
     caption = "All channels over time, in their own units."
-    overview = embed_figure(draw_overview(quality), caption, name="overview", kind="wide-figure")
-    sections = [Section("Overview", (overview, *map(paragraph, notes)))]
+    drawing = embed_figure(draw_overview(quality), caption, name="overview", kind="wide-figure")
+    sections, script = [Section("Overview", (drawing, *map(paragraph, notes)))], ""
     worst = quality.worst_events(_ENLARGED)
-    script = ""
     if worst:
         drawn = [
             embed_figure(draw_event(quality, event), _caption(event), name=f"event-{number}")
             for number, event in enumerate(worst)
         ]
+        meanings = [(kind, KIND_WORDS[kind]) for kind in _kinds(quality.flags)]
+        kinds = Table(("kind", "meaning"), tuple(meanings), words=2).html(kind="settings")
         listed, script = _event_list(quality)
         sections += [
-            Section("What the kinds mean", (_kinds(quality), paragraph(_GRADES, note=True))),
+            Section("What the kinds mean", (kinds, paragraph(_GRADES, note=True))),
             Section("The worst events, enlarged", (figures(*drawn),)),
             Section("Shares by channel", (quality.share_table().html(kind="sortable"),)),
-            listed,
+            Section("Events", listed),
         ]
-    sections.append(Section("What training would see", tuple(map(paragraph, _effects(quality)))))
+    sections.append(Section("What training would see", (paragraph(_effect(quality)),)))
     sections.append(Section("What was read", (_what_was_read(quality).html(kind="settings"),)))
-    sections.append(Section("In Python", (code_block(_snippet(quality)),)))
-    title = f"Quality of {quality.recording.name}"
-    return page(title, [verdict], sections, style=_STYLE, script=script)
+    return page(f"Quality of {quality.recording.name}", [verdict], sections, script=script)
+
+
+def _kinds(flags: Array) -> list[str]:
+    """The kinds that occur."""
+    return [KINDS[code] for code in np.unique(flags[flags > 0])]
 
 
 def _caption(event: QualityEvent) -> str:
-    first, last = event.first + 1, event.last + 1
-    rows = f"row {first:,}" if first == last else f"rows {first:,} to {last:,}"
+    rows = f"row {event.first + 1:,}" + (f" to {event.last + 1:,}" if event.rows > 1 else "")
     rule = f", rule {event.rule}" if event.rule else ""
     return f"{event.channel}, {rows}: {event.kind} ({GRADES[event.grade]}{rule})"
 
 
-def _kinds(quality: Quality) -> str:
-    """The kinds that occur, with their colours, in words."""
-    rows = []
-    for code, kind in enumerate(KINDS[1:], 1):
-        count = int((quality.flags == code).sum())
-        if count:
-            swatch = f'<span class="swatch" style="background:{COLOURS[kind]}"></span>'
-            cells = f'<td class="text">{swatch}{kind}</td><td class="text">{KIND_WORDS[kind]}</td>'
-            rows.append(f"<tr>{cells}<td>{count:,}</td></tr>")
-    head = '<tr><th class="text">kind</th><th class="text">meaning</th><th>values</th></tr>'
-    return (
-        '<div class="wide"><table class="settings">'
-        f"<thead>{head}</thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )
-
-
-def _event_list(quality: Quality) -> tuple[Section, str]:
+def _event_list(quality: Quality) -> tuple[tuple[str, ...], str]:
     """The worst events, each with a box to keep its values, and the script that saves them."""
-    worst = quality.worst_events(_LISTED)
-    position = {id(event): place for place, event in enumerate(quality.events)}
+    position = {id(event): number for number, event in enumerate(quality.events)}
     header, *lines = quality.to_frame().to_csv(index=False).splitlines()
-    script = _KEEP.format(
-        header=_in_script(header),
-        lines=_in_script([lines[position[id(event)]] for event in worst]),
-    )
+    worst = [lines[position[id(event)]] for event in quality.worst_events(_LISTED)]
+    script = _KEEP.format(header=_in_script(header), lines=_in_script(worst))
     # The table with a column of boxes before the others.
     head, _, body = quality.event_table(_LISTED).html(kind="sortable").partition("<tbody>")
     boxes = "".join(
@@ -153,14 +116,13 @@ def _event_list(quality: Quality) -> tuple[Section, str]:
         for number, row in enumerate(body.split("<tr>")[1:])
     )
     table = f"{head.replace('<thead><tr>', '<thead><tr><th>keep</th>')}<tbody>{boxes}"
-    total = sum(event.channel in quality.recording.columns for event in quality.events)
-    title = f"{total:,} events" + (f", the {len(worst):,} worst" if total > len(worst) else "")
     hint = (
-        "A click on a heading sorts. Check the events that are real and stay as measured, then "
-        "save them and run sacm quality again with --keep keep.csv."
+        f"The {len(worst):,} worst of {len(lines):,} events. A click on a heading sorts. Check the "
+        "events that are real and stay as measured, then save them and run sacm quality again with "
+        "--keep keep.csv."
     )
     button = '<p><button id="keep" disabled>Save keep.csv</button></p>'
-    return Section(title, (paragraph(hint, note=True), table, button)), script
+    return (paragraph(hint, note=True), table, button), script
 
 
 def _in_script(value: Any) -> str:
@@ -177,51 +139,27 @@ def _what_was_read(quality: Quality) -> Table:
         name, _, rest = line.partition(": ")
         rows.append((name.partition(" (")[0], rest) if rest else ("", line))
     if not recording.understood and recording.times is not None and len(recording.times):
-        rows.append(
-            ("time", f"{_second(recording.times.min())} to {_second(recording.times.max())}")
-        )
-    trained = sum(map(len, recording.train))
+        first, last = recording.times[[0, -1]].astype("datetime64[s]")
+        rows.append(("time", f"{first} to {last}"))
     rows += [
-        ("thresholds from", f"{trained:,} rows"),
+        ("thresholds from", f"{sum(map(len, recording.train)):,} rows"),
         ("false events", f"{quality.config.false_events:g} expected in 10,000 normal values"),
         ("written", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by sacm {version('sacm')}"),
     ]
     return Table(("", "value"), tuple(rows), words=2)
 
 
-def _second(time: np.datetime64) -> str:
-    return str(time.astype("datetime64[s]")).replace("T", " ")
-
-
-def _effects(quality: Quality) -> list[str]:
-    unusual = float((quality.grades == SUSPECT).mean())
-    if not quality.changed.any() and not unusual:
-        return ["Nothing would change: no value is repaired, every value counts in full."]
-    sentences = []
-    if quality.changed.any():
-        share = format_share(float(quality.changed.mean()))
-        sentences.append(
-            f"{share} of the values would be replaced by their repair before a network sees them. "
-            "As targets broken values do not count."
-        )
-    if unusual:
-        weight = quality.config.suspect_weight
-        sentences.append(
-            f"{format_share(unusual)} of the values are unusual: they stay as measured, and count "
-            f"{100 * weight:.0f} % as targets."
-        )
-    return [*sentences, "Every other value stays exactly as it is."]
-
-
-def _snippet(quality: Quality) -> str:
+def _effect(quality: Quality) -> str:
+    changed, unusual = quality.changed.mean(), (quality.grades == SUSPECT).mean()
     return (
-        f"quality = sacm.inspect(data, false_events={quality.config.false_events:g})\n"
-        "quality.repaired       # the data, repaired, in the form in which they came\n"
-        "quality.reliability    # [T, C]: how far to trust each value"
+        f"{format_share(changed) or 'None'} of the values would be replaced by their repair, and "
+        f"do not count as targets. {format_share(unusual) or 'None'} are unusual: they stay as "
+        f"measured, and count {quality.config.suspect_weight:.0%} as targets. Every other value "
+        "stays exactly as it is."
     )
 
 
-def draw_overview(quality: Quality, *, width: float = 8.0) -> Figure:
+def draw_overview(quality: Quality, *, width: float = 2 * style.WIDTH) -> Figure:
     """Draw every channel over time, flagged values in the colour of their kind.
 
     Args:
@@ -235,94 +173,80 @@ def draw_overview(quality: Quality, *, width: float = 8.0) -> Figure:
     order = np.argsort(-flagged, kind="stable")[:_CHANNELS]
     if len(flagged) > _CHANNELS and flagged.any():
         order = order[flagged[order] > 0]
-    shown = np.sort(order)
-    with house_style():
-        figure, axes = canvas(len(shown), height=0.8 + _ROW_HEIGHT * len(shown), width=width)
-        for panel, channel in zip(axes, shown, strict=True):
-            _draw_channel(panel, quality, int(channel), max(200, _POINTS // (2 * len(shown))))
+    with style.house_style():
+        figure, axes = style.canvas(len(order), height=(len(order) + 1) * 0.75, width=width)
+        for panel, channel in zip(axes, np.sort(order), strict=True):
+            values, flags = quality.recording.values[:, channel], quality.flags[:, channel]
+            normal = np.where(flags > 0, np.nan, values)
+            rows = style.thin_out_range(normal, _BINS)
+            panel.plot(_positions(quality, rows), normal[rows], color=style.MUTED)
+            bad = np.flatnonzero(flags)
+            bad = bad[:: max(1, len(bad) // _BINS)]
+            limits = _limits(normal, values[bad], _ROOM)
+            _draw_flags(panel, _positions(quality, bad), values[bad], flags[bad], limits)
+            _finish(panel, quality, limits, quality.recording.columns[channel])
         for panel in axes[:-1]:
             panel.set_xlabel("")
             panel.tick_params(labelbottom=False)
             panel.xaxis.get_offset_text().set_visible(False)
-        occurring = {
-            kind: COLOURS[kind]
-            for code, kind in enumerate(KINDS)
-            if code and (quality.flags == code).any()
-        }
-        if occurring:
-            key(figure, {"as measured": MUTED, **occurring})
+        kinds = {kind: COLOURS[kind] for kind in _kinds(quality.flags)}
+        if kinds:
+            style.key(figure, {"as measured": style.MUTED, **kinds})
     return figure
 
 
-def _draw_channel(axes: Axes, quality: Quality, channel: int, bins: int) -> None:
-    values, flags = quality.recording.values[:, channel], quality.flags[:, channel]
-    normal = np.where(flags > 0, np.nan, values)
-    rows = thin_out_range(normal, bins)
-    axes.plot(_positions(quality, rows), normal[rows], color=MUTED, linewidth=0.6)
-    limits = _limits(normal, values[flags > 0])
-    for code in np.unique(flags[flags > 0]):
-        own = np.flatnonzero(flags == code)
-        own = own[:: max(1, len(own) // bins)]
-        where, colour = _positions(quality, own), COLOURS[KINDS[int(code)]]
-        if code == MISSING:
-            axes.plot(where, np.full(len(own), limits[0]), "|", markersize=7, color=colour)
-        else:
-            axes.plot(where, np.clip(values[own], *limits), ".", markersize=3.5, color=colour)
-    axes.set_ylim(*limits)
-    axes.set_title(plain(quality.recording.columns[channel]), fontsize=8, pad=3)
-    axes.margins(x=0.01)
-    number_axis(axes, 3)
-    _date_axis(axes, quality)
-
-
-def draw_event(quality: Quality, event: QualityEvent, *, width: float = 4.0) -> Figure:
+def draw_event(quality: Quality, event: QualityEvent, *, width: float = style.WIDTH) -> Figure:
     """Draw one event with what surrounds it, as measured and as repaired."""
-    channel = quality.recording.columns.index(event.channel)
-    margin = max(24, 2 * event.rows)
-    segment = next(rows for rows in quality.recording.segments if event.first in rows)
-    rows = np.arange(
-        max(segment.start, event.first - margin), min(segment.stop, event.last + margin + 1)
-    )
-    measured, repaired = quality.recording.values[rows, channel], quality.values[rows, channel]
-    flags, changed = quality.flags[rows, channel], quality.changed[rows, channel]
-    unsure = quality.uncertainty[rows, channel]
-    with house_style():
-        figure, (axes,) = canvas(height=2.1, width=width)
+    recording = quality.recording
+    channel = recording.columns.index(event.channel)
+    margin = max(_CHANNELS, 2 * event.rows)
+    segment = next(rows for rows in recording.segments if event.first in rows)
+    first = max(segment.start, event.first - margin)
+    rows = np.arange(first, min(segment.stop, event.last + margin + 1))
+    arrays = recording.values, quality.values, quality.flags, quality.changed, quality.uncertainty
+    measured, repaired, flags, changed, unsure = (array[rows, channel] for array in arrays)
+    with style.house_style():
+        figure, (axes,) = style.canvas(height=width / 2, width=width)
         where = _positions(quality, rows)
-        band: Any = {"color": KEPT, "alpha": 0.2, "linewidth": 0}
+        band: Any = {"color": style.KEPT, "alpha": 0.2, "linewidth": 0}
         axes.fill_between(where, repaired - unsure, repaired + unsure, where=changed, **band)
-        axes.plot(where, np.where(changed, repaired, np.nan), color=KEPT, linewidth=1.4)
-        limits = _limits(
-            np.concatenate([repaired, measured[flags == 0]]), measured[flags > 0], room=10 * _ROOM
-        )
-        drawn = np.clip(measured, *limits)
-        axes.plot(where, drawn, color=INK, linewidth=0.8)
-        occurring = {}
-        for code in np.unique(flags[flags > 0]):
-            kind = KINDS[int(code)]
-            occurring[kind] = COLOURS[kind]
-            own = flags == code
-            look: Any = {"color": COLOURS[kind], "markersize": 3.5}
-            if code == MISSING:
-                axes.plot(where[own], np.full(own.sum(), limits[0]), "|", **look)
-            else:
-                axes.plot(where, np.where(own, drawn, np.nan), marker=".", linewidth=1.2, **look)
-        axes.set_ylim(*limits)
-        axes.set_title(fill(plain(event.channel), 48))
-        repairs = {"repaired": KEPT} if changed.any() else {}
-        key(figure, {"as measured": INK, **occurring, **repairs})
-        number_axis(axes, 5)
-        _date_axis(axes, quality)
+        axes.plot(where, np.where(changed, repaired, np.nan), color=style.KEPT)
+        shown = np.concatenate([repaired, measured[flags == 0]])
+        limits = _limits(shown, measured[flags > 0], _ROOM**_ROOM)
+        axes.plot(where, np.clip(measured, *limits), color=style.INK)
+        _draw_flags(axes, where, measured, flags, limits)
+        kinds = {kind: COLOURS[kind] for kind in _kinds(flags)}
+        repairs = {"repaired": style.KEPT} if changed.any() else {}
+        style.key(figure, {"as measured": style.INK, **kinds, **repairs})
+        _finish(axes, quality, limits, event.channel)
     return figure
 
 
-def _limits(normal: np.ndarray, flagged: np.ndarray, *, room: float = _ROOM) -> tuple[float, float]:
+def _draw_flags(
+    axes: Axes, where: Any, values: Array, flags: Array, limits: tuple[float, float]
+) -> None:
+    """Dots on flagged values, dashes where they are missing."""
+    for kind in _kinds(flags):
+        at, mark = flags == KINDS.index(kind), "|" if kind == KINDS[MISSING] else "."
+        height = np.nan_to_num(np.clip(values[at], *limits), nan=limits[0])
+        axes.plot(where[at], height, mark, markersize=style.WIDTH, color=COLOURS[kind])
+
+
+def _finish(axes: Axes, quality: Quality, limits: tuple[float, float], title: str) -> None:
+    """Limits, title and labels of a panel."""
+    recording = quality.recording
+    axes.set_ylim(*limits)
+    axes.set_title(fill(style.plain(title), 48))
+    axes.margins(x=0.01)
+    style.number_axis(axes, 3)
+    style.date_axis(axes, recording.times is not None and len(recording.segments) == 1)
+
+
+def _limits(normal: Array, flagged: Array, room: float) -> tuple[float, float]:
     """Ends of an axis that shows flagged values too, unless they are very far from the others."""
-    known = normal[np.isfinite(normal)]
     extreme = flagged[np.isfinite(flagged)]
-    if not len(known):
-        known = extreme if len(extreme) else np.zeros(1)
-    low, high = float(known.min()), float(known.max())
+    shown = normal[np.isfinite(normal)] if np.isfinite(normal).any() else extreme
+    low, high = (float(shown.min()), float(shown.max())) if len(shown) else (0.0, 1.0)
     span = (high - low) or abs(high) or 1.0
     if len(extreme):
         low = max(min(low, float(extreme.min())), low - room * span)
@@ -331,14 +255,7 @@ def _limits(normal: np.ndarray, flagged: np.ndarray, *, room: float = _ROOM) -> 
     return low - margin, high + margin
 
 
-def _positions(quality: Quality, rows: np.ndarray) -> Any:
+def _positions(quality: Quality, rows: Array) -> Any:
     """Times of the rows where they are known and rows lie in one series, else row numbers."""
     times = quality.recording.times
-    alone = len(quality.recording.segments) == 1
-    return rows + 1 if times is None or not alone else times[rows]
-
-
-def _date_axis(axes: Axes, quality: Quality) -> None:
-    """Label times or rows in as few letters as they need."""
-    timed = quality.recording.times is not None and len(quality.recording.segments) == 1
-    date_axis(axes, timed)
+    return rows + 1 if times is None or len(quality.recording.segments) > 1 else times[rows]

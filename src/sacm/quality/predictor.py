@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Self
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from sacm.quality.config import NORMAL
+from sacm.quality.config import MODELS, NORMAL
 
 Array = np.ndarray
 OUTER = 0.15
 QUANTILES = (OUTER, 1 - OUTER)
 QUANTILE_WIDTH = -2 * NORMAL(OUTER)  # their distance, in deviations of a normal variable
 TINY = np.finfo(np.float64).eps
+
+
+class Learnt:
+    """A dataclass of arrays and plain values that can be written as JSON."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Lists and plain values."""
+        record = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # its children are dataclasses
+        return {name: _plain(value) for name, value in record.items()}
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Self:
+        """What `to_dict` described."""
+        arrays = {field.name for field in fields(cls) if field.type == "Array"}  # type: ignore[arg-type]
+        return cls(**{k: np.asarray(v) if k in arrays else v for k, v in record.items()})
 
 
 class Rows:
@@ -56,10 +73,16 @@ class Rows:
         """The cycle of each row `[T]`, and the number of cycles of all segments together."""
         cycle, total = self.number // season, 0
         for rows in self.segments:
-            own = cycle[rows.start : rows.stop]
-            own += total - own[0]
-            total = int(own[-1]) + 1
+            part = cycle[rows.start : rows.stop]
+            part += total - part[0]
+            total = int(part[-1]) + 1
         return cycle, total
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value.to_dict() if isinstance(value, Learnt) else value
 
 
 def running_median(values: Array, width: int) -> Array:
@@ -71,10 +94,8 @@ def running_median(values: Array, width: int) -> Array:
 def moving_mean(values: Array, width: int) -> Array:
     """Mean of values `[T, C]` over the rows around each row."""
     total = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, 0)])
-    rows = np.arange(len(values))
-    first, last = (
-        np.clip(rows + shift, 0, len(values)) for shift in (-(width // 2), width - width // 2)
-    )
+    rows = np.arange(len(values)) - width // 2
+    first, last = (np.clip(rows + shift, 0, len(values)) for shift in (0, width))
     return (total[last] - total[first]) / (last - first)[:, None]
 
 
@@ -97,11 +118,11 @@ def robust_scale(values: Array) -> Array:
 def column_quantiles(table: Array, probabilities: Sequence[float]) -> Array:
     """Quantiles `[q, C]` of the columns of a table `[T, C]`, NaN left out; no column is empty."""
     ordered = np.sort(table, axis=0)  # NaN comes last
-    place = np.multiply.outer(np.asarray(probabilities), np.isfinite(table).sum(0) - 1)
-    low = np.floor(place).astype(int)
+    position = np.multiply.outer(np.asarray(probabilities), np.isfinite(table).sum(0) - 1)
+    low = np.floor(position).astype(int)
     below = np.take_along_axis(ordered, low, axis=0)
-    above = np.take_along_axis(ordered, np.ceil(place).astype(int), axis=0)
-    return below + (place - low) * (above - below)
+    above = np.take_along_axis(ordered, np.ceil(position).astype(int), axis=0)
+    return below + (position - low) * (above - below)
 
 
 def find_segments(mask: Array) -> tuple[Array, Array]:
@@ -110,15 +131,12 @@ def find_segments(mask: Array) -> tuple[Array, Array]:
     return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
 
 
-def find_season(values: Array, least: float = 0.02) -> tuple[int, Array]:
-    """The shortest cycle that repeats best.
-
-    Args:
-        values: `[T, C]` in deviations, without gaps.
-        least: Share of the variance that must repeat from even to odd cycles.
+def find_season(values: Array) -> tuple[int, Array]:
+    """The shortest cycle that repeats best, from values `[T, C]` in deviations without gaps.
 
     Returns:
-        Its rows (0 for none), and the share of each channel's variance `[C]` that repeats.
+        Its rows (0 for none), and the share of each channel's variance `[C]` that repeats from even
+        to odd cycles.
     """
     peak_least, near_best, clip, shortest, slow, most = 0.1, 0.75, 3.0, 4, 2000, 20
     rows, channels = values.shape
@@ -127,25 +145,21 @@ def find_season(values: Array, least: float = 0.02) -> tuple[int, Array]:
     spectrum = np.abs(np.fft.rfft(clipped, 2 * rows, axis=0)) ** 2
     correlation = np.fft.irfft(spectrum, axis=0)[: rows // (2 * shortest) + 1]
     correlation = correlation / np.maximum(correlation[0], TINY)
-    variance = np.maximum(clipped.var(0), TINY)
     shares: dict[int, Array] = {}
     for curve in np.column_stack([correlation.mean(1), correlation[:, :most]]).T:
         inner = curve[1:-1]
-        peaks = (
-            np.flatnonzero((inner > curve[:-2]) & (inner >= curve[2:]) & (inner > peak_least)) + 1
-        )
+        peak = (inner > curve[:-2]) & (inner >= curve[2:]) & (inner > peak_least)
+        peaks = np.flatnonzero(peak) + 1
         for period in peaks[np.argsort(-curve[peaks])][:shortest].tolist():
             pairs = rows // (2 * period)
-            if period >= shortest and pairs >= shortest and period not in shares:
-                even, odd = (
-                    clipped[: pairs * 2 * period].reshape(pairs, 2, period, channels).mean(0)
-                )
-                shares[period] = (even * odd).mean(0) / variance
-    strength = {period: float(share.mean()) for period, share in shares.items()}
-    best = max(strength.values(), default=0.0)
-    if best < least:
+            if min(period, pairs) >= shortest and period not in shares:
+                cycles = clipped[: pairs * 2 * period].reshape(pairs, 2, period, channels)
+                even, odd = cycles.mean(0)
+                shares[period] = (even * odd).mean(0) / np.maximum(clipped.var(0), TINY)
+    best = max((share.mean() for share in shares.values()), default=0.0)
+    if best < MODELS.season_least:
         return 0, np.zeros(channels)
-    period = min(period for period in strength if strength[period] >= near_best * best)
+    period = min(p for p, share in shares.items() if share.mean() >= near_best * best)
     return period, shares[period]
 
 
@@ -155,20 +169,18 @@ def neighbour_residual(values: Array, kept: Array, rows: Rows) -> Array:
     The prediction is the median of the two kept values on either side, or the line between the
     inner two, whichever is nearer to the value.
     """
-    here, known = np.arange(len(values)), np.flatnonzero(kept)
-    low = np.searchsorted(known, rows.first)
-    high = np.searchsorted(known, rows.stop) - 1
-    empty = high < low
-    before, after = np.searchsorted(known, here, "left"), np.searchsorted(known, here, "right")
-    index = np.stack([before - 2, before - 1, after, after + 1])
-    at = known[np.clip(np.clip(index, low, np.maximum(high, low)), 0, len(known) - 1)]
+    here, good = np.arange(len(values)), np.flatnonzero(kept)
+    before = np.concatenate([[0], np.cumsum(kept)])  # kept values before each row
+    low, high = before[rows.first], before[rows.stop] - 1
+    index = np.stack([before[:-1] - 2, before[:-1] - 1, before[1:], before[1:] + 1])
+    at = good[np.clip(np.clip(index, low, np.maximum(high, low)), 0, len(good) - 1)]
     near = values[at]
     width = np.maximum(at[2] - at[1], 1)
     way = np.where(at[2] > at[1], (here - at[1]) / width, 1 / 2)
     line = near[1] * (1 - way) + near[2] * way
     middle = (near.sum(0) - near.max(0) - near.min(0)) / 2
     nearer = np.where(np.abs(values - middle) < np.abs(values - line), middle, line)
-    return np.where(empty, 0.0, values - nearer)
+    return np.where(high < low, 0.0, values - nearer)
 
 
 def related_channels(scores: Array, known: Array, large: float, share: float) -> Array:
@@ -188,10 +200,9 @@ def shared_score(scores: Array, related: Array) -> Array:
     for channel in np.flatnonzero(related.any(1)):
         others = related[channel]
         middle = (others.sum() - 1) // 2
-        near = np.partition(scores[:, others], middle, axis=1)[:, middle]
-        padded = np.pad(near, 1)
-        result[:, channel] = np.maximum(
-            1.0, np.maximum(np.maximum(padded[:-2], padded[1:-1]), padded[2:])
+        near = np.pad(np.partition(scores[:, others], middle, axis=1)[:, middle], 1)
+        result[:, channel] = np.maximum.reduce(
+            [near[:-2], near[1:-1], near[2:], result[:, channel]]
         )
     return result
 
@@ -199,8 +210,10 @@ def shared_score(scores: Array, related: Array) -> Array:
 def nearby_score(scores: Array) -> Array:
     """Second smallest score of the two values before and the two after, at least 1."""
     padded = np.pad(scores, ((2, 2), (0, 0)))
-    around = np.stack([padded[k : k + len(scores)] for k in (0, 1, 3, 4)])
-    return np.maximum(1.0, np.partition(around, 1, axis=0)[1])
+    first, second, third, fourth = (padded[k : k + len(scores)] for k in (0, 1, 3, 4))
+    low = np.minimum(first, second), np.minimum(third, fourth)
+    high = np.minimum(np.maximum(first, second), np.maximum(third, fourth))
+    return np.maximum(1.0, np.minimum(np.maximum(*low), high))
 
 
 def usual_size(residuals: Array, tied: float = 1.0) -> float:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, ForecastingData
+from sacm.data.datasets import AnomalyData, AnyData, ForecastingData
 from sacm.quality.guard import Guard
 from sacm.quality.recording import read_recording
 
@@ -20,46 +20,31 @@ class Repaired(NamedTuple):
 
 
 def repair_for_training(data: AnyData, guard: Guard) -> Repaired:
-    """Repair the rows that a network learns from.
+    """Repair the rows that a network learns from, with a guard fitted on its training part.
 
-    Forecasting: training rows and validation rows, each by themselves; test rows stay as they are.
-    Classification: every case by itself.
-    Anomaly detection: training rows; test rows are never touched.
-
-    Args:
-        data: The data set.
-        guard: Fitted on its training part.
-
-    Returns:
-        The data set with repaired rows, targets weighed by their reliability, and the share of
-        training values that was repaired.
+    Forecasting: training rows and validation rows, each by themselves, with targets weighed by
+    their reliability; of test rows what breaks a rule is missing, and nothing else changes.
+    Classification: every case by itself. Anomaly detection: training rows alone.
     """
+    recording = read_recording(data)
     if isinstance(data, ForecastingData):
-        return _forecasting(data, guard)
-    recording = read_recording(data)
-    if isinstance(data, ClassificationData):
-        quality = guard.judge(recording)
-        return Repaired(quality.repaired, float(quality.changed.mean()))
-    assert isinstance(data, AnomalyData)
-    quality = guard.judge(recording.until(len(data.train)))
-    train = np.where(quality.changed, quality.values, quality.recording.values)
-    return Repaired(
-        replace(data, train=train.astype(data.train.dtype)), float(quality.changed.mean())
-    )
-
-
-def _forecasting(data: ForecastingData, guard: Guard) -> Repaired:
-    """Training and validation rows, each by themselves; test rows obey rules and nothing else."""
-    stop = data.splits.val.stop
-    recording = read_recording(data)
-    values, weights = data.values.copy(), np.isfinite(recording.values).astype(np.float32)
-    against = guard.breaks_rules(data)
-    against[:stop] = False
-    values[against], weights[against] = np.nan, 0.0
-    quality = guard.judge(recording.until(stop))
-    measured = np.isfinite(quality.recording.values)
-    values[:stop] = np.where(quality.changed, quality.values, values[:stop])
-    weights[:stop] = np.where(measured, quality.reliability, 0.0)
-    observed = weights if (weights < 1).any() else data.observed
+        recording = recording.until(data.splits.val.stop)
+    elif isinstance(data, AnomalyData):
+        recording = recording.until(len(data.train))
+    quality = guard.judge(recording)
     share = float(quality.changed.mean()) if quality.changed.size else 0.0
+    if isinstance(data, AnomalyData):
+        train = np.where(quality.changed, quality.values, recording.values)
+        return Repaired(replace(data, train=train.astype(data.train.dtype)), share)
+    if not isinstance(data, ForecastingData):
+        return Repaired(quality.repaired, share)
+    stop = len(recording.values)
+    values, measured = data.values.copy(), np.isfinite(read_recording(data).values)
+    ruled = guard.breaks_rules(data)
+    ruled[:stop] = False
+    values[ruled] = np.nan
+    values[:stop] = np.where(quality.changed, quality.values, values[:stop])
+    weights = np.where(measured & ~ruled, 1, 0).astype(np.float32)
+    weights[:stop] *= quality.reliability
+    observed = weights if (weights < 1).any() else data.observed
     return Repaired(replace(data, values=values, observed=observed), share)

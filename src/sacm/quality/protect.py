@@ -13,6 +13,8 @@ from torch import Tensor, nn
 
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.inject.window import Arguments, InputArg, WindowArgument, WindowLayout
+from sacm.quality.config import FAIL, SMALL
+from sacm.quality.windows import WindowGuard, tracing
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -49,7 +51,7 @@ class Protection:
 
     def __init__(
         self,
-        guard: nn.Module,
+        guard: WindowGuard,
         argument: WindowArgument,
         units: tuple[Tensor, Tensor] | None,
         on_flag: Callable[[RepairReport], object] | None,
@@ -83,42 +85,31 @@ class Protection:
     def _repair(self, x: Tensor) -> Tensor:
         """Repair windows `[B, L, C]`; values that are not flagged stay as they are, bit by bit."""
         if self.units is None:
-            repaired: Tensor = self.guard(x)
-            self._report(x, lambda: (repaired != x) | x.isnan())
-            return repaired
-        offset, slope = self.units
-        original = x * slope + offset
-        in_units = self.guard(original)
-        changed = (in_units != original) | original.isnan()
-        self._report(x, lambda: changed)
-        return torch.where(changed, ((in_units - offset) / slope).to(x.dtype), x)
+            repaired, _, grades = self.guard.inspect(x)
+        else:
+            offset, slope = self.units
+            repaired, _, grades = self.guard.inspect(x * slope + offset)
+            repaired = torch.where(grades == FAIL, ((repaired - offset) / slope).to(x.dtype), x)
+        if not tracing():  # graphs and traces hold no report
+            self._report(x.detach(), grades == FAIL)
+        return repaired
 
-    def _report(self, x: Tensor, find_changed: Callable[[], Tensor]) -> None:
-        """Keep what was repaired, and tell the user; graphs and traces hold none of it."""
-        if torch.compiler.is_compiling() or torch.jit.is_tracing():
-            return
-        with torch.no_grad():
-            changed = find_changed()
-            report = RepairReport(changed.float().mean(dim=(0, 1)), changed)
-            self.last_report = report
-            if not self.checked:
-                self.checked = True
-                self._check_units(x, changed)
-            if self.on_flag is not None and bool(changed.any()):
-                self.on_flag(report)
-
-    def _check_units(self, x: Tensor, changed: Tensor) -> None:
-        """Warn if the first batch looks as if the guard had seen other units."""
-        finite = x.isfinite()
-        share = float((changed & finite).sum() / finite.sum().clamp(min=1))
-        if share > OTHER_UNITS:
-            warnings.warn(
-                f"{self.argument.model_name}: the guard repaired {share:.0%} of the first batch; "
-                "was it fitted on other units than those the model takes? protect(model, guard, "
-                "scaler=…) puts z-scores back.",
-                SACMWarning,
-                stacklevel=2,
-            )
+    def _report(self, x: Tensor, changed: Tensor) -> None:
+        """Keep what was repaired, and tell the user; warn if units seem to be mixed up."""
+        self.last_report = RepairReport(changed.float().mean(dim=(0, 1)), changed)
+        if not self.checked:
+            self.checked = True
+            share = float((changed & x.isfinite()).sum() / x.isfinite().sum().clamp(min=1))
+            if share > OTHER_UNITS:
+                warnings.warn(
+                    f"{self.argument.model_name}: the guard repaired {share:.0%} of the first "
+                    "batch; was it fitted on other units than those the model takes? "
+                    "protect(model, guard, scaler=…) puts z-scores back.",
+                    SACMWarning,
+                    stacklevel=2,
+                )
+        if self.on_flag is not None and bool(changed.any()):
+            self.on_flag(self.last_report)
 
 
 def protect(
@@ -174,14 +165,13 @@ def protect(
     if _hooks(model):
         raise ArgumentError(f"{type(model).__name__} is already protected: unprotect it first.")
     module = window_guard_of(guard)
-    channels: int = module.channels  # type: ignore[assignment]  # an attribute of every guard
-    argument = WindowArgument(model, input_arg, window_layout, channels)
+    argument = WindowArgument(model, input_arg, window_layout, module.channels)
     if not argument.can_replace:
         raise ArgumentError(
             f"input_arg must be a position, a name or a WindowPath, got {input_arg!r}: a function "
             "cannot put a repaired window back."
         )
-    units = None if scaler is None else _units_of(scaler, channels)
+    units = None if scaler is None else _units_of(scaler, module.channels)
     protection = Protection(module, argument, units, on_flag)
     model.register_forward_pre_hook(protection, with_kwargs=True)
     setattr(model, PROTECTION, protection)
@@ -214,16 +204,14 @@ def _hooks(model: nn.Module) -> list[int]:
     return [key for key, hook in model._forward_pre_hooks.items() if isinstance(hook, Protection)]
 
 
-def window_guard_of(guard: Any) -> nn.Module:
-    """Return the window guard itself, or the one that another object's `module()` makes.
+def window_guard_of(guard: Any) -> WindowGuard:
+    """The window guard itself, or that of a `sacm.Guard`.
 
     Raises:
         ArgumentError: The object is neither.
     """
-    made = guard
-    if not isinstance(guard, nn.Module) and callable(getattr(guard, "module", None)):
-        made = guard.module()
-    if not isinstance(made, nn.Module) or not hasattr(made, "flags"):
+    made = guard.module() if callable(getattr(guard, "module", None)) else guard
+    if not isinstance(made, WindowGuard):
         raise ArgumentError(
             f"guard must be a fitted sacm.Guard or what its module() returns, got "
             f"{type(guard).__name__}."
@@ -238,9 +226,8 @@ def _units_of(scaler: Any, channels: int) -> tuple[Tensor, Tensor]:
         ArgumentError: The scaler is none, is not linear, or has other channels.
     """
     mean, std = getattr(scaler, "mean", None), getattr(scaler, "std", None)
-    if mean is not None and std is not None and not callable(mean) and not callable(std):
-        offset, slope = np.asarray(mean, np.float64), np.asarray(std, np.float64)
-    elif callable(getattr(scaler, "inverse_transform", None)):
+    known = not (mean is None or std is None or callable(mean) or callable(std))
+    if not known and callable(getattr(scaler, "inverse_transform", None)):
         rows = np.array([0.0, 1.0, -2.0])[:, None] * np.ones(channels)
         try:
             zeros, ones, others = np.asarray(scaler.inverse_transform(rows), np.float64)
@@ -249,20 +236,21 @@ def _units_of(scaler: Any, channels: int) -> tuple[Tensor, Tensor]:
                 f"scaler.inverse_transform does not take rows of {channels} channels, those of "
                 f"the guard: {error}"
             ) from error
-        offset, slope = zeros, ones - zeros
-        if not np.allclose(offset - 2 * slope, others, rtol=1e-5):
+        mean, std = zeros, ones - zeros
+        if not np.allclose(mean - 2 * std, others, rtol=SMALL * 10):
             raise ArgumentError(f"scaler must be linear, which {type(scaler).__name__} is not.")
-    else:
+    elif not known:
         raise ArgumentError(
             "scaler must have mean and std by channel, or inverse_transform, got "
             f"{type(scaler).__name__}."
         )
     try:
-        pair = [np.broadcast_to(part.reshape(-1), (channels,)).copy() for part in (offset, slope)]
-    except ValueError:
+        parts = (torch.as_tensor(np.asarray(v)).float().reshape(-1) for v in (mean, std))
+        offset, slope = (part.expand(channels).clone() for part in parts)
+    except RuntimeError:
         raise ArgumentError(
-            f"the scaler has {offset.size} channels, but the guard was fitted on {channels}."
+            f"the scaler has {np.size(mean)} channels, but the guard was fitted on {channels}."
         ) from None
-    if not np.all(pair[1] != 0):
+    if not (slope != 0).all():
         raise ArgumentError("the scaler has a deviation of 0 in some channel.")
-    return torch.tensor(pair[0]).float(), torch.tensor(pair[1]).float()
+    return offset, slope

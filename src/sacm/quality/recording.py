@@ -15,13 +15,13 @@ from sacm.errors import ArgumentError, DataError
 from sacm.quality.predictor import Array, Rows
 
 if TYPE_CHECKING:
-    from sacm.data.read import Source, Table
+    from sacm.data.read import Table
 
 TEST_KEPT = (
     "Test rows stay as they are in `repaired`: their anomalies are to be found, not repaired."
 )
 _LISTED = 8
-_STEP_ROOM = 0.1  # by which the time step of new rows may differ; months differ in length
+STEP_ROOM = 0.1  # by which the time step of new rows may differ; months differ in length
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +36,9 @@ class Recording:
         labels: The name of each segment.
         starts: The number of each segment's first row in its series.
         train: The training rows of each segment.
-        times: `[T]` datetime64, or None.
         restore: Takes repaired values `[T, C]` and which of them were changed, and gives the data
             back in the form in which they came; what was not changed stays bit-identical.
+        times: `[T]` datetime64, or None.
         borders: Rows at which a split begins or ends.
         notes: What was found or guessed while reading.
         understood: How a user's table was read, in short lines.
@@ -51,8 +51,8 @@ class Recording:
     labels: tuple[str, ...]
     starts: tuple[int, ...]
     train: tuple[range, ...]
-    times: Array | None
     restore: Callable[[Array, Array], Any]
+    times: Array | None = None
     borders: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     understood: tuple[str, ...] = ()
@@ -67,12 +67,9 @@ class Recording:
         """Usual seconds between rows, None without times."""
         if self.times is None:
             return None
-        steps = [np.diff(self.times[s.start : s.stop]) for s in self.segments if len(s) > 1]
-        if not steps:
-            return None
+        steps = [np.diff(self.times[s.start : s.stop]) for s in self.segments]
         seconds = np.concatenate(steps) / np.timedelta64(1, "s")
-        usual = float(np.median(seconds[seconds > 0])) if (seconds > 0).any() else 0.0
-        return usual or None
+        return float(np.median(seconds[seconds > 0])) if (seconds > 0).any() else None
 
     def parts(self) -> tuple[list[range], list[int]]:
         """Segments cut at the borders of splits and of the training rows, and their starts."""
@@ -93,23 +90,19 @@ class Recording:
             if len(rows)
         ]
         at = np.concatenate([np.arange(rows.start, rows.stop) for rows, _ in kept])
-        ends = np.cumsum([0, *(len(rows) for rows, _ in kept)])
-        segments = [range(int(a), int(b)) for a, b in pairwise(ends)]
-        return at, Rows(segments, [start for _, start in kept])
+        return at, Rows(_end_to_end([len(rows) for rows, _ in kept]), [start for _, start in kept])
 
     def until(self, stop: int) -> Recording:
         """The rows before `stop`, all of them training rows."""
-        kept = [i for i, segment in enumerate(self.segments) if segment.start < stop]
-        segments = tuple(
-            range(self.segments[i].start, min(self.segments[i].stop, stop)) for i in kept
-        )
+        kept = slice(sum(segment.start < stop for segment in self.segments))
+        segments = tuple(range(s.start, min(s.stop, stop)) for s in self.segments[kept])
         return replace(
             self,
             values=self.values[:stop],
             times=None if self.times is None else self.times[:stop],
             segments=segments,
-            labels=tuple(self.labels[i] for i in kept),
-            starts=tuple(self.starts[i] for i in kept),
+            labels=self.labels[kept],
+            starts=self.starts[kept],
             train=segments,
         )
 
@@ -125,21 +118,18 @@ class Recording:
                 f"{self.name} has {self.values.shape[1]} channels, the training rows had {count}."
             )
         unnamed = any(all(n.isdigit() for n in names) for names in (self.columns, columns))
-        if unnamed:
-            order = np.arange(count)
-        elif set(self.columns) == set(columns):
-            order = np.array([self.columns.index(column) for column in columns])
-        else:
+        if not unnamed and set(self.columns) != set(columns):
             raise ArgumentError(
                 f"{self.name} has the columns {_list(self.columns)}; the training rows had "
                 f"{_list(columns)}."
             )
-        own = self.step
-        if own and step and abs(own / step - 1) > _STEP_ROOM:
+        here = self.step
+        if here and step and abs(here / step - 1) > STEP_ROOM:
             raise ArgumentError(
-                f"{self.name} has a row every {own:g} s, the training rows had one every "
+                f"{self.name} has a row every {here:g} s, the training rows had one every "
                 f"{step:g} s: bring the rows to this step, or fit a guard for them."
             )
+        order = np.array([at if unnamed else self.columns.index(c) for at, c in enumerate(columns)])
         return replace(self, values=self.values[:, order], columns=tuple(columns)), order
 
 
@@ -185,8 +175,7 @@ def _ends(train: Any, length: int) -> tuple[int, int]:
     if isinstance(train, range | slice) and train.step in (None, 1):
         ends = train.start, train.stop
         if all(end is None or isinstance(end, int | np.integer) for end in ends):
-            first, stop, _ = slice(*ends).indices(length)
-            return first, stop
+            return slice(*ends).indices(length)[:2]
     elif isinstance(train, int | np.integer) and not isinstance(train, bool):
         if train > 0:
             return 0, min(int(train), length)
@@ -203,6 +192,11 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(names[:_LISTED]) + more
 
 
+def _end_to_end(lengths: Sequence[int]) -> tuple[range, ...]:
+    """Ranges of these lengths that follow each other."""
+    return tuple(range(int(a), int(b)) for a, b in pairwise(np.cumsum([0, *lengths])))
+
+
 # Frames, arrays and files
 
 
@@ -211,6 +205,7 @@ def _from_source(data: Any, options: dict[str, Any]) -> Recording:
 
     table = read_table(data, options, grid=False)
     segments = tuple(range(start, stop) for _, start, stop in table.series)
+    resampled = bool(options.get("resample"))
     return Recording(
         name=table.name,
         values=table.values,
@@ -220,17 +215,12 @@ def _from_source(data: Any, options: dict[str, Any]) -> Recording:
         starts=(0,) * len(segments),
         train=segments,
         times=table.times,
-        restore=(
-            (lambda new, changed: _give_resampled(table, new))
-            if options.get("resample")
-            else _restorer(data, table.source, table.names, table.order)
+        restore=lambda new, changed: (
+            _give_resampled(table, new) if resampled else _give_back(data, table, new, changed)
         ),
         notes=table.notes,
         understood=table.understood,
     )
-
-
-# The way back
 
 
 def _give_resampled(table: Table, values: Array) -> Any:
@@ -247,23 +237,33 @@ def _give_resampled(table: Table, values: Array) -> Any:
     return frame
 
 
-def _restorer(
-    data: Any, source: Source, names: Sequence[str], order: Array
-) -> Callable[[Array, Array], Any]:
-    """A function that puts repaired values into a copy of what the user passed."""
+def _give_back(data: Any, table: Table, new: Array, changed: Array) -> Any:
+    """A copy of what the user passed with changed values in it; the others stay as they are."""
+    content: Any = table.source.content
+    values = np.zeros((len(content), new.shape[1]), new.dtype)
+    marks = np.zeros(values.shape, bool)
+    values[table.order], marks[table.order] = new, changed
+    if isinstance(content, np.ndarray):
+        return _give_array(data, content, values, marks)
+    if not set(table.names) <= set(content.columns):
+        raise DataError(f"{table.source.where} holds a series in every row: turn it into columns.")
+    names = list(content.columns)
+    columns = {
+        names.index(name): _give_column(content[name], values[:, c], marks[:, c])
+        for c, name in enumerate(table.names)
+        if marks[:, c].any()
+    }
+    if table.source.kind == "polars":
+        import polars
 
-    def restore(new: Array, changed: Array) -> Any:
-        content = source.content
-        if not isinstance(content, np.ndarray) and not set(names) <= set(content.columns):
-            raise DataError(f"{source.where} holds a series in every row: turn it into columns.")
-        ordered = np.zeros((len(content), new.shape[1]), new.dtype)
-        marks = np.zeros(ordered.shape, bool)
-        ordered[order], marks[order] = new, changed
-        if isinstance(source.content, np.ndarray):
-            return _give_array(data, source.content, ordered, marks)
-        return _give_frame(data, source, names, ordered, marks)
-
-    return restore
+        new_columns = [polars.Series(data.columns[at], c.to_numpy()) for at, c in columns.items()]
+        return data.with_columns(new_columns)
+    if table.source.kind == "series":
+        return next(iter(columns.values())).rename(data.name) if columns else data.copy()
+    result = data.copy() if type(data) is type(content) else content.copy()
+    for at, column in columns.items():
+        result.isetitem(at, column)
+    return result
 
 
 def _give_array(data: Any, content: Array, values: Array, changed: Array) -> Any:
@@ -284,35 +284,11 @@ def _give_array(data: Any, content: Array, values: Array, changed: Array) -> Any
     return result
 
 
-def _give_frame(
-    data: Any, source: Source, names: Sequence[str], values: Array, changed: Array
-) -> Any:
-    """A frame or series like `data`; columns without a change stay exactly as they are."""
-    frame: Any = source.content
-    places = [list(frame.columns).index(name) for name in names]
-    columns = {
-        places[c]: _give_column(frame.iloc[:, places[c]], values[:, c], changed[:, c])
-        for c in range(len(names))
-        if changed[:, c].any()
-    }
-    if source.kind == "polars":
-        import polars
-
-        new = [polars.Series(data.columns[at], c.to_numpy()) for at, c in columns.items()]
-        return data.with_columns(new)
-    if source.kind == "series":
-        return next(iter(columns.values())).rename(data.name) if columns else data.copy()
-    result = data.copy() if type(data) is type(frame) else frame.copy()
-    for place, column in columns.items():
-        result.isetitem(place, column)
-    return result
-
-
 def _give_column(column: Any, values: Array, changed: Array) -> Any:
-    """One column with the changed values in it."""
+    """One column of a frame with the changed values in it."""
     import pandas as pd
 
-    if pd.api.types.is_numeric_dtype(column) and column.dtype.kind == "f":
+    if pd.api.types.is_float_dtype(column):
         result = column.copy()
         plain = isinstance(column.dtype, np.dtype)
         new = _within(values[changed], column.dtype) if plain else values[changed]
@@ -344,26 +320,22 @@ def _from_forecasting(data: ForecastingData) -> Recording:
     if data.observed is not None:
         values = np.where(np.asarray(data.observed) > 0, values, np.float32(np.nan))
     segments = [segment for segment in data.segments if segment.stop > segment.start]
-    seen: dict[str, int] = {}
-    starts = []
+    counted: dict[str, int] = {}
+    starts, train = [], []
     for segment in segments:
-        starts.append(seen.get(segment.name, 0))
-        seen[segment.name] = starts[-1] + segment.stop - segment.start
-    train = data.splits.train
-
-    def overlap(rows: range) -> range:
-        first, stop = max(rows.start, train.start), min(rows.stop, train.stop)
-        return range(first, stop) if first < stop else range(rows.start, rows.start)
-
-    ranges = tuple(range(segment.start, segment.stop) for segment in segments)
+        starts.append(counted.get(segment.name, 0))
+        counted[segment.name] = starts[-1] + segment.stop - segment.start
+        first = max(segment.start, data.splits.train.start)
+        stop = min(segment.stop, data.splits.train.stop)
+        train.append(range(first, stop) if first < stop else range(segment.start, segment.start))
     return Recording(
         name=data.name,
         values=values,
         columns=data.columns,
-        segments=ranges,
+        segments=tuple(range(segment.start, segment.stop) for segment in segments),
         labels=tuple(segment.name for segment in segments),
         starts=tuple(starts),
-        train=tuple(overlap(rows) for rows in ranges),
+        train=tuple(train),
         times=data.timestamps,
         restore=lambda new, changed: replace(data, values=_replace(data.values, new, changed)),
         borders=tuple(end for rows in data.splits for end in (rows.start, rows.stop)),
@@ -383,17 +355,11 @@ def _from_anomaly(data: AnomalyData) -> Recording:
     def restore(new: Array, changed: Array) -> AnomalyData:
         return replace(data, train=_replace(data.train, new[:count], changed[:count]))
 
+    columns = data.columns or tuple(map(str, range(data.channels)))
+    values = np.concatenate([data.train, data.test])
+    notes = (*data.notes, TEST_KEPT)
     return Recording(
-        name=data.name,
-        values=np.concatenate([data.train, data.test]),
-        columns=data.columns or tuple(str(place) for place in range(data.channels)),
-        segments=segments,
-        labels=labels,
-        starts=starts,
-        train=train,
-        times=None,
-        restore=restore,
-        notes=(*data.notes, TEST_KEPT),
+        data.name, values, columns, segments, labels, starts, train, restore, notes=notes
     )
 
 
@@ -406,8 +372,7 @@ def _from_classification(data: ClassificationData) -> Recording:
         for case, length in enumerate(lengths[part])
         if length
     ]
-    ends = np.cumsum([0, *(length for *_, length in cases)])
-    segments = tuple(range(int(a), int(b)) for a, b in pairwise(ends))
+    segments = _end_to_end([length for *_, length in cases])
 
     def restore(new: Array, changed: Array) -> ClassificationData:
         results = [array.copy() for array in arrays]
@@ -417,18 +382,15 @@ def _from_classification(data: ClassificationData) -> Recording:
             results[part][case, :, :length] = _replace(old, new[at].T, changed[at].T)
         return replace(data, X_train=results[0], X_test=results[1])
 
+    trained = sum(part == 0 for part, *_ in cases)
     return Recording(
         name=data.name,
         values=np.concatenate([arrays[part][case, :, :length].T for part, case, length in cases]),
-        columns=tuple(str(place) for place in range(data.channels)),
+        columns=tuple(map(str, range(data.channels))),
         segments=segments,
         labels=tuple(f"{('training', 'test')[part]} case {case + 1}" for part, case, _ in cases),
         starts=(0,) * len(segments),
-        train=tuple(
-            rows if part == 0 else range(rows.start, rows.start)
-            for (part, *_), rows in zip(cases, segments, strict=True)
-        ),
-        times=None,
+        train=(*segments[:trained], *(range(s.start, s.start) for s in segments[trained:])),
         restore=restore,
         notes=data.notes,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -13,19 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sacm.errors import ArgumentError
-from sacm.quality.config import FAIL, KINDS, SUSPECT, GuardConfig
+from sacm.quality.config import FAIL, GRADES, KINDS, SUSPECT, GuardConfig
 from sacm.quality.predictor import Array, find_segments, robust_scale
-from sacm.quality.recording import Recording
-from sacm.quality.rules import RULES
+from sacm.quality.recording import STEP_ROOM, Recording
+from sacm.quality.rules import RULES, UNITS
 from sacm.reports.table import Table
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-GRADES = ("normal", "suspect", "fail")
-REPAIRS = ("fail", "all", "none")
-"""What `repair=` takes: which grades are replaced by their repair."""
 PHRASES = {
     "missing": "missing",
     "code": "a code for a gap",
@@ -35,7 +32,7 @@ PHRASES = {
     "shift": "at another level for a while",
     "rule": "against a rule",
 }
-_WORST, _NAMED = 5, 6
+_WORST = 5
 _LARGEST_SEVERITY = 10.0  # deviations; beyond it an event is as bad as it can be
 
 
@@ -113,16 +110,6 @@ class Quality:
         return self.recording.restore(self.values, self.changed)
 
     @cached_property
-    def scales(self) -> Array:
-        """Robust deviation of each channel `[C]` over its normal values."""
-        normal = (self.grades != FAIL) & np.isfinite(self.recording.values)
-        columns = [
-            self.recording.values[normal[:, c], c].astype(np.float64)
-            for c in range(self.flags.shape[1])
-        ]
-        return np.array([robust_scale(c[:, None])[0] if len(c) else 1.0 for c in columns])
-
-    @cached_property
     def reliability(self) -> Array:
         """How far to trust each value, `[T, C]` in [0, 1]; a weight for a training loss.
 
@@ -133,45 +120,26 @@ class Quality:
     @cached_property
     def events(self) -> list[QualityEvent]:
         """Everything that was found, by first row."""
-        found = time_events(self.recording)
-        distance = np.abs(self.recording.values - self.values) / self.scales
-        for channel, name in enumerate(self.recording.columns):
-            code = (
-                self.flags[:, channel].astype(np.int64) * len(GRADES) + self.grades[:, channel]
-            ) * len(RULES) + self.rules[:, channel]
-            for segment, label in zip(self.recording.segments, self.recording.labels, strict=True):
+        recording, events = self.recording, time_events(self.recording)
+        for channel, name in enumerate(recording.columns):
+            flags, grades, rules = (a[:, channel] for a in (self.flags, self.grades, self.rules))
+            measured = recording.values[:, channel]
+            normal = measured[(grades != FAIL) & np.isfinite(measured)].astype(np.float64)
+            scale = robust_scale(normal[:, None])[0] if len(normal) else 1.0
+            distance = np.abs(measured - self.values[:, channel]) / scale
+            code = (flags.astype(np.int64) * len(GRADES) + grades) * len(RULES) + rules
+            for segment, label in zip(recording.segments, recording.labels, strict=True):
                 part = code[segment.start : segment.stop]
-                for first, stop in _equal_stretches(part):
-                    rows = slice(segment.start + first, segment.start + stop)
-                    far = distance[rows, channel]
-                    known = far[np.isfinite(far)]
-                    found.append(
-                        self._event(
-                            name,
-                            rows,
-                            channel,
-                            label,
-                            float(known.max()) if len(known) else float("inf"),
-                        )
-                    )
-        return sorted(found, key=lambda event: (event.first, event.channel))
-
-    def _event(
-        self, name: str, rows: slice, channel: int, label: str, severity: float
-    ) -> QualityEvent:
-        times, at = self.recording.times, rows.start
-        ends = (None, None) if times is None else (times[at], times[rows.stop - 1])
-        return QualityEvent(
-            name,
-            KINDS[self.flags[at, channel]],
-            int(self.grades[at, channel]),
-            at,
-            rows.stop - 1,
-            severity,
-            RULES[self.rules[at, channel]],
-            label,
-            *ends,
-        )
+                ends = np.flatnonzero(part[1:] != part[:-1]) + 1
+                for first, stop in pairwise([0, *ends, len(part)]):
+                    if part[first]:
+                        i, j = segment.start + int(first), segment.start + int(stop)
+                        far = np.nan_to_num(distance[i:j], nan=-1.0).max()
+                        severity = float(far) if far >= 0 else float("inf")
+                        kind, grade, rule = KINDS[flags[i]], int(grades[i]), RULES[rules[i]]
+                        event = (name, kind, grade, i, j - 1, severity, rule, label)
+                        events.append(QualityEvent(*event, *_times(recording, i, j - 1)))
+        return sorted(events, key=lambda event: (event.first, event.channel))
 
     @property
     def share(self) -> float:
@@ -180,9 +148,9 @@ class Quality:
 
     def shares(self) -> dict[str, dict[str, float]]:
         """Share of each channel's values by kind, for the kinds that occur."""
-        occurring = [code for code in range(1, len(KINDS)) if (self.flags == code).any()]
+        codes = [code for code in range(1, len(KINDS)) if (self.flags == code).any()]
         return {
-            column: {KINDS[code]: float((self.flags[:, c] == code).mean()) for code in occurring}
+            column: {KINDS[code]: float((self.flags[:, c] == code).mean()) for code in codes}
             for c, column in enumerate(self.recording.columns)
         }
 
@@ -201,54 +169,40 @@ class Quality:
         """What was found, in plain words; the first sentence is the verdict."""
         rows, channels = self.flags.shape
         size = f"{rows:,} rows of {channels} channel{'s' if channels > 1 else ''}"
-        name, unusual = self.recording.name, float((self.grades == SUSPECT).mean())
-        if not self.share:
-            verdict = f"{name}: nothing broken was found in {size}."
-        else:
-            counts = Counter(self.flags[self.grades == FAIL].tolist())
-            parts = [
-                f"{format_share(n / self.flags.size)} {PHRASES[KINDS[code]]}"
-                for code, n in counts.most_common()
-            ]
+        counts = Counter(self.flags[self.grades == FAIL].tolist()).most_common()
+        parts = [f"{format_share(n / self.flags.size)} {PHRASES[KINDS[k]]}" for k, n in counts]
+        verdict = f"{self.recording.name}: nothing broken was found in {size}."
+        if parts:
             verdict = (
-                f"{name}: {format_share(self.share)} of the values in {size} are broken: "
-                f"{', '.join(parts)}."
+                f"{self.recording.name}: {format_share(self.share)} of the values in {size} are "
+                f"broken: {', '.join(parts)}."
             )
-        found = [verdict]
+        sentences, unusual = [verdict], float((self.grades == SUSPECT).mean())
         if unusual:
-            found.append(
+            sentences.append(
                 f"{format_share(unusual)} of the values are unusual and may be real: they are "
                 "reported and not repaired."
             )
-        found += _time_sentences(time_events(self.recording))
-        return [*found, *self._unjudged_sentences(), *self.recording.notes]
-
-    def _unjudged_sentences(self) -> list[str]:
-        """One sentence for each reason why channels were not judged in full."""
-        reasons: dict[str, list[str]] = {}
-        for column, reason in self.unjudged.items():
-            reasons.setdefault(reason, []).append(repr(column))
-        sentences = []
-        for reason, columns in reasons.items():
-            more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
-            names = ", ".join(columns[:_NAMED]) + more
-            many = len(columns) > 1
+        sentences += _time_sentences(time_events(self.recording))
+        for reason in dict.fromkeys(self.unjudged.values()):
+            names = [repr(name) for name, why in self.unjudged.items() if why == reason]
+            more = f" and {len(names) - _WORST} more" if len(names) > _WORST else ""
             sentences.append(
-                f"Spikes, bursts and shifts of channel{'s' if many else ''} {names} were not "
-                f"judged: {reason}."
+                f"Spikes, bursts and shifts of channel{'s' if len(names) > 1 else ''} "
+                f"{', '.join(names[:_WORST])}{more} were not judged: {reason}."
             )
-        return sentences
+        return [*sentences, *self.recording.notes]
 
     def share_table(self) -> Table:
         """Shares by channel and kind; channels without a finding have one row together."""
         shares = self.shares()
         kinds = list(next(iter(shares.values()), {}))
         lines = [
-            (column, format_share(sum(own.values())), *map(format_share, own.values()))
-            for column, own in shares.items()
-            if sum(own.values())
+            (column, format_share(sum(share.values())), *map(format_share, share.values()))
+            for column, share in shares.items()
+            if sum(share.values())
         ]
-        clean = sum(not sum(own.values()) for own in shares.values())
+        clean = len(shares) - len(lines)
         if clean:
             name = f"{clean} channel{'s' if clean > 1 else ''} without a finding"
             lines.append((name, *("" for _ in ("all", *kinds))))
@@ -258,8 +212,7 @@ class Quality:
         """The events that matter most: broken before unusual, severe and long ones first."""
 
         def weight(event: QualityEvent) -> tuple[int, float]:
-            severity = min(event.severity, _LARGEST_SEVERITY)
-            return event.grade, severity * float(np.sqrt(event.rows))
+            return event.grade, min(event.severity, _LARGEST_SEVERITY) * event.rows**0.5
 
         values = [event for event in self.events if event.channel in self.recording.columns]
         return sorted(values, key=weight, reverse=True)[:count]
@@ -284,8 +237,7 @@ class Quality:
         if self.flags.any():
             blocks.append(self.share_table().plain())
             total = len(self.events)
-            shown = min(total, _WORST)
-            ending = f", the {shown} worst:" if total > shown else ":"
+            ending = f", the {_WORST} worst:" if total > _WORST else ":"
             title = ("1 event" if total == 1 else f"{total:,} events") + ending
             blocks.append(f"{title}\n{self.event_table().plain()}")
         return "\n\n".join(blocks)
@@ -297,13 +249,10 @@ class Quality:
         """One row for each event; with a column `keep` filled in, `keep=` takes it back."""
         import pandas as pd
 
-        names = ["series", "channel", "kind", "grade", "first", "last", "rows"]
-        names += ["first_time", "last_time", "severity", "rule"]
-        frame = pd.DataFrame(
-            [{name: getattr(event, name) for name in names} for event in self.events],
-            columns=names,
-        )
-        frame["grade"] = [GRADES[event.grade] for event in self.events]
+        names = [field.name for field in fields(QualityEvent)]
+        frame = pd.DataFrame([vars(event) for event in self.events], columns=names)
+        frame["grade"] = [GRADES[grade] for grade in frame["grade"]]
+        frame.insert(names.index("last") + 1, "rows", frame["last"] - frame["first"] + 1)
         frame["keep"] = ""
         unused = [] if self.recording.times is not None else ["first_time", "last_time"]
         unused += ["series"] if len(set(self.recording.labels)) == 1 else []
@@ -318,9 +267,6 @@ class Quality:
     def report(self, path: str | Path) -> None:
         """Write one self-contained HTML page: overview, worst events with their repair, shares.
 
-        Args:
-            path: The file to write, such as quality.html.
-
         Raises:
             SACMError: The file cannot be written.
         """
@@ -333,80 +279,48 @@ class Quality:
         write_atomically(Path(path), lambda file: file.write_text(text, encoding="utf-8"))
 
 
-def repair_mask(grades: Array, flags: Array, repair: str) -> Array:
-    """Which values `[T, C]` are replaced by their repair."""
-    if repair == "none":
-        return np.zeros(grades.shape, bool)
-    return (grades == FAIL) if repair == "fail" else (flags > 0)
-
-
-def longer_gaps(bad: Array, longest: Sequence[float | None]) -> Array:
-    """Bad values `[T, C]` in stretches of more rows than `longest` allows to repair."""
-    mask = np.zeros(bad.shape, bool)
-    for channel, most in enumerate(longest):
-        if most is not None:
-            for first, stop in zip(*find_segments(bad[:, channel]), strict=True):
-                mask[first:stop, channel] = stop - first > most
-    return mask
-
-
 def time_events(recording: Recording) -> list[QualityEvent]:
     """Missing rows, duplicate rows and jitter of the time axis, as suspect events."""
-    step = recording.step
-    if recording.times is None or step is None or len(recording.times) < 3:
+    step, events = recording.step, []
+    if recording.times is None or step is None:
         return []
-    missing_from, jitter_from = 1.5, 0.1  # of a time step
-    events = []
+    calendar = step > UNITS["d"] * 25  # months and years differ in length
     for segment, label in zip(recording.segments, recording.labels, strict=True):
         times = recording.times[segment.start : segment.stop]
         gaps = np.diff(times) / np.timedelta64(1, "s") / step
-        regular = np.abs(gaps - np.round(gaps)) <= jitter_from
-        calendar = step > 25 * 86400  # months and years differ in length
-        kinds = {
-            "duplicate rows": gaps == 0,
-            "missing rows": gaps > missing_from,
-            "jitter": ~regular & (gaps > 0) & (gaps <= missing_from) & (not calendar),
-        }
-        for kind, mask in kinds.items():
+        missing = gaps > 1.5
+        uneven = np.abs(gaps - np.round(gaps)) > STEP_ROOM
+        masks = (gaps == 0, missing, uneven & ~missing & (gaps > 0) & (not calendar))
+        for kind, mask in zip(_TIME_KINDS, masks, strict=True):
             for first, stop in zip(*find_segments(mask), strict=True):
-                ends = first, stop
-                rows = [segment.start + int(end) for end in ends]
-                amount = float(np.round(gaps[first:stop]).sum() - (stop - first))
-                events.append(
-                    QualityEvent(
-                        "time",
-                        kind,
-                        SUSPECT,
-                        rows[0],
-                        rows[1],
-                        amount if kind == "missing rows" else float(stop - first),
-                        "",
-                        label,
-                        times[first],
-                        times[stop],
-                    )
-                )
+                i, j = segment.start + int(first), segment.start + int(stop)
+                count = (np.round(gaps) - 1)[first:stop].sum() if kind == "missing rows" else j - i
+                event = ("time", kind, SUSPECT, i, j, float(count), "", label)
+                events.append(QualityEvent(*event, *_times(recording, i, j)))
     return events
+
+
+_TIME_KINDS = ("duplicate rows", "missing rows", "jitter")
 
 
 def _time_sentences(events: Sequence[QualityEvent]) -> list[str]:
     """One sentence for each kind of event of the time axis."""
     sentences = []
-    for kind in ("missing rows", "duplicate rows", "jitter"):
-        own = [event for event in events if event.kind == kind]
-        if own:
-            places = f"{len(own):,} place{'s' if len(own) > 1 else ''}"
-            first = _short(own[0].first_time)
-            count = f"{sum(e.severity for e in own):,.0f} "
-            what = {"jitter": "Rows are not evenly spaced"}.get(kind, f"{count}{kind}")
-            sentences.append(f"Time axis: {what} at {places}, first after {first}.")
+    for kind in _TIME_KINDS:
+        places = [event for event in events if event.kind == kind]
+        if places:
+            count = f"{len(places):,} place{'s' if len(places) > 1 else ''}"
+            what = f"{sum(event.severity for event in places):,.0f} {kind}"
+            what = "Rows are not evenly spaced" if kind == "jitter" else what
+            first = _short(places[0].first_time)
+            sentences.append(f"Time axis: {what} at {count}, first after {first}.")
     return sentences
 
 
-def _equal_stretches(codes: Array) -> list[tuple[int, int]]:
-    """First row, and row after the last, of stretches of equal codes that are not 0."""
-    edges = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1], [True]]))
-    return [(int(a), int(b)) for a, b in pairwise(edges) if codes[a]]
+def _times(recording: Recording, first: int, last: int) -> tuple[Any, Any]:
+    """Times of two rows, where there are times."""
+    times = recording.times
+    return (None, None) if times is None else (times[first], times[last])
 
 
 def format_share(share: float) -> str:

@@ -14,12 +14,10 @@ A rule is obeyed exactly; the event says which rule it was.
 
 from __future__ import annotations
 
-import csv
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Self
@@ -38,49 +36,46 @@ RULE_KINDS = (0, RULE, RULE, CODE, STUCK, RULE)
 """The flag of what breaks each of them."""
 KEYS = (*RULES[1:], "longest_gap", "leave_alone", "kinds")
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_NUMBER = r"([-+]?\d+\.?\d*(?:[eE][-+]?\d+)?)"
-_SPAN = re.compile(rf"^\s*{_NUMBER}\s*(rows?|s|min|h|d)\s*$")
-_RATE = re.compile(rf"^\s*{_NUMBER}\s*/\s*(rows?|s|min|h|d)\s*$")
+_AMOUNT = re.compile(r"\s*([-+]?\d+\.?\d*(?:[eE][-+]?\d+)?)\s*(/?)\s*(rows?|s|min|h|d)\s*")
 _YES, _NO = ("1", "yes", "y", "true", "x", "keep"), ("", "0", "no", "n", "false")
+Refuse = Callable[[str], NoReturn]
 
 
-class Span(NamedTuple):
-    """An amount by time or by rows; `seconds` is None for rows."""
+class Amount(NamedTuple):
+    """A span such as 6 h, or a rate such as 2/min; `seconds` is None for one by rows."""
 
-    amount: float
+    value: float
     seconds: float | None
     text: str
 
-    def in_rows(self, step: float | None, what: str) -> float:
-        """The amount in rows that are `step` seconds apart."""
+    def by_row(self, step: float | None, rule: str) -> float:
+        """A span in rows that are `step` seconds apart, or a rate by such a row."""
         if self.seconds is None:
-            return self.amount
+            return self.value
         if not step:
             raise ArgumentError(
-                f"{what}: {self.text!r} is by time, but the rows have no times: write it by rows."
+                f"{rule}: {self.text!r} is by time, but the rows have no times: write it by rows."
             )
-        return self.amount * self.seconds / step
-
-    def per_row(self, step: float | None, what: str) -> float:
-        """A rate by time as a rate by row."""
-        if self.seconds is None:
-            return self.amount
-        if not step:
-            raise ArgumentError(
-                f"{what}: {self.text!r} is by time, but the rows have no times: write it by row."
-            )
-        return self.amount * step / self.seconds
+        rows = self.seconds / step
+        return self.value / rows if "/" in self.text else self.value * rows
 
 
 class Interval(NamedTuple):
-    """Rows `first` to `last`, by number or by time."""
+    """First and last row, by number or by time."""
 
     first: Any
     last: Any
 
+    def holds(self, times: Array | None, numbers: Array) -> Array:
+        """Which rows `[T]` lie in it."""
+        rows = numbers if isinstance(self.first, int) else times
+        assert rows is not None  # callers check it
+        inside: Array = (rows >= self.first) & (rows <= self.last)
+        return inside
+
 
 class Kept(NamedTuple):
-    """An event that stays as measured."""
+    """An event that stays as measured: its channel, rows and times, where there are times."""
 
     channel: str
     rows: Interval
@@ -92,10 +87,10 @@ class ChannelRules:
     """What holds for one channel; None or empty where nothing was said."""
 
     range: tuple[float, float] | None = None
-    max_change: Span | None = None
+    max_change: Amount | None = None
     codes: tuple[float, ...] = ()
-    longest_rest: Span | None = None
-    longest_gap: Span | None = None
+    longest_rest: Amount | None = None
+    longest_gap: Amount | None = None
     leave_alone: bool = False
     maintenance: tuple[Interval, ...] = ()
     kinds: tuple[str, ...] = KINDS[1:]
@@ -106,14 +101,16 @@ class Rules:
     """Rules as they were written, by pattern, and events to keep.
 
     Attributes:
-        source: What errors call them.
-        written: Pattern, its line, and its rules by name with their lines.
+        written: The rules of each pattern, as in a file.
         kept: Events that stay as measured.
+        source: What errors call them.
+        lines: The line of each pattern and of each of its rules.
     """
 
-    source: str = "rules"
-    written: tuple[tuple[str, int, dict[str, Any]], ...] = ()
+    written: dict[str, dict[str, Any]] = field(default_factory=dict)
     kept: tuple[Kept, ...] = ()
+    source: str = "rules"
+    lines: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     @classmethod
     def read(cls, rules: Any = None, keep: Any = None) -> Self:
@@ -122,87 +119,43 @@ class Rules:
         Raises:
             ArgumentError: They cannot be read; the sentence names line and key.
         """
+        kept = () if keep is None else read_kept(keep)
         if rules is None:
-            made = cls()
-        elif isinstance(rules, Rules):
-            made = cls(rules.source, rules.written, rules.kept)
-        elif isinstance(rules, str | Path):
-            made = cls._of_file(Path(rules))
+            return cls({}, kept)
+        if isinstance(rules, cls):
+            return cls(rules.written, rules.kept + kept, rules.source, rules.lines)
+        if isinstance(rules, str | Path):
+            made = cls(*_read_yaml(Path(rules)))
         elif isinstance(rules, Mapping):
-            entries: list[Any] = [(str(key), 0, value, {}) for key, value in rules.items()]
-            made = cls._of_entries("rules", entries)
+            made = cls({str(pattern): content for pattern, content in rules.items()}, kept)
         else:
             raise ArgumentError(f"rules must be a file or a dict, got {type(rules).__name__}.")
-        kept = made.kept + (read_kept(keep) if keep is not None else ())
-        return cls(made.source, made.written, kept)
-
-    @classmethod
-    def _of_file(cls, path: Path) -> Self:
-        import yaml
-
-        try:
-            text = path.read_text(encoding="utf-8")
-            loader = yaml.SafeLoader(text)
-            node = loader.get_single_node()
-        except OSError as error:
-            reason = error.strerror or "it cannot be read"
-            raise ArgumentError(f"{path} cannot be read: {reason}.") from None
-        except UnicodeDecodeError:
-            raise ArgumentError(f"{path} is no text file: rules are written in YAML.") from None
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            line = f", line {mark.line + 1}" if mark else ""
-            problem = getattr(error, "problem", None) or "it is no YAML"
-            raise ArgumentError(f"{path}{line}: {problem}.") from None
-        if node is None:
-            return cls(str(path))
-        if not isinstance(node, yaml.MappingNode):
-            raise ArgumentError(
-                f"{path}, line {node.start_mark.line + 1}: rules begin with a channel or 'all', "
-                "such as 'temperature:', and its rules below."
-            )
-        entries = []
-        for key, value in node.value:
-            lines = {}
-            if isinstance(value, yaml.MappingNode):
-                for inner, _ in value.value:
-                    name = str(inner.value)
-                    if name in lines:
-                        raise ArgumentError(
-                            f"{path}, line {inner.start_mark.line + 1}, {key.value}: {name} is "
-                            "written twice."
-                        )
-                    lines[name] = inner.start_mark.line + 1
-            try:
-                content = loader.construct_object(value, deep=True)
-            except (yaml.YAMLError, ValueError) as error:
-                raise ArgumentError(
-                    f"{path}, line {value.start_mark.line + 1}, {key.value}: {error}."
-                ) from None
-            entries.append((str(key.value), key.start_mark.line + 1, content, lines))
-        return cls._of_entries(str(path), entries)
-
-    @classmethod
-    def _of_entries(cls, source: str, entries: Sequence[tuple[str, int, Any, dict]]) -> Self:
-        written, seen = [], set()
-        for pattern, line, content, inner in entries:
-            if pattern in seen:
-                _refuse(source, line, pattern, None, "is written twice")
-            seen.add(pattern)
+        made = cls(made.written, kept, made.source, made.lines)
+        for pattern, content in made.written.items():
             if content is None:
-                _refuse(source, line, pattern, None, "has no rule: write one below, or delete it")
+                made._refuse("has no rule: write one below, or delete it", pattern)
             if not isinstance(content, Mapping):
-                _refuse(source, line, pattern, None, f"holds {content!r}, not rules such as range")
-            rules = {}
-            for key, value in content.items():
-                at = inner.get(str(key), line)
-                if key not in KEYS:
-                    _refuse(
-                        source, at, pattern, str(key), f"is no rule; rules are {', '.join(KEYS)}"
-                    )
-                rules[key] = _READERS[key](value, partial(_refuse, source, at, pattern, key))
-            written.append((pattern, line, rules))
-        return cls(source, tuple(written))
+                made._refuse(f"holds {content!r}, not rules such as range", pattern)
+            made._parse(pattern)
+        return made
+
+    def _refuse(self, why: str, *key: str) -> NoReturn:
+        line = self.lines.get(key, self.lines.get(key[:1]))
+        where = f"{self.source}, line {line}" if line else self.source
+        raise ArgumentError(f"{where}: {'.'.join(key)} {why}.")
+
+    def _parse(self, pattern: str) -> dict[str, Any]:
+        """The rules of a pattern as `ChannelRules` holds them."""
+        result = {}
+        for key, value in self.written[pattern].items():
+
+            def refuse(why: str, key: str = str(key)) -> NoReturn:
+                self._refuse(why, pattern, key)
+
+            if key not in KEYS:
+                refuse(f"is no rule; rules are {', '.join(KEYS)}")
+            result[key] = _READERS[key](value, refuse)
+        return result
 
     def of_channels(self, columns: Sequence[str]) -> list[ChannelRules]:
         """The rules of each channel: those for all, then of patterns, then of its own name.
@@ -210,64 +163,71 @@ class Rules:
         Raises:
             ArgumentError: A name matches no channel.
         """
-        for pattern, line, _ in self.written:
-            if pattern != ALL and not any(fnmatchcase(column, pattern) for column in columns):
+        merged: list[dict[str, Any]] = [{} for _ in columns]
+        for pattern in sorted(self.written, key=lambda p: (p != ALL, p in columns)):
+            matched = [c for c, name in enumerate(columns) if fnmatchcase(name, pattern)]
+            if not matched and pattern != ALL:
                 shown = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
-                _refuse(
-                    self.source, line, pattern, None, f"matches no channel; channels are {shown}"
-                )
-        result = []
-        for column in columns:
-            named = [w for w in self.written if w[0] == ALL]
-            named += [
-                w for w in self.written if w[0] not in (ALL, column) and fnmatchcase(column, w[0])
-            ]
-            named += [w for w in self.written if w[0] == column and w[0] != ALL]
-            merged: dict[str, Any] = {}
-            for _, _, rules in named:
-                merged |= rules
-            result.append(ChannelRules(**merged))
-        return result
+                self._refuse(f"matches no channel; channels are {shown}", pattern)
+            for channel in range(len(columns)) if pattern == ALL else matched:
+                merged[channel] |= self._parse(pattern)
+        return [ChannelRules(**rules) for rules in merged]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for a saved guard."""
-        plain = {
-            pattern: {key: _plain(value) for key, value in rules.items()}
-            for pattern, _, rules in self.written
-        }
-        kept = [
-            [k.channel, *map(int, k.rows), *(map(str, k.times) if k.times else ())]
-            for k in self.kept
-        ]
-        return {"rules": plain, "kept": kept}
+
+        def plain(value: Any) -> Any:
+            if isinstance(value, list | tuple):
+                return [plain(each) for each in value]
+            return value if isinstance(value, int | float | None) else str(value)
+
+        written = {p: {k: plain(v) for k, v in own.items()} for p, own in self.written.items()}
+        kept = [[k.channel, *map(int, k.rows), *map(str, k.times or ())] for k in self.kept]
+        return {"rules": written, "kept": kept}
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
         """The rules that `to_dict` described."""
-        made = cls.read(record["rules"])
-        kept = tuple(
-            Kept(
-                entry[0],
-                Interval(*entry[1:3]),
-                Interval(*map(np.datetime64, entry[3:])) if len(entry) > 3 else None,
-            )
-            for entry in record["kept"]
-        )
-        return cls(made.source, made.written, kept)
+        kept = []
+        for channel, first, last, *times in record["kept"]:
+            span = Interval(*map(np.datetime64, times)) if times else None
+            kept.append(Kept(channel, Interval(first, last), span))
+        return cls(cls.read(record["rules"]).written, tuple(kept))
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Span):
-        return value.text
-    if isinstance(value, tuple) and value and isinstance(value[0], Interval):
-        return [[e if isinstance(e, int) else str(e) for e in pair] for pair in value]
-    return list(value) if isinstance(value, tuple) else value
+def _read_yaml(path: Path) -> tuple[dict[str, Any], tuple[Kept, ...], str, dict[Any, int]]:
+    """Content of a rules file, no events, its name, and the line of each key."""
+    import yaml
 
+    def refuse(mark: Any, why: str) -> NoReturn:
+        where = f"{path}, line {mark.line + 1}" if mark else f"{path}"
+        raise ArgumentError(f"{where}{why}.")
 
-def _refuse(source: str, line: int, pattern: str, key: str | None, why: str) -> NoReturn:
-    where = source + (f", line {line}" if line else "")
-    what = pattern if key is None else f"{pattern}.{key}"
-    raise ArgumentError(f"{where}: {what} {why}.")
+    content: dict[str, Any] = {}
+    lines: dict[Any, int] = {}
+    try:
+        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        node = loader.get_single_node()
+        if node is not None and not isinstance(node, yaml.MappingNode):
+            why = "rules begin with a channel or 'all', such as 'temperature:', and its rules below"
+            refuse(node.start_mark, f": {why}")
+        for key, value in node.value if node is not None else ():
+            if (key.value,) in lines:
+                refuse(key.start_mark, f": {key.value} is written twice")
+            lines[key.value,] = key.start_mark.line + 1
+            for inner, _ in value.value if isinstance(value, yaml.MappingNode) else ():
+                if (key.value, inner.value) in lines:
+                    refuse(inner.start_mark, f", {key.value}: {inner.value} is written twice")
+                lines[key.value, inner.value] = inner.start_mark.line + 1
+            content[str(key.value)] = loader.construct_object(value, deep=True)
+    except OSError as error:
+        refuse(None, f" cannot be read: {error.strerror or 'it cannot be read'}")
+    except UnicodeDecodeError:
+        refuse(None, " is no text file: rules are written in YAML")
+    except yaml.YAMLError as error:
+        problem = getattr(error, "problem", None) or "it is no YAML"
+        refuse(getattr(error, "problem_mark", None), f": {problem}")
+    return content, (), str(path), lines
 
 
 # Readers of single rules; `refuse` raises with line and key.
@@ -277,76 +237,75 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value == value
 
 
-def _read_range(value: Any, refuse: Any) -> tuple[float, float]:
-    if not isinstance(value, list | tuple) or len(value) != 2:
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _read_range(value: Any, refuse: Refuse) -> tuple[float, float]:
+    ends = _as_list(value)
+    if len(ends) != 2 or not all(end is None or _is_number(end) for end in ends):
         refuse(f"must be two numbers such as [-5, 40], got {value!r}")
-    ends = []
-    for end, open_end in zip(value, (-inf, inf), strict=True):
-        if end is None:
-            end = open_end
-        if not _is_number(end):
-            refuse(f"must be two numbers such as [-5, 40], got {value!r}")
-        ends.append(float(end))
-    if not ends[0] < ends[1]:
+    low, high = (
+        end if given is None else float(given) for given, end in zip(ends, (-inf, inf), strict=True)
+    )
+    if not low < high:
         refuse(f"must be the lower limit and then the upper one, got {value!r}")
-    return ends[0], ends[1]
+    return low, high
 
 
-def _read_codes(value: Any, refuse: Any) -> tuple[float, ...]:
-    values = value if isinstance(value, list | tuple) else [value]
+def _read_codes(value: Any, refuse: Refuse) -> tuple[float, ...]:
+    values = _as_list(value)
     if not values or not all(map(_is_number, values)):
         refuse(f"must be numbers such as [-9999], got {value!r}")
     return tuple(map(float, values))
 
 
-def _parse(value: Any, pattern: re.Pattern[str], example: str, refuse: Any) -> Span:
-    match = pattern.match(value) if isinstance(value, str) else None
-    if match is None:
+def _read_amount(value: Any, refuse: Refuse, example: str, rate: str = "") -> Amount:
+    match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
+    if match is None or match[2] != rate:
         refuse(f"must look like {example}, got {value!r}")
-    assert match is not None  # `refuse` raises
     if not float(match[1]) > 0:
         refuse(f"must be above 0, got {value!r}")
-    return Span(float(match[1]), UNITS.get(match[2]), str(value))
+    return Amount(float(match[1]), UNITS.get(match[3]), str(value))
 
 
-def _read_rate(value: Any, refuse: Any) -> Span:
-    return _parse(value, _RATE, "2/min or 0.5/row", refuse)
+def _read_rate(value: Any, refuse: Refuse) -> Amount:
+    return _read_amount(value, refuse, "2/min or 0.5/row", "/")
 
 
-def _read_span(value: Any, refuse: Any) -> Span:
-    return _parse(value, _SPAN, "6 h, 30 min or 12 rows", refuse)
+def _read_span(value: Any, refuse: Refuse) -> Amount:
+    return _read_amount(value, refuse, "6 h, 30 min or 12 rows")
 
 
-def _read_leave_alone(value: Any, refuse: Any) -> bool:
+def _read_leave_alone(value: Any, refuse: Refuse) -> bool:
     if not isinstance(value, bool):
         refuse(f"must be true or false, got {value!r}")
-    return bool(value)
+    return value
 
 
-def _read_kinds(value: Any, refuse: Any) -> tuple[str, ...]:
-    values = value if isinstance(value, list | tuple) else [value]
-    wrong = [kind for kind in values if kind not in KINDS[1:]]
-    if wrong or not values:
+def _read_kinds(value: Any, refuse: Refuse) -> tuple[str, ...]:
+    values = _as_list(value)
+    if not values or not all(kind in KINDS[1:] for kind in values):
         refuse(f"must be some of {', '.join(KINDS[1:])}, got {value!r}")
     return tuple(values)
 
 
-def _read_maintenance(value: Any, refuse: Any) -> tuple[Interval, ...]:
-    pairs = value if isinstance(value, list | tuple) else [value]
+def _read_maintenance(value: Any, refuse: Refuse) -> tuple[Interval, ...]:
     result = []
-    for pair in pairs:
-        if not isinstance(pair, list | tuple) or len(pair) != 2:
+    for pair in _as_list(value):
+        if len(_as_list(pair)) != 2:
             refuse(f"must be pairs such as [2024-01-03 08:00, 2024-01-03 12:00], got {pair!r}")
-        ends = [end if isinstance(end, int) else _read_time(end) for end in pair]
-        if any(end is None for end in ends) or isinstance(ends[0], int) != isinstance(ends[1], int):
+        first, last = (end if isinstance(end, int) else _read_time(end) for end in pair)
+        if first is None or last is None or isinstance(first, int) != isinstance(last, int):
             refuse(f"must be pairs of times or of row numbers, got {pair!r}")
-        if ends[1] < ends[0]:  # type: ignore[operator]  # both are times or both are rows
+        if last < first:
             refuse(f"must begin before it ends, got {pair!r}")
-        result.append(Interval(*ends))
+        result.append(Interval(first, last))
     return tuple(result)
 
 
-def _read_time(value: Any) -> np.datetime64 | None:
+def _read_time(value: Any) -> Any:
+    """A time, or None if it is none."""
     try:
         time = np.datetime64(str(value).strip().replace(" ", "T"), "ns")
     except ValueError:
@@ -354,7 +313,7 @@ def _read_time(value: Any) -> np.datetime64 | None:
     return None if np.isnat(time) else time
 
 
-_READERS = {
+_READERS: dict[str, Callable[[Any, Refuse], Any]] = {
     "range": _read_range,
     "max_change": _read_rate,
     "codes": _read_codes,
@@ -379,90 +338,71 @@ def read_kept(source: Any) -> tuple[Kept, ...]:
     Raises:
         ArgumentError: The table cannot be read; the sentence names line and column.
     """
+    import pandas as pd
+
+    name, frame = "keep", source
     if isinstance(source, str | Path):
-        name, records = str(source), _csv_records(Path(source))
-    elif hasattr(source, "to_dict") and hasattr(source, "columns"):
-        records = [{k: _text(v) for k, v in r.items()} for r in source.to_dict("records")]
-        name = "keep"
-        _check_columns(name, list(map(str, source.columns)))
-    else:
+        name = str(source)
+        try:
+            frame = pd.read_csv(source, dtype=str)
+        except OSError as error:
+            raise ArgumentError(f"{source} cannot be read: {error.strerror}.") from None
+        except pd.errors.EmptyDataError:
+            frame = pd.DataFrame()
+        except ValueError:  # no text, or no table
+            raise ArgumentError(f"{source} is no CSV file of events.") from None
+    if not isinstance(frame, pd.DataFrame):
         raise ArgumentError(f"keep must be a CSV file or a frame, got {type(source).__name__}.")
+    for column in ("channel", "first", "last", "keep"):
+        if column not in frame:
+            raise ArgumentError(
+                f"{name}, line 1: there is no column {column!r}; `sacm quality --flags` writes "
+                "such a table."
+            )
+    records = frame.astype(object).where(frame.notna(), "").astype(str).to_dict("records")
     kept = []
     for line, record in enumerate(records, 2):
-        where = f"{name}, line {line}"
-        mark = _text(record.get("keep")).strip().lower()
-        if mark not in (*_YES, *_NO):
-            raise ArgumentError(f"{where}: keep must be yes or empty, got {mark!r}.")
+        mark = record["keep"].strip().lower()
         if mark in _NO:
             continue
-        rows = []
-        for key in ("first", "last"):
-            text = _text(record.get(key)).strip()
-            if not re.fullmatch(r"\d+(\.0)?", text):
-                raise ArgumentError(f"{where}: {key} must be a row number, got {text!r}.")
-            rows.append(int(float(text)))
-        if rows[1] < rows[0]:
-            raise ArgumentError(f"{where}: last is {rows[1]}, before first, which is {rows[0]}.")
-        times = [_text(record.get(key)).strip() for key in ("first_time", "last_time")]
-        parsed = [_read_time(text) if text else None for text in times]
-        for key, text, time in zip(("first_time", "last_time"), times, parsed, strict=True):
-            if text and time is None:
-                raise ArgumentError(f"{where}: {key} is no time: {text!r}.")
-        span = Interval(*parsed) if all(time is not None for time in parsed) else None
-        channel = _text(record.get("channel"))
-        if not channel:
-            raise ArgumentError(f"{where}: channel is empty.")
-        kept.append(Kept(channel, Interval(*rows), span))
+        try:
+            if mark not in _YES:
+                raise ArgumentError(f"keep must be yes or empty, got {mark!r}.")
+            kept.append(_read_event(record))
+        except ArgumentError as error:
+            raise ArgumentError(f"{name}, line {line}: {error}") from None
     return tuple(kept)
 
 
-def _text(value: Any) -> str:
-    return "" if value is None or value != value else str(value)
-
-
-def _check_columns(name: str, columns: Sequence[str]) -> None:
-    for wanted in ("channel", "first", "last", "keep"):
-        if wanted not in columns:
-            raise ArgumentError(
-                f"{name}, line 1: there is no column {wanted!r}; `sacm quality --flags` writes "
-                "such a table."
-            )
-
-
-def _csv_records(path: Path) -> Iterable[dict[str, str]]:
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            _check_columns(str(path), reader.fieldnames or [])
-            return list(reader)
-    except OSError as error:
-        raise ArgumentError(
-            f"{path} cannot be read: {error.strerror or 'it cannot be read'}."
-        ) from None
-    except (UnicodeDecodeError, csv.Error):
-        raise ArgumentError(f"{path} is no CSV file of events.") from None
+def _read_event(record: Mapping[str, str]) -> Kept:
+    """The event of one line."""
+    rows, times = [], []
+    for key in ("first", "last"):
+        text = record[key].strip()
+        if not re.fullmatch(r"\d+(\.0)?", text):
+            raise ArgumentError(f"{key} must be a row number, got {text!r}.")
+        rows.append(int(float(text)))
+        given = record.get(f"{key}_time", "").strip()
+        times.append(_read_time(given) if given else None)
+        if given and times[-1] is None:
+            raise ArgumentError(f"{key}_time is no time: {given!r}.")
+    if rows[1] < rows[0]:
+        raise ArgumentError(f"last is {rows[1]}, before first, which is {rows[0]}.")
+    if not record["channel"]:
+        raise ArgumentError("channel is empty.")
+    return Kept(record["channel"], Interval(*rows), None if None in times else Interval(*times))
 
 
 def kept_mask(
-    kept: Sequence[Kept],
-    columns: Sequence[str],
-    times: Array | None,
-    rows: int,
-    first_row: int = 0,
+    kept: Sequence[Kept], columns: Sequence[str], times: Array | None, numbers: Array
 ) -> Array:
     """Which values `[T, C]` stay as measured; by time where both have times, else by row."""
-    numbers = np.arange(first_row, first_row + rows)
-    mask = np.zeros((rows, len(columns)), bool)
+    mask = np.zeros((len(numbers), len(columns)), bool)
     for event in kept:
         if event.channel not in columns:
             raise ArgumentError(f"keep names the channel {event.channel!r}, which is not there.")
-        channel = list(columns).index(event.channel)
-        if event.times is not None and times is not None:
-            first, last = event.times
-            mask[(times >= first) & (times <= last), channel] = True
-        else:
-            first, last = event.rows
-            mask[(numbers >= first) & (numbers <= last), channel] = True
+        span = event.rows if event.times is None or times is None else event.times
+        mask[:, list(columns).index(event.channel)] |= span.holds(times, numbers)
     return mask
 
 
@@ -489,44 +429,43 @@ def apply_rules(
         step: Seconds between rows, or None.
     """
     broken = np.zeros(values.shape, np.uint8)
-    for channel, own in enumerate(rules):
+    maintained = under_maintenance(rules, columns, times, np.arange(len(values)))
+    for channel, rule in enumerate(rules):
         column, name, ruled = values[:, channel], columns[channel], broken[:, channel]
-        if own.longest_rest is not None:
-            most = own.longest_rest.in_rows(step, f"{name}.longest_rest")
+        if rule.longest_rest is not None:
+            most = rule.longest_rest.by_row(step, f"{name}.longest_rest")
             ruled[rests_longer(column, most, rows)] = LONGEST_REST
-        if own.range is not None:
-            ruled[(column < own.range[0]) | (column > own.range[1])] = RANGE
-        ruled[np.isin(column, own.codes)] = CODES
-        ruled[inside(own.maintenance, times, np.arange(len(values)), name)] = MAINTENANCE
-        if own.max_change is not None:
-            rate = own.max_change.per_row(step, f"{name}.max_change")
-            known = np.isfinite(column) & ((ruled == 0) | (ruled == LONGEST_REST))
-            ruled[too_fast(column, known, rate, rows)] = MAX_CHANGE
+        if rule.range is not None:
+            ruled[(column < rule.range[0]) | (column > rule.range[1])] = RANGE
+        ruled[np.isin(column, rule.codes)] = CODES
+        ruled[maintained[:, channel]] = MAINTENANCE
+        if rule.max_change is not None:
+            rate = rule.max_change.by_row(step, f"{name}.max_change")
+            accepted = np.isfinite(column) & ((ruled == 0) | (ruled == LONGEST_REST))
+            ruled[too_fast(column, accepted, rate, rows)] = MAX_CHANGE
     return broken
 
 
-def inside(intervals: Sequence[Interval], times: Array | None, numbers: Array, name: str) -> Array:
-    """Rows `[T]` in any of the intervals, by time or by row number."""
-    mask = np.zeros(len(numbers), bool)
-    for first, last in intervals:
-        if isinstance(first, int):
-            mask |= (numbers >= first) & (numbers <= last)
-        elif times is None:
-            raise ArgumentError(
-                f"{name}.maintenance is by time, but the rows have no times: write row numbers."
-            )
-        else:
-            mask |= (times >= first) & (times <= last)
+def under_maintenance(
+    rules: Sequence[ChannelRules], columns: Sequence[str], times: Array | None, numbers: Array
+) -> Array:
+    """Values `[T, C]` of rows under maintenance; by time, or by row numbers `[T]`."""
+    mask = np.zeros((len(numbers), len(columns)), bool)
+    for channel, (rule, name) in enumerate(zip(rules, columns, strict=True)):
+        for interval in rule.maintenance:
+            if times is None and not isinstance(interval.first, int):
+                raise ArgumentError(
+                    f"{name}.maintenance is by time, but the rows have no times: write row numbers."
+                )
+            mask[:, channel] |= interval.holds(times, numbers)
     return mask
 
 
-def too_fast(column: Array, known: Array, rate: float, rows: Rows) -> Array:
-    """Known values `[T]` that differ from the last accepted one by more than `rate` a row."""
+def too_fast(column: Array, accepted: Array, rate: float, rows: Rows) -> Array:
+    """Values `[T]` that differ from the last accepted one by more than `rate` a row."""
     flagged = np.zeros(len(column), bool)
     for segment in rows.segments:
-        at = np.arange(segment.start, segment.stop)[known[segment.start : segment.stop]]
-        if len(at) < 2:
-            continue
+        at = segment.start + np.flatnonzero(accepted[segment.start : segment.stop])
         change = np.abs(np.diff(column[at])) > rate * np.diff(at)
         place = 0
         for first in np.flatnonzero(change):
@@ -546,17 +485,12 @@ def rests_longer(column: Array, most: float, rows: Rows) -> Array:
     same = (column[1:] == column[:-1]) & (rows.first[1:] == rows.first[:-1])
     flagged = np.zeros(len(column), bool)
     for first, stop in zip(*find_segments(same), strict=True):
-        if stop - first + 1 > most:
-            flagged[first : stop + 1] = True
+        flagged[first : stop + 1] = stop - first + 1 > most
     return flagged
 
 
 def learnt_rules(guard: Any) -> str:
-    """A rules file of what a fitted guard learnt, with comments, to be edited.
-
-    Args:
-        guard: A fitted `Guard`.
-    """
+    """A rules file of what a fitted `Guard` learnt, with comments, to be edited."""
     import yaml
 
     lines = [
@@ -567,7 +501,7 @@ def learnt_rules(guard: Any) -> str:
     ]
     for channel, column in enumerate(guard.columns_):
         low, high = guard.range_[channel]
-        room = max(high - low, 0.0) * guard.config_.online_range
+        room = (high - low) * guard.config_.online_range
         codes = ", ".join(f"{code:.10g}" for code in guard.levels_.codes[channel])
         rest = int(guard.levels_.run_limit[channel]) - 1
         change = guard.largest_change_[channel]

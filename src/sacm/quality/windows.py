@@ -38,7 +38,7 @@ from sacm.quality.repair import INTERVAL, RepairModel
 from sacm.quality.rules import ChannelRules
 
 BLOCK = MODELS.block
-SHORTEST_WINDOW = MODELS.shortest_window
+SHORTEST_WINDOW = BLOCK // 2 + 1
 STEPS = tuple(2**k for k in range(6))
 """Steps since the last good value, for which the error of a repair is measured."""
 
@@ -59,13 +59,15 @@ class WindowGuard(nn.Module):
     entries that are not repaired. Buffers stay in float32 when a model that holds the guard is
     cast, and move with it between devices.
 
-    Buffers (C channels, L steps): mean, scale `[C]`; basis `[L C, K]`, the `U` above; root, spread,
-    carry `[C]`: root of an entry's precision, variance and lag-1 correlation of residuals; lever
-    `[L, C]` and inverse `[n, C, 8, 8]`: the matrices of leave-out residuals; size `[L, C]` and
-    block_size `[n, C]`: their usual size; cuts `[3, C]`: of single entries, blocks and roughness,
-    in usual sizes; limits, rule_range `[2, C]`; codes `[m, C]`; rests `[r, C]`; run_limit `[C]`;
-    max_change `[C]`: a step; alone `[C]`: channels of which only gaps are filled; errors `[6, C]`:
-    deviation of repairs by steps since the last good value.
+    Args:
+        tensors: The buffers, as `state_dict()` gives them (C channels, L steps): mean, scale `[C]`;
+            basis `[L C, K]`, the `U` above; spread, carry `[C]`: variance and lag-1 correlation of
+            residuals; lever `[L, C]` and inverse `[n, C, 8, 8]`: the matrices of leave-out
+            residuals; size `[L, C]` and block_size `[n, C]`: their usual size; cuts `[2, 3, C]`:
+            for suspect and fail, of single entries, blocks and roughness, in usual sizes; limits,
+            rule_range `[2, C]`; codes `[m, C]`; rests `[r, C]`; run_limit, max_change `[C]`; alone
+            `[C]`: channels of which only gaps are filled; errors `[6, C]`: deviation of repairs by
+            steps since the last good value.
 
     Example:
         >>> import torch
@@ -78,7 +80,6 @@ class WindowGuard(nn.Module):
     mean: Tensor
     scale: Tensor
     basis: Tensor
-    root: Tensor
     spread: Tensor
     carry: Tensor
     lever: Tensor
@@ -95,15 +96,14 @@ class WindowGuard(nn.Module):
     alone: Tensor
     errors: Tensor
 
-    def __init__(self, length: int, suspect: float, tensors: Mapping[str, Tensor]) -> None:
+    def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         super().__init__()
-        missing = [name for name in BUFFERS if name not in tensors]
-        if missing:
-            raise ArgumentError(f"The saved guard lacks the tensor {missing[0]!r}.")
-        self.length, self.suspect = length, suspect
-        self.channels = len(tensors["mean"])
         for name in BUFFERS:
+            if name not in tensors:
+                raise ArgumentError(f"The saved guard lacks the tensor {name!r}.")
             self.register_buffer(name, tensors[name].clone(memory_format=torch.contiguous_format))
+        self.length, self.channels = self.lever.shape
+        self._ruled = bool(torch.isfinite(self.rule_range).any())
         self._limits_change = bool(torch.isfinite(self.max_change).any())
 
     def forward(self, x: Tensor) -> Tensor:
@@ -112,84 +112,88 @@ class WindowGuard(nn.Module):
         Raises:
             ArgumentError: The windows have another length or other channels.
         """
-        self.check(x)
-        with torch.no_grad():
-            found = self._judge(x)
-        return torch.where(found.grades == FAIL, found.repaired, x)
+        return self.inspect(x).repaired
 
-    @torch.no_grad()
     def flags(self, x: Tensor) -> Tensor:
         """Which entries of windows `[B, L, C]` are repaired, bool `[B, L, C]`."""
-        self.check(x)
-        return self._judge(x).grades == FAIL
+        return self.inspect(x).grades == FAIL
 
-    @torch.no_grad()
     def inspect(self, x: Tensor) -> WindowJudgement:
         """Repaired windows, flags and grades of windows `[B, L, C]`."""
-        self.check(x)
-        found = self._judge(x)
-        return found._replace(repaired=torch.where(found.grades == FAIL, found.repaired, x))
-
-    def check(self, x: Tensor) -> None:
-        """Refuse anything but windows `[B, length, channels]` of floating-point numbers."""
-        if x.dim() != 3 or x.shape[1] != self.length or x.shape[2] != self.channels:
+        if x.dim() != 3 or x.shape[1:] != self.lever.shape:
             raise ArgumentError(
                 f"The guard was fitted for windows [B, {self.length}, {self.channels}] (batch, "
                 f"time, channel) but got {list(x.shape)}."
             )
         if not x.is_floating_point():
             raise ArgumentError(f"The guard needs floating-point windows, got {x.dtype}.")
+        if not tracing() and len(x) > MODELS.batch:
+            parts = [self.inspect(part) for part in x.split(MODELS.batch)]
+            return WindowJudgement(*map(torch.cat, zip(*parts, strict=True)))
+        with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
+            values, flags, grades = self._judge(x.detach())
+        fail = grades == FAIL
+        repaired = torch.where(fail, values, x) if _some(fail) else x
+        return WindowJudgement(repaired, flags, grades)
+
+    def judge_last(self, windows: np.ndarray, repair_all: bool) -> tuple[np.ndarray, ...]:
+        """Flags, grades, repaired values and uncertainty of the last rows of `[B, L, C]`."""
+        x = torch.from_numpy(np.array(windows)).to(self.mean.device)
+        repaired, flags, grades = self.inspect(x)
+        last = repaired[:, -1]
+        if repair_all:
+            again, suspect = x.clone(), grades[:, -1] == SUSPECT
+            again[:, -1].masked_fill_(suspect, torch.nan)
+            last = torch.where(suspect, self.inspect(again).repaired[:, -1], last)
+        since = self.length - 1 - _last(grades != FAIL)[:, -1].long()
+        step = torch.tensor(STEPS, device=since.device)
+        at = torch.searchsorted(step, since.clamp_min(1).contiguous(), right=True) - 1
+        errors = (self.errors * self.scale).gather(0, at)
+        return tuple(t.cpu().numpy() for t in (flags[:, -1], grades[:, -1], last, errors))
 
     def leave_alone(self, channels: Tensor) -> WindowGuard:
         """A copy that fills only gaps in some channels, bool `[C]`."""
-        tensors = {name: getattr(self, name) for name in BUFFERS}
-        tensors["alone"] = self.alone | channels.to(self.alone.device)
-        return WindowGuard(self.length, self.suspect, tensors).eval()
+        return self._with(alone=self.alone | channels.to(self.alone.device))
 
     def rescaled(self, mean: Any, scale: Any) -> WindowGuard:
         """A copy for windows that a scaler has changed to `(x - mean) / scale`, each `[C]`."""
         centre, width = (torch.as_tensor(np.asarray(v), dtype=torch.float32) for v in (mean, scale))
-        tensors = {name: getattr(self, name) for name in BUFFERS}
-        tensors["mean"] = (self.mean - centre) / width
-        tensors["scale"] = self.scale / width
-        for name in ("codes", "rule_range"):
-            tensors[name] = (tensors[name] - centre) / width
-        tensors["max_change"] = self.max_change / width
-        return WindowGuard(self.length, self.suspect, tensors).eval()
+        return self._with(
+            mean=(self.mean - centre) / width,
+            scale=self.scale / width,
+            codes=(self.codes - centre) / width,
+            rule_range=(self.rule_range - centre) / width,
+            max_change=self.max_change / width,
+        )
 
-    def config(self) -> dict[str, Any]:
-        """What `load` needs besides the tensors of `state_dict()`."""
-        return {"length": self.length, "suspect": self.suspect}
+    def _with(self, **tensors: Tensor) -> WindowGuard:
+        return WindowGuard({**self.state_dict(), **tensors}).eval()
 
-    @classmethod
-    def load(cls, config: Mapping[str, Any], state: Mapping[str, Tensor]) -> WindowGuard:
-        """Rebuild a guard from `config()` and `state_dict()`."""
-        return cls(int(config["length"]), float(config["suspect"]), state).eval()
-
-    def fit(self, z: Tensor, weight: Tensor | None = None) -> Tensor:
+    def _fit(self, z: Tensor, weight: Tensor | None = None) -> Tensor:
         """The expected window given z-scores `[B, L, C]`, each trusted by its weight."""
-        centred = (z * self.root).flatten(1)
+        root = (MODELS.entry_weight / self.spread).sqrt()
+        centred = (z * root).flatten(1)
         if weight is None:
             factors = centred @ self.basis
         else:
             flat = weight.flatten(1)
             factors = self._solve((flat * centred) @ self.basis, 1 - flat)
-        return (factors @ self.basis.T).view_as(z) / self.root
+        return (factors @ self.basis.T).view_as(z) / root
 
     def _solve(self, right: Tensor, doubt: Tensor) -> Tensor:
         """Conjugate gradients for `(I - Uᵀ diag(doubt) U) g = right`, `[B, K]`."""
-        tiny, every = torch.finfo(right.dtype).tiny, 4
+        tiny = torch.finfo(right.dtype).tiny
         factors, residual, direction = torch.zeros_like(right), right, right
         square = (residual * residual).sum(1, keepdim=True)
         goal = SMALL**2 * square
-        for turn in range(MODELS.turns):
+        for turn in range(MODELS.steps // 2):
             image = direction - (doubt * (direction @ self.basis.T)) @ self.basis
             step = square / (direction * image).sum(1, keepdim=True).clamp_min(tiny)
             factors = factors + step * direction
             residual = residual - step * image
             before, square = square, (residual * residual).sum(1, keepdim=True)
             direction = residual + square / before.clamp_min(tiny) * direction
-            if not tracing() and turn % every == every - 1 and bool((square <= goal).all()):
+            if turn % 4 == 0 and not _some(square > goal):
                 break
         return factors
 
@@ -197,102 +201,65 @@ class WindowGuard(nn.Module):
         """z-scores `[B, L, C]` with bad entries at their conditional mean."""
 
         def fill(z: Tensor, bad: Tensor) -> Tensor:
-            known = torch.where(bad, 0.0, z)
-            fit = self.fit(known, (~bad).to(z.dtype))
-            return torch.where(
-                bad, fit + _bridge(torch.where(bad, 0.0, z - fit), bad, self.carry), z
-            )
+            fit = self._fit(z.masked_fill(bad, 0.0), (~bad).to(z.dtype))
+            path = _bridge((z - fit).masked_fill(bad, 0.0), bad, self.carry)
+            return torch.where(bad, fit + path, z)
 
         return _on_windows(bad.flatten(1).any(1), fill, z, bad)
 
     def residuals(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Leave-out residuals in usual sizes: of entries `[B, L, C]`, of blocks `[B, n, C]`."""
-        left = z - self.fit(z)
-        single = (left / self.lever).abs() / self.size
-        count = self.inverse.shape[0]
-        blocks = left[:, self.length - count * BLOCK :]
-        blocks = blocks.reshape(z.shape[0], count, BLOCK, self.channels).transpose(2, 3)
-        out = torch.einsum("ncij,bncj->bnci", self.inverse, blocks)
+        left = z - self._fit(z)
+        single = (left / (self.lever * self.size)).abs()
+        out = torch.einsum("ncij,bncj->bnci", self.inverse, self._blocks(left).transpose(2, 3))
         return single, out.square().mean(-1).sqrt() / self.block_size
 
-    def _judge(self, x: Tensor) -> WindowJudgement:
-        """All checks and the repair, in float32 whatever autocast says."""
-        if not tracing() and len(x) > MODELS.batch:
-            parts = [self._judge(part) for part in x.split(MODELS.batch)]
-            return WindowJudgement(*map(torch.cat, zip(*parts, strict=True)))
-        with torch.autocast(x.device.type, enabled=False):
-            return self._judge_in_float32(x)
+    def _blocks(self, steps: Tensor) -> Tensor:
+        """Steps `[B, L, C]` as blocks `[B, n, 8, C]`; the first ones may have no block."""
+        count = len(self.inverse)
+        steps = steps[:, self.length - count * BLOCK :]
+        return steps.reshape(len(steps), count, BLOCK, self.channels)
 
-    def _judge_in_float32(self, x: Tensor) -> WindowJudgement:
+    def _judge(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Repaired values, flags and grades: all checks in float32."""
         # Differences first: in float32 a small change at a high level would be lost.
-        values = x.detach() if x.dtype == torch.float64 else x.detach().float()
+        values = x if x.dtype == torch.float64 else x.float()
         z = ((values - self.mean) / self.scale).float()
         flags = self._certain(values, z, x.dtype)
-        judged = ~self.alone | (flags == MISSING)
-        flags = torch.where(judged, flags, 0)
-        z = self._fill(torch.where(flags > 0, 0.0, z), flags > 0)
-        grades = torch.where(flags > 0, FAIL, 0)
-        if self.basis.shape[1] == 0:
-            return self._finish(x, z, flags, grades)
-        measured = (flags == 0) & ~self.alone
-        single, block, middle = _scores(*self.residuals(z))
-        z, rough = self._smooth(z, middle)
-        rough = rough.unsqueeze(1) & measured
-        count = self.inverse.shape[0]
-        start = self.length - count * BLOCK
-        for kind, distance, cut in ((SPIKE, single, self.cuts[0]), (BURST, block, self.cuts[1])):
-            if distance.shape[1] == 0:
-                continue
-            doubt, sure = distance > cut * self.suspect, distance > cut
-            shared = doubt.float().mean(2, keepdim=True) > MODELS.most_doubted
-            sure = sure & ~shared if self.channels > 2 else sure
-            if kind == BURST:
-                doubt, sure = (_spread(mask, start) for mask in (doubt, sure))
-            sure = sure & measured
-            few = sure.flatten(1).float().mean(1) <= MODELS.most_doubted
-            sure = self._confirm(z, sure & few.view(-1, 1, 1), kind, cut)
-            z = self._fill(z, sure)
-            new = (flags == 0) & measured & (doubt | sure)
-            flags = torch.where(new, kind, flags)
-            grades = torch.where(sure, FAIL, torch.where(new, SUSPECT, grades))
-        flags = torch.where(rough & (flags == 0), BURST, flags)
-        grades = torch.where(rough, FAIL, grades)
-        return self._finish(x, z, flags, grades)
-
-    def _finish(self, x: Tensor, z: Tensor, flags: Tensor, grades: Tensor) -> WindowJudgement:
-        values = (z * self.scale + self.mean).to(x.dtype)
-        return WindowJudgement(values, flags.to(torch.uint8), grades.to(torch.uint8))
+        flags = torch.where(~self.alone | (flags == MISSING), flags, 0)
+        bad = flags > 0
+        if _some(bad):
+            z = self._fill(z.masked_fill(bad, 0.0), bad)
+        grades = torch.where(bad, FAIL, 0).to(torch.uint8)
+        if self.basis.shape[1]:
+            z, flags, grades = self._compare(z, flags, grades)
+        return (z * self.scale + self.mean).to(x.dtype), flags, grades
 
     def _certain(self, values: Tensor, z: Tensor, dtype: torch.dtype) -> Tensor:
         """Flags of missing values, gap codes, broken rules, impossible values and stuck runs."""
-        missing = ~torch.isfinite(z)
-        grain = max(torch.finfo(dtype).eps, 10 * SMALL)
-        code = torch.zeros_like(missing)
+        gone = ~((z >= self.limits[0]) & (z <= self.limits[1]))  # NaN is neither
+        flags = torch.where(z.isfinite(), SPIKE, MISSING) * gone if _some(gone) else gone * 0
+        if self._ruled:
+            ruled = (values < self.rule_range[0]) | (values > self.rule_range[1])
+            flags = torch.where(ruled, RULE, flags)
         if self.codes.shape[0]:
+            grain = max(torch.finfo(dtype).eps, 10 * SMALL)
             near = grain * self.codes.abs() + torch.finfo(torch.float32).tiny
             code = ((values.unsqueeze(-2) - self.codes).abs() <= near).any(-2)
-        ruled = (values < self.rule_range[0]) | (values > self.rule_range[1])
-        wild = (z < self.limits[0]) | (z > self.limits[1])
-        gone = missing | code | ruled | wild
+            flags = torch.where(code, CODE, flags)
         if self._limits_change:
-            ruled = ruled | self._too_fast(values, gone)
-            gone = gone | ruled
-        flags = torch.where(wild, SPIKE, 0)
-        flags = torch.where(self._stuck(z, gone, dtype), STUCK, flags)
-        flags = torch.where(ruled, RULE, flags)
-        flags = torch.where(code, CODE, flags)
-        return torch.where(missing, MISSING, flags)
+            flags = torch.where(self._too_fast(values, flags > 0), RULE, flags)
+        return torch.where(self._stuck(z, flags > 0, dtype), STUCK, flags).to(torch.uint8)
 
     def _too_fast(self, values: Tensor, gone: Tensor) -> Tensor:
         """Values that differ from the last accepted one by more than `max_change` a step."""
         last, since = torch.zeros_like(values[:, 0]), torch.zeros_like(values[:, 0])
-        started = torch.zeros_like(gone[:, 0])
-        fast = []
+        started, fast = torch.zeros_like(gone[:, 0]), []
         for step in range(self.length):
-            here, known = values[:, step], ~gone[:, step]
+            here, measured = values[:, step], ~gone[:, step]
             since = since + 1
-            broken = known & started & ((here - last).abs() > self.max_change * since)
-            taken = known & ~broken
+            broken = measured & started & ((here - last).abs() > self.max_change * since)
+            taken = measured & ~broken
             last, since = torch.where(taken, here, last), torch.where(taken, 0.0, since)
             started = started | taken
             fast.append(broken)
@@ -305,30 +272,57 @@ class WindowGuard(nn.Module):
         """
         if dtype not in (torch.float32, torch.float64):
             return torch.zeros_like(gone)
-        same = ((z[:, 1:] - z[:, :-1]).abs() <= SMALL) & ~gone[:, 1:] & ~gone[:, :-1]
-        same = torch.cat([torch.zeros_like(same[:, :1]), same], 1)
+        same = (z[:, 1:] == z[:, :-1]) & ~gone[:, 1:]
+        same = torch.cat([torch.zeros_like(gone[:, :1]), same], 1)
 
         def long(same: Tensor, z: Tensor) -> Tensor:
-            found = same & (_next(~same) - _last(~same) >= self.run_limit)
-            if self.rests.shape[0]:
-                near = (z.unsqueeze(-2) - self.rests).abs() <= 10 * SMALL * (1 + self.rests.abs())
-                found = found & ~near.any(-2)
-            return found
+            runs = same & (_next(~same) - _last(~same) >= self.run_limit)
+            near = SMALL * 10 * (1 + self.rests.abs())
+            return runs & ~((z.unsqueeze(-2) - self.rests).abs() <= near).any(-2)
 
-        enough = (same.float().sum(1) + 1 >= self.run_limit).any(1)
+        enough = (same.sum(1) + 1 >= self.run_limit).any(1)
         return _on_windows(enough, long, same, z) & enough.view(-1, 1, 1)
 
+    def _compare(self, z: Tensor, flags: Tensor, grades: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """z-scores with rough channels, spikes and bursts repaired, their flags and grades."""
+        measured = (flags == 0) & ~self.alone
+        single, block, middle, shared = _scores(*self.residuals(z))
+        z, rough = self._smooth(z, middle)
+        start = self.length - len(self.inverse) * BLOCK
+        for number, (kind, distance) in enumerate(((SPIKE, single), (BURST, block))):
+            suspect_cut, cut = (cuts * shared for cuts in self.cuts[:, number])
+            doubt = distance > suspect_cut.unsqueeze(1)
+            if not _some(doubt):
+                continue
+            sure = distance > cut.unsqueeze(1)
+            if self.channels > 2:  # what most channels show at once is no fault
+                sure = sure & (doubt.float().mean(2, keepdim=True) <= MODELS.most_doubted)
+            if kind == BURST:
+                doubt, sure = _spread(doubt, start), _spread(sure, start)
+            sure = sure & measured
+            sure = sure & (sure.float().mean((1, 2), keepdim=True) <= MODELS.most_doubted)
+            sure = self._confirm(z, sure, kind, self.cuts[1, number])
+            z = self._fill(z, sure)
+            new = (flags == 0) & measured & (doubt | sure)
+            flags = torch.where(new, kind, flags)
+            grades = torch.where(sure, FAIL, torch.where(new, SUSPECT, grades))
+        if _some(rough):
+            steps = rough.unsqueeze(1) & measured
+            flags = torch.where(steps & (flags == 0), BURST, flags)
+            grades = torch.where(steps, FAIL, grades)
+        return z, flags.to(torch.uint8), grades.to(torch.uint8)
+
     def _smooth(self, z: Tensor, middle: Tensor) -> tuple[Tensor, Tensor]:
-        """Take noise out of channels whose median residual is large; which ones, `[B, C]`."""
-        rough = (middle > self.cuts[2]) & ~self.alone
-        many = rough.float().mean(1, keepdim=True) > MODELS.most_doubted
-        rough = rough & ~many if self.channels > 2 else rough
+        """Take noise out of channels whose usual residual is large; which ones, `[B, C]`."""
+        rough = (middle > self.cuts[1, 2]) & ~self.alone
+        if self.channels > 2:
+            rough = rough & (rough.float().mean(1, keepdim=True) <= MODELS.most_doubted)
         usual = self.size.mean(0) / NORMAL_MEDIAN
         noise = torch.where(rough, usual.square() * (middle.square() - 1), 0.0).unsqueeze(1)
 
         def smooth(z: Tensor, noise: Tensor) -> Tensor:
             weight = 1 / (1 + MODELS.entry_weight * noise / self.spread)
-            fit = self.fit(z, weight.expand(z.shape))
+            fit = self._fit(z, weight.expand(z.shape))
             return z + noise / (noise + self.spread) * (fit - z)
 
         return _on_windows(rough.any(1), smooth, z, noise), rough
@@ -337,15 +331,11 @@ class WindowGuard(nn.Module):
         """Which doubted entries are far from what all others, without the doubted, expect."""
 
         def again(doubt: Tensor, z: Tensor) -> Tensor:
-            known = torch.where(doubt, 0.0, z)
-            distance = (z - self.fit(known, (~doubt).to(z.dtype))).abs()
+            distance = z - self._fit(z.masked_fill(doubt, 0.0), (~doubt).to(z.dtype))
             if kind == SPIKE:
-                return doubt & (distance / self.size > cut)
-            count = self.inverse.shape[0]
-            start = self.length - count * BLOCK
-            blocks = distance[:, start:].reshape(z.shape[0], count, BLOCK, self.channels)
-            far = blocks.square().mean(2).sqrt() / self.block_size > cut
-            return doubt & _spread(far, start)
+                return doubt & (distance.abs() / self.size > cut)
+            far = self._blocks(distance).square().mean(2).sqrt() / self.block_size > cut
+            return doubt & _spread(far, self.length - len(self.inverse) * BLOCK)
 
         return _on_windows(doubt.flatten(1).any(1), again, doubt, z)
 
@@ -366,17 +356,22 @@ def tracing() -> bool:
     return torch.compiler.is_compiling() or torch.jit.is_tracing()
 
 
+def _some(mask: Tensor) -> bool:
+    """Whether a mask holds anywhere; in a graph it may."""
+    return tracing() or bool(mask.any())
+
+
 def _on_windows(hit: Tensor, change: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
     """`change(x, *others)` for the windows where `hit` `[B]`; the others stay as they are.
 
     In eager mode only those windows are computed; in a graph all of them are.
     """
     if tracing():
-        own = hit.view((-1,) + (1,) * (x.dim() - 1))
+        mask = hit.view((-1,) + (1,) * (x.dim() - 1))
         changed = change(x, *others)
         if x.dtype == torch.bool:  # onnxruntime chooses between numbers alone
-            return (own & changed) | (~own & x)
-        return torch.where(own, changed, x)
+            return (mask & changed) | (~mask & x)
+        return torch.where(mask, changed, x)
     rows = hit.nonzero().squeeze(1)
     if len(rows) == 0:
         return x
@@ -385,23 +380,20 @@ def _on_windows(hit: Tensor, change: Callable[..., Tensor], x: Tensor, *others: 
     return result
 
 
-def _scores(single: Tensor, block: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Residuals of entries `[B, L, C]` and blocks `[B, n, C]`, and their medians `[B, C]`.
+def _scores(single: Tensor, block: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Residuals of entries and blocks, their usual size `[B, C]`, and what channels share `[B, 1]`.
 
-    They are divided by what three quarters of the channels of a window exceed: when everything
-    moves, a move is no fault.
+    The usual size is about the median. What three quarters of the channels of a window exceed is
+    shared: when everything moves, a move is no fault.
     """
-    middle = single.sort(1).values[:, (single.shape[1] - 1) // 2]
-    shared = middle.sort(1).values[:, (single.shape[2] - 1) // 4].clamp_min(1.0)
-    wide = shared.view(-1, 1, 1)
-    return single / wide, block / wide, middle / shared.view(-1, 1)
+    middle = single.sqrt().mean(1).square()
+    shared = middle.sort(1).values[:, (middle.shape[1] - 1) // 4].clamp_min(1.0).unsqueeze(1)
+    return single, block, middle / shared, shared
 
 
 def _spread(blocks: Tensor, start: int) -> Tensor:
     """Marks of blocks `[B, n, C]` on their steps `[B, L, C]`; the first `start` have no block."""
     steps = blocks.repeat_interleave(BLOCK, 1)
-    if not start:
-        return steps
     return torch.cat([torch.zeros_like(steps[:, :1]).expand(-1, start, -1), steps], 1)
 
 
@@ -442,12 +434,11 @@ def fit_window_guard(
     *,
     rows: Rows | None = None,
     config: GuardConfig | None = None,
-    flags: np.ndarray | None = None,
+    broken: np.ndarray | None = None,
     repaired: np.ndarray | None = None,
     levels: checks.Levels | None = None,
     rules: Sequence[ChannelRules] | None = None,
     step: float | None = None,
-    seed: int = 0,
 ) -> WindowGuard:
     """Learn from training rows what windows look like; few rows teach only limits and runs.
 
@@ -456,12 +447,11 @@ def fit_window_guard(
         length: Steps of a window.
         rows: Segments of the rows; no window lies across two.
         config: The thresholds.
-        flags: `[T, C]` what is broken; found here if None.
+        broken: `[T, C]` what is broken; found here if None.
         repaired: The rows without what is broken; made here if None.
         levels: What the checks learnt from the rows.
         rules: Of each channel.
         step: Seconds between rows, for rules by time.
-        seed: Of the windows that the model is learnt from.
 
     Raises:
         ArgumentError: The rows are no numbers `[T, C]`.
@@ -479,57 +469,54 @@ def fit_window_guard(
         )
     rows = Rows.single(len(array)) if rows is None else rows
     array = array.astype(np.float64)
-    if flags is None or repaired is None or levels is None:
+    if broken is None or repaired is None or levels is None:
         levels, found = checks.learn(array, rows, config)
-        flags = found.flags * (found.grades == FAIL)
-        repaired = RepairModel.fit(array, flags > 0, rows).fill(array, flags > 0, rows)
-    tensors = _limit_tensors(array, repaired, flags, rows, levels, rules, config, length, step)
-    mean, scale = tensors["mean"], tensors["scale"]
-    z = ((torch.from_numpy(repaired) - mean) / scale).float()
+        broken = found.grades == FAIL
+        repaired = RepairModel.fit(array, broken, rows).fill(array, broken, rows)
+    rules = [ChannelRules()] * array.shape[1] if rules is None else rules
+    tensors = _limit_tensors(repaired, levels, rules, config, step)
+    limits = [
+        _run_limit(array[:, c], broken[:, c], levels, c, rows, config, length)
+        for c in range(len(rules))
+    ]
+    for channel, rule in enumerate(rules):
+        if rule.longest_rest is not None:
+            limits[channel] = int(rule.longest_rest.by_row(step, "longest_rest")) + 1
+    tensors["run_limit"] = torch.tensor(limits)
+    z = ((torch.from_numpy(repaired) - tensors["mean"]) / tensors["scale"]).float()
     windows, stride = _cut(z, rows, length)
-    enough = sum(len(s) for s in rows.segments) >= BLOCK * length and len(windows) > 1
-    enough = enough and length >= BLOCK  # a shorter window is no example of what comes next
-    model = _model_tensors(windows, stride, config, seed) if enough else _blank(length, len(mean))
-    tensors = {**model, **tensors}
-    guard = WindowGuard(length, config.online_suspect / config.online_fail, tensors).eval()
+    # A shorter window is no example of what comes next.
+    enough = rows.count >= BLOCK * length and len(windows) > 1 and length >= BLOCK
+    model = _model_tensors(windows, stride, config) if enough else _blank(length, len(rules))
+    guard = WindowGuard({**model, **tensors}).eval()
     if enough:
         guard.errors.copy_(_measure(guard, windows))
     return guard
 
 
 def _limit_tensors(
-    values: np.ndarray,
     repaired: np.ndarray,
-    flags: np.ndarray,
-    rows: Rows,
     levels: checks.Levels,
-    rules: Sequence[ChannelRules] | None,
+    rules: Sequence[ChannelRules],
     config: GuardConfig,
-    length: int,
     step: float | None,
 ) -> dict[str, Tensor]:
-    """Buffers of limits, codes, runs and rules."""
-    channels = values.shape[1]
-    rules = [ChannelRules()] * channels if rules is None else rules
+    """Buffers of units, limits, codes and rules."""
     mean, scale = repaired.mean(0), repaired.std(0)
     scale = np.where(scale > 0, scale, 1.0)
     z = (repaired - mean) / scale
-    low, high = z.min(0), z.max(0)
-    room = np.maximum(high - low, 1.0) * config.online_range
-    limits = np.stack([low - room, high + room])
-    ranges = np.array([r.range or (-inf, inf) for r in rules]).T
-    limits = np.where(np.isfinite(ranges), np.array([[-inf], [inf]]), limits)
-    codes = [[*levels.codes[c], *rules[c].codes] for c in range(channels)]
-    rests = [((np.array(levels.rests[c]) - mean[c]) / scale[c]).tolist() for c in range(channels)]
-    runs, changes = np.empty(channels, np.int64), np.full(channels, inf)
-    alone = np.array([r.leave_alone for r in rules])
-    for c, own in enumerate(rules):
-        runs[c] = _online_run_limit(values[:, c], flags[:, c] > 0, levels, c, rows, config, length)
-        if own.longest_rest is not None:
-            runs[c] = int(own.longest_rest.in_rows(step, "longest_rest")) + 1
-            rests[c] = []
-        if own.max_change is not None:
-            changes[c] = own.max_change.per_row(step, "max_change")
+    room = np.maximum(np.ptp(z, 0), 1.0) * config.online_range
+    ranges = np.array([rule.range or (-inf, inf) for rule in rules]).T
+    limits = np.where(np.isfinite(ranges), [[-inf], [inf]], [z.min(0) - room, z.max(0) + room])
+    rests = [
+        [] if rule.longest_rest is not None else (np.array(values) - mean[c]) / scale[c]
+        for c, (rule, values) in enumerate(zip(rules, levels.rests, strict=True))
+    ]
+    changes = [
+        inf if rule.max_change is None else rule.max_change.by_row(step, "max_change")
+        for rule in rules
+    ]
+    codes = [[*own, *rule.codes] for own, rule in zip(levels.codes, rules, strict=True)]
     arrays = {
         "mean": mean,
         "scale": scale,
@@ -539,19 +526,19 @@ def _limit_tensors(
         "rests": _table(rests),
         "max_change": changes,
     }
-    tensors = {name: torch.from_numpy(np.asarray(a)).float() for name, a in arrays.items()}
-    return {**tensors, "run_limit": torch.from_numpy(runs), "alone": torch.from_numpy(alone)}
+    tensors = {name: torch.as_tensor(np.asarray(a)).float() for name, a in arrays.items()}
+    return {**tensors, "alone": torch.tensor([rule.leave_alone for rule in rules])}
 
 
-def _table(values: Sequence[Sequence[float]]) -> np.ndarray:
+def _table(values: Sequence[Any]) -> np.ndarray:
     """Some numbers for each of C channels as `[n, C]`, NaN where there are fewer."""
     table = np.full((max(map(len, values), default=0), len(values)), np.nan)
-    for channel, own in enumerate(values):
-        table[: len(own), channel] = own
+    for channel, numbers in enumerate(values):
+        table[: len(numbers), channel] = numbers
     return table
 
 
-def _online_run_limit(
+def _run_limit(
     column: np.ndarray,
     bad: np.ndarray,
     levels: checks.Levels,
@@ -564,112 +551,112 @@ def _online_run_limit(
 
     The end of a run is not known online, so that runs which end gently count as normal.
     """
-    share = config.suspect_rate
     same = (column[1:] == column[:-1]) & ~bad[1:] & ~bad[:-1]
     same &= rows.first[1:] == rows.first[:-1]
     same &= ~np.isin(column[1:], levels.rests[channel])
     first, stop = find_segments(same)
     runs = stop - first + 1
-    limit = int(max(config.shortest_run, levels.run_limit[channel]))
-    while limit <= length // 2 and limit * (runs >= limit).sum() > share * len(column):
+    limit = int(max(config.shortest, levels.run_limit[channel]))
+    most = config.suspect_rate * len(column)
+    while limit <= length // 2 and limit * (runs >= limit).sum() > most:
         limit += 1
     return limit if limit <= length // 2 else length + 1
 
 
 def _cut(z: Tensor, rows: Rows, length: int) -> tuple[Tensor, int]:
     """At most a few thousand windows `[N, L, C]` of rows `[T, C]`, and the rows between two."""
-    entries = length * z.shape[1]
-    most = min(MODELS.most_windows, max(BLOCK, MODELS.most_entries // entries))
+    most = min(MODELS.most_windows, max(BLOCK, MODELS.most_entries // (length * z.shape[1])))
     ranges = [torch.arange(s.start, s.stop - length + 1) for s in rows.segments if len(s) >= length]
-    starts = torch.cat(ranges) if ranges else torch.zeros(0, dtype=torch.long)
+    starts = torch.cat([*ranges, torch.zeros(0, dtype=torch.long)])
     stride = max(1, len(starts) // most)
     return z[starts[::stride, None] + torch.arange(length)], stride
 
 
-def _model_tensors(
-    windows: Tensor, stride: int, config: GuardConfig, seed: int
-) -> dict[str, Tensor]:
+def _model_tensors(windows: Tensor, stride: int, config: GuardConfig) -> dict[str, Tensor]:
     """Buffers of the Gaussian model, and the cuts that normal windows keep.
 
     Sizes and cuts are those of windows that the model has not seen: the rows are cut into
     `folds` parts in order of time, and each part is judged by a model of the others. A cut is that
     of the part with the largest, so that a season or a year of its own is no fault.
     """
-    model, length = _gaussian(windows, seed), windows.shape[1]
-    unseen = []
+    model, unseen = _gaussian(windows), []
+    margin = windows.shape[1] // stride  # windows that overlap the part
+    most = MODELS.most_windows // MODELS.steps  # of a part that are judged
     for number in range(MODELS.folds):
         first, stop = (len(windows) * end // MODELS.folds for end in (number, number + 1))
-        margin = length // stride  # windows that overlap the part
         others = torch.cat([windows[: max(first - margin, 0)], windows[stop + margin :]])
-        guard = WindowGuard(length, 1.0, _gaussian(others, seed))
-        part = windows[first:stop][:: max(1, (stop - first) // MODELS.judged)]
-        judged = map(guard.residuals, part.split(MODELS.batch))
+        part = windows[first:stop][:: max(1, (stop - first) // (BLOCK * most))]
+        judged = map(WindowGuard(_gaussian(others)).residuals, part.split(MODELS.batch))
         unseen.append([torch.cat(each) for each in zip(*judged, strict=True)])
     size, block_size = (
         torch.cat(parts).median(0).values.clamp_min(SMALL) for parts in zip(*unseen, strict=True)
     )
-    model |= {"size": size, "block_size": block_size}
     cuts = []
-    for residuals in unseen:
-        single, block, middle = _scores(residuals[0] / size, residuals[1] / block_size)
+    for single, block in unseen:
+        single, block, middle, shared = _scores(single / size, block / block_size)
         quantiles = (
-            _upper(single.flatten(0, 1), config.false_rate),
-            _upper(block.flatten(0, 1), config.false_rate * BLOCK),
+            _upper((single / shared.unsqueeze(1)).flatten(0, 1), config.false_rate),
+            _upper((block / shared.unsqueeze(1)).flatten(0, 1), config.false_rate * BLOCK),
             _upper(middle, config.suspect_rate),
         )
         cuts.append(torch.stack(quantiles))
-    model["cuts"] = torch.stack(cuts).amax(0) * config.online_fail
-    return model
+    factors = torch.tensor([config.online_suspect, config.online_fail]).view(2, 1, 1)
+    cut = torch.stack(cuts).amax(0) * factors
+    return {**model, "size": size, "block_size": block_size, "cuts": cut}
 
 
 def _blank(length: int, channels: int) -> dict[str, Tensor]:
     """Buffers by which nothing is flagged."""
     nothing, wide = torch.zeros(0, channels), torch.tensor([[-inf], [inf]]).repeat(1, channels)
-    one, count = torch.ones(channels), length // BLOCK
+    one, steps, count = torch.ones(channels), torch.ones(length, channels), length // BLOCK
     return {
         "mean": torch.zeros(channels),
         "scale": one,
         "basis": torch.zeros(length * channels, 0),
-        "root": one,
         "spread": one,
-        "carry": torch.full((channels,), MODELS.largest_carry),
-        "lever": torch.ones(length, channels),
+        "carry": one * MODELS.largest_carry,
+        "lever": steps,
         "inverse": torch.eye(BLOCK).repeat(count, channels, 1, 1),
-        "size": torch.ones(length, channels),
+        "size": steps,
         "block_size": torch.ones(count, channels),
-        "cuts": torch.full((3, channels), inf),
+        "cuts": torch.full((2, 3, channels), inf),
         "errors": torch.ones(len(STEPS), channels),
         "limits": wide,
         "rule_range": wide,
         "codes": nothing,
         "rests": nothing,
-        "max_change": torch.full((channels,), inf),
+        "max_change": one * inf,
         "run_limit": torch.full((channels,), length + 1),
         "alone": torch.zeros(channels, dtype=torch.bool),
     }
 
 
-def _gaussian(windows: Tensor, seed: int) -> dict[str, Tensor]:
+def _gaussian(windows: Tensor) -> dict[str, Tensor]:
     """Buffers of the model of windows `[N, L, C]`."""
     _, length, channels = windows.shape
-    tensors, count = _blank(length, channels), length // BLOCK
     flat = windows.flatten(1)
-    vectors, variances = _leading_directions(flat, seed)
+    vectors, variances = _leading_directions(flat)
     residual = (flat - (flat @ vectors) @ vectors.T).view_as(windows)
     power = residual.square().mean((0, 1)).clamp_min(SMALL)
     products = (residual[:, 1:] * residual[:, :-1]).mean((0, 1))
-    tensors |= {"spread": power, "root": (MODELS.entry_weight / power).sqrt()}
-    tensors["carry"] = (products / power).clamp(SMALL, MODELS.largest_carry)
-    basis = _turn(vectors * variances.sqrt(), tensors["root"].repeat(length))
+    root = (MODELS.entry_weight / power).sqrt().repeat(length)
+    # Directions are turned so that a complete window needs no solving.
+    scaled = (vectors * variances.sqrt() * root[:, None]).double()
+    precision = torch.eye(scaled.shape[1], dtype=torch.float64) + scaled.T @ scaled
+    factor = torch.linalg.cholesky(precision)
+    basis = torch.linalg.solve_triangular(factor, scaled.T, upper=False).T
+    basis = basis.to(flat.dtype).contiguous()
     turned = basis.view(length, channels, -1)
-    tensors["basis"] = basis
-    tensors["lever"] = (1 - turned.square().sum(-1)).clamp_min(SMALL)
-    rank = turned.shape[-1]
-    blocks = turned[length - count * BLOCK :].reshape(count, BLOCK, channels, rank).transpose(1, 2)
-    inner = torch.eye(BLOCK) - blocks @ blocks.transpose(-1, -2)
-    inner = inner.double() + SMALL * torch.eye(BLOCK, dtype=torch.float64)
-    tensors["inverse"] = torch.linalg.inv(inner).float()
-    return tensors
+    count = length // BLOCK
+    blocks = turned[length - count * BLOCK :].reshape(count, BLOCK, channels, -1).transpose(1, 2)
+    inner = torch.eye(BLOCK, dtype=torch.float64) * (1 + SMALL) - blocks @ blocks.transpose(-1, -2)
+    return _blank(length, channels) | {
+        "spread": power,
+        "carry": (products / power).clamp(SMALL, MODELS.largest_carry),
+        "basis": basis,
+        "lever": (1 - turned.square().sum(-1)).clamp_min(SMALL),
+        "inverse": torch.linalg.inv(inner).float(),
+    }
 
 
 def _upper(values: Tensor, share: float) -> Tensor:
@@ -680,32 +667,22 @@ def _upper(values: Tensor, share: float) -> Tensor:
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
-def _leading_directions(flat: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+def _leading_directions(flat: Tensor) -> tuple[Tensor, Tensor]:
     """Leading eigenvectors `[D, K]` and eigenvalues `[K]` of the covariance of windows `[N, D]`.
 
     Subspace iteration, so that windows of many channels cost no more than products of matrices.
     """
-    extra, turns = 2 * BLOCK, BLOCK
-    generator = torch.Generator().manual_seed(seed)
     count = max(1, min(MODELS.directions, len(flat) - 1, flat.shape[1]))
-    wide = min(count + extra, *flat.shape)
+    wide = min(count + 2 * BLOCK, *flat.shape)
+    generator = torch.Generator().manual_seed(0)
     start = torch.randn(flat.shape[1], wide, generator=generator, dtype=flat.dtype)
     space = torch.linalg.qr(start).Q
-    for _ in range(turns):
+    for _ in range(BLOCK):
         space = torch.linalg.qr(flat.T @ (flat @ space)).Q
     inside = flat @ space
     values, turn = torch.linalg.eigh((inside.T @ inside / len(flat)).double())
     vectors = space @ turn.flip(1)[:, :count].to(flat.dtype)
     return vectors, values.flip(0)[:count].clamp_min(0).to(flat.dtype)
-
-
-def _turn(loadings: Tensor, root: Tensor) -> Tensor:
-    """Scale entries by `root` and turn directions so that a complete window needs no solving."""
-    scaled = (loadings * root[:, None]).double()
-    precision = torch.eye(scaled.shape[1], dtype=torch.float64) + scaled.T @ scaled
-    factor = torch.linalg.cholesky(precision)
-    turned = torch.linalg.solve_triangular(factor, scaled.T, upper=False)
-    return turned.T.to(loadings.dtype).contiguous()
 
 
 def _measure(guard: WindowGuard, windows: Tensor) -> Tensor:
@@ -718,13 +695,13 @@ def _measure(guard: WindowGuard, windows: Tensor) -> Tensor:
     most = min(MODELS.batch, max(BLOCK, entries // windows[0].numel()))
     sample = windows[:: max(1, len(windows) // most)]
     errors = torch.ones(len(STEPS), guard.channels)
-    for place, steps in enumerate(STEPS):
+    for number, steps in enumerate(STEPS):
         if 2 * steps >= guard.length:
-            errors[place] = errors[place - 1]
+            errors[number] = errors[number - 1]
             continue
         for group in range(groups):  # a part of the channels is hidden together
             bad = torch.zeros_like(sample, dtype=torch.bool)
             bad[:, -steps:, group::groups] = True
             error = (guard._fill(sample, bad) - sample)[:, -1, group::groups].abs()
-            errors[place, group::groups] = error.quantile(MODELS.coverage, dim=0) / INTERVAL
+            errors[number, group::groups] = error.quantile(MODELS.coverage, dim=0) / INTERVAL
     return errors.cummax(0).values

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +15,7 @@ from torch import Tensor
 
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Prepared, Strategy
-from sacm.strategies.combined import Combined
-from sacm.strategies.registry import parse, parts_of, register, spell
+from sacm.strategies.registry import join, parse, parts_of, register, spell
 
 if TYPE_CHECKING:
     from sacm.quality.guard import Guard
@@ -59,39 +57,28 @@ class GuardStrategy(Strategy):
         from sacm.quality.windows import SHORTEST_WINDOW
 
         windows = isinstance(data, ForecastingData) and window >= SHORTEST_WINDOW
-        length = window if windows else None
-        files = self.rules or None, self.keep or None
-        guard = Guard(files[0], self.false_events, length, self.repair, files[1]).fit(data)
-        repaired = repair_for_training(data, guard)
-        module = scaled_module(guard, repaired.data, window) if windows else None
-        notes = []
-        if repaired.share:
-            share = f"{repaired.share:.2%}"
-            notes.append(f"{share} of the training values are broken and were repaired.")
-        fitted = self._fitted(guard, module)
-        filled, _, said, *_ = super().prepare(repaired.data, window=window)
-        return Prepared(filled, fitted, (*notes, *said))
+        options = self.rules or None, self.false_events, window if windows else None, self.repair
+        guard = Guard(*options, self.keep or None).fit(data)
+        repaired, share = repair_for_training(data, guard)
+        module = scaled_module(guard, repaired, window) if windows else None
+        note = (f"{share:.2%} of the training values are broken and were repaired.",)
+        filled, _, notes, *_ = super().prepare(repaired, window=window)
+        fitted = FittedGuard(**vars(self), guard=guard, module=module)
+        return Prepared(filled, fitted, (*(note if share else ()), *notes))
 
     def load(self, folder: Path) -> Strategy:
         """The strategy as a run has fitted it."""
-        from sacm.files import read_metadata, read_weights
+        from sacm.files import read_weights
         from sacm.quality.guard import Guard, other_version_error
         from sacm.quality.windows import WindowGuard
 
-        guard = Guard.load(folder / _GUARD)
-        path = folder / _WINDOWS
-        module = None
+        guard, path, module = Guard.load(folder / _GUARD), folder / _WINDOWS, None
         if path.exists():
-            tensors, text = read_weights(path), read_metadata(path)
             try:
-                module = WindowGuard.load(json.loads(text["config"]), tensors)
-            except (KeyError, TypeError, ValueError, ArgumentError):
+                module = WindowGuard(read_weights(path)).eval()
+            except ArgumentError:
                 raise other_version_error(path) from None
-        return self._fitted(guard, module)
-
-    def _fitted(self, guard: Guard, module: WindowGuard | None) -> FittedGuard:
-        options = {field.name: getattr(self, field.name) for field in fields(GuardStrategy)}
-        return FittedGuard(**options, guard=guard, module=module)
+        return FittedGuard(**vars(self), guard=guard, module=module)
 
 
 @dataclass(frozen=True)
@@ -130,12 +117,10 @@ class FittedGuard(GuardStrategy):
         """The same guard with other rules; a channel with an event to keep is left alone."""
         assert self.guard is not None
         guard = self.guard.with_rules(rules, keep)
-        alone = {event.channel for event in guard.rules_.kept} if keep else set()
-        module = self.module
-        if module is not None:
-            own = zip(guard.columns_, guard.channel_rules_, strict=True)
-            named = [name in alone or rules.leave_alone for name, rules in own]
-            module = module.leave_alone(torch.tensor(named))
+        kept = {event.channel for event in guard.rules_.kept} if keep else set()
+        channels = zip(guard.columns_, guard.channel_rules_, strict=True)
+        alone = torch.tensor([name in kept or rules.leave_alone for name, rules in channels])
+        module = None if self.module is None else self.module.leave_alone(alone)
         return replace(self, guard=guard, module=module)
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
@@ -159,8 +144,7 @@ class FittedGuard(GuardStrategy):
         if self.guard is not None:
             self.guard.save(folder / _GUARD)
         if self.module is not None:
-            text = json.dumps(self.module.config())
-            write_weights(folder / _WINDOWS, self.module.state_dict(), metadata={"config": text})
+            write_weights(folder / _WINDOWS, self.module.state_dict())
 
 
 def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
@@ -246,12 +230,9 @@ def obeying(predictor: Any, rules: Path | None, keep: Path | None) -> Any:
     """
     if rules is None and keep is None:
         return predictor
-    settings = predictor.settings
-    text = with_files(
-        settings.strategy, rules, keep
-    )  # the strategy that `backtest --refit` trains with
+    # `backtest --refit` trains with the strategy of the settings.
+    text = with_files(predictor.settings.strategy, rules, keep)
+    settings = predictor.settings.model_copy(update={"strategy": text})
     parts = parts_of(predictor.strategy)
     changed = [p.with_files(rules, keep) if isinstance(p, FittedGuard) else p for p in parts]
-    strategy = changed[0] if len(changed) == 1 else Combined(changed)
-    settings = settings.model_copy(update={"strategy": text})
-    return replace(predictor, strategy=strategy, settings=settings)
+    return replace(predictor, strategy=join(changed), settings=settings)
