@@ -10,9 +10,8 @@ import torch
 
 from sacm import tasks
 from sacm.data import forecasting_data, synth12
-from sacm.data.scaling import fill_data
 from sacm.tasks import get_task
-from tests.training.cases import make_data, make_settings, small_run, waves
+from tests.training.cases import make_data, small_run, waves
 
 
 def test_forecast_errors_are_the_plain_means(tmp_path: Path) -> None:
@@ -55,15 +54,3 @@ def test_a_short_series_of_the_users_own_gets_shorter_windows() -> None:
     done = task.resolve(settings, data)
     windows = task.windows(done, task.divide(done, data))
     assert min(len(part) for part in windows) > 0
-
-
-def test_targets_that_were_missing_do_not_count(tmp_path: Path) -> None:
-    values = waves(400, 1)
-    values[350:380] = np.nan
-    data, _ = fill_data(forecasting_data(values, name="gaps"))
-    settings = make_settings("forecasting", epochs=1)
-    task = get_task("forecasting")
-    windows = task.windows(settings, data)
-    batch = windows.test.batch(np.arange(len(windows.test)))
-    assert batch.observed is not None
-    assert not bool(batch.observed.all())

@@ -57,10 +57,3 @@ def test_an_unknown_kind_is_told_the_known_ones(tmp_path: Path) -> None:
         ArgumentError, match="unknown logger 'diary': choose one of tensorboard, mlflow"
     ):
         make_logger("diary", tmp_path)
-
-
-def test_tensorboard_writes_into_the_run_folder(tmp_path: Path) -> None:
-    logger = make_logger("tensorboard", tmp_path)
-    logger.log_metrics({"loss": 0.5}, step=1)
-    logger.finalize("success")
-    assert [path.parent.name for path in tmp_path.rglob("events.out.tfevents*")] == ["tensorboard"]

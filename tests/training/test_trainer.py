@@ -319,7 +319,8 @@ def test_tensorboard_gets_the_history(tmp_path: Path) -> None:
         data=make_data("forecasting"),
         hardware=Hardware(show_progress=False, loggers=["tensorboard"]),
     )
-    assert list(run.folder.rglob("events.out.tfevents*"))
+    (events,) = run.folder.rglob("events.out.tfevents*")
+    assert events.parent.name == "tensorboard"
 
 
 def test_gradients_are_clipped_on_request(tmp_path: Path) -> None:

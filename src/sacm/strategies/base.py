@@ -1,21 +1,9 @@
 """What a strategy is: one way of making one training run robust.
 
-A strategy has eight hooks, each with a default that changes nothing. Four belong to the `Strategy`,
-a frozen dataclass of its options:
-
-    prepare(data, window)        change a data set before windows are cut, and learn from it
-    inputs(x, training)          change the windows that the network sees
-    build(make)                  make the network
-    begin(model, context)        change the network, and return the `StrategyRun` of this training
-
-and four to the `StrategyRun`:
-
-    begin_epoch(epoch)           get ready for an epoch
-    weights(batch, prediction)   say how much each target counts in the loss
-    loss(step)                   compute the loss of a step in place of the task
-    after_step()                 act after a step of the optimizer
-
-`save` and `load` keep what a strategy learnt, `state_dict` and `load_state_dict` what a run knows.
+A strategy has eight hooks, each with a default that changes nothing: `prepare`, `inputs`, `build`
+and `begin` of the `Strategy`, a frozen dataclass of its options; `begin_epoch`, `weights`, `loss`
+and `after_step` of the `StrategyRun`, which is the strategy at work in one training. `save` and
+`load` keep what a strategy learnt, `state_dict` and `load_state_dict` what a run knows.
 """
 
 from __future__ import annotations
@@ -68,7 +56,7 @@ class TrainingContext:
 
 
 class Strategy:
-    """Base of all strategies; see the module for its hooks."""
+    """Base of all strategies."""
 
     name: ClassVar[str]
     tasks: ClassVar[tuple[TaskName, ...]] = ALL_TASKS

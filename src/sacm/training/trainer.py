@@ -335,14 +335,12 @@ class Training:
         self.strategy_run.begin_epoch(epoch)
         statistics = self.train_epoch(epoch, bar)
         trained = time.perf_counter()
-        value = self.task.validate(
-            self.model, self.val_batches, self.val_strategy, self.settings.select
-        )
+        select = self.settings.select
+        value = self.task.validate(self.model, self.val_batches, self.val_strategy, select)
         # Batch statistics differ between ranks: all decide by the value of rank 0.
         value = self.fabric.broadcast(value)
         self._record(epoch, value, statistics, trained - started, time.perf_counter() - trained)
-        assert self.progress.best is not None
-        bar.epoch(epoch, select=self.settings.select, value=value, best=self.progress.best)
+        bar.epoch(epoch, select=select, value=value, best=self.progress.best or value)
         if self.on_epoch is not None:
             self.on_epoch(epoch, value)
 
@@ -456,20 +454,14 @@ class Training:
         """Test the chosen weights once, and keep what predictions need."""
         if not self.fabric.is_global_zero:
             return
-        folder, progress, windows, strategy = (
-            self.folder,
-            self.progress,
-            self.windows,
-            self.strategy,
-        )
+        folder, progress, windows = self.folder, self.progress, self.windows
         write_weights(folder / "last.safetensors", self.model.state_dict())
         self.model.load_state_dict(read_weights(folder / "best.safetensors"))
         started = time.perf_counter()
-        parts = (self.model, windows, self.data, self.settings, strategy)
+        parts = (self.model, windows, self.data, self.settings, self.strategy)
         record: dict[str, Any] = {"notes": list(self.notes)}
         if self.race is not None:
-            record["notes"].append(self.race.sentence)
-            record["race"] = asdict(self.race)
+            record = {"notes": [*self.notes, self.race.sentence], "race": asdict(self.race)}
             if self.race.error is not None:  # candidates, whose mean is not trained any further
                 progress.best = self.race.error
         if len(windows.test):
@@ -483,7 +475,7 @@ class Training:
             }
         if calibration := self.task.calibrate(*parts):
             write_weights(folder / CALIBRATION_FILE, calibration.tensors, metadata=calibration.text)
-        strategy.save(folder)
+        self.strategy.save(folder)
         write_json(folder / "scaler.json", scaler_of(windows).to_dict())
         write_fingerprint(folder)
         record |= {
