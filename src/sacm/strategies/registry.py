@@ -243,10 +243,11 @@ def describe(name: str) -> StrategyDescription:
         [('keep', 0.1), ('kind', 'largest')]
     """
     kind = STRATEGIES.get(name)
-    text = inspect.getdoc(kind) or ""
-    # `name: sentence` lines of the docstring; longer sentences go on in indented lines.
-    lines = re.findall(r"^ *(\w+): (.+(?:\n +(?!\w+: ).+)*)", text, flags=re.MULTILINE)
-    helps, hints = {name: " ".join(words.split()) for name, words in lines}, get_type_hints(kind)
+    text, hints = inspect.getdoc(kind) or "", get_type_hints(kind)
+    # `name: sentence` lines of docstrings; longer sentences go on in indented lines.
+    texts = "\n\n".join(base.__doc__ or "" for base in reversed(kind.__mro__))
+    lines = re.findall(r"^ *(\w+): (.+(?:\n(?! *\w+: ) +.+)*)", texts, flags=re.MULTILINE)
+    helps = {name: " ".join(words.replace("``", "").split()) for name, words in lines}
     options = []
     for field in _fields(kind):
         required = field.default is dataclasses.MISSING

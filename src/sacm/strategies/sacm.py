@@ -39,21 +39,8 @@ _FIRST_GLOBAL_RATE = 0.1
 class SACM(Strategy, SACMConfig):
     """Set each window's dropout rate by its own spectral residual (the method).
 
-    p_min: Lowest dropout rate.
-    p_max: Highest dropout rate.
-    alpha: Sharpness of the spectral mask at the start; learnable.
-    gamma: Steepness of the map from scores to rates at the start; learnable.
-    sfm_weight: Weight of spectral flatness in the threshold at the start; learnable, by channel.
-    sfm_bias: Offset of the threshold at the start; learnable, by channel.
-    detrend: Detrending before the spectrum: ols, endpoint or none.
-    log_norm: Normalise the log amplitudes of each window; false takes them as they are.
-    sfm_anchor: Let the threshold follow spectral flatness; false leaves its offset alone.
-    eps: Guards divisions; ranges of scores or amplitudes up to it count as flat.
-    score_range: Normalise scores by the batch's own range (batch) or a running one (running).
-    global_batch: With several processes, the batch is that of all of them.
-    nonfinite: A window with NaN makes all rates NaN (propagate) or gets p_max alone (max_rate).
-    scale: Residuals count in the units of the windows (data), or over the channel's deviation in
-        the window, so that amplitude hardly counts (free).
+    The first options are those of `SACMConfig`.
+
     skip: A glob of dropout sites to leave ordinary, such as PatchTST's `network.head_dropout`.
     scorer: A registered scorer of windows.
     mapper: A registered map from scores to rates.
