@@ -1,22 +1,16 @@
-"""Intervals of labels, and precision and recall of ranges."""
+"""Intervals of labels."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from aeon.benchmarking.metrics.anomaly_detection import (
-    range_f_score,
-    range_precision,
-    range_recall,
-)
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.intervals import (
     as_flags,
     as_scores,
     find_intervals,
-    range_precision_recall,
     read_labels,
     read_scores,
     segment_borders,
@@ -65,45 +59,3 @@ def test_degenerate_labels_have_a_reason():
     assert "no point" in str(read_labels(np.zeros(3, dtype=bool)).problem)
     assert "every point" in str(read_labels(np.ones(3, dtype=bool)).problem)
     assert read_labels(np.array([False, True])).problem is None
-
-
-def test_hand_worked_ranges():
-    labels = [1, 1, 1, 1, 0, 0, 1, 1, 0, 0]
-    alarms = [1, 0, 1, 0, 0, 0, 0, 0, 0, 1]
-    # Alarms: two right points, one wrong. Anomalies: half found in two alarms, and none.
-    result = range_precision_recall(alarms, labels)
-    assert result.precision == pytest.approx(2 / 3)
-    assert result.recall == pytest.approx((0.5 + 0.5 * 0.5 / 2 + 0) / 2)
-
-
-@settings(max_examples=80, deadline=None)
-@given(labelled())
-def test_agrees_with_aeon(case):
-    predictions, labels, _ = case
-    assume(0 < predictions.sum() < len(predictions))  # aeon calls constant predictions 0
-    result = range_precision_recall(predictions, labels)
-    assert result.precision == pytest.approx(range_precision(labels, predictions))
-    assert result.recall == pytest.approx(range_recall(labels, predictions, alpha=0.5))
-    assert result.f1 == pytest.approx(range_f_score(labels, predictions))
-
-
-@settings(max_examples=40, deadline=None)
-@given(labelled())
-def test_segments_equal_gaps_between_them(case):
-    """A gap of two normal points at every border keeps intervals apart without naming segments."""
-    predictions, labels, segments = case
-    spaced_predictions, spaced_labels = [], []
-    for time in range(len(labels)):
-        if time and segments[time] != segments[time - 1]:
-            spaced_predictions += [0, 0]
-            spaced_labels += [0, 0]
-        spaced_predictions.append(predictions[time])
-        spaced_labels.append(labels[time])
-    here = range_precision_recall(predictions, labels, segments=segments)
-    assert here == range_precision_recall(spaced_predictions, spaced_labels)
-
-
-def test_undefined_cases():
-    assert range_precision_recall([0, 1], [0, 0]).reason == "no point is labelled anomalous"
-    silent = range_precision_recall([0, 0], [0, 1])
-    assert (silent.precision, silent.recall, silent.f1) == (None, 0.0, 0.0)

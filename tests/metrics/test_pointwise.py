@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from scipy.integrate import trapezoid
 from sklearn.metrics import f1_score, precision_recall_curve, precision_recall_fscore_support
 
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.pointwise import (
     adjusted_precision_recall,
-    adjustment_curve,
     auc_pr,
     auc_roc,
     best_adjusted_f1,
@@ -74,11 +72,11 @@ def test_quantile_threshold():
         quantile_threshold([1.0, np.inf])
 
 
-def adjust_by_loop(predictions, labels, segments, percent=0):
-    """PA%K as published: fill an interval when more than K percent of it is predicted."""
+def adjust_by_loop(predictions, labels, segments):
+    """Point adjustment as published: fill an interval when a point of it is predicted."""
     adjusted = np.array(predictions, dtype=int)
     for start, stop in runs(labels, segments):
-        if 100 * int(predictions[start:stop].sum()) > percent * (stop - start):
+        if predictions[start:stop].any():
             adjusted[start:stop] = 1
     return adjusted
 
@@ -111,32 +109,6 @@ def test_adjustment_equals_the_loop(case):
         assert (result.precision, result.recall, result.f1) == (None, 0.0, 0.0)
 
 
-@settings(max_examples=25, deadline=None)
-@given(labelled(max_length=40))
-def test_curve_equals_the_loop_at_every_k(case):
-    predictions, labels, segments = case
-    curve = adjustment_curve(predictions, labels, segments=segments)
-    adjusted = [adjust_by_loop(predictions, labels, segments, percent) for percent in range(101)]
-    expected = [2 * (a & labels).sum() / (a.sum() + labels.sum()) for a in adjusted]
-    assert curve.f1 == pytest.approx(expected)
-    assert curve.area == pytest.approx(trapezoid(expected, dx=0.01))
-
-
-def test_curve_runs_from_adjusted_to_plain_and_never_rises():
-    scores, labels = random_series(3, length=400)
-    alarms = scores >= 1
-    curve = adjustment_curve(alarms, labels)
-    assert curve.f1[0] == pytest.approx(adjusted_precision_recall(alarms, labels).f1)
-    assert curve.f1[100] == pytest.approx(f1_score(labels, alarms))
-    assert (np.diff(curve.f1) <= 0).all()
-
-
-def test_exactly_k_percent_is_not_enough():
-    labels, alarms = [1, 1, 1, 1, 0], [1, 0, 0, 0, 0]
-    curve = adjustment_curve(alarms, labels)
-    assert (curve.f1[24], curve.f1[25]) == (1.0, pytest.approx(2 / 5))
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_best_adjusted_f1_is_the_maximum_over_all_thresholds(seed):
     scores, labels = random_series(seed, length=150)
@@ -159,6 +131,3 @@ def test_adjusted_measures_of_degenerate_labels_are_undefined_with_a_reason(labe
     ):
         assert result.f1 is None
         assert "labelled anomalous" in str(result.reason)
-    curve = adjustment_curve([0, 1, 0, 0], labels)
-    assert (curve.f1, curve.area) == (None, None)
-    assert curve.reason is not None

@@ -14,16 +14,13 @@ from sacm.metrics.intervals import (
     Measure,
     PrecisionRecall,
     Record,
-    range_precision_recall,
     read_labels,
     read_scores,
 )
 from sacm.metrics.pointwise import (
-    AdjustmentCurve,
     BestThreshold,
     adjusted_counts,
     adjusted_precision_recall,
-    adjustment_curve,
     auc_pr,
     auc_roc,
     best_adjusted_f1,
@@ -98,9 +95,8 @@ class AnomalyReport(Record):
         adjusted: point-adjusted precision, recall, F1 (the published tables).
         plain: point-wise precision, recall, F1.
         best, best_adjusted: F1 of the best threshold, chosen with the labels.
-        adjustment_curve: F1 under PA%K for K = 0 … 100, and its area.
         auc_pr, auc_roc, vus_pr: threshold-free measures.
-        affiliation, range_based: interval-aware precision, recall, F1.
+        affiliation: interval-aware precision, recall, F1.
         random: point-adjusted results of random scores.
     """
 
@@ -113,12 +109,10 @@ class AnomalyReport(Record):
     plain: PrecisionRecall
     best: BestThreshold
     best_adjusted: BestThreshold
-    adjustment_curve: AdjustmentCurve
     auc_pr: Measure
     auc_roc: Measure
     vus_pr: Measure
     affiliation: PrecisionRecall
-    range_based: PrecisionRecall
     random: RandomBaseline
     segments: dict[str, AnomalyReport] = field(default_factory=dict)
 
@@ -136,12 +130,10 @@ class AnomalyReport(Record):
             "recall": self.plain.recall,
             "f1": self.plain.f1,
             "f1_best": self.best.f1,
-            "f1_pak_area": self.adjustment_curve.area,
             "auc_pr": self.auc_pr.value,
             "auc_roc": self.auc_roc.value,
             "vus_pr": self.vus_pr.value,
             "f1_affiliation": self.affiliation.f1,
-            "f1_range": self.range_based.f1,
         }
 
 
@@ -178,12 +170,10 @@ def evaluate_scores(
         plain=precision_recall(alarms, truth),
         best=best_f1(values, truth),
         best_adjusted=best_adjusted_f1(values, truth, segments=segments),
-        adjustment_curve=adjustment_curve(alarms, truth, segments=segments),
         auc_pr=auc_pr(values, truth),
         auc_roc=auc_roc(values, truth),
         vus_pr=vus_pr(values, truth, segments=segments),
         affiliation=affiliation_precision_recall(alarms, truth, segments=segments),
-        range_based=range_precision_recall(alarms, truth, segments=segments),
         random=random_baseline(truth, alarms=int(alarms.sum()), segments=segments, seed=seed),
         segments=parts,
     )

@@ -126,12 +126,10 @@ _TABLE = (
     ("precision", "share", "precision"),
     ("recall", "share", "recall"),
     ("f1_best", "share", "best F1", "F1 at its best threshold"),
-    ("f1_pak_area", "share", "PA%K area", "area under F1 of PA%K"),
     ("auc_pr", "share", "AUC-PR"),
     ("auc_roc", "share", "AUC-ROC"),
     ("vus_pr", "share", "VUS-PR"),
     ("f1_affiliation", "share", "affiliation F1"),
-    ("f1_range", "share", "range-based F1"),
     ("epochs", "error", "epochs"),
     ("seconds_per_epoch", "error", "seconds an epoch"),
     ("train_seconds", "error", "seconds of training"),
@@ -172,13 +170,7 @@ def metric(name: str) -> Metric:
 
 
 def order_metrics(names: set[str]) -> list[str]:
-    """Put metrics in the order they are shown in; random references are left out.
-
-    Raises:
-        ArgumentError: If one of them is not registered.
-    """
-    for name in sorted(names - {*_RANDOM.values(), "f1_pa_random_std"}):
-        metric(name)
+    """Put those that are registered in the order they are shown in."""
     return [name for name in METRICS.names() if name in names]
 
 

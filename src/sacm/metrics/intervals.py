@@ -1,4 +1,4 @@
-"""Labelled intervals: reading labels, precision and recall, and those of ranges."""
+"""Labelled intervals, and what the reports on them hold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from sacm.errors import ArgumentError, DataError
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-EXISTENCE_WEIGHT = 0.5  # of being hit at all, in range-based recall; as in aeon
 
 
 @dataclass(frozen=True)
@@ -184,34 +183,3 @@ def find_intervals(flags: Bools, *, borders: Ints) -> Intervals:
     points = np.flatnonzero(edge)
     inside = flags[points[:-1]]
     return Intervals(points[:-1][inside], points[1:][inside])
-
-
-def range_precision_recall(
-    predictions: ArrayLike, labels: ArrayLike, *, segments: ArrayLike | None = None
-) -> PrecisionRecall:
-    """Range-based precision, recall and F1 of 0/1 predictions [T] (Tatbul et al., NeurIPS 2018).
-
-    Every interval, true or predicted, counts once whatever its length. A true interval earns
-    `w * [hit at all] + (1 - w) * share found / number of alarms it was found in`, w = 0.5; a
-    predicted one earns `share right / number of anomalies it covers`. Flat positional bias.
-    """
-    alarms, labelled = read_alarms(predictions, labels, segments)
-    if labelled.problem:
-        return PrecisionRecall.undefined(labelled.problem)
-    if not alarms.any():
-        return PrecisionRecall.silent()
-    predicted = find_intervals(alarms, borders=labelled.borders)
-    both = alarms & labelled.truth
-    hit = labelled.anomalies.count_flags(both) > 0
-    overlap = _overlap_reward(labelled.anomalies, predicted, both)
-    recall = EXISTENCE_WEIGHT * hit + (1 - EXISTENCE_WEIGHT) * overlap
-    precision = _overlap_reward(predicted, labelled.anomalies, both)
-    return PrecisionRecall.of(precision.mean(), recall.mean())
-
-
-def _overlap_reward(runs: Intervals, others: Intervals, both: Bools) -> Floats:
-    """Covered share of each run, divided by the number of other runs that cover it, [M]."""
-    first = np.searchsorted(others.stops, runs.starts, side="right")
-    last = np.searchsorted(others.starts, runs.stops, side="left")
-    reward: Floats = runs.count_flags(both) / runs.lengths / np.maximum(last - first, 1)
-    return reward

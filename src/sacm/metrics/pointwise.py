@@ -1,8 +1,7 @@
-"""Scores against labels point by point: plain, point-adjusted, and PA%K.
+"""Scores against labels point by point, plain and point-adjusted.
 
 Point adjustment marks a whole anomaly interval as found when one of its points is (Xu et al.,
-WWW 2018). PA%K asks for more than K percent of the interval first (Kim et al., AAAI 2022): K = 0
-is point adjustment, K = 100 is the plain F1.
+WWW 2018).
 """
 
 from __future__ import annotations
@@ -34,15 +33,6 @@ class BestThreshold(Record):
 
     f1: float | None
     threshold: float | None
-    reason: str | None = None
-
-
-@dataclass(frozen=True)
-class AdjustmentCurve(Record):
-    """F1 under PA%K for K = 0, 1, …, 100, and its area over K in [0, 1] by the trapezoid rule."""
-
-    f1: tuple[float, ...] | None
-    area: float | None
     reason: str | None = None
 
 
@@ -84,21 +74,6 @@ def adjusted_counts(alarms: Bools, anomalies: Intervals) -> tuple[int, int]:
     hits = anomalies.count_flags(alarms)
     right = int(anomalies.lengths[hits > 0].sum())
     return right, int(alarms.sum() - hits.sum()) + right
-
-
-def adjustment_curve(
-    predictions: ArrayLike, labels: ArrayLike, *, segments: ArrayLike | None = None
-) -> AdjustmentCurve:
-    """F1 under PA%K as a function of K."""
-    alarms, labelled = read_alarms(predictions, labels, segments)
-    if labelled.problem:
-        return AdjustmentCurve(None, None, labelled.problem)
-    hits, lengths = labelled.anomalies.count_flags(alarms), labelled.anomalies.lengths  # [M]
-    enough = 100 * hits > np.arange(101)[:, None] * lengths  # [101, M], integers: no rounding at K
-    right = np.where(enough, lengths, hits).sum(axis=1)
-    false_alarms = alarms.sum() - hits.sum()
-    f1 = 2 * right / (right + false_alarms + labelled.truth.sum())
-    return AdjustmentCurve(tuple(f1.tolist()), float((f1[1:] + f1[:-1]).mean() / 2))
 
 
 def best_f1(scores: ArrayLike, labels: ArrayLike) -> BestThreshold:

@@ -47,7 +47,6 @@ _ROWS = (
     ("plain", "precision", "recall", "f1"),
     ("point-adjusted", "precision_pa", "recall_pa", "f1_pa"),
     ("point-adjusted, random scores", None, None, "f1_pa_random"),
-    ("range-based", None, None, "f1_range"),
     ("affiliation", None, None, "f1_affiliation"),
     ("best threshold (an upper bound)", None, None, "f1_best"),
     ("AUC-PR, no threshold", None, None, "auc_pr"),
