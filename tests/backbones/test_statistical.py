@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
+from sacm.backbones.adapters import LowerLimit
 from sacm.backbones.statistical import (
     STATISTICAL,
     LinearForecaster,
-    LowerLimit,
     MeanForecaster,
     SeasonalNaive,
     SmoothingForecaster,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Sequence
 
 import torch
@@ -42,6 +43,29 @@ class NetworkAdapter(ForecastNetwork):
 def prefix_layouts(network: Backbone, prefix: str) -> dict[str, SiteLayout]:
     """The layouts that a network states, by the names of its sites in a larger one."""
     return {f"{prefix}.{name}": layout for name, layout in network.sacm_layouts.items()}
+
+
+class LowerLimit(NetworkAdapter):
+    """A network whose forecasts are not below a limit; in training they may be.
+
+    Args:
+        network: The network.
+        lowest: The limit of each channel in scaled units; None for none.
+    """
+
+    lowest: Tensor
+
+    def __init__(self, network: ForecastNetwork, lowest: Sequence[float | None]) -> None:
+        super().__init__(network)
+        limits = [-math.inf if limit is None else limit for limit in lowest]
+        self.register_buffer("lowest", torch.tensor(limits), persistent=False)
+
+    def forward(self, x: Tensor, *beside: Tensor | None) -> Tensor:
+        """Forecast `[B, H, C]`, or quantiles `[B, H, C, Q]`."""
+        answer: Tensor = self.network(x, *beside)
+        if self.training:
+            return answer
+        return answer.maximum(self.lowest if answer.dim() == 3 else self.lowest[:, None])
 
 
 class CovariateAdapter(NetworkAdapter):

@@ -18,7 +18,6 @@ from itertools import product
 import torch
 from torch import Tensor, nn
 
-from sacm.backbones.adapters import NetworkAdapter
 from sacm.backbones.base import ForecastNetwork
 
 _LEVELS = (0.05, 0.15, 0.35, 0.65, 0.9, 0.999)  # smoothing of the level
@@ -308,29 +307,6 @@ class MeanForecaster(ForecastNetwork):
                 more = [None if one is None else one[:, -rows - self.horizon :] for one in beside]
             parts.append(network(x[:, -rows:], *more))
         return torch.einsum("nbhc,n->bhc", torch.stack(parts), self.weights)
-
-
-class LowerLimit(NetworkAdapter):
-    """A network whose forecasts are not below a limit; in training they may be.
-
-    Args:
-        network: The network.
-        lowest: The limit of each channel in scaled units; None for none.
-    """
-
-    lowest: Tensor
-
-    def __init__(self, network: ForecastNetwork, lowest: Sequence[float | None]) -> None:
-        super().__init__(network)
-        limits = [-math.inf if limit is None else limit for limit in lowest]
-        self.register_buffer("lowest", torch.tensor(limits), persistent=False)
-
-    def forward(self, x: Tensor, *beside: Tensor | None) -> Tensor:
-        """Forecast `[B, H, C]`, or quantiles `[B, H, C, Q]`."""
-        answer: Tensor = self.network(x, *beside)
-        if self.training:
-            return answer
-        return answer.maximum(self.lowest if answer.dim() == 3 else self.lowest[:, None])
 
 
 STATISTICAL: dict[str, type[StatisticalForecaster]] = {

@@ -11,7 +11,7 @@ from sklearn.base import OutlierMixin
 from sacm.data.datasets import HELD_OUT, AnomalyData
 from sacm.errors import DataError
 from sacm.estimators.base import Estimator, TableReading, check_share, like_rows
-from sacm.inference.detect import read_rows, read_telemetry, row_scores
+from sacm.inference.detect import read_rows, read_telemetry, row_scores, validation_scores
 from sacm.inference.predictor import warn
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.pointwise import quantile_threshold
@@ -80,8 +80,8 @@ class AnomalyDetector(OutlierMixin, TableReading, Estimator):
             notes=rows.notes,
         )
         self._train(settings, data)
-        assert self.predictor_.scores is not None
-        threshold = quantile_threshold(self.predictor_.scores, quantile=self.quantile)
+        scores = validation_scores(self.predictor_)
+        threshold = quantile_threshold(scores, quantile=self.quantile)
         self._adopt(replace(self.predictor_, threshold=threshold))
         return self
 

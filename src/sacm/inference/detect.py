@@ -209,6 +209,14 @@ def threshold_of(predictor: Predictor) -> float:
     return predictor.threshold
 
 
+def validation_scores(predictor: Predictor) -> Array:
+    """The scores `[T]` of the validation rows, which thresholds are chosen by."""
+    if predictor.calibration is None:
+        raise ArgumentError("this run has no validation scores: train it again.")
+    scores: Array = predictor.calibration.tensors["scores"].numpy()
+    return scores
+
+
 def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> tuple[float, str]:
     """Choose the threshold of a detector, and say how.
 
@@ -222,8 +230,9 @@ def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> tuple[
         ArgumentError: The way is none of these, or the network is of another task.
         DataError: The rows that are needed have no times or labels.
     """
-    if predictor.settings.task != "anomaly" or predictor.scores is None:
+    if predictor.settings.task != "anomaly":
         raise ArgumentError("a threshold is for anomaly detection.")
+    scores = validation_scores(predictor)
     name, separator, text = way.partition("=")
     if separator and name == "labels":
         rows = read_rows(predictor, Path(text))
@@ -238,10 +247,10 @@ def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> tuple[
     if not separator and np.isfinite(number):
         return number, "as given"
     if name == "quantile" and 0 < number < 1:
-        value = quantile_threshold(predictor.scores, quantile=number)
+        value = quantile_threshold(scores, quantile=number)
         return value, f"the {number:g} quantile of the validation scores"
     if name == "alarms-a-day" and number > 0:
-        return _by_rate(predictor.scores, number, _rows_a_day(predictor, data))
+        return _by_rate(scores, number, _rows_a_day(predictor, data))
     raise ArgumentError(f"threshold {way!r}: expected {_WAYS}.")
 
 

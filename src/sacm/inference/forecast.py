@@ -181,12 +181,10 @@ def forecast_history(
             "forecasts before them."
         )
     answer, values = _run(predictor, window, horizon)
-    bounds, moves = {}, window_moves(window.scaled, trained, torch.from_numpy(window.repaired))
-    for suffix, level in levels.items():
-        assert predictor.errors is not None
-        offset = predictor.errors.offset(level, moves=moves, shares=window.repaired.mean(axis=1))
-        raw = (answer.double().numpy() + offset) * window.scaler.std + window.scaler.mean
-        bounds[suffix] = predictor.limit(raw[:, :horizon])
+    bounds = {
+        suffix: _bound(predictor, window, answer, level)[:, :horizon]
+        for suffix, level in levels.items()
+    }
     times = None if window.times is None else window.times[:, :horizon]
     return Forecast(
         history,
@@ -198,6 +196,16 @@ def forecast_history(
         (*data.notes, *notes),
         tuple(details),
     )
+
+
+def _bound(predictor: Predictor, window: Window, answer: Tensor, level: float) -> Array:
+    """A quantile `[S, H, C]` of forecasts, in raw units."""
+    assert predictor.errors is not None
+    repaired = torch.from_numpy(window.repaired)
+    moves = window_moves(window.scaled, predictor.shape.horizon, repaired)
+    offset = predictor.errors.offset(level, moves=moves, shares=window.repaired.mean(axis=1))
+    raw = (answer.double().numpy() + offset) * window.scaler.std + window.scaler.mean
+    return predictor.limit(raw)
 
 
 def forecast_values(

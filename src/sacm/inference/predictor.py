@@ -5,6 +5,7 @@ Every prediction takes one path: scale, repair, run the network, scale back.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -25,8 +26,7 @@ from sacm.files import write_json, write_weights
 from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
 from sacm.tasks import Result
-from sacm.tasks.anomaly import alarm_calibration
-from sacm.tasks.base import EVALUATION_BATCH, NetworkShape, device_of
+from sacm.tasks.base import EVALUATION_BATCH, Calibration, NetworkShape
 from sacm.tasks.calibration import MAX_REPAIRED, ErrorQuantiles
 from sacm.training.run import CALIBRATION_FILE, Run, write_fingerprint
 
@@ -69,8 +69,7 @@ class Predictor:
         strategy: How it was trained; some strategies change the inputs of a trained network too.
         scaler: Mean and deviation of every channel of the training rows, of each series if they
             were scaled one by one.
-        errors: Forecasting: the quantiles of its errors, which intervals are made from.
-        scores: Anomaly detection: the scores of the validation rows, `[T]`.
+        calibration: What intervals and thresholds are made from; None for classification.
         threshold: Anomaly detection: the score from which a row is an alarm.
 
     Example:
@@ -83,8 +82,7 @@ class Predictor:
     shape: NetworkShape
     strategy: Strategy
     scaler: ChannelScaler
-    errors: ErrorQuantiles | None = None
-    scores: Array | None = None
+    calibration: Calibration | None = None
     threshold: float | None = None
 
     def __post_init__(self) -> None:
@@ -104,16 +102,8 @@ class Predictor:
             SACMError: The folder is neither, is not finished, or is damaged.
         """
         run = source if isinstance(source, Run) else Run.load(source)
-        record, errors, scores = run.calibration, None, None
-        try:
-            if record is not None and run.settings.task == "forecasting":
-                errors = ErrorQuantiles.from_record(record)
-            elif record is not None:
-                scores = record.tensors["scores"].numpy()
-        except (KeyError, ValueError):
-            raise SACMError(f"the calibration in {run.folder} is damaged: train again.") from None
         parts = run.load_model(), run.settings, run.shape, run.strategy, run.scaler
-        predictor = cls(*parts, errors, scores, run.threshold)
+        predictor = cls(*parts, run.calibration, run.threshold)
         run.check_unchanged()  # damaged files have been refused by now, each in its own words
         return predictor
 
@@ -123,11 +113,10 @@ class Predictor:
         write_json(folder / "model.json", asdict(self.shape))
         write_json(folder / "scaler.json", self.scaler.to_dict())
         write_weights(folder / "best.safetensors", self.network.state_dict())
-        record = None if self.errors is None else self.errors.to_record()
-        if self.scores is not None:
-            record = alarm_calibration(self.scores, self.threshold)
-        if record is not None:
-            write_weights(folder / CALIBRATION_FILE, record.tensors, metadata=record.text)
+        if self.calibration is not None:
+            tensors, text = self.calibration
+            text = text if self.threshold is None else {**text, "threshold": repr(self.threshold)}
+            write_weights(folder / CALIBRATION_FILE, tensors, metadata=text)
         self.strategy.save(folder)
         write_fingerprint(folder)
 
@@ -214,7 +203,7 @@ class Predictor:
 
     def _find(self, data: Any) -> Any:
         """The data set that a name stands for; everything else as it is."""
-        if isinstance(data, str):
+        if isinstance(data, str) and not os.path.isfile(data):
             from sacm.data.load import names_file, resolve
 
             if not names_file(data):
@@ -341,7 +330,7 @@ class Predictor:
         Returns:
             The answers in float32 on the CPU.
         """
-        device = device_of(self.network)
+        device = next(self.network.parameters()).device
         if x.isnan().any() and self.strategy.flags(x[:1]) is None:  # nothing repairs them
             x = torch.stack([torch.from_numpy(fill_gaps(each.numpy())) for each in x.cpu()])
         parts = []
@@ -379,6 +368,16 @@ class Predictor:
         fitted = [ChannelScaler.fit([rows]) for rows in as_tensor(windows).cpu().numpy()]
         means, stds = ([getattr(each, name) for each in fitted] for name in ("mean", "std"))
         return ChannelScaler(np.stack(means)[:, None], np.stack(stds)[:, None])
+
+    @cached_property
+    def errors(self) -> ErrorQuantiles | None:
+        """Forecasting: the quantiles of its errors."""
+        if self.settings.task != "forecasting" or self.calibration is None:
+            return None
+        try:
+            return ErrorQuantiles.from_record(self.calibration)
+        except (KeyError, ValueError):
+            raise SACMError("the calibration of the run is damaged: train again.") from None
 
     @cached_property
     def plan(self) -> CovariatePlan:

@@ -405,9 +405,13 @@ class Guard:
         """
         from sacm.files import read_metadata, read_weights
 
-        tensors = read_weights(Path(path))
+        return cls.from_file(Path(path), read_weights(Path(path)), read_metadata(Path(path)))
+
+    @classmethod
+    def from_file(cls, path: Path, tensors: Mapping[str, Any], text: Mapping[str, str]) -> Self:
+        """The guard in the tensors and the text that were read from a file."""
         try:
-            record = json.loads(read_metadata(Path(path))["guard"])
+            record = json.loads(text["guard"])
             same_format = record["format"] == _FORMAT
         except (KeyError, TypeError, ValueError) as error:
             raise SACMError(f"{path} is no saved guard, or is damaged ({error}).") from None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,22 +65,24 @@ class GuardStrategy(Strategy):
         module = scaled_module(guard, repaired, window) if windows else None
         note = (f"{share:.2%} of the training values are broken and were repaired.",)
         filled, _, notes, *_ = super().prepare(repaired, window=window)
-        fitted = FittedGuard(**vars(self), guard=guard, module=module)
+        fitted = FittedGuard(**vars(self), source=guard, module=module)
         return Prepared(filled, fitted, (*(note if share else ()), *notes))
 
     def load(self, folder: Path) -> Strategy:
         """The strategy as a run has fitted it."""
-        from sacm.files import read_weights
-        from sacm.quality.guard import Guard, other_version_error
+        from sacm.files import read_metadata, read_weights
+        from sacm.quality.guard import other_version_error
         from sacm.quality.windows import WindowGuard
 
-        guard, path, module = Guard.load(folder / _GUARD), folder / _WINDOWS, None
+        path, module = folder / _GUARD, None
+        guard = path, read_weights(path), read_metadata(path)
+        path = folder / _WINDOWS
         if path.exists():
             try:
                 module = WindowGuard(read_weights(path)).eval()
             except ArgumentError:
                 raise other_version_error(path) from None
-        return FittedGuard(**vars(self), guard=guard, module=module)
+        return FittedGuard(**vars(self), source=guard, module=module)
 
 
 @dataclass(frozen=True)
@@ -86,19 +90,26 @@ class FittedGuard(GuardStrategy):
     """The strategy with what it learnt from training rows.
 
     Attributes:
-        guard: For tables.
+        source: The guard of tables, or its file as it was read: windows do not need it.
         module: For z-scored windows of forecasting; None for other tasks and very short windows.
     """
 
-    guard: Guard | None = None
+    source: Any = None
     module: WindowGuard | None = None
+
+    @cached_property
+    def guard(self) -> Guard:
+        """The guard of tables."""
+        from sacm.quality.guard import Guard
+
+        return Guard.from_file(*self.source) if isinstance(self.source, tuple) else self.source
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Repair cases one by one; series are repaired window by window, telemetry never."""
         from sacm.data.datasets import ClassificationData
         from sacm.quality.prepare import repair_for_training
 
-        if self.guard is not None and isinstance(data, ClassificationData):
+        if isinstance(data, ClassificationData):
             data = repair_for_training(data, self.guard).data
         return super(GuardStrategy, self).prepare(self.obey(data), window=window)
 
@@ -106,22 +117,27 @@ class FittedGuard(GuardStrategy):
         """Series in which what breaks a rule counts as missing."""
         from sacm.data.datasets import ForecastingData
 
-        if self.guard is None or not isinstance(data, ForecastingData):
+        if not isinstance(data, ForecastingData) or not self._has_rules():
             return data
         broken = self.guard.breaks_rules(data)
         if not broken.any():
             return data
         return replace(data, values=np.where(broken, np.float32(np.nan), data.values))
 
+    def _has_rules(self) -> bool:
+        """Whether a user's rules judge values; the record of a run says so."""
+        if isinstance(self.source, tuple):
+            return bool(json.loads(self.source[2]["guard"])["rules"]["rules"])
+        return bool(self.guard.rules_.written)
+
     def with_files(self, rules: Path | None, keep: Path | None) -> FittedGuard:
         """The same guard with other rules; a channel with an event to keep is left alone."""
-        assert self.guard is not None
         guard = self.guard.with_rules(rules, keep)
         kept = {event.channel for event in guard.rules_.kept} if keep else set()
         channels = zip(guard.columns_, guard.channel_rules_, strict=True)
         alone = torch.tensor([name in kept or rules.leave_alone for name, rules in channels])
         module = None if self.module is None else self.module.leave_alone(alone)
-        return replace(self, guard=guard, module=module)
+        return replace(self, source=guard, module=module)
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """Windows `[B, L, C]` with what is broken in them repaired; training rows are already."""
@@ -141,8 +157,7 @@ class FittedGuard(GuardStrategy):
         """Write what was learnt into the folder of the run."""
         from sacm.files import write_weights
 
-        if self.guard is not None:
-            self.guard.save(folder / _GUARD)
+        self.guard.save(folder / _GUARD)
         if self.module is not None:
             write_weights(folder / _WINDOWS, self.module.state_dict())
 

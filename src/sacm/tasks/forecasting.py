@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sacm.backbones.adapters import CovariateAdapter
+from sacm.backbones.adapters import CovariateAdapter, LowerLimit
 from sacm.backbones.base import Backbone, ForecastNetwork
 from sacm.backbones.registry import takes_calendar
-from sacm.backbones.statistical import STATISTICAL, LowerLimit, MeanForecaster
+from sacm.backbones.statistical import STATISTICAL, MeanForecaster
 from sacm.data.batches import WindowBatches, beside_windows
 from sacm.data.covariates import ROLES, CovariatePlan, calendar_sizes, check_roles, fit_covariates
 from sacm.data.datasets import ForecastingData

@@ -22,11 +22,11 @@ import torch
 from lightning.fabric import Fabric
 from torch import Tensor, nn
 
+from sacm.backbones.adapters import LowerLimit
 from sacm.backbones.base import Backbone
 from sacm.backbones.statistical import (
     STATISTICAL,
     LinearForecaster,
-    LowerLimit,
     MeanForecaster,
     SmoothingForecaster,
 )
