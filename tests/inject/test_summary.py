@@ -76,49 +76,20 @@ def test_every_kind_of_site_is_described_with_its_path(
     assert says in line
 
 
-def test_a_random_evaluation_is_reported_once_with_its_path(
+def test_a_random_evaluation_is_reported_once(
     zoo: tuple[sacm.CapacityModulator, list[warnings.WarningMessage]],
 ) -> None:
     modulator, caught = zoo
     assert [w.category for w in caught] == [sacm.SACMWarning]
     message = str(caught[0].message)
-    assert message.startswith("Zoo: two evaluations of the same windows differ in inner.sampler (")
+    assert message.startswith("Zoo: two evaluations of the same windows differ (")
     last = str(modulator.summary()).splitlines()[-1]
-    assert last == (
-        "Evaluation is random in inner.sampler: two passes over the same windows differ."
-    )
+    assert last == "Evaluation is random: two passes over the same windows differ."
 
 
 def test_the_count_of_sites_and_scalars_is_told(zoo: tuple[sacm.CapacityModulator, object]) -> None:
     expected = f"3 of 6 dropout sites adaptive, {2 * CHANNELS + 2} scalars added."
     assert expected in str(zoo[0].summary())
-
-
-def test_randomness_in_the_models_own_forward_is_named_by_its_class() -> None:
-    class Own(models.MLP):
-        def forward(self, x: Tensor) -> Tensor:
-            return super().forward(F.dropout(x, 0.2))
-
-    with pytest.warns(sacm.SACMWarning, match="differ in Own "):
-        modulator = sacm.attach(Own(), channels=CHANNELS, example_inputs=windows())
-    assert "Evaluation is random in Own:" in str(modulator.summary())
-
-
-def test_only_the_origin_of_randomness_is_named() -> None:
-    class Block(nn.Module):
-        """Random itself, and followed by a child that only passes it on."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.linear = nn.Linear(CHANNELS, CHANNELS)
-
-        def forward(self, h: Tensor) -> Tensor:
-            return self.linear(h + torch.randn_like(h))
-
-    model = nn.Sequential(nn.Sequential(Block(), nn.Linear(CHANNELS, 4)), nn.Dropout(0.1))
-    with pytest.warns(sacm.SACMWarning):
-        modulator = sacm.attach(model, channels=CHANNELS, example_inputs=windows())
-    assert modulator.random_evaluation == "0.0"
 
 
 def test_before_the_probe_the_summary_says_that_it_is_to_come() -> None:

@@ -79,8 +79,7 @@ class CapacityModulator(nn.Module):
         self.coverage: FunctionalCoverage | None = None
         self.probed, self.checks_left = False, VERIFIED_BATCHES
         self.unverified = ""  # what the model raised in the last verification
-        self.random_evaluation = ""  # path of the first module that is random in evaluation
-        self.random_training = ""  # likewise in training, beside adaptive sites
+        self.random_evaluation = self.random_training = False  # although no site drops
         self.register_load_state_dict_pre_hook(_prepare_loading)
 
     @property
@@ -102,15 +101,13 @@ class CapacityModulator(nn.Module):
     def summary(self) -> Summary:
         """Return the sites and the number of parameters added; `print` shows a table."""
         sites = self.sites
-        ordinary = {site.name.partition(":")[0] for site in sites if not site.adaptive}
-        random_training = "" if self.random_training in ordinary else self.random_training
         unchanged = not self.adaptive and self.coverage is None
         added = sum(p.numel() for p in self.parameters())
         return Summary(
             tuple(sites),
             0 if unchanged else None if self.window.channels is None else added,
             self.random_evaluation,
-            random_training,
+            self.random_training and all(site.adaptive for site in sites),
             self.unverified,
         )
 
@@ -265,9 +262,9 @@ class CapacityModulator(nn.Module):
             problems = find_layouts(runner, self.window, call)
             if problems:
                 raise layout_error(type(call.model).__name__, problems)
-            self.random_training = runner.find_random_part(probed_call) if runner.training else ""
+            self.random_training = runner.training and runner.is_random(probed_call)
             runner.training = False
-            self.random_evaluation = runner.find_random_part(probed_call)
+            self.random_evaluation = runner.is_random(probed_call)
         self._finish_probe(call.model)
 
     @not_compiled
@@ -345,9 +342,8 @@ class CapacityModulator(nn.Module):
             warnings.warn(f"{nothing}; add sites: insert_after=[…].", SACMWarning, stacklevel=3)
         if self.random_evaluation:
             warnings.warn(
-                f"{name}: two evaluations of the same windows differ in {self.random_evaluation} "
-                "(dropout without a training check, or sampled attention), so its predictions are "
-                "random.",
+                f"{name}: two evaluations of the same windows differ (dropout without a training "
+                "check, or sampled attention), so its predictions are random.",
                 SACMWarning,
                 stacklevel=3,
             )

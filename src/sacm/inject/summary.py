@@ -16,15 +16,15 @@ class Summary:
     Attributes:
         sites: Every site, adaptive or with the reason why not.
         scalars: Number of parameters added; None until the first batch tells the channels.
-        random_evaluation: The first module whose evaluation is random; empty if none is.
-        random_training: The first that is random in training although no adaptive site drops.
+        random_evaluation: Whether two evaluations of the same windows differ.
+        random_training: Whether training is random beside the sites.
         unverified: What the model raised when its layouts were verified; empty if nothing.
     """
 
     sites: tuple[Site, ...]
     scalars: int | None
-    random_evaluation: str = ""
-    random_training: str = ""
+    random_evaluation: bool = False
+    random_training: bool = False
     unverified: str = ""
 
     def __str__(self) -> str:
@@ -39,16 +39,13 @@ class Summary:
             ]
         if self.random_training:
             lines.append(
-                f"Also random in training, and not adaptive: {self.random_training} "
-                "(coverage='all' makes dropout called as a function adaptive)."
+                "Also random in training: something that is not listed here (coverage='all' makes "
+                "dropout called as a function adaptive)."
             )
         if self.unverified:
             lines.append(f"The layouts were not verified on a training batch: {self.unverified}")
         if self.random_evaluation:
-            lines.append(
-                f"Evaluation is random in {self.random_evaluation}: two passes over the same "
-                "windows differ."
-            )
+            lines.append("Evaluation is random: two passes over the same windows differ.")
         return "\n".join(lines)
 
 

@@ -11,7 +11,8 @@ import inspect
 from pathlib import Path
 from typing import Any, Literal
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 from transformers import PreTrainedModel, TrainerCallback
 
 from sacm.core.config import SACMConfig
@@ -19,7 +20,6 @@ from sacm.errors import ArgumentError
 from sacm.inject.attach import attach
 from sacm.inject.modulator import CapacityModulator
 from sacm.integrations.shared import (
-    MeanRate,
     check_optimizers,
     load_scalars,
     modulator_of,
@@ -102,7 +102,7 @@ class SACMCallback(TrainerCallback):
         coverage: Literal["modules", "all"] = "modules",
     ) -> None:
         self.config, self.channels, self.coverage = config, channels, coverage
-        self._rate = MeanRate()
+        self._rates: list[Tensor] = []  # means of the steps since the last log
 
     def on_init_end(
         self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
@@ -133,11 +133,15 @@ class SACMCallback(TrainerCallback):
         self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
     ) -> None:
         """Remember the mean rate of a step."""
-        self._rate.add(model)
+        modulator = modulator_of(model)
+        if modulator is not None and modulator.rates is not None:
+            self._rates.append(modulator.rates.mean())
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
         """Add the mean rate since the last training log; logs of an evaluation stay as they are."""
-        if logs is not None and "loss" in logs and (mean := self._rate.read()) is not None:
+        if logs is not None and "loss" in logs and self._rates:
+            mean = float(torch.stack(self._rates).mean())
+            self._rates.clear()
             logs["sacm_rate_mean"] = mean  # for reporters, which are asked after this callback
             state.log_history[-1]["sacm_rate_mean"] = mean
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
@@ -70,25 +69,6 @@ def modulator_of(model: nn.Module) -> CapacityModulator | None:
     """Return the modulator of a model that is attached already."""
     modulator = getattr(model, MODULATOR, None)
     return modulator if isinstance(modulator, CapacityModulator) else None
-
-
-class MeanRate:
-    """The mean dropout rate of the training steps since it was last read."""
-
-    def __init__(self) -> None:
-        self._rates: list[Tensor] = []
-
-    def add(self, model: nn.Module) -> None:
-        """Add the rates of the last training step of an attached model."""
-        modulator = modulator_of(model)
-        if modulator is not None and modulator.rates is not None:
-            self._rates.append(modulator.rates.mean())
-
-    def read(self) -> float | None:
-        """Return the mean and start again; None without steps."""
-        mean = float(torch.stack(self._rates).mean()) if self._rates else None
-        self._rates.clear()
-        return mean
 
 
 def check_optimizers(modulator: CapacityModulator, optimizers: Iterable[Any]) -> None:

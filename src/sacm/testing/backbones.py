@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -12,12 +11,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sacm.backbones.base import Backbone, DetectorNetwork, ForecastNetwork
-from sacm.backbones.registry import BACKBONES, build, entry, has_tables
+from sacm.backbones.registry import BACKBONES, build, entry
 from sacm.errors import ArgumentError
 from sacm.inject.attach import attach, detach
 from sacm.types import Size, TaskName
 
-CALENDAR = (24, 7, 31, 366)
 SHAPES = {  # batch, length, horizon, channels
     "one window": (1, 96, 24, 3),
     "odd length": (2, 99, 13, 3),
@@ -37,25 +35,10 @@ class BackboneCase:
     def __str__(self) -> str:
         return f"{self.name}-{self.task}"
 
-    @property
-    def has_calendar(self) -> bool:
-        """Whether the network can be built with calendar tables."""
-        return has_tables(entry(self.name, self.task).model)
-
     def require(self, condition: Any, sentence: str) -> None:
         """Raise an AssertionError that names the backbone, unless the condition holds."""
         if not bool(condition):
             raise AssertionError(f"{self.name} for {self.task}: {sentence}.")
-
-    def require_refusal(self, action: Callable[..., object], words: str, *, of: str) -> None:
-        """Require an ArgumentError whose message holds `words`; `of` says what is wrong."""
-        try:
-            action()
-        except ArgumentError as error:
-            said = f"the refusal of {of} should say {words!r}, but says {error}"
-            self.require(words in str(error), said)
-        else:
-            self.require(False, f"{of} must be refused with an ArgumentError")
 
 
 def make(
@@ -172,50 +155,6 @@ def gradients_reach_every_parameter(case: BackboneCase) -> None:
             case.require(gradient.abs().max() > 0, f"the gradient of {name} is 0 everywhere")
 
 
-def calendar_is_used(case: BackboneCase) -> None:
-    """Where the network has calendar tables, they are trained, and stamps move their window."""
-    if not case.has_calendar:
-        return
-    model = make(case, calendar_sizes=CALENDAR)
-    x = windows(2)
-    stamps = torch.rand(2, 96 + 24, 4, generator=torch.Generator().manual_seed(0))
-    training_loss(model, x, stamps).backward()
-    tables = {name: p for name, p in model.named_parameters() if "calendar" in name}
-    case.require(tables, "no parameter has `calendar` in its name")
-    for name, parameter in tables.items():
-        reached = parameter.grad is not None and parameter.grad.abs().max() > 0
-        case.require(reached, f"training does not reach {name}")
-    moved = stamps.clone()
-    moved[0, :96] = (moved[0, :96] + 0.5) % 1
-    forecast, other = (evaluate_network(model, x, each)[0] for each in (stamps, moved))
-    changed = (forecast[0] - other[0]).abs().max() > 1e-4
-    case.require(changed, "other stamps do not change the forecast")
-    same = torch.allclose(forecast[1], other[1], atol=1e-5, rtol=1e-5)
-    case.require(same, "stamps change the forecast of another window")
-    case.require_refusal(
-        lambda: model(x, stamps[:, :96]), "stamps must be [2, 120, 4]", of="stamps [2, 96, 4]"
-    )
-    case.require_refusal(lambda: model(x), "pass stamps", of="missing stamps")
-
-
-def other_precisions_work(case: BackboneCase) -> None:
-    """A float64 network computes in float64, and bfloat16 autocast stays finite."""
-    double, x = make(case, length=48).double(), windows(2, length=48).double()
-    results = [*evaluate_network(double, x), training_loss(double.train(), x)]
-    kept = all(result.dtype == torch.float64 for result in results)
-    case.require(kept, "an output or the loss of a float64 network is not float64")
-    model, x = make(case), windows(4)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = training_loss(model, x)
-    loss.backward()
-    case.require(loss.isfinite(), "the loss under bfloat16 autocast is not finite")
-    reached = all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
-    case.require(reached, "gradients under bfloat16 autocast are missing or not finite")
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        finite = all(output.isfinite().all() for output in evaluate_network(model, x))
-    case.require(finite, "an output under bfloat16 autocast is not finite")
-
-
 def windows_do_not_mix(case: BackboneCase) -> None:
     """A window alone and the same window in a batch give the same output, also a second time."""
     model = make(case)
@@ -239,32 +178,18 @@ def weights_are_all_there_is(case: BackboneCase) -> None:
     case.require(same, "another network with the same state dict gives another output")
 
 
-def wrong_arguments_are_refused(case: BackboneCase) -> None:
-    """Wrong windows, sizes and settings are refused in one sentence, before torch meets them."""
+def wrong_windows_are_refused(case: BackboneCase) -> None:
+    """Windows of another shape are refused in one sentence, before torch meets them."""
     model = make(case)
     for shape in ((2, 95, 3), (2, 96, 4), (96, 3), (2, 3, 96)):
-        x = torch.zeros(shape)
         what = f"a window {list(shape)} by a network for [B, 96, 3]"
-        case.require_refusal(lambda x=x: model(x), "[B, 96, 3]", of=what)
-    wrong: list[tuple[str, str, dict[str, Any]]] = [
-        ("length 0", "at least 1", {"length": 0, "prepare": False}),
-        ("0 channels", "at least 1", {"channels": 0, "prepare": False}),
-        ("widht=3", "no setting 'widht'; its settings are", {"widht": 3}),
-    ]
-    if case.task == "forecasting":
-        wrong += [(f"horizon {steps}", "horizon", {"horizon": steps}) for steps in (0, -1)]
-        stamps = torch.zeros(2, 96 + 24, 4)
-        case.require_refusal(
-            lambda: model(windows(2), stamps), "no calendar tables", of="stamps without a calendar"
-        )
-    if case.task == "classification":
-        wrong.append(("one class", "classes", {"classes": 1}))
-    if "dropout" in {field.name for field in dataclasses.fields(entry(case.name, case.task).small)}:
-        wrong.append(("dropout=1.0", "dropout must be in [0, 1)", {"dropout": 1.0}))
-    if not case.has_calendar:
-        wrong.append(("a calendar", "no calendar features", {"calendar_sizes": CALENDAR}))
-    for what, words, settings in wrong:
-        case.require_refusal(lambda settings=settings: make(case, **settings), words, of=what)
+        try:
+            model(torch.zeros(shape))
+        except ArgumentError as error:
+            said = f"the refusal of {what} should say [B, 96, 3], but says {error}"
+            case.require("[B, 96, 3]" in str(error), said)
+        else:
+            case.require(False, f"{what} must be refused with an ArgumentError")
 
 
 def layouts_are_stated_and_true(case: BackboneCase) -> None:
@@ -334,8 +259,6 @@ def detectors_keep_their_contract(case: BackboneCase) -> None:
         model.set_epoch(epoch)
         finite = model.training_loss(x).isfinite()
         case.require(finite, f"the training loss of epoch {epoch} is not finite")
-    wrong: Any = "magic"
-    case.require_refusal(lambda: model.anomaly_scores(x, score=wrong), "score", of='score="magic"')
     try:
         with torch.no_grad():
             scores = model.eval().anomaly_scores(x, score="reconstruction")
@@ -350,11 +273,9 @@ BackboneCheck = Callable[[BackboneCase], None]
 CHECKS: tuple[BackboneCheck, ...] = (
     outputs_have_their_shapes,
     gradients_reach_every_parameter,
-    calendar_is_used,
-    other_precisions_work,
     windows_do_not_mix,
     weights_are_all_there_is,
-    wrong_arguments_are_refused,
+    wrong_windows_are_refused,
     layouts_are_stated_and_true,
     attached_training_works_and_evaluation_is_untouched,
     detectors_keep_their_contract,
@@ -365,8 +286,8 @@ def check_backbone(backbone: str | type[Backbone], *, task: TaskName | None = No
     """Check that a registered backbone keeps the contract of all backbones.
 
     It is built at `size="small"`, for windows of 24 to 99 steps and 1 to 24 channels: outputs,
-    gradients, precision, repeatable evaluation that keeps windows apart, refusal of wrong
-    arguments, and `sacm.attach` at every dropout. It takes a few seconds.
+    gradients, repeatable evaluation that keeps windows apart, refusal of wrong windows, and
+    `sacm.attach` at every dropout. It takes a few seconds.
 
     Args:
         backbone: A registered name, or a class decorated with `sacm.backbones.register`.

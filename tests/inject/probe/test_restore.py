@@ -109,7 +109,7 @@ def test_the_probe_leaves_everything_as_it_was(coverage: str, training: bool) ->
     model.norm.eval()
     modulator = sacm.attach(model, channels=CHANNELS, coverage=coverage)
     before, given = everything(model), x.clone()
-    with pytest.warns(sacm.SACMWarning, match="differ in Restless"):
+    with pytest.warns(sacm.SACMWarning, match="Restless: two evaluations"):
         modulator.probe(Call(model, (x,), {}))
     after = everything(model)
     for part in before:

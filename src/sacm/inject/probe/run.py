@@ -122,45 +122,13 @@ class PassRunner:
                 note((None, index), output)
         return result
 
-    def find_random_part(self, call: Call) -> str:
-        """Return the path of the first module that depends on the seed; empty if none does.
-
-        The model's class name stands for its own forward.
-        """
-        for (name, sums), (_, others) in zip(
-            self._trace(call, 0), self._trace(call, 1), strict=False
-        ):
-            if sums != others:
-                return name or type(self.model).__name__
-        return ""
-
-    def _trace(self, call: Call, seed: int) -> list[tuple[str, list[float]]]:
-        """Return sums of what enters and leaves every module, in order.
-
-        Each goes with the module that computed it: what enters a module comes from its parent.
-        """
-        events: list[tuple[str, list[float]]] = []
-
-        def note(name: str, values: Any) -> None:
-            sums = [float(t.nan_to_num().float().sum()) for t in collect_tensors(values)]
-            events.append((name, sums))
-
-        with ExitStack() as stack:
-            for name, module in self.model.named_modules():
-                if not name or isinstance(module, torch.jit.ScriptModule):
-                    continue
-
-                def before(_: Any, args: Any, kwargs: Any, name: str = name) -> None:
-                    note(name.rpartition(".")[0], (args, kwargs))
-
-                def after(_: Any, _args: Any, output: Any, name: str = name) -> None:
-                    note(name, output)
-
-                stack.callback(module.register_forward_pre_hook(before, with_kwargs=True).remove)
-                stack.callback(module.register_forward_hook(after).remove)
-            outputs = [h for (site, _), h in self.run(call, seed=seed).calls.items() if not site]
-        note("", outputs)
-        return events
+    def is_random(self, call: Call) -> bool:
+        """Return whether the outputs depend on the seed although no site drops."""
+        first, second = (self.run(call, seed=seed).calls for seed in (0, 1))
+        return any(
+            site is None and not _is_same(output, second[None, index])
+            for (site, index), output in first.items()
+        )
 
 
 @contextmanager
