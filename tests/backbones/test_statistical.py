@@ -77,7 +77,8 @@ def test_smoothing_equals_that_of_statsmodels(beta: float, phi: float, kind: str
     values = growing(torch.arange(LENGTH).float())[0, :, 0].numpy() + random.normal(size=LENGTH)
     network = SmoothingForecaster(**{**SIZES, "channels": 1})
     network.zero = torch.zeros(1)
-    network.forms = torch.tensor([[alpha, beta, phi, gamma, {"add": 1.0, "mul": 2.0}[kind]]]).T
+    form = [alpha, beta, phi, gamma, {"add": 1.0, "mul": 2.0}[kind]]
+    network.forms = torch.tensor(form)[:, None, None]
     spread = values.std()
     first = torch.from_numpy(values / spread)[: network.first]
     slope, *phases = (line_and_season(network.first, SEASON).double() @ first).numpy()

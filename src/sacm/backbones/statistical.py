@@ -155,9 +155,9 @@ class SmoothingForecaster(StatisticalForecaster):
     """Exponential smoothing with or without trend, damping and season (additive, multiplicative).
 
     Every window is smoothed in several forms; the forecast is their mean, each by its Akaike weight
-    in that window, so that the window decides on trend, season and memory. `forms` `[5, K]` are
+    in that window, so that the window decides on trend, season and memory. `forms` `[5, C, K]` are
     smoothing of the level, of the trend, damping (0: no trend), smoothing of the season, and its
-    kind. `fit` keeps those that matter on the data.
+    kind. `fit` keeps those that matter on the data, for every channel its own.
     """
 
     forms: Tensor
@@ -168,7 +168,8 @@ class SmoothingForecaster(StatisticalForecaster):
 
     def __init__(self, *, input_len: int, horizon: int, channels: int, season: int = 1) -> None:
         super().__init__(input_len=input_len, horizon=horizon, channels=channels, season=season)
-        self.register_buffer("forms", self.all_forms()[:, :_FORMS])
+        forms = self.all_forms()[:, None, :_FORMS].repeat(1, channels, 1)
+        self.register_buffer("forms", forms)
         self.first = min(input_len, max(_FIRST_SEASONS * self.season, _FIRST_ROWS))
         if self.whole:
             self.first = input_len
@@ -187,16 +188,23 @@ class SmoothingForecaster(StatisticalForecaster):
         """Keep the forms that have the largest mean weight in windows `[N, L, C]`."""
         forms = self.all_forms().to(x.device)
         windows, heights, _, _ = self.normalize(x)
-        share = self._smooth(windows, heights, forms)[1].mean(dim=0)
-        self.forms = forms[:, share.topk(min(_FORMS, len(share))).indices]
+        share = self._smooth(windows, heights, forms[:, None])[1]
+        share = share.unflatten(0, (len(x), -1)).mean(dim=0)  # [C, K]
+        self.forms = forms[:, share.topk(self.forms.shape[2], dim=1).indices]
 
     def extrapolate(self, windows: Tensor, heights: Tensor) -> Tensor:
+        forms = self.forms.repeat(1, len(windows) // self.forms.shape[1], 1)  # [5, N, K]
         # In parts: the states of all windows at once would not fit into memory.
-        parts = zip(windows.split(_AT_ONCE), heights.split(_AT_ONCE), strict=True)
-        return torch.cat([self._smooth(*part, self.forms)[0] for part in parts])
+        parts = zip(*(part.split(_AT_ONCE) for part in (windows, heights)), strict=True)
+        return torch.cat(
+            [
+                self._smooth(*part, form)[0]
+                for part, form in zip(parts, forms.split(_AT_ONCE, dim=1), strict=True)
+            ]
+        )
 
     def _smooth(self, windows: Tensor, heights: Tensor, forms: Tensor) -> tuple[Tensor, Tensor]:
-        """Forecasts `[N, H]` and the weight of each form `[N, K]`."""
+        """Forecasts `[N, H]` and the weight of each form `[N, K]`; forms are `[5, N or 1, K]`."""
         length, season = windows.shape[1], self.season
         alpha, beta, phi, gamma, kind = forms
         trended, has_season, multiplies = phi > 0, kind != _NO_SEASON, kind == _MULTIPLICATIVE
@@ -241,12 +249,12 @@ class SmoothingForecaster(StatisticalForecaster):
             states[step % season] = torch.where(
                 multiplies, ratio.clamp(_LEAST_RATIO, _MOST_RATIO), state + gamma * error
             )
-        size = 2 + 2 * trended + (phi % 1 > 0) + has_season * (season + 1)  # free constants [K]
+        size = 2 + 2 * trended + (phi % 1 > 0) + has_season * (season + 1)  # free constants
         criterion = length * torch.log(squares / (length - settled) + 1e-9) + 2 * size
         share = torch.softmax(torch.where(allowed, -criterion / 2, -math.inf), dim=1)
         steps = torch.arange(1, self.horizon + 1, device=phi.device)
-        growth = torch.cumsum(phi ** steps[:, None], 0) * trended  # [H, K]
-        base = level + growth[:, None] * trend  # [H, N, K]
+        growth = torch.cumsum(phi ** steps[:, None, None], 0) * trended
+        base = level + growth * trend  # [H, N, K]
         seasonal = torch.stack(states)[torch.arange(length, length + self.horizon) % season]
         ahead = torch.where(multiplies, base * seasonal, base + seasonal)
         # Forms that are not allowed may have run away: their weight is 0, their values count not.

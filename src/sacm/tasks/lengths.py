@@ -59,7 +59,7 @@ def find_season(data: ForecastingData) -> int:
 def divide(rows: int, horizon: int) -> Splits:
     """The default split of a series, with room for a horizon in validation and test.
 
-    Short series give up training rows: validation gets two horizons where training keeps five.
+    Short series give up training rows: validation gets two horizons where training keeps four.
 
     Example:
         >>> [len(part) for part in divide(144, 12)], [len(part) for part in divide(40, 12)]
@@ -67,7 +67,7 @@ def divide(rows: int, horizon: int) -> Splits:
     """
     usual = split_by_ratio(rows)
     test = max(rows - usual.val.stop, horizon)
-    for least, kept in ((2 * horizon, 5 * horizon), (horizon, horizon)):
+    for least, kept in ((2 * horizon, 4 * horizon), (horizon, horizon)):
         val = max(len(usual.val), least)
         train = rows - val - test
         if train >= kept + 1:

@@ -48,6 +48,7 @@ from sacm.training.trainer import Training
 MEMBERS = "members"  # in the overrides of a run: the candidates that it is the mean of
 _SHARE = 0.75  # of the time limit for candidates; the rest is for preparing and testing
 _FIRST_ROUND = 0.3  # of the time left for networks, divided among them, before one goes on
+_LEAD = 0.98  # of the error on rows as they came, which another strategy must reach
 _LARGE = 0.25  # of the time limit must be left for a network of the paper's size to begin
 _VALIDATION = 256  # windows that decide, at most
 _CHANNEL_WINDOWS = 4096  # windows of single channels that decide or are learnt from, at most
@@ -57,6 +58,7 @@ _STEPS = (25, 100)  # fewest and most optimizer steps between two validations
 _LEARNING_RATE = 1e-3  # small networks and short training
 _NETWORK_ROWS = 96  # that networks and regression see, or more seasons where there are many rows
 _POWER = 6.0  # of a candidate's validation error, by which its weight falls
+_ENOUGH_HORIZONS = 2.0  # of validation rows from which errors count fully
 _BASELINE, _BASELINE_SHARE = "seasonal naive", 0.25  # of its weight: smoothing can do the same
 _LEAST_WEIGHT = 0.05  # candidates with less are left out
 
@@ -126,8 +128,10 @@ def hold_contest(
             side.fit_statistical()
             sides.append(side)
         errors = {side.settings.strategy: side.best_error for side in sides}
-        # A strategy that changed nothing is not chosen: it would act on what it has not met yet.
+        # Rows are changed only where that clearly helps: real growth may look broken later on.
         side = min(sides, key=lambda side: side.best_error)
+        if side.best_error > _LEAD * sides[0].best_error:
+            side = sides[0]
         side.race_networks()
     return side.keep({name: errors[name] for name in names})
 
@@ -358,7 +362,8 @@ class Contest:
     def keep(self, strategies: dict[str, float]) -> RaceResult:
         """Write the mean, and what came of the contest; `strategies` are the errors of each."""
         order = sorted(self.candidates, key=lambda candidate: candidate.error)
-        weights = choose_weights({candidate.name: candidate.error for candidate in order})
+        errors = {candidate.name: candidate.error for candidate in order}
+        weights = choose_weights(errors, self._measured_horizons())
         chosen = [candidate for candidate in order if weights[candidate.name] > 0]
         members = [{**each.member, "weight": weights[each.name]} for each in chosen]
         model = self._build(members)
@@ -403,6 +408,12 @@ class Contest:
         result.save(self.folder)  # last: from here on the contest is over
         return result
 
+    def _measured_horizons(self) -> float:
+        """Validation rows that were measured, of all series, in horizons."""
+        rows = self.data.splits.val
+        measured = np.isfinite(self.data.values[rows.start : rows.stop]).sum()
+        return float(measured / self.data.channels / self.settings.horizon)
+
     def _say(self, text: str) -> None:
         say(text, show=self.show and self.fabric.is_global_zero)
 
@@ -414,18 +425,24 @@ def networks_of(model: Backbone) -> nn.ModuleList:
     return mean.networks
 
 
-def choose_weights(errors: Mapping[str, float]) -> dict[str, float]:
+def choose_weights(errors: Mapping[str, float], horizons: float) -> dict[str, float]:
     """Weights of candidates for their mean, by their validation errors.
 
-    They fall by a high power of the error, so that a candidate that is twice as bad is left out;
-    add up to 1, and are 0 where they would be below a twentieth.
+    They fall by a high power of the error, so that a candidate that is twice as bad is left out; a
+    lower one where validation rows are few. They add up to 1, and are 0 below a twentieth.
+
+    Args:
+        errors: The error of each candidate.
+        horizons: Validation rows in horizons.
 
     Example:
-        >>> choose_weights({"Theta": 1.0, "linear regression": 1.0, "PatchTST (small)": 2.0})
+        >>> errors = {"Theta": 1.0, "linear regression": 1.0, "PatchTST (small)": 2.0}
+        >>> choose_weights(errors, 10)
         {'Theta': 0.5, 'linear regression': 0.5, 'PatchTST (small)': 0.0}
     """
     best = max(min(errors.values()), 1e-12)
-    weights = {name: (best / max(error, 1e-12)) ** _POWER for name, error in errors.items()}
+    power = _POWER * min(1.0, horizons / _ENOUGH_HORIZONS)
+    weights = {name: (best / max(error, 1e-12)) ** power for name, error in errors.items()}
     if _BASELINE in weights:
         weights[_BASELINE] *= _BASELINE_SHARE
     least = _LEAST_WEIGHT * sum(weights.values())
