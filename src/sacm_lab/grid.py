@@ -136,7 +136,7 @@ def transfer(run: Run, target: str) -> dict[str, Any]:
             f"{run.shape.channels}: a model cannot move between them."
         )
     windows = get_task(run.settings.task).windows(run.settings, other)
-    result = run.task.evaluate(run.load_model(), windows, other, run.settings, run.strategy)
+    result = run.task.evaluate(run.load_trained(), windows, other)
     return {"test": result.row, "evaluated_windows": result.evaluated}
 
 

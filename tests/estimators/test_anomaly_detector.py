@@ -53,8 +53,7 @@ def test_threshold_comes_from_the_last_fifth(fitted: AnomalyDetector) -> None:
     data = anomaly_data(values, values[:12])
     task = get_task("anomaly")
     windows = task.windows(fitted.settings_, data)
-    strategy = fitted.predictor_.strategy
-    scores = normal_scores(fitted.model_, windows, fitted.settings_, strategy, data)
+    scores = normal_scores(fitted.predictor_.trained, windows, data)
     assert fitted.threshold_ == pytest.approx(quantile_threshold(scores, quantile=0.95))
     alarms = fitted.anomaly_scores(values[480:]) >= fitted.threshold_
     assert alarms.mean() == pytest.approx(0.05, abs=0.01)

@@ -17,13 +17,13 @@ from tests.training.cases import make_data, small_run
 def test_the_threshold_never_sees_the_test_part(tmp_path: Path) -> None:
     run = small_run("anomaly", tmp_path, epochs=1)
     data = make_data("anomaly")
-    model = run.load_model()
+    trained = run.load_trained()
     windows = run.task.windows(run.settings, data)
-    scores = normal_scores(model, windows, run.settings, run.strategy, data)
+    scores = normal_scores(trained, windows, data)
     threshold = quantile_threshold(scores, quantile=0.95)
     data.test[:] = 100.0
     changed = run.task.windows(run.settings, data)
-    again = normal_scores(model, changed, run.settings, run.strategy, data)
+    again = normal_scores(trained, changed, data)
     assert quantile_threshold(again, quantile=0.95) == threshold
     assert run.metrics["report"]["threshold"] == pytest.approx(threshold)
 
@@ -31,13 +31,15 @@ def test_the_threshold_never_sees_the_test_part(tmp_path: Path) -> None:
 def test_the_score_of_a_step_is_the_mean_over_the_windows_that_cover_it(tmp_path: Path) -> None:
     run = small_run("anomaly", tmp_path, epochs=1)
     data = make_data("anomaly")
-    model = run.load_model()
+    trained = run.load_trained()
     windows = run.task.windows(run.settings, data).test
-    found = step_scores(model, windows, run.settings, run.strategy)
+    found = step_scores(trained, windows)
     total, count = np.zeros(len(data.test)), np.zeros(len(data.test))
     with torch.no_grad():
         for index, start in enumerate(windows.starts):
-            total[start : start + 20] += model.anomaly_scores(windows.batch([index]).x)[0].numpy()
+            total[start : start + 20] += trained.model.anomaly_scores(windows.batch([index]).x)[
+                0
+            ].numpy()
             count[start : start + 20] += 1
     assert (count > 0).all()
     np.testing.assert_allclose(found, total / count, rtol=1e-4, atol=1e-7)
@@ -49,4 +51,4 @@ def test_scores_that_are_not_finite_make_no_threshold(tmp_path: Path) -> None:
     data.train[-10] = 1e20
     windows = run.task.windows(run.settings, data)
     with pytest.raises(SACMError, match="the anomaly score of row"):
-        normal_scores(run.load_model(), windows, run.settings, run.strategy, data)
+        normal_scores(run.load_trained(), windows, data)

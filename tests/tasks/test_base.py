@@ -21,11 +21,11 @@ def test_every_window_is_tested_and_batch_size_changes_nothing(
     run = small_run(task, tmp_path, epochs=1)
     data = make_data(task)
     windows = run.task.windows(run.settings, data)
-    model = run.load_model()
+    trained = run.load_trained()
     results = []
     for size in (1, 7, 64):
         monkeypatch.setattr(sys.modules[type(run.task).__module__], "EVALUATION_BATCH", size)
-        results.append(run.task.evaluate(model, windows, data, run.settings, run.strategy))
+        results.append(run.task.evaluate(trained, windows, data))
     for result in results:
         assert result.evaluated == len(windows.test)
         for key, value in result.row.items():

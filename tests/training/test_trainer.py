@@ -292,10 +292,9 @@ def test_small_archives_take_several_passes_an_epoch(tmp_path: Path) -> None:
 def test_the_checkpoint_gives_the_tested_model_back(tmp_path: Path) -> None:
     run = small_run("forecasting", tmp_path)
     data = make_data("forecasting")
-    model = run.load_model()
     task = run.task
     windows = task.windows(run.settings, data)
-    again = task.evaluate(model, windows, data, run.settings, run.strategy)
+    again = task.evaluate(run.load_trained(), windows, data)
     assert again.row == run.row
 
 

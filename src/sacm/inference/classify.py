@@ -57,9 +57,7 @@ def evaluate(predictor: Predictor, source: Any) -> Result:
     data = replace(data, classes=predictor.shape.classes)
     windows = case_windows(predictor, data.X_test, data.encode(data.y_test))
     split = SplitWindows(windows, windows, windows)
-    return get_task("classification").evaluate(
-        predictor.network, split, data, predictor.settings, predictor.strategy
-    )
+    return get_task("classification").evaluate(predictor.trained, split, data)
 
 
 def find_cases(predictor: Predictor, source: Any) -> Any:

@@ -106,7 +106,7 @@ def _score_test_rows(predictor: Predictor, data: AnomalyData) -> tuple[int, Arra
     """How many windows the test rows have, and a score for every row."""
     check_trained_columns(data.name, data.columns, predictor.shape.columns)
     windows = get_task("anomaly").windows(predictor.settings, data, scaler=predictor.scaler).test
-    scores = step_scores(predictor.network, windows, predictor.settings, predictor.strategy)
+    scores = step_scores(predictor.trained, windows)
     return len(windows), scores
 
 
@@ -190,7 +190,7 @@ def score_values(
         raise DataError(f"{name} has {len(values)} rows, fewer than one window of {length}.")
     starts = covering_starts(range(len(values)), length, stride=min(settings.stride, length))
     windows = TelemetryWindows(Series(values, scaler), starts, length=length, scaler=scaler)
-    return step_scores(predictor.network, windows, settings, predictor.strategy, order=order)
+    return step_scores(predictor.trained, windows, order=order)
 
 
 def _labels(rows: Table, purpose: str) -> Array:

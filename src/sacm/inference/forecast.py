@@ -117,9 +117,7 @@ def evaluate(predictor: Predictor, source: Any) -> Result:
     """Test the forecasts of a data set's test windows, or of every window of other data."""
     data, windows = prepare_evaluation(predictor, source)
     split = SplitWindows(windows, windows, windows)
-    return get_task("forecasting").evaluate(
-        predictor.network, split, data, predictor.settings, predictor.strategy
-    )
+    return get_task("forecasting").evaluate(predictor.trained, split, data)
 
 
 def forecast_source(

@@ -26,7 +26,7 @@ from sacm.files import write_json, write_weights
 from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
 from sacm.tasks import Result
-from sacm.tasks.base import EVALUATION_BATCH, Calibration, NetworkShape
+from sacm.tasks.base import EVALUATION_BATCH, Calibration, NetworkShape, Trained
 from sacm.tasks.calibration import MAX_REPAIRED, ErrorQuantiles
 from sacm.training.run import CALIBRATION_FILE, Run, write_fingerprint
 
@@ -368,6 +368,11 @@ class Predictor:
         fitted = [ChannelScaler.fit([rows]) for rows in as_tensor(windows).cpu().numpy()]
         means, stds = ([getattr(each, name) for each in fitted] for name in ("mean", "std"))
         return ChannelScaler(np.stack(means)[:, None], np.stack(stds)[:, None])
+
+    @property
+    def trained(self) -> Trained:
+        """The network with its settings and its strategy."""
+        return Trained(self.network, self.settings, self.strategy)
 
     @cached_property
     def errors(self) -> ErrorQuantiles | None:

@@ -178,8 +178,10 @@ def _parse_part(text: str) -> Strategy:
             continue
         key = key or fields[len(options)] if fields else ""
         if key not in fields:
-            known = ", ".join(fields) or "none"
-            raise ArgumentError(f"strategy {text!r}: no option {key or item!r}; options: {known}.")
+            options_text = ", ".join(fields) or "none"
+            raise ArgumentError(
+                f"strategy {text!r}: no option {key or item!r}; options: {options_text}."
+            )
         try:
             options[key] = _read_value(value, hints[key])
         except (KeyError, ValueError):

@@ -137,7 +137,7 @@ class ResidualSpread:
         limit = quantile(values[counted], 1 - self.share)
         if self.by_channel:
             channels = zip(values.T, counted.T, strict=True)
-            limit = torch.stack([quantile(own[rows], 1 - self.share) for own, rows in channels])
+            limit = torch.stack([quantile(each[rows], 1 - self.share) for each, rows in channels])
         self.kept = ~(seen & (variance > limit.to(variance.device)))
         self.sums.zero_()
 

@@ -31,6 +31,7 @@ from sacm.tasks.base import (
     NetworkShape,
     Result,
     Task,
+    Trained,
     column_names,
     evaluating,
     registered_values,
@@ -124,32 +125,20 @@ class Anomaly(Task[AnomalyData]):
         return total / count
 
     def calibrate(
-        self,
-        model: Backbone,
-        windows: SplitWindows[Any],
-        data: AnomalyData,
-        settings: ResolvedSettings,
-        strategy: Strategy,
-    ) -> Calibration | None:
+        self, trained: Trained, windows: SplitWindows[Any], data: AnomalyData
+    ) -> Calibration:
         """Scores of the validation rows that look normal, in their order, and the threshold."""
-        return alarm_calibration(normal_scores(model, windows, settings, strategy, data))
+        return alarm_calibration(normal_scores(trained, windows, data))
 
-    def evaluate(
-        self,
-        model: Backbone,
-        windows: SplitWindows[Any],
-        data: AnomalyData,
-        settings: ResolvedSettings,
-        strategy: Strategy,
-    ) -> Result:
-        normal = normal_scores(model, windows, settings, strategy, data)
+    def evaluate(self, trained: Trained, windows: SplitWindows[Any], data: AnomalyData) -> Result:
+        normal = normal_scores(trained, windows, data)
         threshold = quantile_threshold(normal, quantile=_QUANTILE)
-        scores = step_scores(model, windows.test, settings, strategy)
+        scores = step_scores(trained, windows.test)
         segments = np.empty(len(scores), dtype=object)
         for segment in data.segments:
             segments[segment.test.start : segment.test.stop] = segment.name
-        found = judge_scores(scores, data.labels, threshold, settings, segments=segments)
-        return replace(found, evaluated=len(windows.test))
+        result = judge_scores(scores, data.labels, threshold, trained.settings, segments=segments)
+        return replace(result, evaluated=len(windows.test))
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         row = metrics["test"]
@@ -180,19 +169,13 @@ def alarm_calibration(scores: np.ndarray, threshold: float | None = None) -> Cal
     return Calibration({"scores": torch.from_numpy(scores)}, {"threshold": repr(float(threshold))})
 
 
-def normal_scores(
-    model: Backbone,
-    windows: SplitWindows[Any],
-    settings: ResolvedSettings,
-    strategy: Strategy,
-    data: AnomalyData,
-) -> np.ndarray:
+def normal_scores(trained: Trained, windows: SplitWindows[Any], data: AnomalyData) -> np.ndarray:
     """Scores of the validation rows `[T]` in which nothing is flagged.
 
     Flagged rows would raise the threshold to the level of a fault. Data sets of the
     catalogue are taken as they are, for their results are compared.
     """
-    scores = step_scores(model, windows.val, settings, strategy)
+    scores = step_scores(trained, windows.val)
     scored = ~np.isnan(scores)
     normal = scored & ~flagged_rows(data)
     return scores[scored if normal.sum() < FEWEST_NORMAL else normal]
@@ -207,17 +190,13 @@ def flagged_rows(data: AnomalyData) -> np.ndarray:
 
 
 def step_scores(
-    model: Backbone,
-    windows: TelemetryWindows,
-    settings: ResolvedSettings,
-    strategy: Strategy,
-    *,
-    order: np.ndarray | None = None,
+    trained: Trained, windows: TelemetryWindows, *, order: np.ndarray | None = None
 ) -> np.ndarray:
     """A score for each row `[T]`: the mean over the windows that cover it, NaN where none does.
 
     A score that is not finite is refused by its row, which `order` `[T]` may number otherwise.
     """
+    model, settings, strategy = trained
     assert isinstance(model, DetectorNetwork)
     mean = OverlapMean(windows.rows)
     with evaluating(model) as device:

@@ -93,6 +93,14 @@ def column_names(columns: Sequence[str]) -> tuple[str, ...] | None:
     return None if names == tuple(map(str, range(len(names)))) else names
 
 
+class Trained(NamedTuple):
+    """A network with what it was trained with."""
+
+    model: Backbone
+    settings: ResolvedSettings
+    strategy: Strategy
+
+
 class Calibration(NamedTuple):
     """What predictions need to know of a run's errors, as `calibration.safetensors` holds it."""
 
@@ -219,25 +227,13 @@ class Task(ABC, Generic[DataKind]):
         """The number that chooses the checkpoint; lower is better for all but accuracy."""
 
     def calibrate(
-        self,
-        model: Backbone,
-        windows: SplitWindows[Any],
-        data: DataKind,
-        settings: ResolvedSettings,
-        strategy: Strategy,
+        self, trained: Trained, windows: SplitWindows[Any], data: DataKind
     ) -> Calibration | None:
         """Measure, once, what intervals and thresholds of predictions are made from."""
         return None
 
     @abstractmethod
-    def evaluate(
-        self,
-        model: Backbone,
-        windows: SplitWindows[Any],
-        data: DataKind,
-        settings: ResolvedSettings,
-        strategy: Strategy,
-    ) -> Result:
+    def evaluate(self, trained: Trained, windows: SplitWindows[Any], data: DataKind) -> Result:
         """Test once, with the chosen checkpoint."""
 
     @abstractmethod

@@ -202,7 +202,7 @@ def class_baselines(data: ClassificationData, report: ClassificationReport) -> B
         answers = data.encode(ridge_baseline(data.X_train, data.y_train, data.X_test))
         reports["ridge"] = _measure(torch.eye(len(data.classes))[answers], truth)
     rows: dict[str, Row] = {
-        name: {each: getattr(own, each) for each in names} for name, own in reports.items()
+        name: {each: getattr(other, each) for each in names} for name, other in reports.items()
     }
     what = {
         "majority class": f"always answering {data.classes[int(counts.argmax())]}",
@@ -212,9 +212,9 @@ def class_baselines(data: ClassificationData, report: ClassificationReport) -> B
         rows["ridge"]["nll"] = None  # it gives no probabilities
     sentences = tuple(
         f"this classifier does not beat {what[name]}: accuracy {report.accuracy:.4g} against "
-        f"{own.accuracy:.4g}."
-        for name, own in reports.items()
-        if name != "model" and report.accuracy <= own.accuracy
+        f"{other.accuracy:.4g}."
+        for name, other in reports.items()
+        if name != "model" and report.accuracy <= other.accuracy
     )
     return Baselines(rows, sentences)
 

@@ -25,6 +25,7 @@ from sacm.tasks.base import (
     NetworkShape,
     Result,
     Task,
+    Trained,
     evaluating,
     to_device,
 )
@@ -98,14 +99,10 @@ class Classification(Task[ClassificationData]):
         return report.accuracy if select == "accuracy" else report.nll
 
     def evaluate(
-        self,
-        model: Backbone,
-        windows: SplitWindows[Any],
-        data: ClassificationData,
-        settings: ResolvedSettings,
-        strategy: Strategy,
+        self, trained: Trained, windows: SplitWindows[Any], data: ClassificationData
     ) -> Result:
-        accumulator = _collect(model, WindowBatches(windows.test, EVALUATION_BATCH), strategy)
+        batches = WindowBatches(windows.test, EVALUATION_BATCH)
+        accumulator = _collect(trained.model, batches, trained.strategy)
         report = accumulator.compute()
         probabilities = accumulator.logits.softmax(dim=1)
         row: dict[str, float | None] = {

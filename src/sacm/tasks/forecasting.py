@@ -30,6 +30,7 @@ from sacm.tasks.base import (
     NetworkShape,
     Result,
     Task,
+    Trained,
     column_names,
     evaluating,
     registered_values,
@@ -62,8 +63,8 @@ class Forecasting(Task[ForecastingData]):
 
     def resolve(self, settings: RunSettings, data: ForecastingData) -> ResolvedSettings:
         """Complete settings; what data were read with need not be told again."""
-        own = {role: getattr(data, role) for role in ROLES if getattr(data, role)}
-        asked = {name: settings.covariates().get(name, own.get(name)) for name in ROLES}
+        covariates = settings.covariates()
+        asked = {role: covariates.get(role, getattr(data, role) or None) for role in ROLES}
         asked["scaling"] = data.scaling or "shared"
         settings = settings.model_copy(update=asked)
         check_roles(data, CovariatePlan.of(settings.covariates()))
@@ -161,8 +162,8 @@ class Forecasting(Task[ForecastingData]):
         """One candidate of a mean: `name` and `input_len`, `size` of a network, or what else."""
         shape = replace(shape, input_len=member["input_len"])
         if member["name"] not in STATISTICAL:
-            own = {"backbone": member["name"], "size": member["size"], "overrides": {}}
-            return self._build_network(settings.model_copy(update=own), shape)
+            changes = {"backbone": member["name"], "size": member["size"], "overrides": {}}
+            return self._build_network(settings.model_copy(update=changes), shape)
         return STATISTICAL[member["name"]](
             input_len=shape.input_len,
             horizon=shape.horizon,
@@ -196,25 +197,15 @@ class Forecasting(Task[ForecastingData]):
         return report.scaled.mse if select == "mse" else report.scaled.mae
 
     def calibrate(
-        self,
-        model: Backbone,
-        windows: SplitWindows[Any],
-        data: ForecastingData,
-        settings: ResolvedSettings,
-        strategy: Strategy,
-    ) -> Calibration | None:
+        self, trained: Trained, windows: SplitWindows[Any], data: ForecastingData
+    ) -> Calibration:
         """Residuals of the test windows, which chose nothing; without any, of validation."""
         source = "test" if len(windows.test) else "validation"
         chosen = windows.test if len(windows.test) else windows.val
-        return calibrate_forecasts(model, chosen, strategy, source=source)
+        return calibrate_forecasts(trained.model, chosen, trained.strategy, source=source)
 
     def evaluate(
-        self,
-        model: Backbone,
-        windows: SplitWindows[Any],
-        data: ForecastingData,
-        settings: ResolvedSettings,
-        strategy: Strategy,
+        self, trained: Trained, windows: SplitWindows[Any], data: ForecastingData
     ) -> Result:
         scaler = scaler_of(windows)
         accumulator = ForecastAccumulator(scale=scaler.units)
@@ -222,14 +213,12 @@ class Forecasting(Task[ForecastingData]):
         batches = WindowBatches(windows.test, EVALUATION_BATCH)
         units = None if scaler.reference is None else torch.from_numpy(scaler.std / scaler.units)
         baselines = ForecastBaselines(data, scaler, units)
-        report = _errors(
-            model, batches, strategy, accumulator, registered, baselines.model, units=units
-        )
+        beside = (registered, baselines.model, units)
+        report = _errors(trained.model, batches, trained.strategy, accumulator, *beside)
         assert report.raw is not None
-        beside = baselines.compare(batches, {"mae": report.scaled.mae, "mse": report.scaled.mse})
+        errors: dict[str, float | None] = {"mae": report.scaled.mae, "mse": report.scaled.mse}
         row: dict[str, float | None] = {
-            "mae": report.scaled.mae,
-            "mse": report.scaled.mse,
+            **errors,
             "mae_raw": report.raw.mae,
             "mse_raw": report.raw.mse,
             **registered.compute(),
@@ -238,11 +227,14 @@ class Forecasting(Task[ForecastingData]):
         if share := unmeasured_share(data):
             record["unmeasured"] = share
         if scaler.series:
-            errors = zip(scaler.series, accumulator.by_series(), strict=True)
+            pairs = zip(scaler.series, accumulator.by_series(), strict=True)
             record["series"] = {  # in own deviations and in raw units
-                name: {"mae": own[0], "mae_raw": own[1]} for name, own in errors if own is not None
+                name: {"mae": pair[0], "mae_raw": pair[1]}
+                for name, pair in pairs
+                if pair is not None
             }
-        return Result(row, record, report.windows, beside.to_dict())
+        baseline_rows = baselines.compare(batches, errors).to_dict()
+        return Result(row, record, report.windows, baseline_rows)
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         report = metrics["report"]
@@ -301,7 +293,6 @@ def _errors(
     accumulator: ForecastAccumulator,
     registered: RegisteredForecastMetrics | None = None,
     relative: RelativeErrors | None = None,
-    *,
     units: Tensor | None = None,
 ) -> ForecastReport:
     """Errors of all batches, multiplied by `units` if they are to be stated in others."""

@@ -31,14 +31,14 @@ def prepare_data(settings: ResolvedSettings, data: AnyData) -> Prepared:
     """
     given = corrupt_training(data, settings.contamination, seed=settings.seed)
     prepared = prepare_once(parse(settings.strategy), given, window=settings.input_len)
-    own = prepared.data
-    if not isinstance(own, ForecastingData) or not isinstance(given, ForecastingData):
+    changed = prepared.data
+    if not isinstance(changed, ForecastingData) or not isinstance(given, ForecastingData):
         return prepared
     missing = np.isnan(given.clean)
     if not missing.any():
         return prepared
-    weights = np.ones(missing.shape, np.float32) if own.observed is None else own.observed
-    return prepared._replace(data=replace(own, observed=np.where(missing, 0, weights)))
+    weights = np.ones(missing.shape, np.float32) if changed.observed is None else changed.observed
+    return prepared._replace(data=replace(changed, observed=np.where(missing, 0, weights)))
 
 
 def cut_windows(

@@ -42,7 +42,7 @@ from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
-from sacm.tasks.base import Calibration, NetworkShape, Task
+from sacm.tasks.base import Calibration, NetworkShape, Task, Trained
 
 DEFAULT_FOLDER = Path("runs")
 CALIBRATION_FILE = "calibration.safetensors"
@@ -179,6 +179,10 @@ class Run:
                 f"{self.folder / 'best.safetensors'} does not fit the backbone: {first}"
             ) from None
         return model.eval()
+
+    def load_trained(self) -> Trained:
+        """The same with its settings and its strategy."""
+        return Trained(self.load_model(), self.settings, self.strategy)
 
     def check_unchanged(self) -> None:
         """Refuse a run whose files are not those that its training wrote.

@@ -35,7 +35,7 @@ from sacm.strategies.base import StrategyRun, TrainingContext
 from sacm.strategies.race import RECORD, Race, RaceResult, decide
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
-from sacm.tasks.base import EVALUATION_BATCH, scaler_of, to_device
+from sacm.tasks.base import EVALUATION_BATCH, Trained, scaler_of, to_device
 from sacm.training.hardware import Hardware, derive_seed, environment, make_fabric, seed_epoch
 from sacm.training.preparation import cut_windows, prepare_data
 from sacm.training.progress import EpochStatistics, TrainingProgress, say
@@ -427,8 +427,13 @@ class Training:
         """Test results of this epoch's weights, if they are asked for."""
         if not self.settings.watch or not len(self.windows.test):
             return {}
-        parts = (self.model, self.windows, self.data, self.settings, self.strategy)
-        return {f"test_{name}": value for name, value in self.task.evaluate(*parts).row.items()}
+        result = self.task.evaluate(self.trained, self.windows, self.data)
+        return {f"test_{name}": value for name, value in result.row.items()}
+
+    @property
+    def trained(self) -> Trained:
+        """The network as it is now, with its settings and its strategy."""
+        return Trained(self.model, self.settings, self.strategy)
 
     def _resume(self) -> None:
         path = self.folder / _RESUME
@@ -458,14 +463,13 @@ class Training:
         write_weights(folder / "last.safetensors", self.model.state_dict())
         self.model.load_state_dict(read_weights(folder / "best.safetensors"))
         started = time.perf_counter()
-        parts = (self.model, windows, self.data, self.settings, self.strategy)
         record: dict[str, Any] = {"notes": list(self.notes)}
         if self.race is not None:
             record = {"notes": [*self.notes, self.race.sentence], "race": asdict(self.race)}
             if self.race.error is not None:  # candidates, whose mean is not trained any further
                 progress.best = self.race.error
         if len(windows.test):
-            result = self.task.evaluate(*parts)
+            result = self.task.evaluate(self.trained, windows, self.data)
             record |= {
                 "test": result.row,
                 "report": result.report,
@@ -473,7 +477,7 @@ class Training:
                 "test_windows": len(windows.test),
                 "baselines": result.baselines,
             }
-        if calibration := self.task.calibrate(*parts):
+        if calibration := self.task.calibrate(self.trained, windows, self.data):
             write_weights(folder / CALIBRATION_FILE, calibration.tensors, metadata=calibration.text)
         self.strategy.save(folder)
         write_json(folder / "scaler.json", scaler_of(windows).to_dict())
@@ -497,10 +501,10 @@ def make_optimizer(
     model: nn.Module, run: StrategyRun, settings: ResolvedSettings
 ) -> torch.optim.Optimizer:
     """Make Adam with coupled weight decay; none on the strategy's own scalars."""
-    own = {id(scalar) for scalar in run.scalars}
-    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in own]
+    scalars = {id(scalar) for scalar in run.scalars}
+    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in scalars]
     groups: list[dict[str, Any]] = [{"params": rest, "weight_decay": settings.weight_decay}]
-    if own:
+    if scalars:
         groups.append({"params": run.scalars, "weight_decay": 0.0})
     # One kernel for all parameters: on a CPU a fraction of the time of one call for each.
     return torch.optim.Adam(groups, lr=settings.learning_rate, fused=True)

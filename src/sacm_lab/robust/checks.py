@@ -152,11 +152,11 @@ def _refuse_others(data: AnyData) -> ForecastingData:
 
 def check_last_epoch(run: Run, data: AnyData) -> dict[str, Any]:
     """Test results of the last epoch's weights, by names that end in `_last`."""
-    model = run.load_model()
+    trained = run.load_trained()
     weights = read_weights(run.folder / "last.safetensors")
-    model.load_state_dict(strip_state_dict(weights))
+    trained.model.load_state_dict(strip_state_dict(weights))
     windows = run.task.windows(run.settings, data, scaler=run.scaler)
-    found = run.task.evaluate(model, windows, data, run.settings, run.strategy)
+    found = run.task.evaluate(trained, windows, data)
     return {"test": {f"{name}_last": value for name, value in found.row.items()}}
 
 
