@@ -128,7 +128,9 @@ class Anomaly(Task[AnomalyData]):
         self, trained: Trained, windows: SplitWindows[Any], data: AnomalyData
     ) -> Calibration:
         """Scores of the validation rows that look normal, in their order, and the threshold."""
-        return alarm_calibration(normal_scores(trained, windows, data))
+        scores = normal_scores(trained, windows, data)
+        threshold = float(quantile_threshold(scores, quantile=_QUANTILE))
+        return Calibration({"scores": torch.from_numpy(scores)}, {"threshold": repr(threshold)})
 
     def evaluate(self, trained: Trained, windows: SplitWindows[Any], data: AnomalyData) -> Result:
         normal = normal_scores(trained, windows, data)
@@ -161,12 +163,6 @@ def judge_scores(
     report = evaluate_scores(scores, labels, threshold, segments=segments, seed=settings.seed)
     row = {**report.row(), **compute_metrics("anomaly", scores, labels, threshold)}
     return Result(row, report.to_dict(), len(scores), alarm_baselines(report).to_dict())
-
-
-def alarm_calibration(scores: np.ndarray, threshold: float | None = None) -> Calibration:
-    """Validation scores `[T]` and a threshold, 95 % of them unless told, for a run's folder."""
-    threshold = quantile_threshold(scores, quantile=_QUANTILE) if threshold is None else threshold
-    return Calibration({"scores": torch.from_numpy(scores)}, {"threshold": repr(float(threshold))})
 
 
 def normal_scores(trained: Trained, windows: SplitWindows[Any], data: AnomalyData) -> np.ndarray:

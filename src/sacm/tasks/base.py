@@ -247,11 +247,6 @@ class Task(ABC, Generic[DataKind]):
         return value > best if select == "accuracy" else value < best
 
 
-def device_of(model: nn.Module) -> torch.device:
-    """Where the model lives."""
-    return next(model.parameters()).device
-
-
 def to_device(batch: Any, device: torch.device) -> Any:
     """A batch (a NamedTuple of tensors or None) on a device."""
     if device.type == "cpu":
@@ -268,7 +263,7 @@ def evaluating(model: nn.Module) -> Iterator[torch.device]:
     model.eval()
     try:
         with torch.inference_mode():
-            yield device_of(model)
+            yield next(model.parameters()).device
     finally:
         model.train(training)
 
