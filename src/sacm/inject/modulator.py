@@ -229,15 +229,15 @@ class CapacityModulator(nn.Module):
         if not self.state.probing:
             self.state.running = False
 
-    def set_channels(self, window: Tensor) -> None:
-        """Give the scalars of the scorer their shape, from windows `[B, L, C]`."""
+    def set_channels(self, channels: int) -> None:
+        """Give the scalars of the scorer their shape, unless they have it."""
         if self.window.channels is not None:
             return
-        self.window.channels = window.shape[2]
+        self.window.channels = channels
         if isinstance(self.scorer, SpectralScorer) and self.scorer.channels is None:
             if self.state.running and world_size() > 1:
                 raise ArgumentError("several processes train: tell attach channels=….")
-            self.scorer.set_channels(window.shape[2])
+            self.scorer.set_channels(channels)
 
     @not_compiled
     def probe(self, call: Call) -> None:
@@ -247,7 +247,7 @@ class CapacityModulator(nn.Module):
             LayoutError: Layouts could not be found.
             ArgumentError: The model cannot be probed.
         """
-        self.set_channels(self.window(call.args, call.kwargs))
+        self.set_channels(self.window(call.args, call.kwargs).shape[2])
         runner = PassRunner(call.model, self._install_taps)
         with self._paused(call.model):
             probed_call = take_batch(call, self.window).call
@@ -363,6 +363,6 @@ def _prepare_loading(
     assert isinstance(modulator, CapacityModulator)
     bias = state_dict.get(f"{prefix}scorer.bias")
     if bias is not None and bias.numel():
-        modulator.set_channels(bias.view(1, 1, -1))
+        modulator.set_channels(bias.numel())
     if not any(key.startswith(prefix) for key in state_dict):
         state_dict.update({prefix + key: value for key, value in modulator.state_dict().items()})

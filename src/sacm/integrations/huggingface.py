@@ -122,7 +122,7 @@ class SACMCallback(TrainerCallback):
         optimizer: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Complain if the optimizer was made too early; go on with the scalars of a checkpoint."""
+        """Refuse an optimizer that was made too early; load the scalars of a checkpoint."""
         modulator = modulator_of(model)
         if modulator is not None and optimizer is not None:
             check_optimizers(modulator, [getattr(optimizer, "optimizer", optimizer)])

@@ -59,7 +59,7 @@ class NetworkCallback(Callback):
         pl_module.configure_model = configure_model  # type: ignore[method-assign]  # Lightning has no hook for callbacks there
 
     def find(self, pl_module: LightningModule) -> WindowedNetwork:
-        """Return the network, or complain that there is none."""
+        """Return the network; raises an ArgumentError if there is none."""
         windowed = self.locate(pl_module)
         if windowed is None:
             names = ", ".join(name for name, _ in pl_module.named_children()) or "none"
@@ -95,12 +95,12 @@ class AttachCallback(NetworkCallback):
         self.modulator = modulator_of(windowed.network) or windowed.attach(**self._options)
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Complain if the network was never found."""
+        """Raise an error if the network was never found."""
         if self.modulator is None:
             self.change(self.find(pl_module))
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Complain if an optimizer was made too early."""
+        """Raise an error if an optimizer was made too early."""
         modulator = modulator_of(self.find(pl_module).network)
         if modulator is not None:
             check_optimizers(modulator, trainer.optimizers)
