@@ -10,15 +10,15 @@ import torch
 
 from sacm.data.covariates import future_timestamps
 from sacm.data.datasets import Form
-from sacm.inference.history import History, read_series_as_came
+from sacm.inference.history import read_series
 
 HORIZON = 3
 
 
 def answer(source: Any, **options: Any) -> Any:
     """What a forecast of 0, 1, 2 … would look like for this data."""
-    history: History = read_series_as_came(source, options, every_row=True)
-    data = history.data
+    data = read_series(source, options, every_row=True)
+    assert data.form is not None
     rows = np.stack(list(data.last_rows(2).values()))
     values = np.arange(len(rows) * HORIZON * data.channels, dtype=np.float32)
     times = None
@@ -27,8 +27,9 @@ def answer(source: Any, **options: Any) -> Any:
         times = np.stack(
             [future_timestamps(each, HORIZON, frequency=data.frequency) for each in ends]
         )
+    values = values.reshape(len(rows), HORIZON, data.channels)
     series = list(data.last_rows(1))
-    return history.give(values.reshape(len(rows), HORIZON, data.channels), series, times)
+    return data.form.give(values, series=series, columns=data.columns, times=times)
 
 
 def table(frequency: str, rows: int = 40) -> pd.DataFrame:

@@ -48,7 +48,7 @@ def backtest(
 
     finished, predictor = load_predictor(run, reading, rules, keep)
     with as_user_error():
-        series: Any = finished.load_data() if data is None else read_history(predictor, data).data
+        series: Any = finished.load_data() if data is None else read_history(predictor, data)
         forecasts = finished.settings.task == "forecasting"
         if data is None and not refit and forecasts and not len(series.splits.test):
             raise ArgumentError(

@@ -100,13 +100,7 @@ def run_comparison(
     if is_main_process():
         output.show_reading(data, settings)
     comparison = compare(
-        settings,
-        strategies,
-        seeds,
-        folder=runs,
-        hardware=hardware,
-        data=data,
-        on_start=announce,
+        settings, strategies, seeds, folder=runs, hardware=hardware, data=data, on_start=announce
     )
     if not is_main_process():
         return None, data

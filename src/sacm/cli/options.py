@@ -202,11 +202,7 @@ def _merge(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Read settings from a YAML or JSON file; a run's own config.json is one.
-
-    Raises:
-        ArgumentError: The file is not there, is not YAML, or holds no settings by name.
-    """
+    """Read settings from a YAML or JSON file; a run's own config.json is one."""
     import yaml
 
     try:

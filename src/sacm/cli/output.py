@@ -46,12 +46,7 @@ def show_understood(lines: Iterable[str], *, without: Sequence[str] = ()) -> Non
 
 
 def show_reading(data: AnyData, settings: RunSettings | None = None) -> None:
-    """Say how data were read, and into what they are cut for a run.
-
-    Args:
-        data: What was read; data sets of the catalogue have nothing to say.
-        settings: What was asked of the run; None if nothing is trained.
-    """
+    """Say how data were read, and, for the settings of a run, into what they are cut."""
     lines = getattr(data, "understood", ())
     show_understood(lines, without=("frequency",) if data.task == "anomaly" else ())
     if lines and settings is not None:
@@ -122,10 +117,7 @@ def show_results(task: str, metrics: Mapping[str, Any]) -> None:
 
 
 def show_baselines(baselines: Mapping[str, Any], *, scaled: bool) -> None:
-    """The model beside what needs no network, and a sentence where that is better.
-
-    `scaled` says that errors which are not relative are z-scored.
-    """
+    """The model beside what needs no network; `scaled`: errors that have a unit are z-scored."""
     from sacm.metrics.catalogue import METRICS
 
     rows = baselines.get("rows", {})
@@ -145,10 +137,7 @@ def show_baselines(baselines: Mapping[str, Any], *, scaled: bool) -> None:
 def show_table(
     headings: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "", words: int = 1
 ) -> None:
-    """Print a table: first `words` columns of words, then columns of numbers.
-
-    None is left blank, and so are cells that a row has not.
-    """
+    """Print a table: `words` columns of words, then numbers; None and what a row lacks is blank."""
     from sacm.reports.table import Table
 
     lines = ([format_cell(value) for value in row] for row in rows)

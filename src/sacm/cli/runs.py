@@ -203,9 +203,6 @@ def find_run(name: Path) -> Path:
     """The folder that a user means: a folder, `latest`, or the beginning of a run's name.
 
     `latest` is the newest finished run in `runs`, `other/latest` that in another folder.
-
-    Raises:
-        ArgumentError: There is no run, or the name begins several.
     """
     if (name / "config.json").exists():
         return name
@@ -240,14 +237,7 @@ def load_run(folder: Path) -> Run:
 def load_predictor(
     folder: Path, reading: dict[str, Any], rules: Path | None = None, keep: Path | None = None
 ) -> tuple[Run, Predictor]:
-    """A finished run and its network, for data that are read with other options.
-
-    Args:
-        folder: What `load_run` takes.
-        reading: Options for reading, by name, over those of the run.
-        rules: A rules file for the guard of the run.
-        keep: A table of events that the guard leaves as measured.
-    """
+    """A finished run and its network, with other options for reading and other rules."""
     from sacm.inference import Predictor
 
     run = load_run(folder).read_as(reading)

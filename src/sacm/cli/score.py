@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from sacm.data import ForecastingData
-    from sacm.data.datasets import Form
 
 _FEW = 3  # windows that are shown at each end
 
@@ -48,10 +47,10 @@ def score(
 
     output.check_figure(plot)
     step = window if stride is None else stride
-    data, form = read_values(file, reading)
+    data = read_values(file, reading)
     output.show_reading(data)
     scored = score_series(data, window=window, stride=step)
-    ranked = ranking(scored, data, form, window=window, stride=step)
+    ranked = ranking(scored, data, window=window, stride=step)
     if out is not None:
         output.write(ranked, out)
         note(f"{len(ranked):,} windows written to {out}.")
@@ -75,9 +74,8 @@ def score(
     output.show_table(list(ranked.columns), rows, title=title)
 
 
-def read_values(file: str, reading: dict[str, Any]) -> tuple[ForecastingData, Form]:
-    """The series in a file, or in a data set of the catalogue, and how it writes times."""
-    from sacm.data.datasets import Form
+def read_values(file: str, reading: dict[str, Any]) -> ForecastingData:
+    """The series in a file, or in a data set of the catalogue."""
     from sacm.data.forecasting import ALL_ROWS, series_data
     from sacm.data.load import load, names_file, refuse_options
     from sacm.data.read import read_table
@@ -87,12 +85,13 @@ def read_values(file: str, reading: dict[str, Any]) -> tuple[ForecastingData, Fo
     if names_file(file):
         options = ReadOptions.of({**reading, "split": ALL_ROWS})
         table = read_table(file, options, name=None if file == "-" else file)
-        return fill_data(series_data(table, options))[0], table.form
+        return fill_data(series_data(table, options))[0]
     refuse_options(file, reading)
     data: Any = load(file)
     if not hasattr(data, "values"):
         raise ArgumentError(f"{file} is not a data set for forecasting: it has no one series.")
-    return data, Form("pandas")
+    series: ForecastingData = data
+    return series
 
 
 def score_series(
@@ -116,7 +115,6 @@ def score_series(
 def ranking(
     scored: dict[str, tuple[np.ndarray, np.ndarray]],
     data: ForecastingData,
-    form: Form,
     *,
     window: int,
     stride: int,
@@ -133,8 +131,8 @@ def ranking(
         part |= {"first_row": first + 1, "last_row": first + window}
         if data.timestamps is not None:
             times = data.timestamps[positions[name]]
-            part["from"] = form.write_times(times[first])
-            part["to"] = form.write_times(times[first + window - 1])
+            write = pd.Series if data.form is None else data.form.write_times
+            part |= {"from": write(times[first]), "to": write(times[first + window - 1])}
         parts.append(pd.DataFrame({**part, "score": scores.astype(np.float64)}))
     table = pd.concat(parts).sort_values("score", ascending=False, kind="stable")
     table.insert(0, "rank", range(1, len(table) + 1))

@@ -19,8 +19,7 @@ def tune(
     asked: dict[str, Any],
     trials: Annotated[int, typer.Option(help="Settings to try, at most.", min=1)] = 30,
     strategies: Annotated[
-        str,
-        typer.Option(help="To choose from, separated by commas. Default: the task's own."),
+        str, typer.Option(help="To choose from, separated by commas. Default: the task's own.")
     ] = "",
     runs: options.Runs = Path("runs"),
     accelerator: options.Accelerator = "auto",

@@ -155,6 +155,7 @@ class ForecastingData:
     scaling: str | None = None  # "series": each is scaled by its own training rows
     reach_back: bool = False  # whether inputs of validation and test windows may lie before them
     interpolated: np.ndarray | None = None  # True where a gap was filled from both sides
+    form: Form | None = None  # in which a table came, and forecasts go back
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2:
@@ -338,7 +339,7 @@ DATA_TYPES: dict[TaskName, type[AnyData]] = {
 
 # Notes describe how the data came here; the same content found elsewhere is the same data. What
 # lies ahead of the last row is for forecasts, not for training; a zone says how the clock is read.
-IGNORED = ("notes", "understood", "ahead", "zone")
+IGNORED = ("notes", "understood", "ahead", "zone", "form")
 LENGTH = 16
 
 
@@ -390,6 +391,7 @@ class Form:
     style: str | None = None  # how numbers write dates
     id: str = "unique_id"  # of a long table: the column of series
     channels: tuple[str, ...] = ("y",)  # and those of values
+    rows: int = 0  # before a forecast, which counts on where rows have no time
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -415,7 +417,6 @@ class Form:
         series: Sequence[str],
         columns: Sequence[str],
         times: np.ndarray | None,
-        rows: int,
     ) -> Any:
         """Give forecasts back as an object like the one the data came in.
 
@@ -424,7 +425,6 @@ class Form:
             series: Names of the S series.
             columns: Names of the C channels.
             times: Future timestamps `[S, H]`, None for data without dates.
-            rows: Number of rows before the forecasts; counts on where rows have no time.
         """
         if self.kind in ("array", "tensor"):
             array = values[0, :, 0] if self.flat else values[0]
@@ -432,7 +432,7 @@ class Form:
         if self.long:
             frame = self._long(values, series, columns, times)
         else:
-            frame = self._wide(values[0], columns, None if times is None else times[0], rows)
+            frame = self._wide(values[0], columns, None if times is None else times[0])
         if self.kind == "polars":
             import polars as pl
             from polars import selectors
@@ -446,14 +446,14 @@ class Form:
         return frame.iloc[:, 0] if self.kind == "series" else frame
 
     def _wide(
-        self, values: np.ndarray, columns: Sequence[str], times: np.ndarray | None, rows: int
+        self, values: np.ndarray, columns: Sequence[str], times: np.ndarray | None
     ) -> pd.DataFrame:
         import pandas as pd
 
         frame = pd.DataFrame(values.astype(np.float64), columns=list(columns))
         stamps = self._stamps("", times, len(frame))
         if stamps is None:
-            return frame.set_index(pd.RangeIndex(rows, rows + len(frame)))
+            return frame.set_index(pd.RangeIndex(self.rows, self.rows + len(frame)))
         if self.indexed:
             return frame.set_index(pd.Index(stamps, name=self.time))
         frame.insert(0, self.time, stamps)

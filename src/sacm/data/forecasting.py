@@ -90,7 +90,8 @@ def series_data(
         data = _side_by_side(table, ratios)
     else:
         data = _end_to_end(table, ratios, covariates)
-    data = replace(data, zone=None if table.form.local else table.form.zone, ahead=ahead)
+    form = replace(table.form, rows=len(data.values))
+    data = replace(data, zone=None if form.local else form.zone, ahead=ahead, form=form)
     if len(data.last_rows(1)) > 1:
         data = replace(data, scaling=None if options.scaling == "shared" else "series")
     if plan.columns:

@@ -126,11 +126,7 @@ def _check_labels(y: Any) -> np.ndarray:
 
 
 def check_cases(X: Any) -> Any:
-    """Cases as an array or a list; what cannot be cases is refused in scikit-learn's words.
-
-    Raises:
-        ArgumentError: `X` is sparse, complex, flat or without steps.
-    """
+    """Cases as an array or a list; what cannot be cases is refused in scikit-learn's words."""
     if hasattr(X, "toarray"):
         raise ArgumentError("sparse input is not supported: pass a dense array.")
     if not hasattr(X, "to_numpy") and not isinstance(X, np.ndarray | Tensor | list | tuple):

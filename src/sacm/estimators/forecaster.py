@@ -12,8 +12,8 @@ from torch import Tensor
 
 from sacm.data.datasets import ForecastingData, Form, Segment, Splits
 from sacm.estimators.base import Estimator, TableReading, check_share
-from sacm.inference.forecast import Forecast, forecast_history
-from sacm.inference.history import History, add_future, read_history, read_series_as_came
+from sacm.inference.forecast import Forecast, forecast_data
+from sacm.inference.history import add_future, form_of, read_history, read_series
 from sacm.inference.intervals import Interval
 from sacm.inference.predictor import warn
 from sacm.settings import RunSettings
@@ -23,7 +23,7 @@ from sacm.types import TaskName
 
 # What a forecast starts from: arrays of rows, and what is of no use any more.
 _ARRAYS = ("values", "timestamps", "observed", "covariates")
-_NOT_KEPT = ("splits", "ahead", "targets", "broken", "interpolated")
+_NOT_KEPT = ("splits", "ahead", "form", "targets", "broken", "interpolated")
 
 
 @dataclass(eq=False, repr=False)
@@ -107,11 +107,11 @@ class Forecaster(TableReading, Estimator):
     def fit(self, data: Any, y: None = None) -> Self:
         """Train on a series; `y` is there for scikit-learn and not used."""
         settings = self._settings("data")
-        history = read_series_as_came(data, settings.reading())
-        if not isinstance(data, ForecastingData):
-            warn(history.data.notes)
-        self._train(settings.model_copy(update={"data": history.data.name}), history.data)
-        self._keep(history._replace(data=keep_end(history.data, self.settings_.input_len)))
+        series = read_series(data, settings.reading())
+        if series is not data:
+            warn(series.notes)
+        self._train(settings.model_copy(update={"data": series.name}), series)
+        self._keep(keep_end(series, self.settings_.input_len))
         return self
 
     def predict(
@@ -168,30 +168,31 @@ class Forecaster(TableReading, Estimator):
         self._check_fitted()
         horizon = options.get("horizon") or self.settings_.horizon
         if source is not None:
-            history = read_history(self.predictor_, source, future_data, horizon)
+            data = read_history(self.predictor_, source, future_data, horizon)
         else:
-            history = self._history
+            data = self._data
             if future_data is not None:
                 reading, plan = self.settings_.reading(), self.predictor_.plan
-                history = add_future(history, future_data, plan, horizon=horizon, options=reading)
-        forecast = forecast_history(self.predictor_, history, **options)
-        known = set(self._history.data.notes) if source is None else set()
+                data = add_future(data, future_data, plan, horizon=horizon, options=reading)
+        forecast = forecast_data(self.predictor_, data, **options)
+        known = set(data.notes) if source is None else set()
         warn(note for note in forecast.notes if note not in known)
         return forecast
 
-    def _keep(self, history: History) -> None:
-        self._history = history
-        self.feature_names_in_ = np.array(history.data.columns, dtype=object)
+    def _keep(self, data: ForecastingData) -> None:
+        """Remember what forecasts start from."""
+        self._data = data
+        self.feature_names_in_ = np.array(data.columns, dtype=object)
 
     def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        data, form, rows = self._history
+        data = self._data
         names = [each.name for each in fields(data) if each.name not in (*_ARRAYS, *_NOT_KEPT)]
         arrays = {name: array for name in _ARRAYS if (array := getattr(data, name)) is not None}
         ahead = data.ahead or {}
         arrays |= {f"ahead {name}": value for name, value in ahead.items()}
         times = None if data.timestamps is None else str(data.timestamps.dtype)
         values = {"data": {name: getattr(data, name) for name in names}, "times": times}
-        values |= {"ahead": list(ahead), "form": form.to_dict(), "rows": rows}
+        values |= {"ahead": list(ahead), "form": form_of(data).to_dict()}
         return values, {
             name: torch.from_numpy(array.view(np.int64) if name == "timestamps" else array)
             for name, array in arrays.items()
@@ -205,11 +206,11 @@ class Forecaster(TableReading, Estimator):
         held |= {name: tensors[name].numpy() for name in _ARRAYS if name in tensors}
         held["segments"] = tuple(Segment(*segment) for segment in held["segments"])
         held["splits"] = Splits(range(len(held["values"])), range(0), range(0))
-        ahead = {name: tensors[f"ahead {name}"].numpy() for name in values["ahead"]}
+        held["ahead"] = {name: tensors[f"ahead {name}"].numpy() for name in values["ahead"]} or None
+        held["form"] = Form.from_dict(values["form"])
         if values["times"] is not None:
             held["timestamps"] = held["timestamps"].view(values["times"])
-        data = ForecastingData(**held, ahead=ahead or None)
-        self._keep(History(data, Form.from_dict(values["form"]), values["rows"]))
+        self._keep(ForecastingData(**held))
 
 
 def keep_end(data: ForecastingData, count: int) -> ForecastingData:
@@ -222,6 +223,7 @@ def keep_end(data: ForecastingData, count: int) -> ForecastingData:
     }
     return replace(
         data,
+        form=form_of(data),
         splits=Splits(range(len(chosen)), range(0), range(0)),
         segments=tuple(map(Segment, rows, ends[:-1], ends[1:])),
         **dict.fromkeys(("targets", "broken", "interpolated")),

@@ -81,12 +81,6 @@ def case_windows(predictor: Predictor, X: Any, codes: Array | None = None) -> La
         X: An array `[N, C, L]` or `[N, L]`, a list of arrays `[C, L_i]`, or a frame with one case
             of one channel a row.
         codes: Positions `[N]` of their classes, if these are known.
-
-    Returns:
-        Windows `[B, L, C]`.
-
-    Raises:
-        ArgumentError: `X` is none of these, or has another number of channels.
     """
     X = as_array(X)
     codes = np.zeros(len(X), dtype=np.int64) if codes is None else codes

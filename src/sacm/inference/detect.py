@@ -168,21 +168,13 @@ def row_scores(predictor: Predictor, rows: Table) -> Array:
 def score_values(
     predictor: Predictor, values: Array, *, name: str, order: Array | None = None
 ) -> Array:
-    """A score `[T]` for every row of values `[T, C]` in raw units, without gaps.
+    """A score `[T]` for every row of values `[T, C]` in raw units: the mean over its windows.
 
     Args:
         predictor: A detector.
-        values: At least L rows.
+        values: At least L rows, without gaps.
         name: What errors call them.
         order: The numbers by which errors call rows. Default: as they come.
-
-    Returns:
-        The mean over the windows that cover each row.
-
-    Raises:
-        ArgumentError: The number of channels is another than that of the training data.
-        DataError: There are fewer rows than a window has.
-        SACMError: A score is not finite.
     """
     length, scaler, settings = predictor.shape.input_len, predictor.scaler, predictor.settings
     predictor.check_channels(values.shape[1], name)
@@ -225,10 +217,6 @@ def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> tuple[
         way: A number, or `quantile=0.99` (of the validation scores), `alarms-a-day=2` (segments of
             alarms in the validation rows) or `labels=FILE` (best F1 on rows with labels).
         data: A source with times, by which `alarms-a-day` knows how many rows make a day.
-
-    Raises:
-        ArgumentError: The way is none of these, or the network is of another task.
-        DataError: The rows that are needed have no times or labels.
     """
     if predictor.settings.task != "anomaly":
         raise ArgumentError("a threshold is for anomaly detection.")

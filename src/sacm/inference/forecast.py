@@ -12,11 +12,11 @@ from torch import Tensor
 
 from sacm.data.batches import ForecastWindows
 from sacm.data.covariates import check_roles, future_timestamps, stamp_features, window_ahead
-from sacm.data.datasets import ForecastingData
+from sacm.data.datasets import ForecastingData, Form
 from sacm.data.scaling import ChannelScaler, cover_series, new_series
 from sacm.data.windows import SplitWindows, forecasting_windows, window_ranges
 from sacm.errors import ArgumentError, DataError
-from sacm.inference.history import History, choose_columns, read_history
+from sacm.inference.history import choose_columns, form_of, read_history
 from sacm.inference.predictor import Answer, Array, Predictor, is_array, refusal, warn
 from sacm.strategies.guard import mark_broken_rules
 from sacm.tasks import Result, get_task
@@ -33,7 +33,7 @@ class Forecast(NamedTuple):
     """Forecasts of S series.
 
     Attributes:
-        history: What they follow.
+        data: What they follow.
         series: Names of the series that have a forecast.
         values: `[S, H, C]` in the units of the data.
         times: `[S, H]`; None where rows have none.
@@ -43,7 +43,7 @@ class Forecast(NamedTuple):
         details: What else there is to say: small repairs, series that the network has not seen.
     """
 
-    history: History
+    data: ForecastingData
     series: list[str]
     values: Array
     times: Array | None
@@ -52,9 +52,14 @@ class Forecast(NamedTuple):
     notes: tuple[str, ...]
     details: tuple[str, ...] = ()
 
+    @property
+    def form(self) -> Form:
+        """The form that the data came in."""
+        return form_of(self.data)
+
     def as_data(self) -> Any:
         """The forecast in the form of the data; with bounds a frame has columns for them."""
-        if self.bounds and self.history.form.kind in ("array", "tensor", "series"):
+        if self.bounds and self.form.kind in ("array", "tensor", "series"):
             return self.table()
         frame = self.give(self.values)
         for name, column in self._bound_columns():
@@ -66,7 +71,7 @@ class Forecast(NamedTuple):
 
     def table(self) -> pd.DataFrame:
         """The forecast as a pandas frame with a time or a row number in front."""
-        form = self.history.form.as_table()
+        form = self.form.as_table()
         frame: pd.DataFrame = self.give(self.values, plain=True)
         if form.time is None and not form.long:
             frame.insert(0, "row", frame.index + 1)
@@ -76,13 +81,15 @@ class Forecast(NamedTuple):
 
     def give(self, values: Array, *, plain: bool = False) -> Any:
         """Values `[S, H, C]` in the form of the data, or as a `plain` pandas frame."""
-        history = self.history
-        history = history._replace(form=history.form.as_table()) if plain else history
-        return history.give(values, self.series, self.times)
+        form, columns = self.form.as_table() if plain else self.form, self.data.columns
+        if self.data.target:  # the other channels were inputs only
+            values = values[..., [columns.index(name) for name in self.data.target]]
+            columns = self.data.target
+        return form.give(values, series=self.series, columns=columns, times=self.times)
 
     def _bound_columns(self) -> list[tuple[str, Array]]:
         """Names and values of the further columns of a frame."""
-        channels = {"y", *self.history.form.as_table().channels, *self.history.data.columns}
+        channels = {"y", *self.form.channels, *self.data.columns}
         columns = []
         for suffix, values in self.bounds.items():
             frame = self.give(values, plain=True)
@@ -110,7 +117,7 @@ def tabulate(predictor: Predictor, data: Any, **options: Any) -> Answer:
     notes = (*prediction.notes, *prediction.details)
     if prediction.bounds and predictor.errors is not None:
         notes = (*notes, describe_intervals(predictor.errors))
-    return Answer(prediction.table(), notes, prediction.history.data.understood, prediction)
+    return Answer(prediction.table(), notes, prediction.data.understood, prediction)
 
 
 def evaluate(predictor: Predictor, source: Any) -> Result:
@@ -123,14 +130,14 @@ def evaluate(predictor: Predictor, source: Any) -> Result:
 def forecast_source(
     predictor: Predictor, source: Any, *, future_data: Any, **options: Any
 ) -> Forecast:
-    """Read data and forecast what follows them; see `forecast_history`."""
-    history = read_history(predictor, source, future_data, options.get("horizon"))
-    return forecast_history(predictor, history, **options)
+    """Read data and forecast what follows them; see `forecast_data`."""
+    data = read_history(predictor, source, future_data, options.get("horizon"))
+    return forecast_data(predictor, data, **options)
 
 
-def forecast_history(
+def forecast_data(
     predictor: Predictor,
-    history: History,
+    data: ForecastingData,
     *,
     intervals: Sequence[float] = (),
     quantiles: Sequence[float] = (),
@@ -140,9 +147,7 @@ def forecast_history(
     """Forecast the steps after the last row of every series; arguments as `Predictor.predict`.
 
     Raises:
-        ArgumentError: The number of channels is another, or the network has no such intervals.
         DataError: Every series is too short, or too much of its last rows is missing.
-        SACMError: A forecast is not finite.
     """
     levels = bound_levels(predictor, intervals, quantiles)
     trained = predictor.shape.horizon
@@ -154,7 +159,6 @@ def forecast_history(
             f"intervals are calibrated for the {trained} steps that the network was trained for, "
             f"not for {horizon}: ask for fewer steps, or train with horizon={horizon} (--horizon)."
         )
-    data = history.data
     window, notes = _last_window(predictor, data, horizon)
     shares = window.repaired.mean(axis=(1, 2))
     keep = shares <= max_repaired
@@ -184,15 +188,9 @@ def forecast_history(
         for suffix, level in levels.items()
     }
     times = None if window.times is None else window.times[:, :horizon]
+    said = (*data.notes, *notes)
     return Forecast(
-        history,
-        window.series,
-        values,
-        times,
-        bounds,
-        window.repaired,
-        (*data.notes, *notes),
-        tuple(details),
+        data, window.series, values, times, bounds, window.repaired, said, tuple(details)
     )
 
 
@@ -244,18 +242,14 @@ def prepare_evaluation(
     """Data to test on, as measured, and their windows, without gaps in the inputs."""
     data = source
     if not isinstance(data, ForecastingData):
-        data = read_history(predictor, source).data
+        data = read_history(predictor, source)
     data = choose_columns(data, predictor.shape.columns)
     prepared = predictor.strategy.prepare(data, window=predictor.shape.input_len)
     return data, evaluation_windows(predictor, prepared.data)
 
 
 def evaluation_windows(predictor: Predictor, data: ForecastingData) -> ForecastWindows:
-    """The test windows of data; all windows of data without a test part.
-
-    Raises:
-        DataError: No window fits.
-    """
+    """The test windows of data; all windows of data without a test part."""
     shape = predictor.shape
     if not len(data.splits.test):
         rows = range(len(data.values))
@@ -278,11 +272,7 @@ def evaluation_windows(predictor: Predictor, data: ForecastingData) -> ForecastW
 def bound_levels(
     predictor: Predictor, intervals: Sequence[float], quantiles: Sequence[float]
 ) -> dict[str, float]:
-    """The level of each bound by the end of its column's name, such as `lower_80` or `q90`.
-
-    Raises:
-        ArgumentError: A share is not between 0 and 1, or the run has no calibration.
-    """
+    """The level of each bound by the end of its column's name, such as `lower_80` or `q90`."""
     levels = {}
     for coverage in intervals:
         if not 0 < coverage < 1:

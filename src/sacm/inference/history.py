@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import Tensor
@@ -22,30 +22,14 @@ if TYPE_CHECKING:
 _FUTURE_OPTIONS = ("time", "date_order", "zone", "id", "decimal", "na", "sheet", "encoding")
 
 
-class History(NamedTuple):
-    """A series, the form it came in, and how many rows it had."""
-
-    data: ForecastingData
-    form: Form
-    rows: int
-
-    def give(self, values: Any, series: Sequence[str], times: Any) -> Any:
-        """Forecasts `[S, H, C]` of S series in the form that the data came in."""
-        columns = self.data.columns
-        if self.data.target:  # the other channels were inputs only
-            values = values[..., [columns.index(name) for name in self.data.target]]
-            columns = self.data.target
-        return self.form.give(values, series=series, columns=columns, times=times, rows=self.rows)
-
-
-def read_series_as_came(
+def read_series(
     source: Any,
     options: Mapping[str, Any],
     *,
     trained: Sequence[str] | None = None,
     every_row: bool = False,
-) -> History:
-    """Read a series, and remember its form.
+) -> ForecastingData:
+    """Read a series as the training data were read.
 
     Args:
         source: What `sacm.data.forecasting_data` reads, or a `ForecastingData`, taken as it is.
@@ -54,11 +38,8 @@ def read_series_as_came(
         every_row: Whether the rows are one part; else they are split.
     """
     if isinstance(source, ForecastingData):
-        long = len(source.last_rows(1)) > 1
-        time = None if source.timestamps is None else "ds" if long else "date"
-        form = Form("pandas", long=long, time=time, channels=source.columns if long else ("y",))
-        return History(source, form, len(source.values))
-    from sacm.data.forecasting import ALL_ROWS, separate, series_data
+        return source
+    from sacm.data.forecasting import ALL_ROWS, series_data
     from sacm.data.read import keep_present, load_source, read_table
 
     given = dict(options)
@@ -75,14 +56,12 @@ def read_series_as_came(
             chosen = chosen.model_copy(update={"columns": tuple(trained)})
             layout = "series"
     table = read_table(loaded, chosen, also=plan.columns)
-    data = series_data(table, chosen, plan=plan, layout=layout)
-    form = separate(table, plan, chosen.target or ())[0].form if plan.columns else table.form
-    return History(data, form, len(data.values))
+    return series_data(table, chosen, plan=plan, layout=layout)
 
 
 def read_history(
     predictor: Predictor, source: Any, future_data: Any = None, horizon: int | None = None
-) -> History:
+) -> ForecastingData:
     """Read data to forecast from, with the columns and the time step that were trained on.
 
     Args:
@@ -96,20 +75,29 @@ def read_history(
     """
     shape, options = predictor.shape, predictor.settings.reading()
     if isinstance(source, np.ndarray | Tensor):
-        history = _read_array(predictor, source)
+        data = _read_array(predictor, source)
     else:
-        history = read_series_as_came(source, options, trained=shape.columns, every_row=True)
-        data = history.data
-        if history.form.kind not in ("array", "tensor"):  # whose columns have no names
+        data = read_series(source, options, trained=shape.columns, every_row=True)
+        if form_of(data).kind not in ("array", "tensor"):  # whose columns have no names
             data = choose_columns(data, shape.columns)
-        history = history._replace(data=match_frequency(data, shape.frequency))
+        data = match_frequency(data, shape.frequency)
     if future_data is None:
-        return history
+        return data
     steps = horizon or shape.horizon
-    return add_future(history, future_data, predictor.plan, horizon=steps, options=options)
+    return add_future(data, future_data, predictor.plan, horizon=steps, options=options)
 
 
-def _read_array(predictor: Predictor, rows: Any) -> History:
+def form_of(data: ForecastingData) -> Form:
+    """The form that data came in; that of a pandas table for a data set."""
+    if data.form is not None:
+        return data.form
+    long = len(data.last_rows(1)) > 1
+    time = None if data.timestamps is None else "ds" if long else "date"
+    channels = data.columns if long else ("y",)
+    return Form("pandas", long=long, time=time, channels=channels, rows=len(data.values))
+
+
+def _read_array(predictor: Predictor, rows: Any) -> ForecastingData:
     """Rows `[T, C]` or `[T]`; nothing but NumPy is needed for them."""
     if rows.ndim not in (1, 2):
         raise ArgumentError(f"rows must be [T, C] or [T], got {list(rows.shape)}.")
@@ -123,8 +111,9 @@ def _read_array(predictor: Predictor, rows: Any) -> History:
     columns = predictor.shape.columns
     if columns is None or len(columns) != values.shape[1]:
         columns = tuple(map(str, range(values.shape[1])))
-    data = ForecastingData("data", values, columns, Splits(range(len(values)), range(0), range(0)))
-    return History(data, Form("tensor" if tensor else "array", flat=rows.ndim == 1), len(values))
+    splits = Splits(range(len(values)), range(0), range(0))
+    form = Form("tensor" if tensor else "array", flat=rows.ndim == 1)
+    return ForecastingData("data", values, columns, splits, form=form)
 
 
 def choose_columns(data: ForecastingData, columns: Sequence[str] | None) -> ForecastingData:
@@ -165,26 +154,22 @@ def match_frequency(data: ForecastingData, frequency: str | None) -> Forecasting
 
 
 def add_future(
-    history: History,
+    data: ForecastingData,
     source: Any,
     plan: CovariatePlan,
     *,
     horizon: int,
     options: Mapping[str, Any],
-) -> History:
-    """A history with the known-future covariates of another table.
+) -> ForecastingData:
+    """Data with the known-future covariates of another table.
 
     Args:
-        history: The series to forecast from.
+        data: The series to forecast from.
         source: A file or a frame with the columns `plan.future`, and the times and ids of the
             series where they have some.
         plan: The covariates of the network.
         horizon: Steps to forecast.
         options: Options of the run for reading, by their names on the command line.
-
-    Raises:
-        ArgumentError: The network takes no known-future covariates.
-        DataError: The table cannot be read, or lacks a column, a series or its times.
     """
     import pandas as pd
 
@@ -192,7 +177,7 @@ def add_future(
 
     if not plan.future:
         raise ArgumentError("future_data: the network was trained without known-future covariates.")
-    data, form = history.data, history.form
+    form = form_of(data)
     name = str(source) if isinstance(source, str | Path) else "future_data"
     chosen = ReadOptions.of({key: options[key] for key in _FUTURE_OPTIONS if key in options})
     loaded = load_source(source, chosen, name=name)
@@ -225,4 +210,4 @@ def add_future(
         padded = given.reset_index(drop=True).reindex(range(horizon))
         values[:, first : first + len(plan.future)] = padded.to_numpy()
         ahead[series] = values
-    return history._replace(data=replace(data, ahead=ahead))
+    return replace(data, ahead=ahead)

@@ -52,9 +52,6 @@ def measure_uncertainty(
     Returns:
         For each coverage what fixed and adaptive intervals enclosed and how wide they were, in
         z-scored units; the CRPS of the fixed ones; how many windows calibrated and tested.
-
-    Raises:
-        ArgumentError: There are too few windows.
     """
     chosen = spread_out(windows)
     residuals = forecast_residuals(predictor.network, windows, chosen, predictor.strategy)
@@ -84,11 +81,7 @@ def measure_uncertainty(
 def follow(
     errors: ErrorQuantiles, residuals: Array, starts: Array, coverage: float
 ) -> tuple[Array, Array]:
-    """Bounds `[N, H, C]` around 0 that adaptive intervals give to windows in order of time.
-
-    Rows become known one after the other, as they would in use: a step of a window is learnt only
-    when its time has come.
-    """
+    """Bounds `[N, H, C]` around 0 of adaptive intervals that learn row by row, as in use."""
     intervals = AdaptiveIntervals(errors, coverage=coverage)
     horizon = residuals.shape[1]
     lower, upper = np.empty_like(residuals), np.empty_like(residuals)
@@ -153,12 +146,7 @@ class AdaptiveIntervals:
         self.learn(row - np.reshape(forecasts, (-1, self._memory.shape[2])))
 
     def learn(self, residuals: Array) -> None:
-        """Learn the next row from what it did to the K forecasts that wait for it.
-
-        Args:
-            residuals: The row minus each forecast of it `[K, C]`, the oldest forecast first; NaN
-                where nothing was measured.
-        """
+        """Learn the next row minus each of the K forecasts that wait for it `[K, C]`."""
         steps = np.array([self._time - time for time, *_ in self._issued], dtype=np.int64)
         if len(steps):
             pairs = zip(self._issued, steps, strict=True)

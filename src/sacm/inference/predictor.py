@@ -95,9 +95,6 @@ class Predictor:
         Args:
             source: The folder of either, or a `Run`.
 
-        Returns:
-            The predictor, on the CPU.
-
         Raises:
             SACMError: The folder is neither, is not finished, or is damaged.
         """
@@ -248,9 +245,7 @@ class Predictor:
             `[B, H, C]` in raw units, of the kind and on the device of `windows`.
 
         Raises:
-            ArgumentError: The network is of another task, or the windows are of another shape.
             DataError: Too much of a window was repaired or missing.
-            SACMError: A forecast is not finite.
         """
         self._check_task("forecasting", "forecast")
         scaler = scaler or self._scaler_of_windows(windows)
@@ -288,14 +283,10 @@ class Predictor:
         return limited
 
     def probabilities(self, windows: Values) -> Values:
-        """The probability of each class, `[B, K]` float64, in the order of `shape.classes`.
+        """The probability of each class `[B, K]`, in the order of `shape.classes`.
 
         Args:
             windows: Cases `[B, L, C]` in raw units, an array or a tensor.
-
-        Raises:
-            ArgumentError: The network is of another task, or the windows are of another shape.
-            SACMError: An answer is not finite.
         """
         self._check_task("classification", "classify")
         logits = self.run(self.network, self.scale(windows)).double()
@@ -307,10 +298,6 @@ class Predictor:
 
         Args:
             windows: `[B, L, C]` in raw units, an array or a tensor.
-
-        Raises:
-            ArgumentError: The network is of another task, or the windows are of another shape.
-            SACMError: A score is not finite.
         """
         self._check_task("anomaly", "score rows")
         network, kind = self.network, self.settings.score
@@ -326,9 +313,6 @@ class Predictor:
             network: The network or one of its methods.
             x: Scaled windows `[B, L, C]`, NaN where nothing was measured.
             others: Further arguments `[B, …]`, or None.
-
-        Returns:
-            The answers in float32 on the CPU.
         """
         device = next(self.network.parameters()).device
         if x.isnan().any() and self.strategy.flags(x[:1]) is None:  # nothing repairs them
@@ -348,11 +332,7 @@ class Predictor:
         return missing if flags is None else missing | (flags.to(x.device) > 0)
 
     def scale(self, windows: Array | Tensor, scaler: ChannelScaler | None = None) -> Tensor:
-        """Raw windows `[B, L, C]` as scaled float32, by the network's scaler or another.
-
-        Raises:
-            ArgumentError: They are of another shape.
-        """
+        """Raw windows `[B, L, C]` as scaled float32, by the network's scaler or another."""
         length, channels = self.shape.input_len, self.shape.channels
         if windows.ndim != 3 or windows.shape[1:] != (length, channels) or not len(windows):
             raise ArgumentError(

@@ -20,15 +20,7 @@ from sacm.reports.figures import (
     training_curves,
     truth_figure,
 )
-from sacm.reports.page import (
-    Section,
-    code_block,
-    embed_figure,
-    figures,
-    folded,
-    page,
-    paragraph,
-)
+from sacm.reports.page import Section, code_block, embed_figure, figures, folded, page, paragraph
 from sacm.reports.table import Table, number, record_table
 from sacm.tasks import get_task
 from sacm.tasks.calibration import COVERAGES, ErrorQuantiles
@@ -67,7 +59,7 @@ def draw_answer(predictor: Predictor, answer: Answer, *, width: float = WIDE) ->
     import pandas as pd
 
     forecast, frame = answer.forecast, answer.frame
-    data, form = forecast.history.data, forecast.history.form.as_table()
+    data, form = forecast.data, forecast.form.as_table()
     name = forecast.series[0]
     count = max(predictor.shape.input_len, _HISTORY * predictor.shape.horizon)
     rows = data.last_rows(count)[name]
@@ -165,10 +157,10 @@ def _truth(run: Run, answer: Answer | None) -> list[str]:
     count, horizon, channels = forecasts.shape
     rows = tensors["shown_rows"].numpy()[:, None] + np.arange(horizon)
     where = rows + 1
-    times = None if answer is None else answer.forecast.history.data.timestamps
+    times = None if answer is None else answer.forecast.data.timestamps
     if answer is not None and times is not None and rows.max() < len(times):
         # Rows have these times only if the data still are those of the training.
-        now, then = answer.forecast.history.data.values[rows][..., :channels], truth
+        now, then = answer.forecast.data.values[rows][..., :channels], truth
         known = np.isfinite(now) & np.isfinite(then)
         if np.allclose(now[known], then[known], rtol=1e-3, atol=1e-5):
             where = times[rows]

@@ -218,7 +218,7 @@ class WindowGuard(nn.Module):
         """Steps `[B, L, C]` as blocks `[B, n, 8, C]`; the first ones may have no block."""
         count = len(self.inverse)
         steps = steps[:, self.length - count * BLOCK :]
-        return steps.reshape(len(steps), count, BLOCK, self.channels)
+        return steps.unflatten(1, (count, BLOCK))
 
     def _judge(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Repaired values, flags and grades: all checks in float32."""
