@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -318,6 +319,26 @@ def deliver(report: Report, output: Output) -> None:
         report.print()
     else:
         typer.echo(report.render(output.style), nl=False)
+
+
+def run_and_report(
+    experiment: Experiment,
+    part: Part,
+    work: Work,
+    runs: Path,
+    files: list[Path],
+    make_report: Callable[..., Report],
+    *,
+    as_json: bool,
+) -> None:
+    """Run what is not yet there, then print what all runs say; a failed run gives exit code 1."""
+    failed = carry_out(experiment, part, work, runs, results=files, as_json=as_json)
+    if failed is None:
+        return
+    report = make_report(experiment, *collect_rows(experiment, part, runs, files))
+    deliver(report, Output("json" if as_json else "table", None))
+    if failed:
+        raise typer.Exit(1)
 
 
 def narrow_strategies(experiment: Experiment, strategies: tuple[str, ...]) -> Experiment:

@@ -230,8 +230,9 @@ def result_table(comparison: Comparison) -> Table:
                 rows.append(("", f"random ({strategy})", reached, *(None,) * 4, count))
     headings = ("metric", "strategy", "mean", "gain", "95 %", "W/T/L", "p", "n")
     seeds = ", ".join(map(str, comparison.seeds))
-    count = f"{len(comparison.seeds)} seed{'s' if len(comparison.seeds) > 1 else ''}"
-    return Table(headings, tuple(rows), f"Test results over {count}: {seeds}", words=2)
+    plural = "s" if len(comparison.seeds) > 1 else ""
+    caption = f"Test results over {len(comparison.seeds)} seed{plural}: {seeds}"
+    return Table(headings, tuple(rows), caption, words=2)
 
 
 def cost_table(comparison: Comparison) -> Table:

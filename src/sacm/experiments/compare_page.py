@@ -128,15 +128,19 @@ def _pairs(comparison: Comparison, runs: Runs) -> Section:
     for name in (each for each in leading if each in comparison.metrics):
         direction = "higher" if metric(name).higher_is_better else "lower"
         random = metric(name).random
-        values = comparison.frame.pivot(index="strategy", columns="seed", values=name)
+        results = comparison.frame.set_index(["strategy", "seed"])[name].astype(float).to_dict()
+        values = {
+            each: [results[each, seed] for seed in comparison.seeds]
+            for each in comparison.strategies
+        }
+        chance = {
+            each: float(comparison.values(each, random).mean())
+            for each in comparison.strategies
+            if random is not None
+        }
         levels = {each: row[name] for each, row in _baselines(runs).items() if row.get(name)}
-        figure = figures.paired_dots(
-            {each: values.loc[each, list(comparison.seeds)] for each in comparison.strategies},
-            f"{metric(name).label} ({direction} is better)",
-            random=random
-            and {each: comparison.values(each, random).mean() for each in comparison.strategies},
-            baselines=levels,
-        )
+        title = f"{metric(name).label} ({direction} is better)"
+        figure = figures.paired_dots(values, title, random=chance, baselines=levels)
         caption = "One line a seed; the bar is the mean."
         caption += " Dashed: without a network." if levels else ""
         drawn.append(embed_figure(figure, caption, name=f"pairs-{name}"))

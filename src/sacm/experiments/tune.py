@@ -132,7 +132,7 @@ def _choices(
 ) -> dict[str, list[Any]]:
     """What is searched besides the learning rate; what the user fixed is left out."""
     lengths = input_lengths(base, data)
-    choices = {
+    choices: dict[str, list[Any]] = {
         "size": ["small", "paper"],
         "batch_size": list(_BATCHES),
         "input_len": lengths if len(lengths) > 1 else [],

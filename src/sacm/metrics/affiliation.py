@@ -69,7 +69,8 @@ def affiliation_precision_recall(
     zones_of_alarms = _Zones(*(each[alarms.zone] for each in zones))
 
     def by_zone(values: Floats) -> Floats:
-        return np.bincount(alarms.zone, weights=values, minlength=len(zones.left))
+        sums: Floats = np.bincount(alarms.zone, values, len(zones.left)).astype(np.float64)
+        return sums
 
     predicted = by_zone(alarms.stop - alarms.start)
     near = by_zone(_precision_integral(alarms, zones_of_alarms))

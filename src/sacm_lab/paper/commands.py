@@ -15,7 +15,6 @@ from sacm_lab.commands import (
     Output,
     Results,
     Work,
-    carry_out,
     collect_rows,
     deliver,
     find_files,
@@ -24,6 +23,7 @@ from sacm_lab.commands import (
     read_output,
     read_part,
     read_work,
+    run_and_report,
     write_between,
 )
 
@@ -85,13 +85,7 @@ def run(
 
     experiment = narrow_strategies(EXPERIMENTS.get(name), asked.strategies)
     files = find_files(results, experiment.name, EXPERIMENTS.names())
-    failed = carry_out(experiment, asked.part, work, runs, results=files, as_json=as_json)
-    if failed is None:
-        return
-    found = make_report(experiment, *collect_rows(experiment, asked.part, runs, files))
-    deliver(found, Output("json" if as_json else "table", None))
-    if failed:
-        raise typer.Exit(1)
+    run_and_report(experiment, asked.part, work, runs, files, make_report, as_json=as_json)
 
 
 @app.command()

@@ -9,7 +9,6 @@ from sacm.registry import STRATEGIES
 
 RIVALS = {
     "augment": "augment:Augment",
-    "clean": "clean:Clean",
     "co_teaching": "co_teaching:CoTeaching",
     "ema": "ema:WeightAverage",
     "ensemble": "ensemble:Ensemble",

@@ -15,7 +15,6 @@ from sacm_lab.commands import (
     Output,
     Results,
     Work,
-    carry_out,
     collect_rows,
     deliver,
     find_files,
@@ -23,6 +22,7 @@ from sacm_lab.commands import (
     read_output,
     read_part,
     read_work,
+    run_and_report,
     split_names,
     write_between,
 )
@@ -90,13 +90,7 @@ def run(
 
     experiment, part = choose_protocol(name, asked, kind, ratio, references)
     files = find_files(results, experiment.name, PROTOCOLS.names())
-    failed = carry_out(experiment, part, work, runs, results=files, as_json=as_json)
-    if failed is None:
-        return
-    found = protocol_report(experiment, *collect_rows(experiment, part, runs, files))
-    deliver(found, Output("json" if as_json else "table", None))
-    if failed:
-        raise typer.Exit(1)
+    run_and_report(experiment, part, work, runs, files, protocol_report, as_json=as_json)
 
 
 @app.command()
@@ -191,31 +185,18 @@ def choose_protocol(
 
     datasets = tuple(map(data_name, part.datasets)) or experiment.datasets
     backbones = tuple(entry(each, experiment.task).name for each in part.backbones)
-    strategies = tuple(dict.fromkeys(("raw", *map(canonical, asked.strategies))))
+    strategies = ("raw", *(asked.strategies or experiment.strategies))
     experiment = replace(
         experiment,
         datasets=datasets,
         backbones=backbones or experiment.backbones,
-        strategies=strategies if asked.strategies else _registered(experiment.strategies),
+        strategies=tuple(dict.fromkeys(map(canonical, strategies))),
         horizons=() if part.horizons else experiment.horizons,
         vary=_contaminations(experiment, split_names(kind), _numbers(ratio)),
         references=_references(experiment, split_names(references)),
     )
     part = replace(part, datasets=(), backbones=(), size=part.size or "small")
     return experiment, part
-
-
-def _registered(strategies: tuple[str, ...]) -> tuple[str, ...]:
-    """The strategies that there are: some are of plug-ins."""
-    from sacm.strategies.registry import canonical
-
-    found = []
-    for name in strategies:
-        try:
-            found.append(canonical(name))
-        except ArgumentError:
-            continue
-    return tuple(found)
 
 
 def _references(experiment: Experiment, asked: tuple[str, ...]) -> dict[str, Any]:
@@ -265,21 +246,18 @@ def widen(experiment: Experiment, asked: Asked, results: list[Path]) -> Experime
     frame = frame[(frame["task"] == experiment.task) & (frame["state"] == "done")]
 
     def named(column: str, declared: tuple[str, ...]) -> tuple[str, ...]:
-        values = frame[column].dropna() if column in frame else ()
+        values: Any = frame[column].dropna() if column in frame else ()
         return tuple(dict.fromkeys((*declared, *map(str, values))))
 
-    part = asked.part
     vary = dict(experiment.vary)
-    if VARIED in vary and vary == dict(experiment.vary):
+    if VARIED in vary:
         vary[VARIED] = named(VARIED, tuple(map(str, vary[VARIED])))
-    return replace(
-        experiment,
-        datasets=experiment.datasets if part.datasets else named("data", experiment.datasets),
-        backbones=experiment.backbones
-        if part.backbones
-        else named("backbone", experiment.backbones),
-        strategies=experiment.strategies
-        if asked.strategies
-        else named("strategy", experiment.strategies),
-        vary=vary,
-    )
+    part = asked.part
+    changed: dict[str, Any] = {"vary": vary}
+    if not part.datasets:
+        changed["datasets"] = named("data", experiment.datasets)
+    if not part.backbones:
+        changed["backbones"] = named("backbone", experiment.backbones)
+    if not asked.strategies:
+        changed["strategies"] = named("strategy", experiment.strategies)
+    return replace(experiment, **changed)
