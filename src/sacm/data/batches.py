@@ -1,8 +1,6 @@
-"""Windows of a data set, copied out batch by batch.
+"""Windows of a data set, `[B, L, C]`, copied out a whole batch at once.
 
-All window classes are map-style data sets. `windows.batch(indices)` copies a whole batch at once; a
-torch `DataLoader`, with its default collate function and any sampler, takes the same way through
-`__getitems__`. Windows are `[B, L, C]` everywhere.
+All window classes are map-style data sets, which a torch `DataLoader` takes as well.
 """
 
 from __future__ import annotations
@@ -22,20 +20,15 @@ from sacm.errors import ArgumentError
 
 
 class ForecastBatch(NamedTuple):
-    """Inputs and what follows them.
-
-    `observed` is None, or False where a target was missing and has been filled in. `covariates`
-    hold 0 where a past covariate lies in the future. `series` is None if all windows share one
-    scaler.
-    """
+    """Inputs and what follows them."""
 
     x: Tensor  # [B, L, C]
     y: Tensor  # [B, H, C]
     stamps: Tensor | None  # [B, L + H, 4]
-    observed: Tensor | None  # [B, H, C] bool
+    observed: Tensor | None  # [B, H, C] bool, False where a target was not measured
     positions: Tensor  # [B] row of the first input step
-    covariates: Tensor | None = None  # [B, L + H, K]
-    series: Tensor | None = None  # [B] place of its series in the scaler
+    covariates: Tensor | None = None  # [B, L + H, K], 0 where a past one lies in the future
+    series: Tensor | None = None  # [B] place in the scaler, unless all share one
 
 
 def beside_windows(batch: Any) -> tuple[Tensor | None, ...]:
@@ -204,14 +197,11 @@ class ForecastWindows(Windows[ForecastBatch]):
         self.scaler = scaler
         self.read_x = inputs.reader(input_len)
         self.read_y = (targets or inputs).reader(horizon, offset=input_len)
-        self.read_stamps = None if stamps is None else stamps.reader(input_len + horizon)
-        self.read_observed = (
-            None if observed is None else observed.reader(horizon, offset=input_len)
-        )
-        self.read_interpolated = None if interpolated is None else interpolated.reader(input_len)
-        self.read_covariates = (
-            None if covariates is None else covariates.reader(input_len + horizon)
-        )
+        whole = input_len + horizon
+        self.read_stamps = stamps and stamps.reader(whole)
+        self.read_observed = observed and observed.reader(horizon, offset=input_len)
+        self.read_interpolated = interpolated and interpolated.reader(input_len)
+        self.read_covariates = covariates and covariates.reader(whole)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -219,26 +209,20 @@ class ForecastWindows(Windows[ForecastBatch]):
     def batch(self, indices: Indices) -> ForecastBatch:
         """See `ForecastBatch`."""
         starts = self.starts[positions_array(indices)]
-        x = self.read_x(starts)
+        x, covariates = self.read_x(starts), self.read_covariates and self.read_covariates(starts)
         if self.read_interpolated is not None:
             x = hold_last_value(x, self.read_interpolated(starts))
+        if covariates is not None:
+            covariates[:, self.input_len :, : self.past] = 0  # what is not known yet
         return ForecastBatch(
             x,
             self.read_y(starts),
-            None if self.read_stamps is None else self.read_stamps(starts),
-            None if self.read_observed is None else self.read_observed(starts),
+            self.read_stamps and self.read_stamps(starts),
+            self.read_observed and self.read_observed(starts),
             torch.from_numpy(starts),
-            self._covariates(starts),
+            covariates,
             None if self.series is None else torch.from_numpy(self.series[starts]),
         )
-
-    def _covariates(self, starts: np.ndarray) -> Tensor | None:
-        """Covariates `[B, L + H, K]` without what is not known yet."""
-        if self.read_covariates is None:
-            return None
-        found = self.read_covariates(starts)
-        found[:, self.input_len :, : self.past] = 0
-        return found
 
 
 def hold_last_value(x: Tensor, interpolated: Tensor) -> Tensor:
@@ -342,10 +326,9 @@ class WindowBatches(Generic[Batch]):
         rank: int = 0,
         processes: int = 1,
     ) -> None:
-        if batch_size < 1:
-            raise ArgumentError(f"batch_size must be at least 1, got {batch_size}.")
-        if seed < 0:
-            raise ArgumentError(f"seed must be at least 0, got {seed}.")
+        for name, value, least in (("batch_size", batch_size, 1), ("seed", seed, 0)):
+            if value < least:
+                raise ArgumentError(f"{name} must be at least {least}, got {value}.")
         if not 0 <= rank < processes:
             raise ArgumentError(f"rank must be in 0 … {processes - 1}, got {rank}.")
         if processes > 1 and not drop_last:

@@ -80,17 +80,13 @@ def _weekdays(stamps: np.ndarray) -> np.ndarray:
     return np.asarray(np.rint(stamp_features(stamps)[:, 1] * 7), dtype=np.int64)
 
 
-def _weekend(stamps: np.ndarray) -> np.ndarray:
-    return (_weekdays(stamps) >= 5)[:, None]
-
-
 # Each gives `[N, …]` for the times of N rows.
 FEATURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "hour": lambda stamps: _circle(stamp_features(stamps)[:, 0]),
     "weekday": lambda stamps: np.eye(7)[_weekdays(stamps)],
     "monthday": lambda stamps: _circle(stamp_features(stamps)[:, 2]),
     "yearday": lambda stamps: _circle(stamp_features(stamps)[:, 3]),
-    "weekend": _weekend,
+    "weekend": lambda stamps: (_weekdays(stamps) >= 5)[:, None],
 }
 
 
@@ -153,13 +149,6 @@ ROLES = ("past", "future", "static")
 class CovariatePlan:
     """The covariates of a run by name.
 
-    Attributes:
-        past: Columns that are known up to the last value of the channels.
-        future: Columns that are also known for the steps to forecast.
-        static: Columns that never change within a series.
-        calendar: Features of the calendar: see `FEATURES`.
-        holidays: Country, or part of one, whose holidays count; None for none.
-
     Example:
         >>> plan = CovariatePlan(past=("load",), calendar=("weekend",))
         >>> times = np.array(["2024-01-05", "2024-01-06"], dtype="datetime64[s]")
@@ -167,17 +156,18 @@ class CovariatePlan:
         [[3.0, 0.0], [4.0, 1.0]]
     """
 
-    past: tuple[str, ...] = ()
-    future: tuple[str, ...] = ()
-    static: tuple[str, ...] = ()
-    calendar: tuple[str, ...] = ()
-    holidays: str | None = None
+    past: tuple[str, ...] = ()  # columns that are known up to the last value of the channels
+    future: tuple[str, ...] = ()  # columns that are also known for the steps to forecast
+    static: tuple[str, ...] = ()  # columns that never change within a series
+    calendar: tuple[str, ...] = ()  # features of the calendar: see `FEATURES`
+    holidays: str | None = None  # country, or part of one, whose holidays count
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> CovariatePlan:
         """The plan that options of a run ask for; those that are None or absent ask for nothing."""
         given = {name: value for name, value in options.items() if value}
-        names = {name: _as_names(given.get(name, ())) for name in (*ROLES, "calendar")}
+        names = {name: given.get(name, ()) for name in (*ROLES, "calendar")}
+        names = {n: (v,) if isinstance(v, str) else tuple(v) for n, v in names.items()}
         names["calendar"] = check_calendar(names["calendar"])
         return cls(**names, holidays=given.get("holidays"))
 
@@ -202,7 +192,7 @@ class CovariatePlan:
         return bool(self.calendar or self.holidays)
 
     def features(self, columns: np.ndarray | None, stamps: np.ndarray | None) -> np.ndarray:
-        """What a network is told about N rows."""
+        """`[N, K]`: columns `[N, k]`, then calendar and holidays of times `[N]` by the clock."""
         parts = [] if columns is None else [columns.astype(np.float32)]
         if self.needs_times and stamps is None:
             raise DataError("calendar and holidays need timestamps, which the data do not have.")
@@ -214,17 +204,13 @@ class CovariatePlan:
 
     def describe(self) -> list[str]:
         """Short lines for the user: the columns by their role."""
-        words = {
-            "past": "past covariates (--past): {}, inputs only",
-            "future": "known-future covariates (--future): {}",
-            "static": "static features (--static): {}",
-        }
-        named = {role: getattr(self, role) for role in ROLES}
-        return [words[role].format(", ".join(names)) for role, names in named.items() if names]
-
-
-def _as_names(value: str | Sequence[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+        words = {"past": "past covariates", "future": "known-future covariates"}
+        named = {role: ", ".join(getattr(self, role)) for role in ROLES}
+        return [
+            f"{words.get(role, 'static features')} (--{role}): {names}"
+            for role, names in named.items()
+            if names
+        ]
 
 
 def covariate_rows(data: ForecastingData, plan: CovariatePlan) -> np.ndarray:
@@ -265,23 +251,6 @@ def times_by_clock(data: ForecastingData, stamps: np.ndarray | None) -> np.ndarr
     return flat.tz_localize(None).to_numpy().reshape(stamps.shape)
 
 
-def rows_ahead(
-    data: ForecastingData, series: str, plan: CovariatePlan, horizon: int
-) -> np.ndarray | None:
-    """Columns `[H, k]` of the steps after a series; NaN where a known-future value is missing."""
-    if data.covariates is None:
-        return None
-    rows = np.zeros((horizon, len(plan.columns)), dtype=np.float32)
-    first, last = len(plan.past), len(plan.past) + len(plan.future)
-    rows[:, last:] = data.covariates[data.last_rows(1)[series][0], last:]
-    rows[:, first:last] = np.nan
-    known = (data.ahead or {}).get(series)
-    if known is not None:
-        count = min(horizon, len(known))
-        rows[:count, first:last] = known[:count, first:last]
-    return rows
-
-
 def window_ahead(
     data: ForecastingData,
     series: str,
@@ -291,21 +260,28 @@ def window_ahead(
     times: np.ndarray | None,
     horizon: int,
 ) -> np.ndarray:
-    """Features `[L + H, K]` of the last rows of a series and of the steps after it."""
-    columns = rows_ahead(data, series, plan, horizon)
-    if columns is not None and data.covariates is not None:
-        if np.isnan(columns).any():
-            raise missing_future_error(data, series, plan, columns, times)
-        columns = np.concatenate([data.covariates[rows], columns])
+    """Features `[L + H, K]` of the last rows `[L]` of a series and of the steps after it.
+
+    Past covariates are 0 there, static features repeat, and known-future values must be given.
+    """
+    columns, past = None, len(plan.past)
+    if data.covariates is not None:
+        ahead = np.repeat(data.covariates[rows[-1:]], horizon, axis=0)
+        future = slice(past, past + len(plan.future))
+        ahead[:, future] = np.nan
+        known = (data.ahead or {}).get(series, ahead)[:horizon]
+        ahead[: len(known), future] = known[:, future]
+        ahead[:, :past] = 0
+        if np.isnan(ahead).any():
+            raise _missing_future_error(data, series, plan, ahead, times)
+        columns = np.concatenate([data.covariates[rows], ahead])
     stamps = None
     if data.timestamps is not None and times is not None:
         stamps = np.concatenate([data.timestamps[rows], times])
-    features = plan.features(columns, times_by_clock(data, stamps))
-    features[len(rows) :, : len(plan.past)] = 0
-    return features
+    return plan.features(columns, times_by_clock(data, stamps))
 
 
-def missing_future_error(
+def _missing_future_error(
     data: ForecastingData,
     series: str,
     plan: CovariatePlan,
@@ -317,15 +293,13 @@ def missing_future_error(
     lacking = " and ".join(repr(plan.columns[i]) for i in np.flatnonzero(gaps.any(axis=0)))
     first = int(np.flatnonzero(gaps.any(axis=1))[0])
     where = f"series {series!r} of {data.name}" if len(data.last_rows(1)) > 1 else data.name
-    span = f"the {len(columns)} steps after the last row"
+    span, begin = f"the {len(columns)} steps after the last row", f"step {first + 1}"
     if times is not None:
-        span = f"{times[0]} to {times[-1]}"
-    missing = f"missing from {times[first] if times is not None else f'step {first + 1}'} on"
-    empty = ", ".join(data.columns[:3])
+        span, begin = f"{times[0]} to {times[-1]}", str(times[first])
     return DataError(
-        f"{where}: the forecast needs the values of {lacking} for {span}, {missing}: add rows "
-        f"with them after the last one ({empty} stay empty), or give them in a table of their own "
-        "with --future-data."
+        f"{where}: the forecast needs the values of {lacking} for {span}, missing from {begin} on: "
+        f"add rows with them after the last one ({', '.join(data.columns[:3])} stay empty), or "
+        "give them in a table of their own with --future-data."
     )
 
 
@@ -339,15 +313,6 @@ def move_channels(data: ForecastingData, plan: CovariatePlan) -> ForecastingData
     rest = [place for place in range(data.channels) if place not in places]
     if not rest:
         raise DataError(f"{data.name}: every channel is a covariate, so none is left to forecast.")
-    arrays: dict[str, Any] = {
-        name: None if array is None else np.ascontiguousarray(array[:, rest])
-        for name in ("values", "targets", "observed", "broken", "interpolated")
-        for array in (getattr(data, name),)
-    }
-    return replace(
-        data,
-        columns=tuple(data.columns[place] for place in rest),
-        covariates=np.ascontiguousarray(data.values[:, places]),
-        **arrays,
-        **{role: getattr(plan, role) for role in ROLES},
-    )
+    roles: dict[str, Any] = {role: getattr(plan, role) for role in ROLES}
+    moved = np.ascontiguousarray(data.values[:, places])
+    return replace(data.take(rest), covariates=moved, **roles)

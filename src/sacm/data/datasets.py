@@ -191,6 +191,14 @@ class ForecastingData:
         counted: np.ndarray = self.observed * wanted  # observed may be weights
         return counted
 
+    def take(self, places: Sequence[int]) -> ForecastingData:
+        """Some of the channels."""
+        arrays: dict[str, Any] = {}
+        for name in ("values", "targets", "observed", "broken", "interpolated"):
+            array = getattr(self, name)
+            arrays[name] = None if array is None else np.ascontiguousarray(array[:, places])
+        return replace(self, columns=tuple(self.columns[place] for place in places), **arrays)
+
     def ranges(self, split: str) -> tuple[range, ...]:
         """The rows of `split`, one range for each segment that has any."""
         pieces = (range(segment.start, segment.stop) for segment in self.segments)

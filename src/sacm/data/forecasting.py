@@ -115,14 +115,8 @@ def _without_unmeasured(data: ForecastingData, target: Sequence[str]) -> Forecas
             f"{data.name}: {some(names)} has no value in the {len(train):,} training rows: other "
             "shares with --split, or leave it out with --ignore."
         )
-    keep = np.flatnonzero(~empty)
     note = f"Left out, no value in the training rows: {some(names)}."
-    return replace(
-        data,
-        values=np.ascontiguousarray(data.values[:, keep]),
-        columns=tuple(data.columns[place] for place in keep),
-        notes=(*data.notes, note),
-    )
+    return replace(data.take(np.flatnonzero(~empty)), notes=(*data.notes, note))
 
 
 def choose_target(data: ForecastingData, target: Sequence[str]) -> ForecastingData:

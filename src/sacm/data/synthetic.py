@@ -1,7 +1,6 @@
 """Generated data: Synth-12 of the paper, and the simulated plant of the demo.
 
-Synth-12 is a composite of trend, tones and events, under noise that comes and goes. The order of
-the random draws is part of its definition: it reproduces the published statistics.
+The order of the random draws is part of their definition.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -86,15 +87,25 @@ def forecasting_windows(
     by_row = fitted.of_rows(places)
     inputs = Series(data.values[order], by_row)
     targets = None if data.targets is None else Series(data.targets[order], by_row)
-    calendar = Series(calendar_rows(data)[order]) if stamps else None
-    observed = None if data.counted is None else Series(data.counted[order])
-    interpolated = None if data.interpolated is None else Series(data.interpolated[order])
-    covariates = Series(covariate_rows(data, plan)[order]) if plan else None
+    if stamps and data.timestamps is None:
+        raise ArgumentError(f"{data.name} has no timestamps, so it has no calendar features.")
+    more = {
+        "stamps": stamp_features(data.timestamps) if stamps else None,
+        "observed": data.counted,
+        "interpolated": data.interpolated,
+        "covariates": covariate_rows(data, plan) if plan else None,
+    }
+    beside = {name: Series(rows[order]) for name, rows in more.items() if rows is not None}
 
     def windows(split: str, stride: int) -> ForecastWindows:
         starts = window_starts(window_ranges(data, split, input_len), least, stride=stride)
         if not len(starts) and len(data.splits[split]):
-            raise short_split_error(data, split, input_len=input_len, horizon=horizon)
+            longest = max(len(rows) for rows in window_ranges(data, split, input_len))
+            raise DataError(
+                f"{data.name}: windows of the {split} split have {longest} rows to lie in but need "
+                f"{input_len} + {horizon} = {least}: use a shorter --input-len or --horizon, other "
+                "shares with --split, or more data."
+            )
         return ForecastWindows(
             inputs,
             starts,
@@ -102,10 +113,7 @@ def forecasting_windows(
             horizon=horizon,
             scaler=fitted,
             targets=targets,
-            stamps=calendar,
-            observed=observed,
-            interpolated=interpolated,
-            covariates=covariates,
+            **beside,
             past=len(plan.past) if plan else 0,
             series=places if fitted.series else None,
         )
@@ -152,25 +160,6 @@ def window_ranges(data: ForecastingData, split: str, input_len: int) -> tuple[ra
     return tuple(ranges)
 
 
-def calendar_rows(data: ForecastingData) -> np.ndarray:
-    """The calendar features of every row."""
-    if data.timestamps is None:
-        raise ArgumentError(f"{data.name} has no timestamps, so it has no calendar features.")
-    return stamp_features(data.timestamps)
-
-
-def short_split_error(
-    data: ForecastingData, split: str, *, input_len: int, horizon: int
-) -> DataError:
-    """The error for a split that holds no window."""
-    longest = max(len(rows) for rows in window_ranges(data, split, input_len))
-    return DataError(
-        f"{data.name}: windows of the {split} split have {longest} rows to lie in but need "
-        f"{input_len} + {horizon} = {input_len + horizon}: use a shorter --input-len or --horizon, "
-        "other shares with --split, or more data."
-    )
-
-
 def classification_windows(
     data: ClassificationData,
     *,
@@ -178,25 +167,21 @@ def classification_windows(
     seed: int = 42,
     scaler: ChannelScaler | None = None,
 ) -> SplitWindows[LabelledWindows]:
-    """Cases for training, validation (a share of the training cases) and testing.
-
-    `scaler` overrides the one fitted on the training cases.
-    """
+    """Cases for training, validation (a share of the training cases) and testing."""
     train, val = data.validation_split(validation, seed=seed)
     columns = data.X_train[train].transpose(0, 2, 1).reshape(-1, data.channels)
     fitted = scaler or ChannelScaler.fit([columns])
     codes_train, codes_test = data.encode(data.y_train), data.encode(data.y_test)
 
-    def training(cases: np.ndarray) -> LabelledWindows:
-        return LabelledWindows(
-            data.X_train, data.lengths_train, codes_train, cases=cases, scaler=fitted
-        )
+    def part(name: str, codes: np.ndarray, cases: np.ndarray) -> LabelledWindows:
+        X, lengths = getattr(data, f"X_{name}"), getattr(data, f"lengths_{name}")
+        return LabelledWindows(X, lengths, codes, cases=cases, scaler=fitted)
 
-    everything = np.arange(len(data.X_test))
-    test = LabelledWindows(
-        data.X_test, data.lengths_test, codes_test, cases=everything, scaler=fitted
+    return SplitWindows(
+        part("train", codes_train, train),
+        part("train", codes_train, val),
+        part("test", codes_test, np.arange(len(data.X_test))),
     )
-    return SplitWindows(training(train), training(val), test)
 
 
 def anomaly_windows(
@@ -217,7 +202,11 @@ def anomaly_windows(
     """
     eval_stride = stride if eval_stride is None else eval_stride
     check_positive(length=length, stride=stride, eval_stride=eval_stride)
-    train, val = training_ranges(data, validation)
+    if not 0 <= validation < 1:
+        raise ArgumentError(f"The validation share must be in [0, 1), got {validation}.")
+    segments = [segment.train for segment in data.segments]
+    held = hold_out_tail(len(data.train), validation)
+    train, val = (segment_ranges(segments, part) for part in held)
     fitted = scaler or ChannelScaler.fit(data.train[rows.start : rows.stop] for rows in train)
     rows, test_rows = Series(data.train, fitted), Series(data.test, fitted)
     for segment in data.segments:
@@ -242,16 +231,7 @@ def anomaly_windows(
     )
 
 
-def training_ranges(data: AnomalyData, validation: float) -> tuple[list[range], list[range]]:
-    """Training and validation rows, range by range."""
-    if not 0 <= validation < 1:
-        raise ArgumentError(f"The validation share must be in [0, 1), got {validation}.")
-    segments = [segment.train for segment in data.segments]
-    train, val = hold_out_tail(len(data.train), validation)
-    return list(segment_ranges(segments, train)), list(segment_ranges(segments, val))
-
-
-def covering(ranges: list[range], length: int, stride: int) -> np.ndarray:
+def covering(ranges: Iterable[range], length: int, stride: int) -> np.ndarray:
     """Starts of windows that together see every step of each range (if it holds a window)."""
     starts = [covering_starts(rows, length, stride=stride) for rows in ranges]
     return np.concatenate([*starts, np.empty(0)], dtype=np.int64, casting="unsafe")

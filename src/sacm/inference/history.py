@@ -126,14 +126,7 @@ def choose_columns(data: ForecastingData, columns: Sequence[str] | None) -> Fore
         return data
     if not set(columns) <= set(data.columns):
         check_trained_columns(data.name, data.columns, columns)
-    places = [data.columns.index(name) for name in columns]
-    arrays: dict[str, Any] = {
-        name: None
-        if (array := getattr(data, name)) is None
-        else np.ascontiguousarray(array[:, places])
-        for name in ("values", "targets", "observed", "broken", "interpolated")
-    }
-    return replace(data, columns=tuple(columns), **arrays)
+    return data.take([data.columns.index(name) for name in columns])
 
 
 def match_frequency(data: ForecastingData, frequency: str | None) -> ForecastingData:
