@@ -35,13 +35,12 @@ def forecasting_data(
     """Read a series to forecast, and split it.
 
     Args:
-        source: What `sacm.data.read.read_table` reads, or a `Table`.
+        source: What `sacm.data.read_table` reads, or a `Table`.
         options: How to read it; see `sacm.settings.ReadOptions`.
         name: A short name. Default: that of the file, or "data".
         layout: What the series of a long table become: "channels" of one, "series" of one channel
             each, or "auto": channels if they share all times.
-        named: Options for reading by name, such as `time="day"` or `target="load"`; and the
-            covariates `past`, `future` and `static`.
+        named: Options by name, such as `time="day"`, and the covariates `past`, `future`, `static`.
 
     Returns:
         The data, with NaN where nothing was measured; `notes` says what was guessed.
@@ -96,8 +95,11 @@ def series_data(
         data = replace(data, scaling=None if options.scaling == "shared" else "series")
     if plan.columns:
         roles: dict[str, Any] = {role: getattr(plan, role) for role in ROLES}
-        lines = (*data.understood, *plan.describe(), *_ahead_line(ahead))
-        data = replace(data, understood=lines, **roles)
+        lines = [*data.understood, *plan.describe()]
+        if ahead:
+            rows = max(map(len, ahead.values()))
+            lines.append(f"rows beyond the last value to forecast from: {rows:,}")
+        data = replace(data, understood=tuple(lines), **roles)
     return choose_target(_without_unmeasured(data, target), target)
 
 
@@ -216,40 +218,37 @@ def _make(table: Table, values: np.ndarray, **parts: Any) -> ForecastingData:
     single = values.astype(np.float32) if values.dtype != np.float32 else values
     if not isinstance(single, np.memmap):
         single = np.ascontiguousarray(single)
-    notes = [*table.notes, _coarse_note(values, parts["columns"])]
+    notes = [*table.notes, *_coarse_note(values, parts["columns"])]
     if len(parts.get("segments", ())) < 2:
         notes += _late_notes(single, parts["columns"], parts["timestamps"])
-    rows = parts["splits"].train
-    notes.append(_constant_note(single[rows.start : rows.stop], parts["columns"]))
+    train = single[parts["splits"].train.start : parts["splits"].train.stop]
+    if len(train):
+        flat = np.flatnonzero(np.fmin.reduce(train, axis=0) == np.fmax.reduce(train, axis=0))
+        named = some([repr(parts["columns"][place]) for place in flat])
+        if len(flat):
+            notes.append(f"Constant in the training rows, so there is nothing to learn: {named}.")
     return ForecastingData(
         name=table.name,
         values=single,
         frequency=table.step,
-        notes=tuple(note for note in notes if note),
+        notes=tuple(notes),
         understood=table.understood,
         reach_back=True,
         **parts,
     )
 
 
-def _coarse_note(values: np.ndarray, columns: Sequence[str]) -> str | None:
+def _coarse_note(values: np.ndarray, columns: Sequence[str]) -> list[str]:
     """A note on columns that change by less than float32 can hold there."""
     if values.dtype.itemsize < 8 or not len(values):
-        return None
-    low = np.fmin.reduce(values, axis=0)
-    high = np.fmax.reduce(values, axis=0)
-    span, level = high - low, np.maximum(np.abs(low), np.abs(high))
-    step = np.spacing(level.astype(np.float32)).astype(np.float64)
-    found = np.flatnonzero((span > 0) & (span < FEWEST_FLOAT_STEPS * step))
-    if not len(found):
-        return None
-    first = found[0]
-    more = f" (and {len(found) - 1} more columns)" if len(found) > 1 else ""
-    return (
-        f"Column {columns[first]!r}{more} spans {span[first]:.3g} at a level of "
-        f"{level[first]:.3g}, where float32 has steps of {step[first]:.3g}: its changes are lost "
-        "unless you subtract an offset first."
-    )
+        return []
+    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    step = np.spacing(np.maximum(np.abs(low), np.abs(high)).astype(np.float32))
+    coarse = np.flatnonzero((high > low) & (high - low < FEWEST_FLOAT_STEPS * step))
+    if not len(coarse):
+        return []
+    names = some([repr(columns[place]) for place in coarse])
+    return [f"{names}: changes are smaller than float32 can hold there: subtract an offset first."]
 
 
 def _late_notes(values: np.ndarray, names: Sequence[str], stamps: np.ndarray | None) -> list[str]:
@@ -270,17 +269,6 @@ def _late_notes(values: np.ndarray, names: Sequence[str], stamps: np.ndarray | N
     return notes + ([f"Columns that end early: {some(early)}."] if early else [])
 
 
-def _constant_note(train: np.ndarray, columns: Sequence[str]) -> str | None:
-    """A note on channels that never change in training."""
-    if not len(train):
-        return None
-    flat = np.flatnonzero(np.fmin.reduce(train, axis=0) == np.fmax.reduce(train, axis=0))
-    if not len(flat):
-        return None
-    named = some([repr(columns[place]) for place in flat])
-    return f"Constant in the training rows, so there is nothing to learn: {named}."
-
-
 def separate(
     table: Table, plan: CovariatePlan, target: Sequence[str] = ()
 ) -> tuple[Table, np.ndarray, dict[str, np.ndarray] | None]:
@@ -299,7 +287,13 @@ def separate(
     position = 0
     for name, start, stop in table.series:
         rows = np.arange(start, stop)
-        _check_static(table.values[rows][:, places], plan, f"{table.where}, series {name!r}")
+        for feature in plan.static:
+            held = table.values[rows, table.columns.index(feature)]
+            if len(np.unique(held[~np.isnan(held)])) != 1:
+                raise DataError(
+                    f"{table.where}, series {name!r}: static feature {feature!r} changes, or has "
+                    "no value: name it with --past or --future, or fill it in."
+                )
         measured = np.flatnonzero(~np.isnan(table.values[rows][:, aim]).all(axis=1))
         last = int(measured[-1]) + 1 if plan.future and len(measured) else len(rows)
         following = table.values[rows[last:]][:, places].astype(np.float32)
@@ -328,25 +322,3 @@ def separate(
         form=form,
     )
     return cut, table.values[order][:, places], ahead or None
-
-
-def _check_static(columns: np.ndarray, plan: CovariatePlan, where: str) -> None:
-    """Refuse static features that change within a series."""
-    for name in plan.static:
-        values = columns[:, plan.columns.index(name)]
-        found = np.unique(values[~np.isnan(values)])
-        if len(found) != 1:
-            what = "changes" if len(found) else "has no value"
-            raise DataError(
-                f"{where}: static feature {name!r} {what}: name it with --past or --future, or "
-                "fill it in."
-            )
-
-
-def _ahead_line(ahead: Mapping[str, np.ndarray] | None) -> tuple[str, ...]:
-    """Say how many rows with known-future covariates follow the last value."""
-    if not ahead:
-        return ()
-    rows = sorted({len(own) for own in ahead.values()})
-    span = f"{rows[0]:,}" if len(rows) == 1 else f"{rows[0]:,} to {rows[-1]:,}"
-    return (f"rows beyond the last value to forecast from: {span}",)

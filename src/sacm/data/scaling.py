@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,20 +30,13 @@ class ChannelScaler:
     """Per-channel mean and population standard deviation (1 where a channel is constant), `[C]`.
 
     Where every series has its own they are `[S, C]`: choose by `of_series` or `of_rows` first.
-
-    Attributes:
-        mean: What becomes 0.
-        std: What becomes 1.
-        series: Names of the S series; empty if all share one mean and deviation.
-        reference: Deviations in which errors are stated, where they are not `std`: a network that
-            learnt from repaired rows is judged in the units of the rows as they came, so that it
-            can be compared with others.
+    A network that learnt from repaired rows is judged in the deviations of the original rows.
     """
 
     mean: np.ndarray
     std: np.ndarray
-    reference: np.ndarray | None = None
-    series: tuple[str, ...] = ()
+    reference: np.ndarray | None = None  # deviations in which errors are stated, if not `std`
+    series: tuple[str, ...] = ()  # names of the S series
 
     @classmethod
     def fit(cls, parts: Iterable[np.ndarray], *, empty: bool = False) -> ChannelScaler:
@@ -176,7 +169,11 @@ def cover_series(
     unknown = [name for name, rows in longest.items() if rows >= least]
     if not unknown:
         return scaler
-    added = [fit_rows(data, _rows_before(data, name, window), empty=True) for name in unknown]
+    added = []
+    for name in unknown:  # by the training rows, or the first window
+        own = [range(each.start, each.stop) for each in data.segments if each.name == name]
+        train = segment_ranges(own, data.splits.train)
+        added.append(fit_rows(data, train or [own[0][:window]], empty=True))
     mean, std = ([getattr(each, name) for each in added] for name in ("mean", "std"))
     reference = scaler.reference
     return replace(
@@ -238,13 +235,6 @@ def find_segments(data: ForecastingData, rows: np.ndarray) -> np.ndarray:
     return np.searchsorted(begins, rows, side="right") - 1
 
 
-def _rows_before(data: ForecastingData, name: str, window: int) -> list[range]:
-    """The training rows of a series, or those of its first window."""
-    own = [range(each.start, each.stop) for each in data.segments if each.name == name]
-    train = [rows for rows in segment_ranges(own, data.splits.train) if len(rows)]
-    return train or [own[0][:window]]
-
-
 def fill_gaps(values: np.ndarray, pieces: Iterable[range] | None = None) -> np.ndarray:
     """Interpolate missing values linearly, the default of strategies that repair nothing.
 
@@ -260,19 +250,22 @@ def fill_gaps(values: np.ndarray, pieces: Iterable[range] | None = None) -> np.n
         >>> fill_gaps(np.array([[1.0], [np.nan], [3.0]])).tolist()
         [[1.0], [2.0], [3.0]]
     """
+    return _fill_pieces(values, [list(pieces or [range(len(values))])])
+
+
+def _fill_pieces(values: np.ndarray, series: list[list[range]]) -> np.ndarray:
+    """Values filled series by series, each piece by piece."""
     gaps = columns_with_gaps(values)
     if not len(gaps):
         return values
-    pieces = [rows for rows in pieces or [range(len(values))] if len(rows)]
     # Never into the user's array; a file mapped copy-on-write may be larger than memory.
     filled = values if getattr(values, "mode", None) == "c" else values.copy()
-    for column in (filled[:, place] for place in gaps):
-        measured = np.flatnonzero(~np.isnan(column))
-        before = column[measured[0]] if len(measured) else column.dtype.type(0)
-        for rows in pieces:
-            part = column[rows.start : rows.stop]
-            known = np.flatnonzero(~np.isnan(part))
-            missing = np.flatnonzero(np.isnan(part))
+    for column, pieces in product((filled[:, place] for place in gaps), series):
+        parts = [column[rows.start : rows.stop] for rows in pieces if len(rows)]
+        measured = [part[~np.isnan(part)] for part in parts]
+        before = next((held[0] for held in measured if len(held)), column.dtype.type(0))
+        for part in parts:
+            missing, known = np.flatnonzero(np.isnan(part)), np.flatnonzero(~np.isnan(part))
             part[missing] = np.interp(missing, known, part[known]) if len(known) else before
             before = part[-1]
     return filled
@@ -308,60 +301,35 @@ def fill_data(data: Data) -> tuple[Data, str | None]:
 def _fill_series(data: ForecastingData) -> tuple[ForecastingData, int, int]:
     """A series with finite values and covariates; nothing is filled from a later split."""
     pieces = _pieces_by_series(data)
-    changes: dict[str, np.ndarray] = {}
+    changes: dict[str, Any] = {}
     count = 0
-    missing = _missing(data)
-    if missing is not None:
+    arrays = {"values": data.values, "targets": data.targets}
+    held = {name: array for name, array in arrays.items() if array is not None}
+    if any(len(columns_with_gaps(array)) for array in held.values()):
+        missing = np.logical_or.reduce([np.isnan(array) for array in held.values()])
         count = int(missing.sum())
-        changes["values"] = _fill_each(data.values, pieces)
+        changes = {name: _fill_pieces(array, pieces) for name, array in held.items()}
         changes["interpolated"] = np.isnan(data.values)
-        if data.targets is not None:
-            changes["targets"] = _fill_each(data.targets, pieces)
         changes["observed"] = (
             ~missing if data.observed is None else np.where(missing, 0, data.observed)
         )
     if data.covariates is not None and len(columns_with_gaps(data.covariates)):
-        changes["covariates"] = _fill_each(data.covariates, pieces)
+        changes["covariates"] = _fill_pieces(data.covariates, pieces)
         count += int(np.isnan(data.covariates).sum())
-    return (replace(data, **changes) if changes else data), count, data.values.size  # type: ignore[arg-type]
-
-
-def _missing(data: ForecastingData) -> np.ndarray | None:
-    """Where a value or a target was not measured, `[T, C]`; None if nothing is missing."""
-    arrays = [data.values] if data.targets is None else [data.values, data.targets]
-    if not any(len(columns_with_gaps(array)) for array in arrays):
-        return None
-    found: np.ndarray = np.logical_or.reduce([np.isnan(array) for array in arrays])
-    return found
+    return (replace(data, **changes) if changes else data), count, data.values.size
 
 
 def _pieces_by_series(data: ForecastingData) -> list[list[range]]:
     """The rows of every series, split by split; whole segments where no split holds them."""
     pieces: dict[str, list[range]] = {}
-    covered = sum(map(len, data.splits))
-    if covered < len(data.values):
-        for name, start, stop in data.segments:
-            pieces.setdefault(name, []).append(range(start, stop))
-        return list(pieces.values())
-    for split in data.splits:
+    everything = range(len(data.values))
+    splits = data.splits if sum(map(len, data.splits)) >= len(data.values) else [everything]
+    for split in splits:
         for name, start, stop in data.segments:
             rows = range(max(start, split.start), min(stop, split.stop))
             if len(rows):
                 pieces.setdefault(name, []).append(rows)
     return list(pieces.values())
-
-
-def _fill_each(values: np.ndarray, pieces: list[list[range]]) -> np.ndarray:
-    """Values filled series by series."""
-    if len(pieces) == 1:
-        return fill_gaps(values, pieces[0])
-    filled = values.copy()
-    for own in pieces:
-        rows = np.concatenate([np.arange(part.start, part.stop) for part in own])
-        ends = np.cumsum([0, *map(len, own)])
-        parts = [range(int(a), int(b)) for a, b in pairwise(ends)]
-        filled[rows] = fill_gaps(values[rows], parts)
-    return filled
 
 
 def _fill_telemetry(data: AnomalyData) -> tuple[AnomalyData, int, int]:
