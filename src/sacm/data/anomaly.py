@@ -37,13 +37,6 @@ def anomaly_data(
         name: A short name. Default: that of the file, or "data".
         named: Options for reading by name, such as `time="day"`.
 
-    Returns:
-        The data, with NaN where nothing was measured; `notes` says what was guessed.
-
-    Raises:
-        DataError: The data cannot be read; the sentence says where and what to do.
-        ArgumentError: An option is wrong.
-
     Example:
         >>> data = anomaly_data(np.random.default_rng(0).normal(size=(100, 3)))
         >>> data.train.shape, data.test.shape
@@ -55,13 +48,18 @@ def anomaly_data(
         if given.get(option):
             raise ArgumentError(f"{option} = {given[option]!r}: anomaly has no use for it.")
     chosen = ReadOptions.of(given)
-    share = _training_share(chosen.split)
+    split = chosen.split or (DEFAULT_SHARE, 1 - DEFAULT_SHARE)
+    if len(split) != 2 or abs(sum(split) - 1) > 1e-6 or not 0 < split[0] < 1:
+        raise ArgumentError(
+            "split must be two shares (training, test) that add up to 1, such as 0.5,0.5; got "
+            f"{tuple(split)}."
+        )
     title = name or (Path(train).stem if isinstance(train, str | Path) else "data")
     # Rows that a grid lacks would have no label.
     first = read_table(train, chosen, name=title, grid=False, labelled=True)
     notes = first.notes
     if test is None:
-        border = int(len(first.values) * share)
+        border = int(len(first.values) * split[0])
         trained, tested = first.values[:border], first.values[border:]
         order = first.order[border:]
         marks = None if first.labels is None else first.labels[border:]
@@ -79,41 +77,21 @@ def anomaly_data(
     if marks is None:
         marks = np.zeros(len(tested))
         notes = (*notes, "There are no labels: detection can be run but not measured.")
-    _check_marks(marks, len(tested), title)
+    if len(marks) != len(tested):
+        raise DataError(f"{title}: {len(marks)} labels for {len(tested)} test rows.")
+    wrong = np.flatnonzero(~np.isin(marks, (0, 1)))
+    if len(wrong):
+        raise DataError(
+            f"{title}: label {marks[wrong[0]]} of test row {wrong[0] + 1} is not 0 or 1."
+        )
     if labels is not None:
         marks = marks[np.argsort(np.argsort(order))]
     return AnomalyData(
         name=title,
-        train=_single(trained),
-        test=_single(tested),
+        train=np.ascontiguousarray(trained, dtype=np.float32),
+        test=np.ascontiguousarray(tested, dtype=np.float32),
         labels=marks.astype(np.uint8),
         columns=first.names,
         notes=notes,
         understood=first.understood,
     )
-
-
-def _training_share(split: tuple[float, ...] | None) -> float:
-    if split is None:
-        return DEFAULT_SHARE
-    if len(split) != 2 or abs(sum(split) - 1) > 1e-6 or not 0 < split[0] < 1:
-        raise ArgumentError(
-            "split must be two shares (training, test) that add up to 1, such as 0.5,0.5; got "
-            f"{tuple(split)}."
-        )
-    return split[0]
-
-
-def _single(values: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(values, dtype=np.float32)
-
-
-def _check_marks(marks: np.ndarray, rows: int, where: str) -> None:
-    """Refuse labels other than 0 and 1, and any number of them but one a row."""
-    if len(marks) != rows:
-        raise DataError(f"{where}: {len(marks)} labels for {rows} test rows.")
-    wrong = np.flatnonzero(~np.isin(marks, (0, 1)))
-    if len(wrong):
-        raise DataError(
-            f"{where}: label {marks[wrong[0]]} of test row {wrong[0] + 1} is not 0 or 1."
-        )

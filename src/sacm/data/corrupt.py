@@ -65,28 +65,16 @@ Function = TypeVar("Function", bound=ValueFault)
 
 @dataclass(frozen=True)
 class Fault:
-    """What one kind of fault does to data of each form; None where it is not defined.
-
-    Attributes:
-        title: One line for people.
-        series: Corrupts a share of one channel of a series; made by `at_points` or `on_segments`.
-        windows: `(x, severity, generator)`: corrupts z-scored windows `[B, L, C]` by severities
-            `[B]`.
-        values: `(x, level, seed)`: changes every value of an array `[..., C]`.
-        rows: `(x, ratio, seed)`: corrupts a share of the rows of telemetry `[T, C]`.
-        labels: `(codes, classes, ratio, random)`: wrong labels instead of class numbers `[N]`.
-        parts: The kinds that a mixture consists of; each gets an equal share of the ratio.
-        largest: The largest level of `values`.
-    """
+    """What one kind of fault does to data of each form; None where it is not defined."""
 
     title: str
-    series: SeriesFault | None = None
-    windows: WindowFault | None = None
-    values: ValueFault | None = None
-    rows: ValueFault | None = None
-    labels: LabelFault | None = None
-    parts: tuple[str, ...] = ()
-    largest: float = np.inf
+    series: SeriesFault | None = None  # made by `at_points` or `on_segments`
+    windows: WindowFault | None = None  # z-scored windows [B, L, C] by severities [B]
+    values: ValueFault | None = None  # every value of an array [..., C], by level and seed
+    rows: ValueFault | None = None  # a share of the rows of telemetry [T, C], by ratio and seed
+    labels: LabelFault | None = None  # wrong labels instead of class numbers [N]
+    parts: tuple[str, ...] = ()  # of a mixture; each gets an equal share of the ratio
+    largest: float = np.inf  # level of `values`
 
 
 CORRUPTIONS: Registry[Fault] = registry.CORRUPTIONS
@@ -106,9 +94,6 @@ def register(name: str, *, largest: float = np.inf) -> Callable[[Function], Func
     The function gets a float64 array `[..., C]`, which it must not change, the level (0 to
     `largest`; 0 changes nothing) and a seed; it returns an array of the same shape. Faults of other
     forms are registered as `CORRUPTIONS.register(name)(Fault(...))`.
-
-    Raises:
-        ArgumentError: If the name is taken.
 
     Example:
         >>> import numpy as np
@@ -152,15 +137,12 @@ def corrupt(
         x: An array or tensor whose last axis are channels (or `[T]`), or a `ForecastingData`.
         kind: gaussian and student_t (2.5 degrees of freedom) add noise of `level` times the spread
             of each channel; missing sets a share `level` of the entries to 0; layered is the
-            mixture of Synth-12 along the first axis: noise and spikes whose strength changes in
-            regimes, and short gaps. Every other fault corrupts a share `level` of a series.
+            mixture of Synth-12 along the first axis. Every other fault corrupts a share `level` of
+            a series.
         level: How much.
         seed: Of the random draw.
         targets: What a `ForecastingData` is to forecast: its clean values ("clean"), or the
             corrupted ones ("same"). Values that are gone are interpolated and not observed.
-
-    Returns:
-        The same kind of object, of the same shape.
 
     Raises:
         ArgumentError: There is no such fault, or it does not fit the data or the level.
@@ -200,21 +182,17 @@ def corrupt(
 def corrupt_series(
     values: np.ndarray, kind: str, ratio: float, *, severity: float = 1.0, seed: int = 0
 ) -> CorruptedSeries:
-    """Corrupt a share of the values of every channel of a series, and say which.
+    """Corrupt a share of the values of every channel of a series `[T, C]`, and say which.
 
     Args:
-        values: Floating-point numbers `[T, C]`.
+        values: Floating-point numbers.
         kind: A fault that is defined for series, or a mixture, whose kinds share the ratio.
         ratio: Share of the values to corrupt, between 0 and 1.
         severity: Factor of all sizes.
         seed: Of positions and sizes.
 
     Returns:
-        Values in the precision of the input (NaN where a value was removed), mask and kinds. A
-        value counts as corrupted even if the fault happens to leave it as it was.
-
-    Raises:
-        ArgumentError: If an argument is none of these.
+        Values in the precision of the input (NaN where a value was removed), mask and kinds.
 
     Example:
         >>> rows = np.random.default_rng(0).normal(size=(500, 2))
@@ -270,9 +248,6 @@ class Contamination:
     def parse(cls, text: str) -> Contamination:
         """Read `kind(ratio)`; without a ratio it is 0.3.
 
-        Raises:
-            ArgumentError: There is no such fault, or the ratio is no share.
-
         Example:
             >>> str(Contamination.parse("MIX(.1)"))
             'mix(0.1)'
@@ -299,12 +274,8 @@ def corrupt_training(data: AnyData, contamination: str, *, seed: int = 0) -> Any
 
     Args:
         data: One of the three data sets.
-        contamination: A fault and the share of values, labels or rows to corrupt, such as
-            "mix(0.3)"; an empty text changes nothing.
+        contamination: A fault and a share, such as "mix(0.3)"; an empty text changes nothing.
         seed: Of positions and sizes.
-
-    Raises:
-        ArgumentError: The fault does not fit the task.
     """
     if not contamination:
         return data
@@ -365,11 +336,9 @@ def _changed_fields(data: ForecastingData, values: np.ndarray, targets: Targets)
 
 
 def at_points(change: PointChange, *, isolated: bool = False) -> SeriesFault:
-    """Make a fault of single steps.
+    """Make a fault of single steps, no two in a row if they are `isolated`.
 
-    Args:
-        change: Gets the values of the chosen steps, the channel and random numbers for them.
-        isolated: Whether no two steps in a row are chosen.
+    `change` gets the values of the chosen steps, the channel and random numbers for them.
     """
 
     def fault(channel: Channel, share: float, code: int, random: np.random.Generator) -> None:
@@ -392,9 +361,8 @@ def at_points(change: PointChange, *, isolated: bool = False) -> SeriesFault:
 def on_segments(change: SegmentChange) -> SeriesFault:
     """Make a fault of segments.
 
-    Args:
-        change: Gets the values of a segment, the channel and a source of random numbers; returns
-            what takes their place.
+    `change` gets the values of a segment, the channel and a source of random numbers; it returns
+    what takes their place.
     """
 
     def fault(channel: Channel, share: float, code: int, random: np.random.Generator) -> None:

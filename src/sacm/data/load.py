@@ -158,11 +158,7 @@ def load(
         download: Whether it may be downloaded.
         progress: Whether a download shows a bar.
         ratios: Shares of training, validation and test rows of a series, instead of the
-            benchmark's own split; every row counts, also those that the benchmark leaves out.
-
-    Raises:
-        ArgumentError: There is no data set of that name.
-        DataError: It is not there, or damaged.
+            benchmark's own split of its own rows.
 
     Example:
         >>> load("Synth-12@0.1").values.shape
