@@ -395,18 +395,6 @@ def is_calendar(column: pd.Series) -> bool:
     return bool((months | text.str.fullmatch(rf"[mq]\d\d?|{CLOCK}\s*({HALF})?")).all())
 
 
-def _part_numbers(column: pd.Series, part: str) -> pd.Series | None:
-    """A part of the date as numbers; months may be names; None if one is out of range."""
-    text: pd.Series = column
-    if is_text(column):
-        text = plain_text(column).str.lower().str.strip(".")
-        if part in ("month", "quarter"):
-            text = text.map(lambda word: str(MONTHS.get(word, word)).lstrip("mq"))
-    numbers = pd.to_numeric(text, errors="coerce").reset_index(drop=True)
-    _, least, most = PARTS[part]
-    return numbers if numbers.between(least, most).all() and (numbers % 1 == 0).all() else None
-
-
 def _from_parts(frame: pd.DataFrame, pool: Sequence[str]) -> Times | None:
     """Year with month, quarter or day of the year, perhaps day, hour and minute, in columns."""
     parts: dict[str, str] = {}
@@ -423,29 +411,37 @@ def _from_parts(frame: pd.DataFrame, pool: Sequence[str]) -> Times | None:
     used = ["year", coarse, *(["day"] if coarse == "month" and "day" in parts else [])]
     if "day" in used or coarse == "day of year":
         used += [part for part in ("hour", "minute") if part in parts]
-    numbers: dict[str, Any] = {part: _part_numbers(frame[parts[part]], part) for part in used}
-    if any(each is None for each in numbers.values()):
-        return None
-    month = numbers.get("month", numbers["quarter"] * 3 - 2 if coarse == "quarter" else 1)
-    days = {"year": numbers["year"], "month": month, "day": numbers.get("day", 1)}
+    numbers = dict.fromkeys(PARTS, pd.Series(0, index=range(len(frame))))
+    for part in used:
+        cells = plain_text(frame[parts[part]]).str.lower().str.strip(".").reset_index(drop=True)
+        months = cells.map(lambda word: str(MONTHS.get(word, word)).lstrip("mq"))
+        numbers[part] = pd.to_numeric(months, errors="coerce")
+        _, least, most = PARTS[part]
+        if not numbers[part].between(least, most).all() or (numbers[part] % 1 != 0).any():
+            return None
+    month = {"month": numbers["month"], "quarter": numbers["quarter"] * 3 - 2}.get(coarse, 1)
+    days = {"year": numbers["year"], "month": month, "day": numbers["day"].clip(lower=1)}
     stamps = pd.to_datetime(pd.DataFrame(days), errors="coerce")
-    for part, unit in (("day of year", "D"), ("hour", "h"), ("minute", "min")):
-        if part in used:
-            stamps = stamps + pd.to_timedelta(numbers[part] - (unit == "D"), unit=unit)
+    stamps += pd.to_timedelta((numbers["day of year"] - 1).clip(lower=0), unit="D")
+    stamps += pd.to_timedelta(numbers["hour"] * 60 + numbers["minute"], unit="min")
     if stamps.isna().any():
         return None
     return Times(stamps=pd.DatetimeIndex(stamps), **_joined([parts[part] for part in used]))
 
 
+def _joined(columns: Sequence[str]) -> dict[str, Any]:
+    """What is said of a time that several columns make together."""
+    return {"columns": tuple(columns), "written": f"the columns {', '.join(columns)} together"}
+
+
 def _add_clock(
     frame: pd.DataFrame, name: str, asked: list[str], pool: Sequence[str], readings: list[Times]
 ) -> list[Times]:
-    """Readings of a column of dates, together with the column of clocks or hours beside it."""
-    dated = [
-        each
-        for each in readings
-        if each.zone is None and each.index.equals(each.index.normalize())  # days without a clock
-    ]
+    """Readings of a column of dates, together with the column of clocks or hours beside it.
+
+    The clock is the next column, or one that is named after the hour.
+    """
+    dated = [r for r in readings if r.zone is None and r.index.equals(r.index.normalize())]
     if not dated or max(each.distinct for each in dated) == len(frame):
         return readings
     names = list(frame.columns)
@@ -461,29 +457,18 @@ def _add_clock(
     return readings
 
 
-def _joined(columns: Sequence[str]) -> dict[str, Any]:
-    """What is said of a time that several columns make together."""
-    return {"columns": tuple(columns), "written": f"the columns {', '.join(columns)} together"}
-
-
 def _clock_of(column: pd.Series, *, sure: bool) -> pd.TimedeltaIndex | None:
     """A column of clocks (13:30), hours (0 to 24) or HHMM as time since midnight."""
     text = plain_text(column)
-    if is_text(column) and text.str.fullmatch(rf"{CLOCK}\s*({HALF})?").all():
-        parts = text.str.extract(rf"^({CLOCK})\s*({HALF})?$")
-        return _read_clock(parts[0], parts[1])
     likely = part_of(column.name) == "hour" or re.search(
         "time|zeit|hhmm|clock|uhr", str(column.name), re.IGNORECASE
     )
-    if not (sure or likely) or not text.str.fullmatch(r"\d{1,4}").all():
-        return None
-    numbers = text.astype(int)
-    if numbers.max() <= 24:
-        numbers = numbers * 100
-    if numbers.max() > 2400 or (numbers % 100 > 59).any():
-        return None
-    minutes = numbers // 100 * 60 + numbers % 100
-    return pd.TimedeltaIndex(pd.to_timedelta(minutes.to_numpy(), unit="min"))
+    if (sure or likely) and text.str.fullmatch(r"\d{1,4}").all():
+        hours_only = text.astype(int).max() <= 24
+        text = text.str.zfill(2) + ":00" if hours_only else text.str.zfill(4)
+        text = text.str.replace(r"^(\d\d)(\d\d)$", r"\1:\2", regex=True)
+    parts = text.str.extract(rf"^({CLOCK})\s*({HALF})?$")
+    return None if parts[0].isna().any() else _read_clock(parts[0], parts[1])
 
 
 def _choose(readings: list[Times], name: str, reading: Reading) -> Times | None:
@@ -577,7 +562,17 @@ def _place_in_zone(times: Times, reading: Reading) -> Times:
             f"zone {name!r} is not a time zone: use a name such as Europe/Berlin or UTC."
         ) from None
     if times.zone is None:
-        utc, local = _to_utc(times.stamps, name, reading), times.stamps
+        local = times.stamps
+        # The order of rows tells which hour is meant that the clock shows twice.
+        for twice in ("infer", np.ones(len(local), bool)):
+            try:
+                aware = local.tz_localize(name, ambiguous=twice, nonexistent="shift_forward")
+                break
+            except ValueError as error:  # pandas has one of its own for each kind of doubt
+                reason = str(error).splitlines()[0].rstrip(".")
+        else:
+            raise reading.error(f"the times are not those of a clock in {name}: {reason}.")
+        utc = aware.tz_convert("UTC").tz_localize(None)
     else:
         utc = times.stamps
         local = utc.tz_localize("UTC").tz_convert(name).tz_localize(None)
@@ -592,17 +587,6 @@ def _place_in_zone(times: Times, reading: Reading) -> Times:
         )
     reading.note(f"Times are kept {'by the local clock' if by_clock else 'in UTC'}.")
     return replace(times, stamps=local if by_clock else utc, zone=name, local=by_clock)
-
-
-def _to_utc(stamps: pd.DatetimeIndex, zone: str, reading: Reading) -> pd.DatetimeIndex:
-    """Times of a local clock in UTC; the hour that it shows twice is told by the order of rows."""
-    for ambiguous in ("infer", np.ones(len(stamps), bool)):
-        try:
-            aware = stamps.tz_localize(zone, ambiguous=ambiguous, nonexistent="shift_forward")
-            return aware.tz_convert("UTC").tz_localize(None)
-        except ValueError as error:  # pandas has one of its own for each kind of doubt
-            reason = str(error).splitlines()[0].rstrip(".")
-    raise reading.error(f"the times are not those of a clock in {zone}: {reason}.")
 
 
 def _is_even_by_clock(local: pd.DatetimeIndex, utc: pd.DatetimeIndex) -> bool:
