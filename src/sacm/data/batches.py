@@ -198,10 +198,17 @@ class ForecastWindows(Windows[ForecastBatch]):
         self.read_x = inputs.reader(input_len)
         self.read_y = (targets or inputs).reader(horizon, offset=input_len)
         whole = input_len + horizon
-        self.read_stamps = stamps and stamps.reader(whole)
-        self.read_observed = observed and observed.reader(horizon, offset=input_len)
-        self.read_interpolated = interpolated and interpolated.reader(input_len)
-        self.read_covariates = covariates and covariates.reader(whole)
+        beside = {
+            "stamps": (stamps, whole, 0),
+            "observed": (observed, horizon, input_len),
+            "interpolated": (interpolated, input_len, 0),
+            "covariates": (covariates, whole, 0),
+        }
+        self.readers = {
+            name: rows.reader(length, offset=offset)
+            for name, (rows, length, offset) in beside.items()
+            if rows is not None
+        }
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -209,18 +216,18 @@ class ForecastWindows(Windows[ForecastBatch]):
     def batch(self, indices: Indices) -> ForecastBatch:
         """See `ForecastBatch`."""
         starts = self.starts[positions_array(indices)]
-        x, covariates = self.read_x(starts), self.read_covariates and self.read_covariates(starts)
-        if self.read_interpolated is not None:
-            x = hold_last_value(x, self.read_interpolated(starts))
-        if covariates is not None:
-            covariates[:, self.input_len :, : self.past] = 0  # what is not known yet
+        x, held = self.read_x(starts), {name: read(starts) for name, read in self.readers.items()}
+        if "interpolated" in held:
+            x = hold_last_value(x, held["interpolated"])
+        if "covariates" in held:
+            held["covariates"][:, self.input_len :, : self.past] = 0  # what is not known yet
         return ForecastBatch(
             x,
             self.read_y(starts),
-            self.read_stamps and self.read_stamps(starts),
-            self.read_observed and self.read_observed(starts),
+            held.get("stamps"),
+            held.get("observed"),
             torch.from_numpy(starts),
-            covariates,
+            held.get("covariates"),
             None if self.series is None else torch.from_numpy(self.series[starts]),
         )
 

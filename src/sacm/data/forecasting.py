@@ -118,7 +118,7 @@ def _without_unmeasured(data: ForecastingData, target: Sequence[str]) -> Forecas
             "shares with --split, or leave it out with --ignore."
         )
     note = f"Left out, no value in the training rows: {some(names)}."
-    return replace(data.take(np.flatnonzero(~empty)), notes=(*data.notes, note))
+    return replace(data.take(np.flatnonzero(~empty).tolist()), notes=(*data.notes, note))
 
 
 def choose_target(data: ForecastingData, target: Sequence[str]) -> ForecastingData:

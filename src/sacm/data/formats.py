@@ -159,7 +159,8 @@ def from_object(source: Any, where: str) -> np.ndarray | pd.DataFrame:
     if isinstance(source, Tensor):
         return as_numpy(source)
     if isinstance(source, np.ma.MaskedArray) and source.dtype.kind in "fiub":
-        return np.asarray(source.astype(np.float64).filled(np.nan))
+        floats: Any = source.astype(np.float64)
+        return np.asarray(floats.filled(np.nan))
     if isinstance(source, np.ndarray):
         return source
     if not isinstance(source, pd.DataFrame | pd.Series) and hasattr(source, "to_pandas"):

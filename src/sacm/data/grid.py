@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -192,8 +192,9 @@ def _merge_duplicates(
     how = reading.options.duplicates
     if not again.any() or reading.options.resample:
         return frame
-    usual = pd.Series(frame.index).diff().median()
-    if how is None and usual <= pd.Timedelta(hours=1) and _are_clock_changes(frame.index[again]):
+    usual: Any = pd.Series(frame.index).diff().median()
+    times = pd.DatetimeIndex(frame.index[again])
+    if how is None and usual <= pd.Timedelta(hours=1) and _are_clock_changes(times):
         how = "mean"
         said = f"({flag('zone')} or {flag('duplicates')} decides otherwise)"
         counts[f"Rows of an hour that the clock showed twice were averaged {said}"] += again.sum()
@@ -292,15 +293,17 @@ def _lay_on_grid(
     frames: dict[str, pd.DataFrame], step: str, reading: Reading, *, insert: bool
 ) -> tuple[dict[str, pd.DataFrame], str]:
     """Insert the rows that a grid lacks, or only say which; also the usual name of the step."""
-    laid, missing, total, jitter = {}, {}, 0, 0.0
-    longest = pd.DatetimeIndex([])
+    laid: dict[str, pd.DataFrame] = {}
+    missing: dict[str, pd.DatetimeIndex] = {}
+    total, jitter, longest = 0, 0.0, pd.DatetimeIndex([])
     for label, frame in frames.items():
         grid, moved = _find_grid(frame, label, step, reading)
         jitter = max(jitter, float(np.abs((moved - frame.index).total_seconds()).max()))
         missing[label] = grid.difference(moved)
-        laid[label] = (
-            frame.set_axis(moved) if len(grid) == len(moved) else _insert(frame, grid, moved)
-        )
+        laid[label] = frame.set_axis(moved)
+        if len(grid) > len(moved):
+            full = laid[label].reindex(grid)
+            laid[label] = full.assign(**{ORDER: full[ORDER].fillna(-1)})
         total += len(grid)
         longest = max(longest, grid, key=len)
     if jitter:
@@ -312,12 +315,6 @@ def _lay_on_grid(
         _say_missing(missing, total, step, longer, reading, insert=insert)
     usual = pd.infer_freq(longest) if len(longest) >= FEWEST_ROWS else None
     return (laid if insert else frames), reading.options.frequency or usual or step
-
-
-def _insert(frame: pd.DataFrame, grid: pd.DatetimeIndex, moved: pd.DatetimeIndex) -> pd.DataFrame:
-    """The rows of a series on its grid, NaN where it has none."""
-    full = frame.set_axis(moved).reindex(grid)
-    return full.assign(**{ORDER: full[ORDER].fillna(-1)})
 
 
 def _find_grid(

@@ -232,8 +232,8 @@ def _text_times(text: pd.Series, columns: tuple[str, ...]) -> list[Times]:
         quarters = pd.PeriodIndex(text.str.upper(), freq="Q").to_timestamp()
         return [Times(columns, quarters, written)]
     if text.str.fullmatch(r"\d{4}-?W\d\d").all():
-        days = text.str.replace("-", "") + "-1"
-        weeks = pd.DatetimeIndex(pd.to_datetime(days, format="%GW%V-%u", errors="coerce"))
+        mondays = text.str.replace("-", "") + "-1"
+        weeks = pd.DatetimeIndex(pd.to_datetime(mondays, format="%GW%V-%u", errors="coerce"))
         return [] if weeks.hasnans else [Times(columns, weeks, written)]
     parts = text.str.extract(WHEN)
     if parts["date"].isna().any():
@@ -303,7 +303,7 @@ def _number_times(
             style, said = f"epoch {unit}" if whole else None, f"{unit} since 1970"
             if not whole:  # floats hold times to about a microsecond
                 numbers, unit = np.round(numbers * (10**6 / ticks)), "us"
-            stamps = pd.DatetimeIndex(pd.to_datetime(numbers.astype(np.int64), unit=unit))
+            stamps = pd.DatetimeIndex(numbers.astype(np.int64).astype(f"datetime64[{unit}]"))
             return [Times(columns, stamps.as_unit("ns"), said, style=style)]
     if not (named and ordered):
         return []
@@ -475,8 +475,8 @@ def _choose(readings: list[Times], name: str, reading: Reading) -> Times | None:
     """The reading of a column whose dates lie best on a grid; refuse where two do alike."""
     order = reading.options.date_order
     if order is not None:
-        order = order.removesuffix(" first")
-        fitting = [r for r in readings if r.form and FIRST_FIELD.get(r.form[:2]) == order]
+        first = order.removesuffix(" first")
+        fitting = [r for r in readings if r.form and FIRST_FIELD.get(r.form[:2]) == first]
         readings = fitting or [r for r in readings if r.form not in AMBIGUOUS]
     if len(readings) < 2:
         return readings[0] if readings else None

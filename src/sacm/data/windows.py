@@ -87,10 +87,11 @@ def forecasting_windows(
     by_row = fitted.of_rows(places)
     inputs = Series(data.values[order], by_row)
     targets = None if data.targets is None else Series(data.targets[order], by_row)
-    if stamps and data.timestamps is None:
+    times = data.timestamps if stamps else None
+    if stamps and times is None:
         raise ArgumentError(f"{data.name} has no timestamps, so it has no calendar features.")
     more = {
-        "stamps": stamp_features(data.timestamps) if stamps else None,
+        "stamps": None if times is None else stamp_features(times),
         "observed": data.counted,
         "interpolated": data.interpolated,
         "covariates": covariate_rows(data, plan) if plan else None,
