@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from sacm.backbones.base import Backbone, ForecastNetwork
 from sacm.errors import ArgumentError
-from sacm.inject.layout import SiteLayout
 
 HIDDEN = 64  # units of an adapter's own network
 
@@ -24,7 +23,7 @@ class NetworkAdapter(ForecastNetwork):
             input_len=network.input_len, horizon=network.horizon, channels=network.channels
         )
         self.network = network
-        self.sacm_layouts = prefix_layouts(network, "network")
+        self.sacm_layouts = {f"network.{k}": v for k, v in network.sacm_layouts.items()}
 
     @property
     def prepares(self) -> bool:
@@ -38,11 +37,6 @@ class NetworkAdapter(ForecastNetwork):
 
     def auxiliary_loss(self) -> Tensor:
         return self.network.auxiliary_loss()
-
-
-def prefix_layouts(network: Backbone, prefix: str) -> dict[str, SiteLayout]:
-    """The layouts that a network states, by the names of its sites in a larger one."""
-    return {f"{prefix}.{name}": layout for name, layout in network.sacm_layouts.items()}
 
 
 class LowerLimit(NetworkAdapter):
@@ -61,11 +55,8 @@ class LowerLimit(NetworkAdapter):
         self.register_buffer("lowest", torch.tensor(limits), persistent=False)
 
     def forward(self, x: Tensor, *beside: Tensor | None) -> Tensor:
-        """Forecast `[B, H, C]`, or quantiles `[B, H, C, Q]`."""
         answer: Tensor = self.network(x, *beside)
-        if self.training:
-            return answer
-        return answer.maximum(self.lowest if answer.dim() == 3 else self.lowest[:, None])
+        return answer if self.training else answer.maximum(self.lowest)
 
 
 class CovariateAdapter(NetworkAdapter):
@@ -102,33 +93,28 @@ class CovariateAdapter(NetworkAdapter):
         known[self.input_len :, :past] = 0
         for name, values in {"mean": mean, "std": std, "known": known}.items():
             self.register_buffer(name, torch.as_tensor(values).float(), persistent=False)
-        if not self.native:
-            self._add_layers()
-
-    def _add_layers(self) -> None:
-        """The layers of the adapter's own; what they add is zero until they have been trained."""
-        self.project = nn.Linear(self.count, 2 * self.channels)
-        self.strength = nn.Parameter(torch.zeros(self.channels))
-        ahead = self.count - self.past
         self.head = None
-        if ahead:
+        if self.native:
+            return
+        self.project = nn.Linear(count, 2 * self.channels)
+        self.strength = nn.Parameter(torch.zeros(self.channels))
+        if past < count:
             last = nn.Linear(HIDDEN, self.channels)
             nn.init.zeros_(last.weight)
             nn.init.zeros_(last.bias)
-            self.head = nn.Sequential(nn.Linear(ahead, HIDDEN), nn.GELU(), last)
+            self.head = nn.Sequential(nn.Linear(count - past, HIDDEN), nn.GELU(), last)
 
     def forward(
         self, x: Tensor, stamps: Tensor | None = None, covariates: Tensor | None = None
     ) -> Tensor:
-        """Forecast `[B, H, C]`.
-
-        Args:
-            x: Scaled windows `[B, L, C]`.
-            stamps: Calendar positions `[B, L + H, 4]`, for networks with calendar tables.
-            covariates: `[B, L + H, K]` in raw units; past ones do not count after step L.
-        """
+        """Forecast `[B, H, C]`; covariates `[B, L + H, K]` are in raw units."""
         self.check_window(x)
-        scaled = self._scale(covariates, len(x)).to(x.dtype)
+        expected = [len(x), self.input_len + self.horizon, self.count]
+        if covariates is None or list(covariates.shape) != expected:
+            shape = "none" if covariates is None else list(covariates.shape)
+            raise ArgumentError(f"the network needs covariates {expected}, got {shape}.")
+        # z-scores, 0 where they are not known
+        scaled = ((covariates - self.mean) / self.std * self.known).to(x.dtype)
         if self.native:
             native: Tensor = self.network(x, stamps, scaled)
             return native
@@ -139,14 +125,6 @@ class CovariateAdapter(NetworkAdapter):
             return answer
         effect: Tensor = self.head(scaled[:, self.input_len :, self.past :])  # [B, H, C]
         return answer + effect
-
-    def _scale(self, covariates: Tensor | None, batch: int) -> Tensor:
-        """Covariates as z-scores, 0 where they are not known."""
-        expected = [batch, self.input_len + self.horizon, self.count]
-        if covariates is None or list(covariates.shape) != expected:
-            found = "none" if covariates is None else list(covariates.shape)
-            raise ArgumentError(f"the network needs covariates {expected}, got {found}.")
-        return (covariates - self.mean) / self.std * self.known
 
 
 def takes_covariates(model: type[Backbone]) -> bool:
