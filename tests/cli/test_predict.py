@@ -71,16 +71,6 @@ def test_columns_are_known_by_name_far_from_the_training_file(
     assert "heat" in outcome.err
 
 
-def test_another_time_step_is_refused_far_from_the_training_file(
-    sacm: Command, example: Example, tmp_path: Path
-) -> None:
-    run = moved(example.forecasting, tmp_path / "run")
-    pd.read_csv(example.series)[::2].to_csv("coarse.csv", index=False)
-    outcome = sacm("predict", run, "--data", "coarse.csv")
-    assert outcome.code == 2
-    assert "has a time step of '2h' but 'h' was trained on" in outcome.err
-
-
 def test_a_calendar_is_used_as_in_training(sacm: Command, example: Example) -> None:
     values = pd.read_csv(example.series)[["load", "heat"]].to_numpy()
     np.save("series.npy", values)
@@ -156,15 +146,6 @@ def test_intervals_and_quantiles_stand_beside_the_forecast(sacm: Command, exampl
         assert (table[f"{name}_lower_50"] == table[f"{name}_q25"]).all()
         assert (table[f"{name}_upper_50"] == table[f"{name}_q75"]).all()
         assert (table[f"{name}_q25"] <= table[f"{name}_q50"]).all()
-
-
-def test_a_run_far_from_its_data_has_its_intervals(
-    sacm: Command, example: Example, tmp_path: Path
-) -> None:
-    run = moved(example.forecasting, tmp_path / "run")
-    outcome = sacm("predict", run, "--data", example.series, "--coverage", "0.8")
-    assert outcome.code == 0, outcome.err
-    assert outcome.out == sacm("predict", example.forecasting, "--coverage", "0.8").out
 
 
 @pytest.mark.parametrize(

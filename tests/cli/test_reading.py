@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from sacm.cli.options import check_reading
-from sacm.settings import READING, ReadOptions, ResolvedSettings, option_name
+from sacm.settings import READING, ReadOptions
 from sacm.tasks import make_settings
 from sacm.training import Hardware, Run, train
 from tests.cli.conftest import Command
@@ -107,21 +107,6 @@ def test_options_in_a_config_file(sacm: Command, run: Run, tmp_path: Path) -> No
     assert "channels (1, --columns and --ignore choose): b" in outcome.err
 
 
-def test_ids_of_runs_without_options_are_those_from_before() -> None:
-    settings = ResolvedSettings(
-        task="forecasting",
-        data="my.csv",
-        backbone="PatchTST",
-        strategy="sacm",
-        input_len=96,
-        horizon=24,
-        batch_size=32,
-        select="mae",
-    )
-    assert settings.run_id("0123456789abcdef") == "my_PatchTST_sacm_seed42_03441b5e0c"
-    assert not set(READING) & settings.identity().keys()
-
-
 def test_every_command_that_reads_a_table_has_the_options() -> None:
     from sacm.cli.backtest import backtest
     from sacm.cli.compare import compare
@@ -202,9 +187,3 @@ def test_labels_are_named(sacm: Command) -> None:
 def test_names_with_commas_stand_in_quotes() -> None:
     assert check_reading({"columns": '"a,b",c', "ignore": None}) == {"columns": ("a,b", "c")}
     assert ReadOptions(columns=["a,b"]).columns == ("a,b",)
-
-
-def test_every_option_has_a_help_text() -> None:
-    for name, field in ReadOptions.model_fields.items():
-        assert field.description
-        assert option_name(name).startswith("--")

@@ -74,11 +74,6 @@ def test_weekdays_in_a_row_are_no_other_step() -> None:
     assert list(fitted.predict(week)["date"].dt.dayofweek) == [0, 1]
 
 
-def test_short_history_is_refused(fitted: Forecaster) -> None:
-    with pytest.raises(DataError, match="has 11 rows but a forecast starts from the last 12"):
-        fitted.predict(frame()[: LENGTH - 1])
-
-
 def test_short_training_data_are_refused() -> None:
     with pytest.raises(DataError, match=r"train split have 12 rows .* 12 \+ 4 = 16"):
         small().fit(frame(20))

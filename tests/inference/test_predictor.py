@@ -38,11 +38,6 @@ def windows() -> np.ndarray:
     return np.stack([rows[start : start + LENGTH] for start in range(1000)])
 
 
-def test_the_package_offers_it() -> None:
-    assert sacm.Predictor is Predictor
-    assert "Predictor" in dir(sacm)
-
-
 def test_requests_of_several_threads_get_what_one_batch_gets(
     runs: dict[str, Run], windows: np.ndarray
 ) -> None:

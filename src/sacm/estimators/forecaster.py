@@ -191,8 +191,8 @@ class Forecaster(TableReading, Estimator):
         ahead = data.ahead or {}
         arrays |= {f"ahead {name}": value for name, value in ahead.items()}
         times = None if data.timestamps is None else str(data.timestamps.dtype)
-        values = {"data": {name: getattr(data, name) for name in names}, "times": times}
-        values |= {"ahead": list(ahead), "form": form_of(data).to_dict()}
+        values: dict[str, Any] = {"data": {name: getattr(data, name) for name in names}}
+        values |= {"times": times, "ahead": list(ahead), "form": form_of(data).to_dict()}
         return values, {
             name: torch.from_numpy(array.view(np.int64) if name == "timestamps" else array)
             for name, array in arrays.items()
@@ -218,14 +218,13 @@ def keep_end(data: ForecastingData, count: int) -> ForecastingData:
     rows = data.last_rows(count)
     chosen = np.concatenate(list(rows.values()))
     ends = np.cumsum([0, *map(len, rows.values())]).tolist()
-    arrays: dict[str, Any] = {
-        name: None if (array := getattr(data, name)) is None else array[chosen] for name in _ARRAYS
-    }
+    arrays: dict[str, Any] = dict.fromkeys(("targets", "broken", "interpolated"))
+    for name in _ARRAYS:
+        arrays[name] = None if (array := getattr(data, name)) is None else array[chosen]
     return replace(
         data,
         form=form_of(data),
         splits=Splits(range(len(chosen)), range(0), range(0)),
         segments=tuple(map(Segment, rows, ends[:-1], ends[1:])),
-        **dict.fromkeys(("targets", "broken", "interpolated")),
         **arrays,
     )

@@ -17,7 +17,7 @@ from sacm.data.load import names_file, resolve
 from sacm.data.scaling import fill_cases
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
-from sacm.inference.predictor import UNDECIDED, Answer, Array, Predictor, check_finite, is_array
+from sacm.inference.predictor import Answer, Array, Predictor, check_finite, is_array
 from sacm.tasks import Result, get_task
 from sacm.tasks.base import EVALUATION_BATCH
 
@@ -103,7 +103,7 @@ def case_logits(predictor: Predictor, windows: LabelledWindows) -> Tensor:
     batches = WindowBatches(windows, EVALUATION_BATCH)
     parts = [predictor.run(predictor.network, batch.x) for batch in batches]
     logits = torch.cat(parts).double()
-    check_finite(logits, UNDECIDED)
+    check_finite(logits, "the class of case {} is undecided, for the answer is not finite")
     return logits
 
 

@@ -79,12 +79,12 @@ def tabulate(predictor: Predictor, data: Any) -> Answer:
         values = in_order(rows, rows.values)
     numbers = {"row": range(1, len(scores) + 1), "score": scores, "threshold": threshold}
     frame = pd.DataFrame({**numbers, "alarm": flag(scores, threshold)})
-    values = pd.DataFrame(values, columns=list(columns) or None)
+    shown = pd.DataFrame(values, columns=list(columns) or None)
     if rows is None:
-        return Answer(frame, values=values)
+        return Answer(frame, values=shown)
     if rows.times is not None and (name := rows.form.time or "time") not in frame:
         frame.insert(1, name, rows.form.write_times(in_order(rows, rows.times)))
-    return Answer(frame, rows.notes, rows.understood, values=values)
+    return Answer(frame, rows.notes, rows.understood, values=shown)
 
 
 def evaluate(predictor: Predictor, source: Any) -> Result:

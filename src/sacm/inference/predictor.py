@@ -32,7 +32,6 @@ from sacm.training.run import CALIBRATION_FILE, Run, write_fingerprint
 
 Array = NDArray[Any]
 Values = TypeVar("Values", Array, Tensor)
-UNDECIDED = "the class of case {} is undecided, for the network's answer is not finite"
 
 
 class Answer(NamedTuple):
@@ -288,10 +287,12 @@ class Predictor:
         Args:
             windows: Cases `[B, L, C]` in raw units, an array or a tensor.
         """
+        from sacm.inference.classify import case_probabilities
+
         self._check_task("classification", "classify")
-        logits = self.run(self.network, self.scale(windows)).double()
-        check_finite(logits, UNDECIDED)
-        return like(logits.softmax(dim=1), windows)
+        self._check_windows(windows)
+        cases = as_tensor(windows).cpu().numpy().transpose(0, 2, 1)  # [B, C, L]
+        return like(torch.from_numpy(case_probabilities(self, cases)), windows)
 
     def window_scores(self, windows: Values) -> Values:
         """An anomaly score for each step of each window, `[B, L]`; higher is more anomalous.
@@ -333,13 +334,16 @@ class Predictor:
 
     def scale(self, windows: Array | Tensor, scaler: ChannelScaler | None = None) -> Tensor:
         """Raw windows `[B, L, C]` as scaled float32, by the network's scaler or another."""
+        self._check_windows(windows)
+        return (scaler or self.scaler).transform(as_tensor(windows))
+
+    def _check_windows(self, windows: Array | Tensor) -> None:
         length, channels = self.shape.input_len, self.shape.channels
         if windows.ndim != 3 or windows.shape[1:] != (length, channels) or not len(windows):
             raise ArgumentError(
                 f"windows must be [B, {length}, {channels}] (window, step, channel), got "
                 f"{list(windows.shape)}."
             )
-        return (scaler or self.scaler).transform(as_tensor(windows))
 
     def _scaler_of_windows(self, windows: Array | Tensor) -> ChannelScaler:
         """The network's scaler; where it has one for every series, that of each window's rows."""
