@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from collections.abc import Sequence
 from typing import Self
 
 import torch
@@ -16,7 +17,7 @@ from sacm.errors import SACMError
 
 _REDRAW_SECONDS = 0.1  # between two looks of the bar; redrawing it is not free
 _FIRST_LINE, _LINE_SECONDS = 2.0, 30.0  # until the first line, and between two, without a terminal
-_CHECK_EVERY = 50  # steps between looks at the loss where looking makes the device wait
+CHECK_EVERY = 50  # steps between looks at the loss where looking makes the device wait
 
 
 def say(text: str, *, show: bool = True) -> None:
@@ -107,42 +108,22 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
-class EpochStatistics:
-    """Losses and dropout rates of one epoch, kept on the device until they are asked for."""
+def check_losses(losses: Sequence[Tensor], epoch: int) -> None:
+    """Stop at the first loss of an epoch that is not a number."""
+    if math.isfinite(float(losses[-1])):
+        return
+    step = next(i for i, loss in enumerate(losses, 1) if not math.isfinite(float(loss)))
+    raise SACMError(
+        f"the loss is {float(losses[step - 1])} at epoch {epoch}, step {step}: lower the learning "
+        "rate (--lr), or look for extreme values in the data."
+    )
 
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
-        self.losses: list[Tensor] = []
-        self.all_rates: list[Tensor] = []
 
-    def add(self, loss: Tensor, rates: Tensor | None) -> None:
-        """Remember a step."""
-        self.losses.append(loss)
-        if rates is not None:
-            self.all_rates.append(rates)
-        if loss.device.type == "cpu" or len(self.losses) % _CHECK_EVERY == 0:
-            self.check()
-
-    def check(self) -> None:
-        """Stop at the first loss that is not a number."""
-        if math.isfinite(float(self.losses[-1])):
-            return
-        step = next(i for i, loss in enumerate(self.losses, 1) if not math.isfinite(float(loss)))
-        raise SACMError(
-            f"the loss is {float(self.losses[step - 1])} at epoch {self.epoch}, step {step}: lower "
-            "the learning rate (--lr), or look for extreme values in the data."
-        )
-
-    def summary(self) -> dict[str, float]:
-        """The mean loss, and mean, deviation and extremes of the windows' rates, if they differ."""
-        loss = {"train_loss": float(torch.stack(self.losses).mean())}
-        if not self.all_rates:
-            return loss
-        rates = torch.cat(self.all_rates).float()
-        return {
-            **loss,
-            "rate_mean": float(rates.mean()),
-            "rate_std": float(rates.std(correction=0)),
-            "rate_min": float(rates.min()),
-            "rate_max": float(rates.max()),
-        }
+def summarise_epoch(losses: Sequence[Tensor], rates: Sequence[Tensor]) -> dict[str, float]:
+    """The mean loss, and mean, deviation and extremes of the windows' rates where there are any."""
+    row = {"train_loss": float(torch.stack(list(losses)).mean())}
+    if rates:
+        joined = torch.cat(list(rates)).float()
+        row |= {"rate_mean": float(joined.mean()), "rate_std": float(joined.std(correction=0))}
+        row |= {"rate_min": float(joined.min()), "rate_max": float(joined.max())}
+    return row

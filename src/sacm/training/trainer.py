@@ -38,7 +38,13 @@ from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Trained, scaler_of, to_device
 from sacm.training.hardware import Hardware, derive_seed, environment, make_fabric, seed_epoch
 from sacm.training.preparation import cut_windows, prepare_data
-from sacm.training.progress import EpochStatistics, TrainingProgress, say
+from sacm.training.progress import (
+    CHECK_EVERY,
+    TrainingProgress,
+    check_losses,
+    say,
+    summarise_epoch,
+)
 from sacm.training.run import (
     CALIBRATION_FILE,
     DEFAULT_FOLDER,
@@ -333,33 +339,36 @@ class Training:
         # Every rank its own, or they would all drop the same entries.
         seed_epoch(self.settings.seed, epoch, self.fabric.global_rank)
         self.strategy_run.begin_epoch(epoch)
-        statistics = self.train_epoch(epoch, bar)
+        summary = self.train_epoch(epoch, bar)
         trained = time.perf_counter()
         select = self.settings.select
         value = self.task.validate(self.model, self.val_batches, self.val_strategy, select)
         # Batch statistics differ between ranks: all decide by the value of rank 0.
         value = self.fabric.broadcast(value)
-        self._record(epoch, value, statistics, trained - started, time.perf_counter() - trained)
+        self._record(epoch, value, summary, trained - started, time.perf_counter() - trained)
         bar.epoch(epoch, select=select, value=value, best=self.progress.best or value)
         if self.on_epoch is not None:
             self.on_epoch(epoch, value)
 
-    def train_epoch(self, epoch: int, bar: TrainingProgress) -> EpochStatistics:
-        """The optimizer steps of one epoch."""
+    def train_epoch(self, epoch: int, bar: TrainingProgress) -> dict[str, float]:
+        """The optimizer steps of one epoch; their mean loss, and the rates of the windows."""
         self.model.set_epoch(epoch)
         self.model.train()
-        statistics = EpochStatistics(epoch)
-        most = self.steps[1]
+        losses, rates = list[Tensor](), list[Tensor]()
         for number in range(self.passes):
             self.train_batches.set_epoch((epoch - 1) * self.passes + number)
             for batch in self.train_batches:
-                if statistics.losses and (len(statistics.losses) >= most or self.out_of_time):
+                if losses and (len(losses) >= self.steps[1] or self.out_of_time):
                     break
-                statistics.add(self.step(batch), self.strategy_run.rates)
-                bar.step(statistics.losses[-1])
-        statistics.check()
-        self.progress.steps += len(statistics.losses)
-        return statistics
+                losses.append(self.step(batch))
+                if self.strategy_run.rates is not None:
+                    rates.append(self.strategy_run.rates)
+                if losses[-1].device.type == "cpu" or len(losses) % CHECK_EVERY == 0:
+                    check_losses(losses, epoch)
+                bar.step(losses[-1])
+        check_losses(losses, epoch)
+        self.progress.steps += len(losses)
+        return summarise_epoch(losses, rates)
 
     def step(self, batch: Any) -> Tensor:
         """One optimizer step; the loss, detached."""
@@ -379,7 +388,7 @@ class Training:
         return loss.detach()
 
     def _record(
-        self, epoch: int, value: float, statistics: EpochStatistics, seconds: float, checking: float
+        self, epoch: int, value: float, summary: dict[str, float], seconds: float, checking: float
     ) -> None:
         """Remember an epoch: best weights first, then the place to resume at."""
         progress = self.progress
@@ -398,7 +407,7 @@ class Training:
         progress.validation.append(value)
         row = {
             "epoch": epoch,
-            **statistics.summary(),
+            **summary,
             f"val_{self.settings.select}": value,
             "train_seconds": round(seconds, 4),
             "validation_seconds": round(checking, 4),
