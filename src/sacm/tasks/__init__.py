@@ -8,13 +8,12 @@ from typing import Any
 from sacm.data.corrupt import Contamination
 from sacm.data.load import names_file
 from sacm.errors import ArgumentError
-from sacm.settings import AUTO, ResolvedSettings, RunSettings, option_name
+from sacm.settings import AUTO, RunSettings, option_name
 from sacm.strategies.registry import canonical, parse, parts_of
 from sacm.tasks.anomaly import Anomaly
 from sacm.tasks.base import Result, Task
 from sacm.tasks.classification import Classification
 from sacm.tasks.forecasting import Forecasting
-from sacm.types import TaskName
 
 TASKS: dict[str, Task[Any]] = {
     task.name: task for task in (Forecasting(), Classification(), Anomaly())
@@ -29,17 +28,7 @@ _OF_A_NETWORK = (
     *("precision", "compile", "overrides"),
 )
 
-__all__ = [
-    "TASKS",
-    "ResolvedSettings",
-    "Result",
-    "RunSettings",
-    "Task",
-    "TaskName",
-    "get_task",
-    "let_compete",
-    "make_settings",
-]
+__all__ = ["Result", "get_task", "let_compete", "make_settings"]
 
 
 def get_task(name: str) -> Task[Any]:

@@ -240,12 +240,6 @@ class Task(ABC, Generic[DataKind]):
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         """The test results of a run for people: headings, and rows that begin with a name."""
 
-    def better(self, value: float, best: float | None, select: str) -> bool:
-        """Whether a validation result beats the best so far."""
-        if best is None:
-            return True
-        return value > best if select == "accuracy" else value < best
-
 
 def to_device(batch: Any, device: torch.device) -> Any:
     """A batch (a NamedTuple of tensors or None) on a device."""

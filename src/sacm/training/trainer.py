@@ -397,7 +397,9 @@ class Training:
                 f"validation {self.settings.select} is {value} after epoch {epoch}: lower the "
                 "learning rate or look for extreme values in the data."
             )
-        improved = self.task.better(value, progress.best, self.settings.select)
+        best = progress.best
+        higher = self.settings.select == "accuracy"
+        improved = best is None or (value > best if higher else value < best)
         if improved:
             progress.best, progress.best_epoch, progress.waited = value, epoch, 0
         else:
