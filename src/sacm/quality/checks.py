@@ -10,7 +10,7 @@ Such channels are judged again by the Gaussian model that repairs tables.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from sacm.quality.config import (
     BURST,
     CODE,
     FAIL,
+    LARGEST_RATE,
     MISSING,
     NORMAL,
     NORMAL_MEDIAN,
@@ -30,7 +31,6 @@ from sacm.quality.config import (
 from sacm.quality.predictor import (
     QUANTILE_WIDTH,
     QUANTILES,
-    TINY,
     Array,
     Learnt,
     Rows,
@@ -48,13 +48,7 @@ from sacm.quality.predictor import (
 from sacm.quality.repair import RepairModel
 
 LONGEST_COUNTED = 999  # rows; longer runs are counted as this long
-
-
-class Judgement(NamedTuple):
-    """Flags and grades of a table, uint8 `[T, C]`."""
-
-    flags: Array
-    grades: Array
+TRIED = 8  # steps that may end a shift, and places in a stretch from which its mean is taken
 
 
 @dataclass
@@ -107,20 +101,21 @@ class Levels(Learnt):
     @classmethod
     def blank(cls, channels: int) -> Self:
         """Levels by which nothing is flagged."""
-        lists: list[list[list[float]]] = [[[] for _ in range(channels)] for _ in range(2)]
         no, zero = np.zeros(channels, bool), np.zeros(channels)
         one, never = np.ones(channels), np.full(channels, np.inf)
-        arrays = {
+        arrays: dict[str, Any] = {
             **dict.fromkeys(("judged", "resting", "lone", "one_sided"), no),
             **dict.fromkeys(("jump", "centre", "bend"), zero),
             **dict.fromkeys(("scale", "size", "step"), one),
             **dict.fromkeys(("fail_cut", "suspect_cut"), never),
             "run_limit": np.full(channels, LONGEST_COUNTED + 1),
             "related": np.zeros((channels, channels), bool),
-            "burst": np.zeros((2, 3, 1, channels)),
+            "burst": never[None, None, None],
             "bump": never[None],
         }
-        return cls(*lists, 0, None, **{name: array.copy() for name, array in arrays.items()})
+        arrays = {name: array.copy() for name, array in arrays.items()}
+        codes, rests = ([[] for _ in range(channels)] for _ in range(2))
+        return cls(codes, rests, 0, None, **arrays)
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
@@ -133,8 +128,8 @@ class Levels(Learnt):
 
 def learn(
     values: Array, rows: Rows, config: GuardConfig, broken: Array | None = None
-) -> tuple[Levels, Judgement]:
-    """Learn the ordinary behaviour of a table, and judge the same table.
+) -> tuple[Levels, Array, Array]:
+    """Learn the ordinary behaviour of a table; also the flags and grades `[T, C]` of the table.
 
     Args:
         values: Training rows `[T, C]`, NaN where missing.
@@ -143,18 +138,19 @@ def learn(
         broken: `[T, C]` what is known to be broken; nothing is learnt from it.
     """
     levels = Levels.blank(values.shape[1])
-    return levels, _Checks(values, rows, config, levels, broken, learning=True).run()
+    return levels, *_Checks(values, rows, config, levels, broken, learning=True).run()
 
 
 def judge(
     values: Array, rows: Rows, config: GuardConfig, levels: Levels, broken: Array | None = None
-) -> Judgement:
-    """Judge rows `[T, C]` by what was learnt; a segment by itself alone."""
+) -> tuple[Array, Array]:
+    """Flags and grades of rows `[T, C]` by what was learnt; a segment by itself alone."""
     parts = []
     for at, part in rows.apart():
         ignored = None if broken is None else broken[at]
         parts.append(_Checks(values[at], part, config, levels, ignored, learning=False).run())
-    return Judgement(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+    flags, grades = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return flags, grades
 
 
 class _Checks:
@@ -174,7 +170,7 @@ class _Checks:
         self.flags, self.grades = np.zeros((2, *self.values.shape), np.uint8)
         self.excluded = np.zeros(self.values.shape, bool) if broken is None else broken
 
-    def run(self) -> Judgement:
+    def run(self) -> tuple[Array, Array]:
         """The five checks in order; each leaves out what those before it flagged."""
         for channel in range(self.values.shape[1]):
             self.check_values(channel)
@@ -187,7 +183,7 @@ class _Checks:
         self.add(BURST, bursts)
         self.add(SPIKE, spikes)
         self.add(SHIFT, np.where(self.check_shifts(), SUSPECT, 0))
-        return Judgement(self.flags, self.grades)
+        return self.flags, self.grades
 
     def add(self, flag: int, grades: Array) -> None:
         """Flag what has a grade and no flag yet."""
@@ -353,9 +349,10 @@ class _Checks:
                 common = levels.fail_cut < first_cut * (1 - config.wrong_share)
                 if self.learning:
                     levels.one_sided = (common | levels.lone) & self.one_sided(wild, signed > 0)
-                far = (common | (residual > config.spike_fail)) & (shared < config.together)
+                far = (common | (residual > config.spike_fail)) & ~levels.resting
+                alone = (shared < config.together) & ~levels.one_sided
                 spike[(divided > levels.suspect_cut) & material] = SUSPECT
-                spike[wild & (levels.lone | far & ~levels.resting) & ~levels.one_sided] = FAIL
+                spike[wild & (levels.lone | far) & alone] = FAIL
             if turn == 1 or last:
                 found = self.check_bursts(residual, known)
                 burst = np.maximum(burst, found)
@@ -401,14 +398,14 @@ class _Checks:
 
     def independent(self, sizes: Array, known: Array) -> Array:
         """Channels `[C]` whose large residuals follow each other by chance only, at short lags."""
-        common, most, wild = 0.01, self.config.independent, sizes > self.config.together
+        config, wild, pairs, both = self.config, sizes > self.config.together, 0, 0
+        for lag in range(1, config.shortest + 1):
+            pairs = pairs + (wild[lag:] & wild[:-lag]).sum(0)
+            both = both + (~known[lag:] & ~known[:-lag]).sum(0)
         share = wild.sum(0) / np.maximum((~known).sum(0), 1)
-        pairs = [
-            (wild[k:] & wild[:-k]).sum(0) / np.maximum((~known[k:] & ~known[:-k]).sum(0), 1)
-            for k in range(1, self.config.shortest + 1)
-        ]
-        ratio = np.mean(pairs, axis=0) / np.maximum(share, TINY) ** 2
-        return (share > common) & (ratio < most) & (ratio > 1 / most)
+        expected = share**2 * both
+        chance = (pairs < config.independent * expected) & (config.independent * pairs > expected)
+        return (share > LARGEST_RATE) & (expected > config.fewest_values) & chance
 
     def learn_cuts(self, scores: Array, known: Array, last: bool) -> None:
         """The smallest scores `[C]` at which false flags stay within their budget.
@@ -482,7 +479,7 @@ class _Checks:
         cycle, total = self.rows.cycles(season)
         table = np.full((total, season), np.nan)
         table[cycle[at], (self.rows.number % season)[at]] = log
-        turns = np.arange(-2, 3) * max(1, season // day) if season > 1 else [0]
+        turns = np.array([-2, -1, 0, 1, 2]) * max(1, season // day) if season > 1 else [0]
         near = [np.roll(table, int(turn), axis=1) for turn in turns]
         near.append(np.full((1, season), np.median(log)))  # no phase is without a value
         q10, q35, q55, q65 = column_quantiles(np.concatenate(near), probabilities)
@@ -538,14 +535,14 @@ class _Checks:
 
     def pair_steps(self, channel: int, at: Array, score: Array) -> list[tuple[int, int]]:
         """Positions at which shifts begin and at which the level is back."""
-        config, bump, tried = self.config, self.levels.bump[:, channel], 8
+        config, bump = self.config, self.levels.bump[:, channel]
         values = self.scaled[at, channel]
         step = np.diff(values, prepend=values[:1])
         edges = np.flatnonzero((score > config.shift_step) & (np.abs(step) > 1))
         pairs, k = [], 0
         while k < len(edges):
             i, k = edges[k], k + 1
-            for m, j in enumerate(edges[k : k + tried], k):
+            for m, j in enumerate(edges[k : k + TRIED], k):
                 near = min(j - i, config.local_rows)
                 if near < config.shortest or j - i > config.shift_longest or step[i] * step[j] > 0:
                     continue
@@ -562,15 +559,14 @@ class _Checks:
 
     def learn_bumps(self) -> Array:
         """Deviation of the mean of 2^k rows from the mean of as many on both sides, `[n, C]`."""
-        overlap = 8
         filled = interpolate(self.scaled, self.known)
         total = np.concatenate([np.zeros((1, filled.shape[1])), np.cumsum(filled, 0)])
         bumps = []
-        for length in 2 ** np.arange(int(np.log2(self.config.shift_longest)) + 1):
-            apart = max(1, length // overlap)
+        for length in (2**k for k in range(int(np.log2(self.config.shift_longest)) + 1)):
+            apart = max(1, length // TRIED)
             means = (total[length:] - total[:-length])[::apart] / length
             side = length // apart
-            if len(means) <= 2 * side + overlap:
+            if len(means) <= 2 * side + TRIED:
                 break
             bump = means[side:-side] - (means[: -2 * side] + means[2 * side :]) / 2
             bumps.append(np.median(np.abs(bump), axis=0) / NORMAL_MEDIAN)

@@ -15,8 +15,12 @@ MISSING, CODE, STUCK, SPIKE, BURST, SHIFT, RULE = range(1, len(KINDS))
 GRADES = ("normal", "suspect", "fail")
 SUSPECT, FAIL = 1, 2
 """Grades: suspect values are unusual and may be real; fail values are repaired."""
+REPAIRS = ("fail", "all", "none")
+"""What `repair=` takes: which grades are replaced by their repair."""
 VALUES = 1e4
 """`false_events` counts events in this many values."""
+LARGEST_RATE = VALUES**-0.5
+"""The largest chance of a false event that can be asked for; faults beyond it are common."""
 NORMAL = NormalDist().inv_cdf
 """Quantiles of a standard normal variable."""
 NORMAL_MEDIAN = NORMAL(0.75)
@@ -119,12 +123,12 @@ class GuardConfig:
     @property
     def false_rate(self) -> float:
         """Chance of a false fail event, a value."""
-        return min(self.false_events / VALUES, 1 / VALUES**0.5)
+        return min(self.false_events / VALUES, LARGEST_RATE)
 
     @property
     def suspect_rate(self) -> float:
         """Chance of a false suspect event, a value."""
-        return min(self.suspect_factor * self.false_rate, 1 / VALUES**0.5)
+        return min(self.suspect_factor * self.false_rate, LARGEST_RATE)
 
     def point_cut(self, rate: float) -> float:
         """Residual that a value exceeds with the chance `rate`.

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import asdict, replace
-from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -21,6 +20,7 @@ from sacm.quality.config import (
     KINDS,
     MISSING,
     MODELS,
+    REPAIRS,
     RULE,
     STUCK,
     SUSPECT,
@@ -42,11 +42,7 @@ from sacm.quality.rules import (
     kept_mask,
     under_maintenance,
 )
-from sacm.quality.windows import SHORTEST_WINDOW, WindowGuard, fit_window_guard
-
-REPAIRS = ("fail", "all", "none")
-"""What `repair=` takes: which grades are replaced by their repair."""
-_FORMAT = 3
+from sacm.quality.windows import WindowGuard, check_length, fit_window_guard
 
 
 class Judged(NamedTuple):
@@ -157,7 +153,7 @@ class Guard:
         at, rows = recording.training_part()
         values = np.asarray(recording.values[at], np.float64)
         ruled, kept = (array[at] for array in self._ruled_and_kept(recording))
-        self.levels_, found = checks.learn(values, rows, self.config_, ruled > 0)
+        self.levels_, *found = checks.learn(values, rows, self.config_, ruled > 0)
         flags, grades, ruled = self._combine(*found, values, ruled, kept)
         fail = grades == FAIL
         self.repair_ = RepairModel.learn(values, fail, rows)
@@ -245,8 +241,9 @@ class Guard:
     ) -> Quality:
         bad = grades == FAIL if self.repair != "all" else flags > 0
         values = np.asarray(recording.values, np.float64)
-        repaired = self.repair_.repair(values, bad, Rows(*recording.parts()))
-        return self._quality(recording, Judged(flags, grades, ruled, *repaired))
+        filled = self.repair_.fill(values, bad, Rows(*recording.parts()))
+        uncertainty = self.repair_.uncertainty(bad | ~np.isfinite(values))
+        return self._quality(recording, Judged(flags, grades, ruled, filled, uncertainty))
 
     def _quality(self, recording: Recording, judged: Judged) -> Quality:
         changed = self._repairs(judged)
@@ -255,7 +252,9 @@ class Guard:
                 changed[first:stop, channel] = stop - first <= most
         return Quality(
             recording,
-            *judged[:3],
+            judged.flags,
+            judged.grades,
+            judged.rules,
             np.where(changed, judged.repaired, recording.values),
             changed,
             np.where(changed, judged.uncertainty, 0.0),
@@ -292,7 +291,7 @@ class Guard:
         times = recording.times
         outside = under_maintenance(self.channel_rules_, self.columns_, times, numbers)
         shown = np.where(outside, np.nan, values)
-        together = max(1, MODELS.most_entries // before.size // 10)
+        together = max(1, MODELS.most_entries // before.size // MODELS.block)
         parts = []
         for segment in recording.segments:
             padded = np.concatenate([before, shown[segment.start : segment.stop]])
@@ -361,12 +360,8 @@ class Guard:
             raise ArgumentError(
                 f"false_events must be a positive number, got {self.false_events!r}."
             )
-        whole = isinstance(self.window, Integral) and not isinstance(self.window, bool)
-        if self.window is not None and (not whole or int(self.window) < SHORTEST_WINDOW):
-            raise ArgumentError(
-                f"window must be a number of at least {SHORTEST_WINDOW} rows, or None, got "
-                f"{self.window!r}."
-            )
+        if self.window is not None:
+            check_length(self.window)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "levels_"):
@@ -380,7 +375,6 @@ class Guard:
         if Path(path).is_dir():
             raise ArgumentError(f"{path} is a folder: name a file in it.")
         record = {
-            "format": _FORMAT,
             "window": self.window,
             "repair": self.repair,
             "config": asdict(self.config_),
@@ -412,11 +406,8 @@ class Guard:
         """The guard in the tensors and the text that were read from a file."""
         try:
             record = json.loads(text["guard"])
-            same_format = record["format"] == _FORMAT
         except (KeyError, TypeError, ValueError) as error:
             raise SACMError(f"{path} is no saved guard, or is damaged ({error}).") from None
-        if not same_format:
-            raise other_version_error(path)
         try:
             config = GuardConfig(**record["config"])
             guard = cls(None, config.false_events, record["window"], record["repair"])

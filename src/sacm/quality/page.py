@@ -237,8 +237,7 @@ def _finish(axes: Axes, quality: Quality, limits: tuple[float, float], title: st
     recording = quality.recording
     axes.set_ylim(*limits)
     axes.set_title(fill(style.plain(title), 48))
-    axes.margins(x=0.01)
-    style.number_axis(axes, 3)
+    style.number_axis(axes)
     style.date_axis(axes, recording.times is not None and len(recording.segments) == 1)
 
 

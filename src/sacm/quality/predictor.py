@@ -12,6 +12,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from sacm.quality.config import MODELS, NORMAL
 
 Array = np.ndarray
+LISTED = 8  # names in a sentence
 OUTER = 0.15
 QUANTILES = (OUTER, 1 - OUTER)
 QUANTILE_WIDTH = -2 * NORMAL(OUTER)  # their distance, in deviations of a normal variable
@@ -79,6 +80,12 @@ class Rows:
         return cycle, total
 
 
+def list_names(names: Sequence[str]) -> str:
+    """Names, shortened if there are many."""
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
@@ -138,7 +145,7 @@ def find_season(values: Array) -> tuple[int, Array]:
         Its rows (0 for none), and the share of each channel's variance `[C]` that repeats from even
         to odd cycles.
     """
-    peak_least, near_best, clip, shortest, slow, most = 0.1, 0.75, 3.0, 4, 2000, 20
+    near_best, clip, shortest, slow, most = 0.75, 3.0, 4, 2000, 20
     rows, channels = values.shape
     clipped = np.clip(values, -clip, clip)
     clipped = clipped - moving_mean(clipped, min(max(rows // 2, 1), slow))
@@ -148,7 +155,7 @@ def find_season(values: Array) -> tuple[int, Array]:
     shares: dict[int, Array] = {}
     for curve in np.column_stack([correlation.mean(1), correlation[:, :most]]).T:
         inner = curve[1:-1]
-        peak = (inner > curve[:-2]) & (inner >= curve[2:]) & (inner > peak_least)
+        peak = (inner > curve[:-2]) & (inner >= curve[2:]) & (inner > MODELS.least_correlation)
         peaks = np.flatnonzero(peak) + 1
         for period in peaks[np.argsort(-curve[peaks])][:shortest].tolist():
             pairs = rows // (2 * period)
@@ -209,8 +216,8 @@ def shared_score(scores: Array, related: Array) -> Array:
 
 def nearby_score(scores: Array) -> Array:
     """Second smallest score of the two values before and the two after, at least 1."""
-    padded = np.pad(scores, ((2, 2), (0, 0)))
-    first, second, third, fourth = (padded[k : k + len(scores)] for k in (0, 1, 3, 4))
+    padded, rows = np.pad(scores, ((2, 2), (0, 0))), np.arange(len(scores)) + 2
+    first, second, third, fourth = (padded[rows + shift] for shift in (-2, -1, 1, 2))
     low = np.minimum(first, second), np.minimum(third, fourth)
     high = np.minimum(np.maximum(first, second), np.maximum(third, fourth))
     return np.maximum(1.0, np.minimum(np.maximum(*low), high))
@@ -225,5 +232,5 @@ def usual_size(residuals: Array, tied: float = 1.0) -> float:
     moving = residuals[residuals > 0]
     if not len(moving):
         return 1.0
-    share = 1 / 2 if len(moving) >= (1 - tied) * len(residuals) else 1 / 4
+    share = 1 / 2 if len(moving) >= (1 - tied) * len(residuals) else 1 / 2**2
     return float(np.quantile(moving, share)) / NORMAL((1 + share) / 2)  # quantile of |normal|

@@ -35,7 +35,7 @@ class RepairReport:
     repaired: Tensor
 
     def __str__(self) -> str:
-        shares = ", ".join(f"{100 * share:.3g} %" for share in self.share.tolist())
+        shares = ", ".join(f"{share:.1%}" for share in self.share.tolist())
         return f"repaired by channel: {shares} of {len(self.repaired)} windows"
 
 
@@ -78,7 +78,7 @@ class Protection:
                 self.units = self.units[0].to(window.device), self.units[1].to(window.device)
         if window.dim() == 2 and self.argument.channels == 1:
             return self._repair(window.unsqueeze(-1)).squeeze(-1)
-        if self.argument.layout == "BCL" and window.dim() == 3:
+        if self.argument.layout == "BCL" and window.dim() > 2:
             return self._repair(window.transpose(1, 2)).transpose(1, 2)
         return self._repair(window)
 
@@ -237,7 +237,7 @@ def _units_of(scaler: Any, channels: int) -> tuple[Tensor, Tensor]:
                 f"the guard: {error}"
             ) from error
         mean, std = zeros, ones - zeros
-        if not np.allclose(mean - 2 * std, others, rtol=SMALL * 10):
+        if not np.allclose(mean - 2 * std, others, rtol=SMALL):
             raise ArgumentError(f"scaler must be linear, which {type(scaler).__name__} is not.")
     elif not known:
         raise ArgumentError(

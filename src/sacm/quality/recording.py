@@ -12,7 +12,7 @@ from torch import Tensor, from_numpy
 
 from sacm.data.datasets import AnomalyData, ClassificationData, ForecastingData
 from sacm.errors import ArgumentError, DataError
-from sacm.quality.predictor import Array, Rows
+from sacm.quality.predictor import Array, Rows, list_names
 
 if TYPE_CHECKING:
     from sacm.data.read import Table
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 TEST_KEPT = (
     "Test rows stay as they are in `repaired`: their anomalies are to be found, not repaired."
 )
-_LISTED = 8
 STEP_ROOM = 0.1  # by which the time step of new rows may differ; months differ in length
 
 
@@ -120,8 +119,8 @@ class Recording:
         unnamed = any(all(n.isdigit() for n in names) for names in (self.columns, columns))
         if not unnamed and set(self.columns) != set(columns):
             raise ArgumentError(
-                f"{self.name} has the columns {_list(self.columns)}; the training rows had "
-                f"{_list(columns)}."
+                f"{self.name} has the columns {list_names(self.columns)}; the training rows had "
+                f"{list_names(columns)}."
             )
         here = self.step
         if here and step and abs(here / step - 1) > STEP_ROOM:
@@ -186,12 +185,6 @@ def _ends(train: Any, length: int) -> tuple[int, int]:
     )
 
 
-def _list(names: Sequence[str]) -> str:
-    """Names, shortened if there are many."""
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(names[:_LISTED]) + more
-
-
 def _end_to_end(lengths: Sequence[int]) -> tuple[range, ...]:
     """Ranges of these lengths that follow each other."""
     return tuple(range(int(a), int(b)) for a, b in pairwise(np.cumsum([0, *lengths])))
@@ -247,12 +240,10 @@ def _give_back(data: Any, table: Table, new: Array, changed: Array) -> Any:
         return _give_array(data, content, values, marks)
     if not set(table.names) <= set(content.columns):
         raise DataError(f"{table.source.where} holds a series in every row: turn it into columns.")
-    names = list(content.columns)
-    columns = {
-        names.index(name): _give_column(content[name], values[:, c], marks[:, c])
-        for c, name in enumerate(table.names)
-        if marks[:, c].any()
-    }
+    columns = {}
+    for channel in np.flatnonzero(marks.any(0)):
+        at = list(content.columns).index(table.names[channel])
+        columns[at] = _give_column(content.iloc[:, at], values[:, channel], marks[:, channel])
     if table.source.kind == "polars":
         import polars
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
@@ -30,19 +30,13 @@ from sacm.quality.predictor import (
 LAGS = tuple((2**k, 2 ** (k + 1) - 1) for k in range(5))
 """First and last row of the means of the past that the autoregression sees: 1, 2-3, 4-7, ..."""
 REACH = LAGS[-1][1]
-DISTANCES = (1, *(2**k + 1 for k in range(7)))
+DOUBLINGS = 7
+DISTANCES = (1, *(2**k + 1 for k in range(DOUBLINGS)))
 """Rows to the nearest good value from which on a repair is another class of uncertainty."""
-HIDDEN = tuple(4**k for k in range(4))
+HIDDEN = tuple(2**k for k in range(0, DOUBLINGS, 2))
 """Rows of the stretches that are hidden to measure uncertainty."""
 INTERVAL = NORMAL((1 + MODELS.coverage) / 2)
 """Half the width of a 90 % interval, in standard deviations of a normal variable."""
-
-
-class Repair(NamedTuple):
-    """Repaired values and the deviation to expect of them, `[T, C]`; 0 where nothing changed."""
-
-    values: Array
-    uncertainty: Array
 
 
 @dataclass
@@ -103,7 +97,7 @@ class RepairModel(Learnt):
         scaled = (np.where(bad, 0.0, values) - self.centre) / self.scale - profile
         scaled = interpolate(scaled, bad)
         # No other row changes what is smallest.
-        near = moving_mean(bad.any(1)[:, None].astype(float), 2 * REACH + 3)[:, 0] > 0
+        near = moving_mean(bad.any(1, keepdims=True).astype(float), 2 * (REACH + 1) + 1)[:, 0] > 0
         for _ in range(2):  # all channels are filled in turn
             explained = self._explained(scaled)
             rest = interpolate(scaled - explained, bad)
@@ -130,14 +124,8 @@ class RepairModel(Learnt):
             result[at] = np.where(bad[at], result[at], left_out)
         return result
 
-    def repair(self, values: Array, bad: Array, rows: Rows) -> Repair:
-        """Repair rows `[T, C]`; what is not bad stays bit by bit as it is."""
-        filled = self.fill(values, bad, rows)
-        bad = bad | ~np.isfinite(values)
-        return Repair(np.where(bad, filled, values), self.uncertainty(bad))
-
     def uncertainty(self, bad: Array) -> Array:
-        """Deviation to expect of repairs `[T, C]`, in the units of the data."""
+        """Deviation to expect of repairs `[T, C]`, in the units of the data; 0 where not bad."""
         spread = np.zeros(bad.shape)
         for channel in np.flatnonzero(bad.any(0)):
             column = bad[:, channel]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sacm.errors import ArgumentError
-from sacm.quality.config import FAIL, GRADES, KINDS, SUSPECT, GuardConfig
-from sacm.quality.predictor import Array, find_segments, robust_scale
+from sacm.quality.config import FAIL, GRADES, KINDS, SUSPECT, VALUES, GuardConfig
+from sacm.quality.predictor import Array, find_segments, list_names, robust_scale
 from sacm.quality.recording import STEP_ROOM, Recording
 from sacm.quality.rules import RULES, UNITS
 from sacm.reports.table import Table
@@ -186,10 +186,9 @@ class Quality:
         sentences += _time_sentences(time_events(self.recording))
         for reason in dict.fromkeys(self.unjudged.values()):
             names = [repr(name) for name, why in self.unjudged.items() if why == reason]
-            more = f" and {len(names) - _WORST} more" if len(names) > _WORST else ""
             sentences.append(
                 f"Spikes, bursts and shifts of channel{'s' if len(names) > 1 else ''} "
-                f"{', '.join(names[:_WORST])}{more} were not judged: {reason}."
+                f"{list_names(names)} were not judged: {reason}."
             )
         return [*sentences, *self.recording.notes]
 
@@ -212,7 +211,7 @@ class Quality:
         """The events that matter most: broken before unusual, severe and long ones first."""
 
         def weight(event: QualityEvent) -> tuple[int, float]:
-            return event.grade, min(event.severity, _LARGEST_SEVERITY) * event.rows**0.5
+            return event.grade, min(event.severity, _LARGEST_SEVERITY) * float(np.sqrt(event.rows))
 
         values = [event for event in self.events if event.channel in self.recording.columns]
         return sorted(values, key=weight, reverse=True)[:count]
@@ -229,7 +228,7 @@ class Quality:
             cells = (event.channel, kind, GRADES[event.grade], first, last)
             lines.append((*cells, f"{event.rows:,}", severity))
         headings = ("channel", "kind", "grade", "first", "last", "rows", "severity")
-        return Table(headings, tuple(lines), words=5)
+        return Table(headings, tuple(lines), words=headings.index("rows"))
 
     def summary(self) -> str:
         """What was found as text: sentences, shares by channel, the worst events."""
@@ -327,9 +326,10 @@ def format_share(share: float) -> str:
     """A share as text, with as many digits as it needs; empty for 0."""
     if share == 0:
         return ""
-    if share < 1e-4:
+    if share < 1 / VALUES:
         return "< 0.01 %"
-    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
+    percent = 100 * share
+    return f"{percent:.2g} %" if percent < 10 else f"{percent:.0f} %"
 
 
 def _short(time: np.datetime64) -> str:

@@ -26,7 +26,7 @@ import numpy as np
 
 from sacm.errors import ArgumentError
 from sacm.quality.config import CODE, KINDS, RULE, STUCK
-from sacm.quality.predictor import Array, Rows, find_segments
+from sacm.quality.predictor import Array, Rows, find_segments, list_names
 
 ALL = "all"
 RULES = ("", "range", "max_change", "codes", "longest_rest", "maintenance")
@@ -167,8 +167,7 @@ class Rules:
         for pattern in sorted(self.written, key=lambda p: (p != ALL, p in columns)):
             matched = [c for c, name in enumerate(columns) if fnmatchcase(name, pattern)]
             if not matched and pattern != ALL:
-                shown = ", ".join(columns[:8]) + (", ..." if len(columns) > 8 else "")
-                self._refuse(f"matches no channel; channels are {shown}", pattern)
+                self._refuse(f"matches no channel; channels are {list_names(columns)}", pattern)
             for channel in range(len(columns)) if pattern == ALL else matched:
                 merged[channel] |= self._parse(pattern)
         return [ChannelRules(**rules) for rules in merged]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,7 @@ from sacm.quality.rules import ChannelRules
 
 BLOCK = MODELS.block
 SHORTEST_WINDOW = BLOCK // 2 + 1
+GRAIN = 10 * SMALL  # relative distance up to which values are the same
 STEPS = tuple(2**k for k in range(6))
 """Steps since the last good value, for which the error of a repair is measured."""
 
@@ -103,6 +105,16 @@ class WindowGuard(nn.Module):
                 raise ArgumentError(f"The saved guard lacks the tensor {name!r}.")
             self.register_buffer(name, tensors[name].clone(memory_format=torch.contiguous_format))
         self.length, self.channels = self.lever.shape
+        root = (MODELS.entry_weight / self.spread).sqrt().repeat(self.length).unsqueeze(1)
+        derived = {
+            "_into": self.basis * root,  # from z-scores to factors
+            "_out": (self.basis / root).T,
+            "_gain": 1 / (self.lever * self.size),
+            "_block_gain": self.inverse / self.block_size[..., None, None],
+        }
+        for name, tensor in derived.items():
+            self.register_buffer(name, tensor, persistent=False)
+        self._shortest_run = min(int(self.run_limit.min()), self.length)
         self._ruled = bool(torch.isfinite(self.rule_range).any())
         self._limits_change = bool(torch.isfinite(self.max_change).any())
 
@@ -120,7 +132,7 @@ class WindowGuard(nn.Module):
 
     def inspect(self, x: Tensor) -> WindowJudgement:
         """Repaired windows, flags and grades of windows `[B, L, C]`."""
-        if x.dim() != 3 or x.shape[1:] != self.lever.shape:
+        if x.shape[1:] != self.lever.shape:
             raise ArgumentError(
                 f"The guard was fitted for windows [B, {self.length}, {self.channels}] (batch, "
                 f"time, channel) but got {list(x.shape)}."
@@ -131,10 +143,41 @@ class WindowGuard(nn.Module):
             parts = [self.inspect(part) for part in x.split(MODELS.batch)]
             return WindowJudgement(*map(torch.cat, zip(*parts, strict=True)))
         with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
-            values, flags, grades = self._judge(x.detach())
-        fail = grades == FAIL
-        repaired = torch.where(fail, values, x) if _some(fail) else x
-        return WindowJudgement(repaired, flags, grades)
+            if tracing():
+                values, flags, grades = self._judge(x.detach())
+                return WindowJudgement(torch.where(grades == FAIL, values, x), flags, grades)
+            flags, grades = torch.zeros((2, *x.shape), dtype=torch.uint8, device=x.device)
+            rows = self._doubtful(x).nonzero().squeeze(1)
+            if not len(rows):
+                return WindowJudgement(x, flags, grades)
+            values, flags[rows], grades[rows] = self._judge(x[rows].detach())
+            repaired = x.detach().clone()
+            repaired[rows] = values
+        return WindowJudgement(torch.where(grades == FAIL, repaired, x), flags, grades)
+
+    def _doubtful(self, x: Tensor) -> Tensor:
+        """Windows `[B]` in which anything may be flagged; the others need no further look."""
+        values, z = self._scaled(x)
+        low, high = z.aminmax(dim=1)  # NaN where there is one
+        normal = (low >= self.limits[0]) & (high <= self.limits[1])
+        if self._ruled or self._limits_change or self.codes.shape[0]:
+            normal = normal & (self._certain(values, z, x.dtype) == 0).all(1)
+        runs, rows = z[:, 1:] == z[:, :-1], 1  # of `rows` steps that repeat their predecessor
+        while rows < self._shortest_run - 1:
+            further = min(rows, self._shortest_run - 1 - rows)
+            runs, rows = runs[:, further:] & runs[:, :-further], rows + further
+        single, block, middle, shared = _scores(*self.residuals(z))
+        cuts = self.cuts[0] * shared.unsqueeze(1)
+        normal = normal & (single.amax(1) <= cuts[:, 0]) & (middle <= self.cuts[1, 2])
+        if len(self.inverse):
+            normal = normal & (block.amax(1) <= cuts[:, 1])
+        return ~(normal & ~runs.any(1)).all(1)
+
+    def _scaled(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Values as numbers, and their z-scores in float32."""
+        # Differences first: in float32 a small change at a high level would be lost.
+        values = x.detach() if x.dtype == torch.float64 else x.detach().float()
+        return values, ((values - self.mean) / self.scale).float()
 
     def judge_last(self, windows: np.ndarray, repair_all: bool) -> tuple[np.ndarray, ...]:
         """Flags, grades, repaired values and uncertainty of the last rows of `[B, L, C]`."""
@@ -171,14 +214,11 @@ class WindowGuard(nn.Module):
 
     def _fit(self, z: Tensor, weight: Tensor | None = None) -> Tensor:
         """The expected window given z-scores `[B, L, C]`, each trusted by its weight."""
-        root = (MODELS.entry_weight / self.spread).sqrt()
-        centred = (z * root).flatten(1)
         if weight is None:
-            factors = centred @ self.basis
+            factors = z.flatten(1) @ self._into
         else:
-            flat = weight.flatten(1)
-            factors = self._solve((flat * centred) @ self.basis, 1 - flat)
-        return (factors @ self.basis.T).view_as(z) / root
+            factors = self._solve((weight * z).flatten(1) @ self._into, 1 - weight.flatten(1))
+        return (factors @ self._out).view_as(z)
 
     def _solve(self, right: Tensor, doubt: Tensor) -> Tensor:
         """Conjugate gradients for `(I - Uᵀ diag(doubt) U) g = right`, `[B, K]`."""
@@ -193,26 +233,24 @@ class WindowGuard(nn.Module):
             residual = residual - step * image
             before, square = square, (residual * residual).sum(1, keepdim=True)
             direction = residual + square / before.clamp_min(tiny) * direction
-            if turn % 4 == 0 and not _some(square > goal):
+            if turn % 2 and not _some(square > goal):
                 break
         return factors
 
     def _fill(self, z: Tensor, bad: Tensor) -> Tensor:
         """z-scores `[B, L, C]` with bad entries at their conditional mean."""
-
-        def fill(z: Tensor, bad: Tensor) -> Tensor:
-            fit = self._fit(z.masked_fill(bad, 0.0), (~bad).to(z.dtype))
-            path = _bridge((z - fit).masked_fill(bad, 0.0), bad, self.carry)
-            return torch.where(bad, fit + path, z)
-
-        return _on_windows(bad.flatten(1).any(1), fill, z, bad)
+        if not _some(bad):
+            return z
+        fit = self._fit(z.masked_fill(bad, 0.0), (~bad).to(z.dtype))
+        path = _bridge((z - fit).masked_fill(bad, 0.0), bad, self.carry)
+        return torch.where(bad, fit + path, z)
 
     def residuals(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """Leave-out residuals in usual sizes: of entries `[B, L, C]`, of blocks `[B, n, C]`."""
         left = z - self._fit(z)
-        single = (left / (self.lever * self.size)).abs()
-        out = torch.einsum("ncij,bncj->bnci", self.inverse, self._blocks(left).transpose(2, 3))
-        return single, out.square().mean(-1).sqrt() / self.block_size
+        blocks = self._blocks(left).transpose(2, 3)
+        out = torch.einsum("ncij,bncj->bnci", self._block_gain, blocks)
+        return (left * self._gain).abs(), out.square().mean(-1).sqrt()
 
     def _blocks(self, steps: Tensor) -> Tensor:
         """Steps `[B, L, C]` as blocks `[B, n, 8, C]`; the first ones may have no block."""
@@ -222,15 +260,11 @@ class WindowGuard(nn.Module):
 
     def _judge(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Repaired values, flags and grades: all checks in float32."""
-        # Differences first: in float32 a small change at a high level would be lost.
-        values = x if x.dtype == torch.float64 else x.float()
-        z = ((values - self.mean) / self.scale).float()
+        values, z = self._scaled(x)
         flags = self._certain(values, z, x.dtype)
         flags = torch.where(~self.alone | (flags == MISSING), flags, 0)
-        bad = flags > 0
-        if _some(bad):
-            z = self._fill(z.masked_fill(bad, 0.0), bad)
-        grades = torch.where(bad, FAIL, 0).to(torch.uint8)
+        z = self._fill(z.masked_fill(flags > 0, 0.0), flags > 0)
+        grades = torch.where(flags > 0, FAIL, 0).to(torch.uint8)
         if self.basis.shape[1]:
             z, flags, grades = self._compare(z, flags, grades)
         return (z * self.scale + self.mean).to(x.dtype), flags, grades
@@ -238,12 +272,12 @@ class WindowGuard(nn.Module):
     def _certain(self, values: Tensor, z: Tensor, dtype: torch.dtype) -> Tensor:
         """Flags of missing values, gap codes, broken rules, impossible values and stuck runs."""
         gone = ~((z >= self.limits[0]) & (z <= self.limits[1]))  # NaN is neither
-        flags = torch.where(z.isfinite(), SPIKE, MISSING) * gone if _some(gone) else gone * 0
+        flags = torch.where(z.isfinite(), SPIKE, MISSING) * gone
         if self._ruled:
             ruled = (values < self.rule_range[0]) | (values > self.rule_range[1])
             flags = torch.where(ruled, RULE, flags)
         if self.codes.shape[0]:
-            grain = max(torch.finfo(dtype).eps, 10 * SMALL)
+            grain = max(torch.finfo(dtype).eps, GRAIN)
             near = grain * self.codes.abs() + torch.finfo(torch.float32).tiny
             code = ((values.unsqueeze(-2) - self.codes).abs() <= near).any(-2)
             flags = torch.where(code, CODE, flags)
@@ -274,14 +308,9 @@ class WindowGuard(nn.Module):
             return torch.zeros_like(gone)
         same = (z[:, 1:] == z[:, :-1]) & ~gone[:, 1:]
         same = torch.cat([torch.zeros_like(gone[:, :1]), same], 1)
-
-        def long(same: Tensor, z: Tensor) -> Tensor:
-            runs = same & (_next(~same) - _last(~same) >= self.run_limit)
-            near = SMALL * 10 * (1 + self.rests.abs())
-            return runs & ~((z.unsqueeze(-2) - self.rests).abs() <= near).any(-2)
-
-        enough = (same.sum(1) + 1 >= self.run_limit).any(1)
-        return _on_windows(enough, long, same, z) & enough.view(-1, 1, 1)
+        runs = same & (_next(~same) - _last(~same) >= self.run_limit)
+        near = GRAIN * (1 + self.rests.abs())
+        return runs & ~((z.unsqueeze(-2) - self.rests).abs() <= near).any(-2)
 
     def _compare(self, z: Tensor, flags: Tensor, grades: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """z-scores with rough channels, spikes and bursts repaired, their flags and grades."""
@@ -319,25 +348,21 @@ class WindowGuard(nn.Module):
             rough = rough & (rough.float().mean(1, keepdim=True) <= MODELS.most_doubted)
         usual = self.size.mean(0) / NORMAL_MEDIAN
         noise = torch.where(rough, usual.square() * (middle.square() - 1), 0.0).unsqueeze(1)
-
-        def smooth(z: Tensor, noise: Tensor) -> Tensor:
+        if _some(rough):
             weight = 1 / (1 + MODELS.entry_weight * noise / self.spread)
             fit = self._fit(z, weight.expand(z.shape))
-            return z + noise / (noise + self.spread) * (fit - z)
-
-        return _on_windows(rough.any(1), smooth, z, noise), rough
+            z = z + noise / (noise + self.spread) * (fit - z)
+        return z, rough
 
     def _confirm(self, z: Tensor, doubt: Tensor, kind: int, cut: Tensor) -> Tensor:
         """Which doubted entries are far from what all others, without the doubted, expect."""
-
-        def again(doubt: Tensor, z: Tensor) -> Tensor:
-            distance = z - self._fit(z.masked_fill(doubt, 0.0), (~doubt).to(z.dtype))
-            if kind == SPIKE:
-                return doubt & (distance.abs() / self.size > cut)
-            far = self._blocks(distance).square().mean(2).sqrt() / self.block_size > cut
-            return doubt & _spread(far, self.length - len(self.inverse) * BLOCK)
-
-        return _on_windows(doubt.flatten(1).any(1), again, doubt, z)
+        if not _some(doubt):
+            return doubt
+        distance = z - self._fit(z.masked_fill(doubt, 0.0), (~doubt).to(z.dtype))
+        if kind == SPIKE:
+            return doubt & (distance.abs() / self.size > cut)
+        far = self._blocks(distance).square().mean(2).sqrt() / self.block_size > cut
+        return doubt & _spread(far, self.length - len(self.inverse) * BLOCK)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> WindowGuard:
         """Follow a move to another device; a cast to another precision changes nothing."""
@@ -359,25 +384,6 @@ def tracing() -> bool:
 def _some(mask: Tensor) -> bool:
     """Whether a mask holds anywhere; in a graph it may."""
     return tracing() or bool(mask.any())
-
-
-def _on_windows(hit: Tensor, change: Callable[..., Tensor], x: Tensor, *others: Tensor) -> Tensor:
-    """`change(x, *others)` for the windows where `hit` `[B]`; the others stay as they are.
-
-    In eager mode only those windows are computed; in a graph all of them are.
-    """
-    if tracing():
-        mask = hit.view((-1,) + (1,) * (x.dim() - 1))
-        changed = change(x, *others)
-        if x.dtype == torch.bool:  # onnxruntime chooses between numbers alone
-            return (mask & changed) | (~mask & x)
-        return torch.where(mask, changed, x)
-    rows = hit.nonzero().squeeze(1)
-    if len(rows) == 0:
-        return x
-    result = x.clone()
-    result[rows] = change(x[rows], *(other[rows] for other in others))
-    return result
 
 
 def _scores(single: Tensor, block: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -427,6 +433,15 @@ def _bridge(residual: Tensor, bad: Tensor, carry: Tensor) -> Tensor:
     return (left * (1 - right**2) * left_value + right * (1 - left**2) * right_value) / total
 
 
+def check_length(length: Any) -> None:
+    """Refuse a number of steps that no window guard can be fitted for."""
+    whole = isinstance(length, Integral) and not isinstance(length, bool)
+    if not whole or int(length) < SHORTEST_WINDOW:
+        raise ArgumentError(
+            f"window must be a number of at least {SHORTEST_WINDOW} rows, or None, got {length!r}."
+        )
+
+
 @torch.no_grad()
 def fit_window_guard(
     values: Any,
@@ -463,22 +478,16 @@ def fit_window_guard(
             f"values must be numbers [T, C] (rows, channels), got {array.dtype} of shape "
             f"{list(array.shape)}."
         )
-    if not isinstance(length, int) or length < SHORTEST_WINDOW:
-        raise ArgumentError(
-            f"window must be a number of at least {SHORTEST_WINDOW} steps, got {length!r}."
-        )
+    check_length(length)
     rows = Rows.single(len(array)) if rows is None else rows
     array = array.astype(np.float64)
     if broken is None or repaired is None or levels is None:
-        levels, found = checks.learn(array, rows, config)
-        broken = found.grades == FAIL
+        levels, _, grades = checks.learn(array, rows, config)
+        broken = grades == FAIL
         repaired = RepairModel.fit(array, broken, rows).fill(array, broken, rows)
     rules = [ChannelRules()] * array.shape[1] if rules is None else rules
     tensors = _limit_tensors(repaired, levels, rules, config, step)
-    limits = [
-        _run_limit(array[:, c], broken[:, c], levels, c, rows, config, length)
-        for c in range(len(rules))
-    ]
+    limits = _run_limits(array, broken, levels, rows, config, length)
     for channel, rule in enumerate(rules):
         if rule.longest_rest is not None:
             limits[channel] = int(rule.longest_rest.by_row(step, "longest_rest")) + 1
@@ -538,29 +547,28 @@ def _table(values: Sequence[Any]) -> np.ndarray:
     return table
 
 
-def _run_limit(
-    column: np.ndarray,
-    bad: np.ndarray,
+def _run_limits(
+    values: np.ndarray,
+    broken: np.ndarray,
     levels: checks.Levels,
-    channel: int,
     rows: Rows,
     config: GuardConfig,
     length: int,
-) -> int:
+) -> list[int]:
     """Shortest run that normal rows make seldom enough; too long for the window if there is none.
 
     The end of a run is not known online, so that runs which end gently count as normal.
     """
-    same = (column[1:] == column[:-1]) & ~bad[1:] & ~bad[:-1]
-    same &= rows.first[1:] == rows.first[:-1]
-    same &= ~np.isin(column[1:], levels.rests[channel])
-    first, stop = find_segments(same)
-    runs = stop - first + 1
-    limit = int(max(config.shortest, levels.run_limit[channel]))
-    most = config.suspect_rate * len(column)
-    while limit <= length // 2 and limit * (runs >= limit).sum() > most:
-        limit += 1
-    return limit if limit <= length // 2 else length + 1
+    limits, most = [], config.suspect_rate * len(values)
+    for channel, column in enumerate(values.T):
+        normal = ~broken[:, channel] & ~np.isin(column, levels.rests[channel])
+        same = (column[1:] == column[:-1]) & normal[1:] & normal[:-1]
+        first, stop = find_segments(same & (rows.first[1:] == rows.first[:-1]))
+        limit = int(max(config.shortest, levels.run_limit[channel]))
+        while limit <= length // 2 and limit * (stop - first + 1 >= limit).sum() > most:
+            limit += 1
+        limits.append(limit if limit <= length // 2 else length + 1)
+    return limits
 
 
 def _cut(z: Tensor, rows: Rows, length: int) -> tuple[Tensor, int]:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from sacm.errors import ArgumentError
+from sacm.quality.config import REPAIRS
 from sacm.strategies.base import Prepared, Strategy
 from sacm.strategies.registry import join, parse, parts_of, register, spell
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from sacm.quality.guard import Guard
     from sacm.quality.windows import WindowGuard
 
-REPAIRS = ("fail", "all", "none")
 _GUARD, _WINDOWS = "guard.safetensors", "window_guard.safetensors"
 
 
