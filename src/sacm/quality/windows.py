@@ -184,8 +184,9 @@ class WindowGuard(nn.Module):
         x = torch.from_numpy(np.array(windows)).to(self.mean.device)
         repaired, flags, grades = self.inspect(x)
         last = repaired[:, -1]
-        if repair_all:
-            again, suspect = x.clone(), grades[:, -1] == SUSPECT
+        suspect = grades[:, -1] == SUSPECT
+        if repair_all and bool(suspect.any()):
+            again = x.clone()
             again[:, -1].masked_fill_(suspect, torch.nan)
             last = torch.where(suspect, self.inspect(again).repaired[:, -1], last)
         since = self.length - 1 - _last(grades != FAIL)[:, -1].long()
