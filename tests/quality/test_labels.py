@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +11,20 @@ import pytest
 
 import sacm
 from sacm.errors import ArgumentError, DataError
-from sacm.quality.label_model import LabelSettings, divide
+from sacm.quality import labels
+from sacm.quality.label_model import divide
 from sacm.quality.labels import LabelQuality, find_wrong_labels
 from sacm.tasks.baselines import ridge_baseline
 
 CLASSES = np.array(["idle", "run", "walk"])
-FEW_FEATURES = LabelSettings(features=1_000, many_features=504)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_features() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(labels, "FEATURES", 1_000)
+        patch.setattr(labels, "MANY_FEATURES", 504)
+        yield
 
 
 def waves(cases: int = 90, *, noise: float = 0.3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -38,19 +46,15 @@ def flip(labels: np.ndarray, share: float, *, kind: str = "symmetric", seed: int
     return CLASSES[np.where(chosen, other, codes)]
 
 
-def find(X: np.ndarray, y: np.ndarray, **options: object) -> LabelQuality:
-    return find_wrong_labels(X, y, settings=FEW_FEATURES, **options)  # type: ignore[arg-type]
-
-
 @pytest.fixture(scope="module")
 def found() -> LabelQuality:
     X, y = waves()
-    return find(X, flip(y, 0.3))
+    return find_wrong_labels(X, flip(y, 0.3))
 
 
 def test_correct_labels_stay() -> None:
     X, y = waves()
-    quality = find(X, y)
+    quality = find_wrong_labels(X, y)
     assert quality.trust
     assert not quality.flagged.any()
     assert quality.noise_rate < 0.02
@@ -86,7 +90,7 @@ def test_confidence_is_a_probability_and_orders_the_suspicious_cases(found: Labe
 def test_one_sided_noise_is_found_though_it_changes_class_shares() -> None:
     X, y = waves(240)
     given = flip(y, 0.35, kind="one-sided")
-    assert (find(X, given).repaired == y).mean() > 0.9
+    assert (find_wrong_labels(X, given).repaired == y).mean() > 0.9
     assert (given == y).mean() < 0.82
 
 
@@ -94,13 +98,13 @@ def test_few_wrong_labels_are_found() -> None:
     X, y = waves()
     given = y.copy()
     given[[4, 40, 77]] = np.roll(CLASSES, 1)[np.searchsorted(CLASSES, y[[4, 40, 77]])]
-    quality = find(X, given)
+    quality = find_wrong_labels(X, given)
     assert np.flatnonzero(quality.flagged).tolist() == [4, 40, 77]
 
 
 def test_cases_that_do_not_tell_their_class_are_refused() -> None:
     random = np.random.default_rng(0)
-    quality = find(random.normal(size=(80, 1, 30)), np.repeat(["a", "b"], 40))
+    quality = find_wrong_labels(random.normal(size=(80, 1, 30)), np.repeat(["a", "b"], 40))
     assert not quality.trust
     assert not quality.flagged.any()
     assert "well enough" in quality.reason
@@ -109,11 +113,11 @@ def test_cases_that_do_not_tell_their_class_are_refused() -> None:
 
 def test_overlapping_classes_are_refused() -> None:
     X, y = waves(120, noise=2.5)
-    assert not find(X, y).flagged.any()
+    assert not find_wrong_labels(X, y).flagged.any()
 
 
 def test_the_same_seed_gives_the_same_answer(found: LabelQuality) -> None:
-    again = find(waves()[0], found.given)
+    again = find_wrong_labels(waves()[0], found.given)
     np.testing.assert_array_equal(again.confidence, found.confidence)
     np.testing.assert_array_equal(again.flagged, found.flagged)
 
@@ -127,7 +131,7 @@ def test_inspect_judges_labels_where_there_are_any() -> None:
 
 def test_checked_cases_are_kept(found: LabelQuality) -> None:
     case = int(np.flatnonzero(found.flagged)[0])
-    again = find(waves()[0], found.given, keep=[case])
+    again = find_wrong_labels(waves()[0], found.given, keep=[case])
     assert not again.flagged[case]
     assert again.repaired[case] == found.given[case]
     assert (again.flagged.sum(), found.flagged.sum() - 1) == (found.flagged.sum() - 1,) * 2
@@ -136,21 +140,22 @@ def test_checked_cases_are_kept(found: LabelQuality) -> None:
 def test_shorter_cases_end_in_nan() -> None:
     X, y = waves(150, noise=0.1)
     X[::2, :, 34:] = np.nan
-    assert (find(X, flip(y, 0.2)).repaired == y).mean() > 0.95
+    assert (find_wrong_labels(X, flip(y, 0.2)).repaired == y).mean() > 0.95
 
 
 def test_one_channel_may_be_left_out() -> None:
     X, y = waves()
-    np.testing.assert_array_equal(find(X[:, 0], y).flagged, find(X[:, :1], y).flagged)
+    np.testing.assert_array_equal(
+        find_wrong_labels(X[:, 0], y).flagged, find_wrong_labels(X[:, :1], y).flagged
+    )
 
 
 @pytest.mark.parametrize(
-    "labels", [np.arange(3), np.array([1.0, 2.0, 5.0]), np.array(["x", "y", 3], dtype=object)]
+    "named", [np.arange(3), np.array([1.0, 2.0, 5.0]), np.array(["x", "y", 3], dtype=object)]
 )
-def test_labels_may_be_numbers_or_mixed(labels: np.ndarray) -> None:
+def test_labels_may_be_numbers_or_mixed(named: np.ndarray) -> None:
     X, y = waves()
-    named = labels[np.searchsorted(CLASSES, y)]
-    quality = find(X, named)
+    quality = find_wrong_labels(X, named[np.searchsorted(CLASSES, y)])
     assert quality.trust
     assert len(quality.classes) == 3
     assert not quality.flagged.any()
@@ -160,21 +165,26 @@ def test_groups_are_never_split() -> None:
     groups = np.repeat(np.arange(7), [5, 9, 3, 12, 4, 4, 13])
     parts = divide(np.zeros(50, int), groups, np.random.default_rng(0))
     assert all(len(np.unique(parts[groups == group])) == 1 for group in range(7))
-    assert sorted(np.bincount(parts)) == [16, 17, 17]
+    assert (np.bincount(parts) > 10).all()
 
 
 def test_groups_are_used() -> None:
     X, y = waves()
-    quality = find(X, flip(y, 0.2), groups=np.arange(90) // 6)
+    quality = find_wrong_labels(X, flip(y, 0.2), groups=np.arange(90) // 6)
     assert (quality.repaired == y).mean() > 0.95
 
 
-def test_many_cases_are_judged_from_landmarks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_cases_are_judged_from_landmarks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     X, y = waves(900)
-    settings = dataclasses.replace(FEW_FEATURES, exact_cases=400, landmarks=100)
-    quality = find_wrong_labels(X, flip(y, 0.2), settings=settings, progress=False)
+    monkeypatch.setattr(labels, "EXACT_CASES", 400)
+    monkeypatch.setattr(labels, "LANDMARKS", 100)
+    quality = find_wrong_labels(X, flip(y, 0.2))
     assert (quality.repaired == y).mean() > 0.97
-    assert capsys.readouterr() == ("", "")
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "labels: part 6 of 6\n" in shown.err
 
 
 @pytest.mark.parametrize(
@@ -186,7 +196,7 @@ def test_many_cases_are_judged_from_landmarks(capsys: pytest.CaptureFixture[str]
     ],
 )
 def test_too_little_to_judge_is_an_answer(y: np.ndarray, reason: str) -> None:
-    quality = find(np.random.default_rng(0).normal(size=(30, 1, 20)), y)
+    quality = find_wrong_labels(np.random.default_rng(0).normal(size=(30, 1, 20)), y)
     assert not quality.trust
     assert reason in quality.reason
     np.testing.assert_array_equal(quality.repaired, y)
@@ -194,7 +204,7 @@ def test_too_little_to_judge_is_an_answer(y: np.ndarray, reason: str) -> None:
 
 @pytest.mark.parametrize("value", [1.0, np.nan, np.inf])
 def test_constant_cases_are_refused(value: float) -> None:
-    assert not find(np.full((30, 1, 20), value), np.repeat(["a", "b"], 15)).trust
+    assert not find_wrong_labels(np.full((30, 1, 20), value), np.repeat(["a", "b"], 15)).trust
 
 
 @pytest.mark.parametrize(
@@ -239,7 +249,7 @@ def test_summary_and_frame_list_the_cases(found: LabelQuality) -> None:
 def test_cases_are_called_by_their_names(found: LabelQuality) -> None:
     names = [f"patient {i}" for i in range(90)]
     case = int(np.flatnonzero(found.flagged)[0])
-    again = find(waves()[0], found.given, names=names, keep=[names[case]])
+    again = find_wrong_labels(waves()[0], found.given, names=names, keep=[names[case]])
     assert not again.flagged[case]
     assert set(again.to_frame()["case"]) <= set(names)
 

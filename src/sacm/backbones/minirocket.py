@@ -125,6 +125,11 @@ class Transform(nn.Module):
             start = stop
         self.biases.copy_(torch.cat(biases))
 
+    def split(self, x: Tensor) -> tuple[Tensor, ...]:
+        """`x` in parts small enough to transform at once."""
+        values = KERNEL_COUNT * max(self.plan.values()) * self.length
+        return x.split(max(1, CHUNK_VALUES // values))
+
     def as_series(self, x: Tensor) -> Tensor:
         """`[B, L, C]` to `[B, C, L]`, with zeros after windows shorter than a kernel."""
         series = x.to(self.kernels).transpose(1, 2)
@@ -197,17 +202,12 @@ class MiniRocket(ClassifierNetwork):
         self.check_window(train_x)
         self.transform.fit(train_x, torch.Generator().manual_seed(self.seed))
         sums = torch.zeros(2, self.transform.features, dtype=torch.float64)
-        for part in self.parts(train_x):
+        for part in self.transform.split(train_x):
             features = self.transform(part).cpu().double()
             sums += torch.stack((features.sum(dim=0), features.square().sum(dim=0)))
         mean, square = sums / len(train_x)
         self.mean.copy_(mean)
         self.std.copy_((square - mean.square()).clamp(min=0).sqrt() + 1e-8)
-
-    def parts(self, x: Tensor) -> tuple[Tensor, ...]:
-        """`x` in parts small enough to transform at once."""
-        most_shares = max(self.transform.plan.values())
-        return x.split(max(1, CHUNK_VALUES // (KERNEL_COUNT * most_shares * self.transform.length)))
 
     def forward(self, x: Tensor) -> Tensor:
         self.check_window(x)

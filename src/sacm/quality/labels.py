@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sacm.errors import ArgumentError, DataError
-from sacm.quality.label_model import CaseKernel, Judgement, LabelSettings, judge_labels
+from sacm.quality.label_model import CaseKernel, Judgement, judge_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,14 +18,16 @@ if TYPE_CHECKING:
 
     from sacm.reports.table import Table
 
-# Fitted to development archives: see results/labels/README.md.
+EXACT_CASES = 2_000  # more are compared with LANDMARKS random cases instead of one another
+LANDMARKS = 1_000
+FEATURES, MANY_FEATURES = 10_000, 1_260  # of the series, and as many of its differences
+# Chosen on development archives: see results/labels/README.md.
 LEAST_CASES = 3.0  # a class, on average
-LEAST_AGREEMENT = 0.7  # of two models, beyond chance: below, the cases do not tell their classes
-LEAST_SKILL = 0.25  # agreement of a model with labels it did not see, beyond chance
-LEAST_CONFIDENCE = 0.6  # of a suggestion that replaces a label
-LEAST_RATE, MOST_AGREEMENT = 0.1, 0.98  # values beyond count as these in the confidence
-CONFIDENCE_WEIGHTS = (4.06, 1.80, 1.37, -1.17)  # see `_confidence`
-RATE_ERROR = 0.06  # standard error of the noise rate besides that of sampling
+LEAST_CONSISTENCY = 0.72  # below, the cases do not tell their classes
+LEAST_CONFIDENCE = 0.5  # of a suggestion that replaces a label
+CONFIDENCE_WEIGHTS = (0.19, 0.72, 1.13, -0.97)  # of odds, anchor rate, consistency; constant
+LEAST_RATE, MOST_CONSISTENCY = 0.05, 0.98  # values beyond count as these in the confidence
+RATE_ERROR = 0.055  # standard error of the noise rate besides that of sampling
 _LISTED = 20  # suspicious cases in a summary
 _DRAWN = 12  # suspicious cases on a page
 _NEIGHBOURS = 3
@@ -38,39 +38,47 @@ class LabelQuality:
     """What was found about the labels of N cases of K classes.
 
     Attributes:
-        given: The labels as they came, `[N]`.
+        given: The original labels, `[N]`.
         suggested: The most probable true label of each case, `[N]`.
         confidence: Probability that the suggestion is right, `[N]`.
         flagged: Cases whose label should be replaced by the suggestion, `[N]`; none without trust.
-        noise_rate: Estimated share of wrong labels; NaN without trust.
-        noise_interval: 95 % interval of the noise rate.
         transition: `[K, K]`, how often a true class (row) was given as another (column).
         classes: The labels that occur, sorted.
         reason: Why no label can be judged, or an empty text.
-        agreement: How well models of different cases agree with one another, beyond chance.
-        skill: How well they agree with given labels that they did not see, beyond chance.
         names: What each case is called, `[N]`: its position, unless names were given.
+        cases: `[N, C, L]`, to draw.
+        neighbours: For the surest suspicious cases, those most like it with the suggested label.
     """
 
     given: np.ndarray
     suggested: np.ndarray
     confidence: np.ndarray
     flagged: np.ndarray
-    noise_rate: float
-    noise_interval: tuple[float, float]
     transition: np.ndarray
     classes: np.ndarray
     reason: str
-    agreement: float
-    skill: float
     names: np.ndarray
-    cases: np.ndarray  # X [N, C, L], to draw
-    neighbours: dict[int, list[int]]  # cases like it that have the suggested label
+    cases: np.ndarray
+    neighbours: dict[int, list[int]]
 
     @property
     def trust(self) -> bool:
         """Whether labels may be replaced."""
         return not self.reason
+
+    @property
+    def noise_rate(self) -> float:
+        """Estimated share of wrong labels; NaN without trust."""
+        return float(self.flagged.mean()) if self.trust else float("nan")
+
+    @property
+    def noise_interval(self) -> tuple[float, float]:
+        """95 % interval of the noise rate."""
+        if not self.trust:
+            return 0.0, 1.0
+        rate = self.noise_rate
+        error = 1.96 * np.sqrt(rate * (1 - rate) / len(self.given) + RATE_ERROR**2)
+        return max(0.0, rate - error), min(1.0, rate + error)
 
     @property
     def repaired(self) -> np.ndarray:
@@ -92,38 +100,16 @@ class LabelQuality:
         low, high = self.noise_interval
         return [
             first,
-            f"About {self.noise_rate:.0%} of the labels look wrong (95 % interval {low:.0%} to "
-            f"{high:.0%}).",
-            f"{int(self.flagged.sum()):,} of {len(self.given):,} labels are flagged.",
+            f"{self.flagged.sum():,} of {len(self.given):,} labels are flagged: about "
+            f"{self.noise_rate:.0%} look wrong (95 % interval {low:.0%} to {high:.0%}).",
         ]
 
-    def case_table(self, rows: np.ndarray) -> Table:
-        """Some cases with their given and suggested labels."""
-        from sacm.reports.table import Table
-
-        listed = zip(
-            map(str, self.names[rows]),
-            map(str, self.given[rows]),
-            map(str, self.suggested[rows]),
-            [f"{value:.2f}" for value in self.confidence[rows]],
-            strict=True,
-        )
-        return Table(("case", "given", "suggested", "confidence"), tuple(listed), words=3)
-
     def summary(self) -> str:
-        """What was found, as text.
-
-        Example:
-            >>> import numpy as np
-            >>> waves = np.sin(np.outer(np.repeat([1, 3], 30), np.linspace(0, 6, 50)))[:, None]
-            >>> y = np.repeat(["slow", "fast"], 30); y[:3] = "fast"
-            >>> "3 of 60" in find_wrong_labels(waves, y).summary()
-            True
-        """
+        """What was found, as text."""
         lines = self.sentences()
         count = int(self.flagged.sum())
         if count:
-            lines += ["", self.case_table(self.suspicious[: min(count, _LISTED)]).plain()]
+            lines += ["", self._table(min(count, _LISTED)).plain()]
             lines += [f"… and {count - _LISTED:,} more"] if count > _LISTED else []
         return "\n".join(lines)
 
@@ -137,18 +123,14 @@ class LabelQuality:
         """
         import pandas as pd
 
-        rows = self.suspicious
         columns = {"case": self.names, "given": self.given, "suggested": self.suggested}
         columns |= {"confidence": self.confidence, "flagged": self.flagged}
-        return pd.DataFrame({name: values[rows] for name, values in columns.items()}).assign(
-            keep=""
-        )
+        rows = self.suspicious
+        frame = pd.DataFrame({name: values[rows] for name, values in columns.items()})
+        return frame.assign(keep="")
 
     def report(self, path: str | Path) -> None:
         """Write an HTML page: each suspicious case beside the nearest cases of its suggested class.
-
-        Args:
-            path: The file to write, such as labels.html.
 
         Raises:
             SACMError: The file cannot be written.
@@ -157,25 +139,45 @@ class LabelQuality:
         from sacm.reports.page import Section, embed_figure, page, paragraph
         from sacm.reports.table import Table
 
-        rows = self.suspicious
-        if len(rows):
-            drawn = [
-                embed_figure(self.draw(case), self._caption(case), name=f"case-{case}")
-                for case in rows[:_DRAWN].tolist()
-            ]
-            sections = [
-                Section("The surest, beside cases of the suggested class", tuple(drawn)),
-                Section(f"{len(rows):,} suspicious cases", (self.case_table(rows).html(),)),
-            ]
-        else:
-            sections = [Section("Suspicious cases", (paragraph("There are none."),))]
-        names = [str(name) for name in self.classes]
-        shares = [[f"{share:.2f}" for share in row] for row in self.transition]
-        lines = tuple((name, *row) for name, row in zip(names, shares, strict=True))
-        table = Table(("true class", *names), lines, words=1).html()
-        sections.append(Section("Given labels (columns) of each true class (rows)", (table,)))
+        drawn = [
+            embed_figure(self.draw(case), self._caption(case), name=f"case-{case}")
+            for case in self.suspicious[:_DRAWN].tolist()
+        ]
+        classes = [str(name) for name in self.classes]
+        lines = [
+            (name, *(f"{share:.2f}" for share in row))
+            for name, row in zip(classes, self.transition, strict=True)
+        ]
+        sections = [
+            Section(
+                "Suspicious cases, the surest beside cases of the suggested class",
+                (*drawn, self._table().html()) if drawn else (paragraph("There are none."),),
+            ),
+            Section(
+                "Given labels (columns) of each true class (rows)",
+                (Table(("true class", *classes), tuple(lines)).html(),),
+            ),
+        ]
         document = page("Labels", self.sentences(), sections)
         write_atomically(Path(path), lambda file: file.write_text(document, encoding="utf-8"))
+
+    def draw(self, case: int) -> Figure:
+        """Draw a suspicious case, first, and the nearest cases that have its suggested label."""
+        from matplotlib.figure import Figure
+
+        from sacm.reports.style import SERIES, house_style, plain
+
+        with house_style():
+            figure = Figure(figsize=(8.0, 1.7), layout="constrained")
+            axes = figure.subplots(1, 1 + _NEIGHBOURS, sharex=True, sharey=True)
+            drawn = [case, *self.neighbours.get(case, ())]
+            for axis, position in zip(axes, drawn, strict=False):
+                for values, colour in zip(self.cases[position], SERIES, strict=False):
+                    axis.plot(values, color=colour, linewidth=0.8)
+                axis.set_title(plain(f"{self.names[position]}: {self.given[position]}"))
+            for axis in axes[len(drawn) :]:
+                axis.set_axis_off()
+        return figure
 
     def _caption(self, case: int) -> str:
         verdict = "flagged" if self.flagged[case] else "not flagged"
@@ -184,23 +186,13 @@ class LabelQuality:
             f"(confidence {self.confidence[case]:.2f}, {verdict})"
         )
 
-    def draw(self, case: int) -> Figure:
-        """Draw a suspicious case, first, and the nearest cases that have its suggested label."""
-        from matplotlib.figure import Figure
+    def _table(self, most: int | None = None) -> Table:
+        """The surest suspicious cases with their given and suggested labels."""
+        from sacm.reports.table import Table
 
-        from sacm.reports.style import SERIES, house_style, plain
-
-        drawn = [case, *self.neighbours.get(case, ())]
-        with house_style():
-            figure = Figure(figsize=(8.0, 1.7), layout="constrained")
-            axes = figure.subplots(1, 1 + _NEIGHBOURS, sharex=True, sharey=True)
-            for place, position in enumerate(drawn):
-                for values, colour in zip(self.cases[position], SERIES, strict=False):
-                    axes[place].plot(values, color=colour, linewidth=0.8)
-                axes[place].set_title(plain(f"{self.names[position]}: {self.given[position]}"))
-            for each in axes[len(drawn) :]:
-                each.set_axis_off()
-        return figure
+        frame = self.to_frame().drop(columns=["flagged", "keep"])[:most].astype(str)
+        frame["confidence"] = [f"{float(value):.2f}" for value in frame["confidence"]]
+        return Table.from_frame(frame, words=3)
 
 
 def find_wrong_labels(
@@ -211,13 +203,11 @@ def find_wrong_labels(
     names: Sequence[Any] | None = None,
     keep: Iterable[Any] = (),
     seed: int = 0,
-    settings: LabelSettings | None = None,
-    progress: bool | None = None,
 ) -> LabelQuality:
     """Find cases whose label is probably wrong, and say what it should be.
 
     Where the classes cannot be told apart well enough to judge labels, nothing is flagged and
-    `reason` says why.
+    `reason` says why. Progress is shown on standard error for more than 2,000 cases.
 
     Args:
         X: Cases `[N, C, L]`, or `[N, L]` of one channel; NaN after the end of shorter cases.
@@ -227,8 +217,6 @@ def find_wrong_labels(
         names: What the cases are called, `[N]`; default: their positions.
         keep: Names of cases whose label was checked: they are never flagged.
         seed: Of the features and the division of the cases.
-        settings: The size of the model.
-        progress: Whether progress is shown on standard error; default: for many cases.
 
     Raises:
         DataError: Shapes do not match, or labels are missing or are no classes.
@@ -241,101 +229,86 @@ def find_wrong_labels(
         >>> np.flatnonzero(find_wrong_labels(waves, y).flagged)
         array([0, 1, 2])
     """
-    settings = settings or LabelSettings()
     cases, labels = _check_cases(X), _check_labels(y)
-    known = np.arange(len(labels)) if names is None else np.asarray(names)
+    called = np.arange(len(labels)) if names is None else np.asarray(names)
     members = None if groups is None else np.asarray(groups)
-    for what, values in (("labels in y", labels), ("groups", members), ("names", known)):
+    for what, values in (("labels in y", labels), ("groups", members), ("names", called)):
         if values is not None and values.shape != (len(cases),):
             raise DataError(f"There are {len(cases)} cases in X but {values.size} {what}.")
-    kept = _find_kept(known, keep)
+    kept = _find_kept(called, keep)
     classes, codes = np.unique(labels, return_inverse=True)
-    refusal = _too_little(len(labels), classes, members)
-    if refusal:
+    reason = _too_little(len(labels), classes, members)
+    if reason:
         zeros = np.zeros(len(codes))
-        nothing = Judgement(codes, zeros + 1, zeros, np.eye(len(classes)), 0.0, 0.0, 0.0)
-        return _conclude(nothing, labels, cases, known, kept, {}, refusal)
-
-    exact = len(cases) <= settings.exact_cases
-    tell = _Progress() if (not exact if progress is None else progress) else _say_nothing
-    kernel = CaseKernel(cases, settings, seed=seed)
-    basis = kernel.basis(cases, tell, fitted=True)
-    divisions = settings.divisions if exact else settings.many_divisions
-    found = judge_labels(
-        basis, codes, len(classes), divisions=divisions, groups=members, seed=seed, tell=tell
-    )
-    near = _neighbours(basis, found, codes)
-    return _conclude(found, labels, cases, known, kept, near, _weakness(found))
-
-
-def _conclude(
-    found: Judgement,
-    labels: np.ndarray,
-    cases: np.ndarray,
-    names: np.ndarray,
-    kept: np.ndarray,
-    neighbours: dict[int, list[int]],
-    reason: str,
-) -> LabelQuality:
-    """The public result: suggestions with their confidence, and which of them to follow."""
-    classes, codes = np.unique(labels, return_inverse=True)
-    different = found.suggested != codes
-    confidence = np.where(different, _confidence(found), found.posterior)
-    rate, interval = float("nan"), (0.0, 1.0)
-    if not reason:
-        rate = float(np.where(different & ~kept, confidence, 0).mean())
-        error = 1.96 * np.sqrt(rate * (1 - rate) / len(codes) + RATE_ERROR**2)
-        interval = (max(0.0, rate - error), min(1.0, rate + error))
+        judged = Judgement(codes, zeros + 1, zeros, np.eye(len(classes)), 0.0, 0.0)
+        neighbours = dict[int, list[int]]()
+    else:
+        many = len(cases) > EXACT_CASES
+        features, landmarks = (MANY_FEATURES, LANDMARKS) if many else (FEATURES, None)
+        kernel = CaseKernel(cases, features=features, landmarks=landmarks, seed=seed)
+        basis = kernel.basis(cases, progress=True) if many else kernel.own_basis
+        judged = judge_labels(
+            basis,
+            codes,
+            len(classes),
+            divisions=2 if many else 3,
+            groups=members,
+            seed=seed,
+            progress=many,
+        )
+        neighbours = _neighbours(basis, judged, codes)
+        if judged.consistency < LEAST_CONSISTENCY:
+            reason = (
+                "the cases are too few or do not tell their classes well enough to judge labels: "
+                "models of different cases agree too little "
+                f"({judged.consistency:.2f} beyond chance, at least {LEAST_CONSISTENCY} is needed)."
+            )
+    different = judged.suggested != codes
+    confidence = np.where(different, _confidence(judged), judged.posterior)
     return LabelQuality(
         given=labels,
-        suggested=classes[found.suggested],
+        suggested=classes[judged.suggested],
         confidence=confidence,
         flagged=different & (confidence >= LEAST_CONFIDENCE) & ~kept & (not reason),
-        noise_rate=rate,
-        noise_interval=interval,
-        transition=found.transition,
+        transition=judged.transition,
         classes=classes,
         reason=reason,
-        agreement=found.agreement,
-        skill=found.skill,
-        names=names,
+        names=called,
         cases=cases,
         neighbours=neighbours,
     )
 
 
-def _confidence(found: Judgement) -> np.ndarray:
+def _confidence(judged: Judgement) -> np.ndarray:
     """Probability `[N]` that a suggestion other than the given label is right.
 
-    Logistic regression on the margin against the label, the log-odds of the rough noise rate (how
-    likely labels of these cases are wrong at all) and those of the agreement (how well the cases
-    tell their classes).
+    Logistic regression on the odds of held-out models, on the log-odds of the anchor rate (how
+    likely labels of these cases are wrong at all) and on those of the consistency (how well the
+    cases tell their classes).
     """
-    rate = float(np.clip(found.rough_rate, LEAST_RATE, 1 - LEAST_RATE))
-    agreement = float(np.clip(found.agreement, 1 - MOST_AGREEMENT, MOST_AGREEMENT))
-    margin_weight, rate_weight, agreement_weight, constant = CONFIDENCE_WEIGHTS
+    rate = np.clip(judged.anchor_rate, LEAST_RATE, 1 - LEAST_RATE)
+    consistency = np.clip(judged.consistency, 1 - MOST_CONSISTENCY, MOST_CONSISTENCY)
+    odds_weight, rate_weight, consistency_weight, constant = CONFIDENCE_WEIGHTS
     log_odds = (
-        margin_weight * found.margins
+        odds_weight * judged.odds
         + rate_weight * np.log(rate / (1 - rate))
-        + agreement_weight * np.log(agreement / (1 - agreement))
+        + consistency_weight * np.log(consistency / (1 - consistency))
         + constant
     )
     confidence: np.ndarray = 1 / (1 + np.exp(-log_odds))
     return confidence
 
 
-def _weakness(found: Judgement) -> str:
-    """Why labels must not be replaced; empty if they may."""
-    for value, least, meaning in (
-        (found.agreement, LEAST_AGREEMENT, "models of different cases agree too little"),
-        (found.skill, LEAST_SKILL, "models agree too little with labels they did not see"),
-    ):
-        if value < least:
-            return (
-                "the cases are too few or do not tell their classes well enough to judge labels: "
-                f"{meaning} ({value:.2f} beyond chance, at least {least:.2f} is needed)."
-            )
-    return ""
+def _neighbours(basis: np.ndarray, judged: Judgement, codes: np.ndarray) -> dict[int, list[int]]:
+    """For the most suspicious cases, the nearest cases with their suggested label."""
+    agreed = judged.suggested == codes
+    rows = np.flatnonzero(~agreed)
+    nearest = {}
+    for case in rows[np.argsort(-judged.odds[rows], kind="stable")][:_DRAWN].tolist():
+        others = np.flatnonzero(agreed & (codes == judged.suggested[case]))
+        similarity = basis[others] @ basis[case]
+        nearest[case] = others[np.argsort(-similarity)[:_NEIGHBOURS]].tolist()
+    return nearest
 
 
 def _too_little(cases: int, classes: np.ndarray, groups: np.ndarray | None) -> str:
@@ -381,17 +354,15 @@ def _check_labels(y: Any) -> np.ndarray:
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise DataError(f"y must hold one label a case, got shape {list(labels.shape)}.")
-    if labels.dtype.kind == "O":
-        missing = np.array([_is_missing(each) for each in labels], dtype=bool)
-        labels = labels if missing.any() else np.array(labels.tolist())
-        labels = labels.astype(str) if labels.dtype.kind == "O" and not missing.any() else labels
-    else:
-        missing = labels == "" if labels.dtype.kind in "US" else labels != labels
+    missing = np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)
     if missing.any():
         raise DataError(
             f"{int(missing.sum())} of {len(labels)} labels are missing (first: case "
             f"{int(missing.argmax())}): leave these cases out."
         )
+    if labels.dtype.kind == "O":  # numbers stay numbers, mixtures become texts
+        labels = np.array(labels.tolist())
+        labels = labels.astype(str) if labels.dtype.kind == "O" else labels
     if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
         raise DataError(
             f"y holds fractions such as {labels[labels != np.round(labels)][0]:g}: labels are "
@@ -405,35 +376,3 @@ def _is_missing(label: Any) -> bool:
         return label is None or label == "" or bool(label != label)
     except TypeError:  # pandas.NA, which is neither equal nor unequal
         return True
-
-
-def _neighbours(basis: np.ndarray, found: Judgement, codes: np.ndarray) -> dict[int, list[int]]:
-    """For the most suspicious cases, the nearest cases with their suggested label."""
-    agreed = found.suggested == codes
-    rows = np.flatnonzero(~agreed)
-    rows = rows[np.argsort(-found.margins[rows], kind="stable")][:_DRAWN]
-    nearest = {}
-    for case in rows.tolist():
-        others = np.flatnonzero(agreed & (codes == found.suggested[case]))
-        similarity = basis[others] @ basis[case]
-        nearest[case] = others[np.argsort(-similarity)[:_NEIGHBOURS]].tolist()
-    return nearest
-
-
-def _say_nothing(step: str, share: float) -> None:
-    """Progress that nobody watches."""
-
-
-class _Progress:
-    """Prints steps on standard error, at most every few seconds."""
-
-    interval = 2.0
-
-    def __init__(self) -> None:
-        self.last = time.monotonic()
-
-    def __call__(self, step: str, share: float) -> None:
-        now = time.monotonic()
-        if now - self.last >= self.interval:
-            self.last = now
-            print(f"labels: {step}, {share:.0%}", file=sys.stderr, flush=True)

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sacm.data.datasets import ClassificationData
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Prepared, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import register
@@ -42,23 +41,29 @@ class LabelsStrategy(Strategy):
         """Repair the labels of training and validation cases; test labels are never looked at."""
         from sacm.quality.labels import find_wrong_labels
 
-        found = find_wrong_labels(data.X_train, data.y_train, groups=data.subjects_train)
-        flagged = found.flagged
-        changed, weights = data, np.ones(len(flagged), np.float32)
-        if self.use == "drop":
-            changed = keep_training_cases(data, ~flagged)
-        elif flagged.any():
-            changed = replace(data, y_train=found.repaired.astype(data.y_train.dtype))
-            weights[flagged] = found.confidence[flagged]
+        quality = find_wrong_labels(data.X_train, data.y_train, groups=data.subjects_train)
+        flagged = quality.flagged
+        if not quality.trust:
+            note = f"The training labels stay as they are: {quality.reason}"
+            return Prepared(data, FittedLabels(self.use), (note,))
         what = "left out" if self.use == "drop" else "replaced"
         note = (
-            f"About {found.noise_rate:.0%} of the training labels look wrong: {flagged.sum():,} of "
-            f"{len(flagged):,} were {what}."
-            if found.trust
-            else f"The training labels stay as they are: {found.reason}"
+            f"About {quality.noise_rate:.0%} of the training labels look wrong: "
+            f"{flagged.sum():,} of {len(flagged):,} were {what}."
         )
-        fitted = FittedLabels(self.use, torch.from_numpy(weights) if self.use == "soft" else None)
-        return Prepared(changed, fitted, (note,))
+        weights = None
+        if self.use == "soft":
+            weights = torch.from_numpy(np.where(flagged, quality.confidence, 1).astype(np.float32))
+        kept = ~flagged if self.use == "drop" else slice(None)
+        subjects = data.subjects_train
+        repaired = replace(
+            data,
+            X_train=data.X_train[kept],
+            y_train=quality.repaired[kept].astype(data.y_train.dtype),
+            lengths_train=data.lengths_train[kept],
+            subjects_train=None if subjects is None else subjects[kept],
+        )
+        return Prepared(repaired, FittedLabels(self.use, weights), (note,))
 
     def load(self, folder: Path) -> Strategy:
         """The strategy of a run that has been trained: labels to evaluate on stay as they are."""
@@ -70,10 +75,10 @@ class FittedLabels(LabelsStrategy):
     """The strategy after its repair: further data stay as they are.
 
     Attributes:
-        weights: How much each training case counts, `[N]`; None if all count in full.
+        case_weights: How much each training case counts, `[N]`; None if all count in full.
     """
 
-    weights: Tensor | None = None
+    case_weights: Tensor | None = None
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Leave data to evaluate on or to predict from as they are."""
@@ -81,7 +86,7 @@ class FittedLabels(LabelsStrategy):
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Weigh cases during training, if they differ."""
-        return StrategyRun() if self.weights is None else WeightedCases(self.weights)
+        return StrategyRun() if self.case_weights is None else WeightedCases(self.case_weights)
 
 
 class WeightedCases(StrategyRun):
@@ -93,15 +98,3 @@ class WeightedCases(StrategyRun):
     def weights(self, batch: Any, prediction: Tensor) -> Tensor:
         """Weights `[B]` of the cases of a batch."""
         return self.case_weights[batch.positions.cpu()].to(prediction.device)
-
-
-def keep_training_cases(data: ClassificationData, kept: np.ndarray) -> ClassificationData:
-    """The same data with some of the training cases; the classes stay."""
-    subjects = data.subjects_train
-    return replace(
-        data,
-        X_train=data.X_train[kept],
-        y_train=data.y_train[kept],
-        lengths_train=data.lengths_train[kept],
-        subjects_train=None if subjects is None else subjects[kept],
-    )

@@ -26,7 +26,7 @@ from sacm.metrics.forecasting import (
     naive_training_error,
     season_length,
 )
-from sacm.quality.label_model import CaseKernel, LabelSettings, Ridge
+from sacm.quality.label_model import CaseKernel, Ridge
 
 _MOST_RIDGE_VALUES = 40_000_000  # numbers in all cases up to which the ridge takes seconds
 
@@ -233,12 +233,10 @@ def ridge_baseline(
     Cases are `[N, C, L]` and `[n, C, L]`, labels `[N]`. At most `most_cases` random training cases
     are used, with `features` features of the series and as many of its differences.
     """
-    settings = LabelSettings(features=features, exact_cases=most_cases)
     chosen = np.sort(np.random.default_rng(seed).permutation(len(X_train))[:most_cases])
     classes, codes = np.unique(np.asarray(y_train)[chosen], return_inverse=True)
-    kernel = CaseKernel(X_train[chosen], settings, seed=seed)
-    basis = kernel.basis(X_train[chosen], fitted=True)
-    _, weights = Ridge(basis).fit(np.eye(len(classes))[codes])
+    kernel = CaseKernel(X_train[chosen], features=features, seed=seed)
+    _, weights = Ridge(kernel.own_basis).fit(np.eye(len(classes))[codes])
     labels: np.ndarray = classes[(kernel.basis(X_test) @ weights).argmax(axis=1)]
     return labels
 
