@@ -84,20 +84,17 @@ class _Examination:
         candidates: dict[CallKey, list[SiteLayout]] = {}
         count = self.batch.count
         for (site, index), h in self.base.calls.items():
-            known: set[SiteLayout] = set()
-            if site is not None:
-                site.reached = True
-                known = site.known_layouts(h.shape, count) if check_known else known
-                if (
-                    site.stated
-                    and site.adaptive
-                    and h.numel()
-                    and not site.stated.fits(h.shape, count)
-                ):
-                    why = f"does not hold {count} windows as stated ({site.stated})"
-                    problems[site.name] = site.describe_problem(h.shape, why)
-            if site is None or (site.adaptive and site.stated is None):
-                candidates[site, index] = list(known or list_candidates(h.shape, count))
+            possible = list(list_candidates(h.shape, count))
+            if site is None:
+                candidates[site, index] = possible
+                continue
+            site.reached = True
+            known = site.known_layouts(h.shape, count)
+            if site.adaptive and site.stated is None:
+                candidates[site, index] = list(known) if check_known and known else possible
+            elif site.adaptive and h.numel() and not known:
+                why = f"does not hold {count} windows as stated ({site.stated})"
+                problems[site.name] = site.describe_problem(h.shape, why)
         if any(site for site, _ in candidates):
             self._disturb_windows(candidates)
         for (site, index), h in self.base.calls.items():
