@@ -114,8 +114,8 @@ class Levels(Learnt):
             "bump": never[None],
         }
         arrays = {name: array.copy() for name, array in arrays.items()}
-        codes, rests = ([[] for _ in range(channels)] for _ in range(2))
-        return cls(codes, rests, 0, None, **arrays)
+        codes: list[list[float]] = [[] for _ in range(channels)]
+        return cls(codes, [[] for _ in range(channels)], 0, None, **arrays)
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:

@@ -153,8 +153,8 @@ class Guard:
         at, rows = recording.training_part()
         values = np.asarray(recording.values[at], np.float64)
         ruled, kept = (array[at] for array in self._ruled_and_kept(recording))
-        self.levels_, *found = checks.learn(values, rows, self.config_, ruled > 0)
-        flags, grades, ruled = self._combine(*found, values, ruled, kept)
+        self.levels_, flags, grades = checks.learn(values, rows, self.config_, ruled > 0)
+        flags, grades, ruled = self._combine(flags, grades, values, ruled, kept)
         fail = grades == FAIL
         self.repair_ = RepairModel.learn(values, fail, rows)
         counts = (np.isfinite(values) & ~fail).sum(0)

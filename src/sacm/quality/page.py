@@ -19,7 +19,7 @@ from sacm.reports import style
 from sacm.reports.page import Section, embed_figure, figures, page, paragraph
 from sacm.reports.table import Table
 
-_SPIKE, _, _SHIFT, _BURST, _GAP, _RULE, *_ = style.SERIES  # the second one is that of repairs
+_SPIKE, _REPAIR, _SHIFT, _BURST, _GAP, _RULE = style.SERIES
 COLOURS = {
     "missing": _GAP,
     "code": style.INK,

@@ -249,7 +249,8 @@ def _units_of(scaler: Any, channels: int) -> tuple[Tensor, Tensor]:
         offset, slope = (part.expand(channels).clone() for part in parts)
     except RuntimeError:
         raise ArgumentError(
-            f"the scaler has {np.size(mean)} channels, but the guard was fitted on {channels}."
+            f"the scaler has {np.asarray(mean).size} channels, but the guard was fitted on "
+            f"{channels}."
         ) from None
     if not (slope != 0).all():
         raise ArgumentError("the scaler has a deviation of 0 in some channel.")

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from math import inf
 from pathlib import Path
@@ -120,17 +120,15 @@ class Rules:
             ArgumentError: They cannot be read; the sentence names line and key.
         """
         kept = () if keep is None else read_kept(keep)
-        if rules is None:
-            return cls({}, kept)
         if isinstance(rules, cls):
-            return cls(rules.written, rules.kept + kept, rules.source, rules.lines)
+            return replace(rules, kept=rules.kept + kept)
+        written, source = {} if rules is None else rules, "rules"
+        lines: dict[tuple[str, ...], int] = {}
         if isinstance(rules, str | Path):
-            made = cls(*_read_yaml(Path(rules)))
-        elif isinstance(rules, Mapping):
-            made = cls({str(pattern): content for pattern, content in rules.items()}, kept)
-        else:
+            (written, lines), source = _read_yaml(Path(rules)), str(rules)
+        elif not isinstance(written, Mapping):
             raise ArgumentError(f"rules must be a file or a dict, got {type(rules).__name__}.")
-        made = cls(made.written, kept, made.source, made.lines)
+        made = cls({str(key): value for key, value in written.items()}, kept, source, lines)
         for pattern, content in made.written.items():
             if content is None:
                 made._refuse("has no rule: write one below, or delete it", pattern)
@@ -194,8 +192,8 @@ class Rules:
         return cls(cls.read(record["rules"]).written, tuple(kept))
 
 
-def _read_yaml(path: Path) -> tuple[dict[str, Any], tuple[Kept, ...], str, dict[Any, int]]:
-    """Content of a rules file, no events, its name, and the line of each key."""
+def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[Any, int]]:
+    """Content of a rules file, and the line of each key."""
     import yaml
 
     def refuse(mark: Any, why: str) -> NoReturn:
@@ -226,7 +224,7 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], tuple[Kept, ...], str, dict[
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or "it is no YAML"
         refuse(getattr(error, "problem_mark", None), f": {problem}")
-    return content, (), str(path), lines
+    return content, lines
 
 
 # Readers of single rules; `refuse` raises with line and key.
@@ -358,7 +356,8 @@ def read_kept(source: Any) -> tuple[Kept, ...]:
                 f"{name}, line 1: there is no column {column!r}; `sacm quality --flags` writes "
                 "such a table."
             )
-    records = frame.astype(object).where(frame.notna(), "").astype(str).to_dict("records")
+    text = frame.astype(object).where(frame.notna(), "").astype(str)
+    records: list[Any] = text.to_dict("records")
     kept = []
     for line, record in enumerate(records, 2):
         mark = record["keep"].strip().lower()

@@ -97,6 +97,10 @@ class WindowGuard(nn.Module):
     max_change: Tensor
     alone: Tensor
     errors: Tensor
+    _into: Tensor
+    _out: Tensor
+    _gain: Tensor
+    _block_gain: Tensor
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         super().__init__()
@@ -144,16 +148,15 @@ class WindowGuard(nn.Module):
             return WindowJudgement(*map(torch.cat, zip(*parts, strict=True)))
         with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
             if tracing():
-                values, flags, grades = self._judge(x.detach())
-                return WindowJudgement(torch.where(grades == FAIL, values, x), flags, grades)
-            flags, grades = torch.zeros((2, *x.shape), dtype=torch.uint8, device=x.device)
-            rows = self._doubtful(x).nonzero().squeeze(1)
-            if not len(rows):
-                return WindowJudgement(x, flags, grades)
-            values, flags[rows], grades[rows] = self._judge(x[rows].detach())
-            repaired = x.detach().clone()
-            repaired[rows] = values
-        return WindowJudgement(torch.where(grades == FAIL, repaired, x), flags, grades)
+                values, flags, grades = self._judge(x)
+            else:
+                flags, grades = torch.zeros((2, *x.shape), dtype=torch.uint8, device=x.device)
+                rows = self._doubtful(x).nonzero().squeeze(1)
+                if not len(rows):
+                    return WindowJudgement(x, flags, grades)
+                values = x.detach().clone()
+                values[rows], flags[rows], grades[rows] = self._judge(x[rows])
+        return WindowJudgement(torch.where(grades == FAIL, values, x), flags, grades)
 
     def _doubtful(self, x: Tensor) -> Tensor:
         """Windows `[B]` in which anything may be flagged; the others need no further look."""
@@ -374,7 +377,7 @@ class WindowGuard(nn.Module):
         return super()._apply(move, recurse)
 
 
-BUFFERS = tuple(name for name, kind in WindowGuard.__annotations__.items() if kind == "Tensor")
+BUFFERS = tuple(name for name in WindowGuard.__annotations__ if not name.startswith("_"))
 
 
 def tracing() -> bool:
