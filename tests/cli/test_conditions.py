@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,7 +53,10 @@ def panel_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_short_series_does_not_stop_the_others(sacm: Command, panel_run: Path) -> None:
     outcome = sacm("predict", panel_run)
     assert outcome.code == 0
-    assert "No forecast for series with fewer than 16 rows: 'tiny' (3)." in outcome.err
+    assert re.search(
+        r"No forecast for series with fewer than \d+ rows: 'tiny' \(3\)\.", outcome.err
+    )
+    assert "Not trained on" not in outcome.err
     found = pd.read_csv(io.StringIO(outcome.out))
     assert list(found.columns) == ["shop", "date", "v", "repaired_share"]
     assert sorted(set(found["shop"])) == ["north", "south"]

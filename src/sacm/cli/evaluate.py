@@ -104,9 +104,10 @@ def changed_results(
     then: Mapping[str, float | None], now: Mapping[str, float | None]
 ) -> dict[str, tuple[float | None, float | None]]:
     """Results that differ from the recorded ones by more than rounding: `{name: (then, now)}`."""
-
-    def same(a: float | None, b: float | None) -> bool:
-        return a is b if a is None or b is None else math.isclose(a, b, rel_tol=1e-5, abs_tol=1e-12)
-
-    pairs = {name: (then.get(name), now.get(name)) for name in {**then, **now}}
-    return {name: pair for name, pair in pairs.items() if not same(*pair)}
+    changes = {}
+    for name in {**then, **now}:
+        old, new = then.get(name), now.get(name)
+        both = old is not None and new is not None
+        if old != new and not (both and math.isclose(old, new, rel_tol=1e-5, abs_tol=1e-12)):
+            changes[name] = old, new
+    return changes

@@ -75,23 +75,14 @@ def score(
 
 
 def read_values(file: str, reading: dict[str, Any]) -> ForecastingData:
-    """The series in a file, or in a data set of the catalogue."""
-    from sacm.data.forecasting import ALL_ROWS, series_data
-    from sacm.data.load import load, names_file, refuse_options
-    from sacm.data.read import read_table
+    """The series in a file, or in a data set of the catalogue, without gaps."""
+    from sacm.data.forecasting import ALL_ROWS
+    from sacm.data.load import names_file, resolve
     from sacm.data.scaling import fill_data
-    from sacm.settings import ReadOptions
 
-    if names_file(file):
-        options = ReadOptions.of({**reading, "split": ALL_ROWS})
-        table = read_table(file, options, name=None if file == "-" else file)
-        return fill_data(series_data(table, options))[0]
-    refuse_options(file, reading)
-    data: Any = load(file)
-    if not hasattr(data, "values"):
-        raise ArgumentError(f"{file} is not a data set for forecasting: it has no one series.")
-    series: ForecastingData = data
-    return series
+    options = {**reading, "split": ALL_ROWS} if names_file(file) else reading
+    data: ForecastingData = fill_data(resolve(file, task="forecasting", reading=options))[0]
+    return data
 
 
 def score_series(

@@ -61,13 +61,10 @@ class Forecast(NamedTuple):
         """The forecast in the form of the data; with bounds a frame has columns for them."""
         if self.bounds and self.form.kind in ("array", "tensor", "series"):
             return self.table()
-        frame = self.give(self.values)
-        for name, column in self._bound_columns():
-            if hasattr(frame, "with_columns"):  # polars
-                frame = frame.with_columns(**{name: column})
-            else:
-                frame[name] = column
-        return frame
+        frame, columns = self.give(self.values), self._bound_columns()
+        if not columns:
+            return frame
+        return (frame.with_columns if self.form.kind == "polars" else frame.assign)(**columns)
 
     def table(self) -> pd.DataFrame:
         """The forecast as a pandas frame with a time or a row number in front."""
@@ -77,7 +74,7 @@ class Forecast(NamedTuple):
             frame.insert(0, "row", frame.index + 1)
         share = self.repaired.mean(axis=(1, 2))
         frame["repaired_share"] = np.repeat(share, len(frame) // len(share))
-        return frame.assign(**dict(self._bound_columns()))
+        return frame.assign(**self._bound_columns())
 
     def give(self, values: Array, *, plain: bool = False) -> Any:
         """Values `[S, H, C]` in the form of the data, or as a `plain` pandas frame."""
@@ -87,15 +84,14 @@ class Forecast(NamedTuple):
             columns = self.data.target
         return form.give(values, series=self.series, columns=columns, times=self.times)
 
-    def _bound_columns(self) -> list[tuple[str, Array]]:
-        """Names and values of the further columns of a frame."""
+    def _bound_columns(self) -> dict[str, Array]:
+        """The further columns of a frame by name."""
         channels = {"y", *self.form.channels, *self.data.columns}
-        columns = []
+        columns = {}
         for suffix, values in self.bounds.items():
             frame = self.give(values, plain=True)
-            columns += [
-                (f"{name}_{suffix}", frame[name].to_numpy()) for name in frame if name in channels
-            ]
+            names = [name for name in frame if name in channels]
+            columns |= {f"{name}_{suffix}": frame[name].to_numpy() for name in names}
         return columns
 
 
@@ -172,9 +168,11 @@ def forecast_data(
             f"{_some(left_out)}."
         )
     details = []
-    unknown = [repr(name) for name in new_series(predictor.scaler, data)]
-    if unknown and len(data.last_rows(1)) > 1:
-        details.append(f"Not trained on, so scaled by their own rows: {_some(unknown)}.")
+    unknown = set(new_series(predictor.scaler, data)).intersection(window.series)
+    if unknown and len(window.series) > 1:
+        details.append(
+            f"Not trained on, so scaled by their own rows: {_some(sorted(map(repr, unknown)))}."
+        )
     for note, share in _note_repairs(window, data.columns):
         (notes if share > _SAID else details).append(note)
     if horizon > trained:
