@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from sacm.errors import ArgumentError
-from sacm.metrics.probabilistic import crps, measure_intervals, pinball_loss
+from sacm.metrics.probabilistic import crps, measure_intervals
 
 
 def test_coverage_and_width_are_counts_and_means() -> None:
@@ -19,13 +19,6 @@ def test_coverage_and_width_are_counts_and_means() -> None:
         measure_intervals(np.full((1, 1, 1), np.nan), lower[:1, :1], upper[:1, :1], 0.9)
     with pytest.raises(ArgumentError, match="share one shape"):
         measure_intervals(truth, lower[:1], upper, 0.9)
-
-
-def test_pinball_is_lowest_at_the_quantile() -> None:
-    truth = np.random.default_rng(0).normal(size=4000)
-    candidates = np.linspace(-2, 2, 81)
-    losses = [pinball_loss(truth, np.full(4000, c), 0.8).mean() for c in candidates]
-    assert candidates[np.argmin(losses)] == pytest.approx(norm.ppf(0.8), abs=0.1)
 
 
 def test_crps_of_a_normal_forecast_is_the_closed_formula() -> None:

@@ -1,4 +1,4 @@
-"""How good intervals and quantiles are: coverage, width, pinball loss and CRPS."""
+"""How good intervals and quantiles are: coverage, width and CRPS."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sacm.errors import ArgumentError
-from sacm.metrics.intervals import Floats, Record
+from sacm.metrics.intervals import Record
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,6 @@ def measure_intervals(
     )
 
 
-def pinball_loss(truth: np.ndarray, quantile: np.ndarray, level: float) -> Floats:
-    """Loss of a forecast of the quantile `level`, for each target; NaN where the target is."""
-    error = truth - quantile
-    loss: Floats = np.maximum(level * error, (level - 1) * error)
-    return loss
-
-
 def crps(truth: np.ndarray, quantiles: np.ndarray, levels: Sequence[float]) -> float:
     """Continuous ranked probability score from quantiles: twice the mean pinball loss.
 
@@ -80,8 +73,8 @@ def crps(truth: np.ndarray, quantiles: np.ndarray, levels: Sequence[float]) -> f
         The mean over targets, in their units; lower is better. With a single level of 0.5 it is
         the mean absolute error.
     """
-    losses = [
-        np.nanmean(pinball_loss(truth, own, level))
-        for own, level in zip(quantiles, levels, strict=True)
-    ]
+    losses = []
+    for quantile, level in zip(quantiles, levels, strict=True):
+        error = truth - quantile
+        losses.append(np.nanmean(np.maximum(level * error, (level - 1) * error)))
     return float(2 * np.mean(losses))

@@ -14,6 +14,9 @@ from sacm.backbones.blocks.embedding import (
     TokenConv,
     Tokens,
     bin_index,
+    count_patches,
+    cut_patches,
+    repeat_last,
     sinusoid,
 )
 from sacm.errors import ArgumentError
@@ -80,3 +83,21 @@ def test_tokens_without_calendar_hold_no_tables() -> None:
     assert [name for name, _ in tokens.named_parameters()] == ["values.weight"]
     x = torch.randn(2, 10, 3)
     torch.testing.assert_close(tokens(x), tokens.values(x) + sinusoid(10, 8))
+
+
+@given(st.integers(1, 60), st.integers(1, 12), st.data())
+def test_patches_are_slices_of_the_extended_series(
+    length: int, stride: int, data: st.DataObject
+) -> None:
+    patch = data.draw(st.integers(1, length + stride))
+    x = torch.arange(float(length))
+    found = cut_patches(x, patch=patch, stride=stride)
+    extended = x.tolist() + [x[-1].item()] * stride
+    assert len(found) == count_patches(length, patch=patch, stride=stride)
+    for n, row in enumerate(found):
+        assert row.tolist() == extended[n * stride : n * stride + patch]
+    assert len(found) * stride + patch > length + stride  # no further patch would fit
+
+
+def test_repeat_last_may_exceed_the_length() -> None:
+    assert repeat_last(torch.tensor([[1.0, 2.0]]), 3).tolist() == [[1, 2, 2, 2, 2]]

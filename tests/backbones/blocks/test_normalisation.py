@@ -1,10 +1,22 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sacm.backbones.blocks.normalisation import RevIN, instance_statistics
+from sacm.backbones.blocks.normalisation import (
+    MovingAverage,
+    RevIN,
+    full_precision,
+    instance_statistics,
+    symmetric_distance,
+    widen,
+)
+from sacm.errors import ArgumentError
 
 
 def windows(scale: float = 1.0) -> torch.Tensor:
@@ -62,3 +74,85 @@ def test_half_width_input_has_full_width_statistics() -> None:
     assert mean.dtype == std.dtype == torch.float32
     torch.testing.assert_close((mean, std), tuple(instance_statistics(x)))
     assert instance_statistics(x.bfloat16()).mean.dtype == torch.bfloat16
+
+
+def test_autocast_is_off_inside_and_on_again_after() -> None:
+    x = torch.randn(4, 4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        with full_precision(x):
+            assert (x @ x).dtype == torch.float32
+        assert (x @ x).dtype == torch.bfloat16
+
+
+def test_only_half_width_is_widened() -> None:
+    widths = {
+        torch.bfloat16: torch.float32,
+        torch.float16: torch.float32,
+        torch.float32: torch.float32,
+        torch.float64: torch.float64,
+    }
+    for width, expected in widths.items():
+        assert widen(torch.zeros(1, dtype=width)).dtype == expected
+
+
+@given(st.integers(1, 60), st.integers(0, 14).map(lambda n: 2 * n + 1))
+def test_against_numpy_also_when_the_padding_exceeds_the_length(length: int, kernel: int) -> None:
+    x = torch.randn(2, 3, length, generator=torch.Generator().manual_seed(length))
+    padded = np.pad(x.numpy(), ((0, 0), (0, 0), (kernel // 2, kernel // 2)), mode="edge")
+    expected = np.lib.stride_tricks.sliding_window_view(padded, kernel, axis=-1).mean(axis=-1)
+    np.testing.assert_allclose(MovingAverage(kernel)(x), expected, atol=1e-5)
+
+
+def test_any_leading_shape() -> None:
+    x = torch.randn(2, 3, 4, 30)
+    average = MovingAverage(25)
+    torch.testing.assert_close(average(x)[1, 2, 3], average(x[1, 2, 3]))
+
+
+def test_even_kernel_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="odd kernel"):
+        MovingAverage(24)
+
+
+def maps(seed: int, *, size: int = 5) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return (3 * torch.randn(2, 3, size, size, generator=generator)).softmax(dim=-1)
+
+
+def naive(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    batch, heads, rows, columns = first.shape
+    result = torch.zeros(batch, rows)
+    for b in range(batch):
+        for i in range(rows):
+            for h in range(heads):
+                for j in range(columns):
+                    p, q = first[b, h, i, j].item(), second[b, h, i, j].item()
+                    result[b, i] += p * (math.log(p + 1e-4) - math.log(q + 1e-4)) / heads
+    return result
+
+
+def test_sums_both_directions_over_keys_and_averages_over_heads() -> None:
+    a, b = maps(0), maps(1)
+    torch.testing.assert_close(symmetric_distance(a, b), naive(a, b) + naive(b, a))
+
+
+def test_is_symmetric_to_the_last_bit_and_zero_for_equal_maps() -> None:
+    a, b = maps(0), maps(1)
+    assert torch.equal(symmetric_distance(a, b), symmetric_distance(b, a))
+    assert symmetric_distance(a, a).abs().max() == 0
+
+
+def test_zero_entries_stay_finite() -> None:
+    one_hot, spread = torch.eye(4)[None, None], torch.full((1, 1, 4, 4), 0.25)
+    one_hot.requires_grad_()
+    distance = symmetric_distance(one_hot, spread)
+    distance.sum().backward()
+    assert distance.isfinite().all()
+    assert one_hot.grad.isfinite().all()
+
+
+def test_keeps_float32_under_autocast() -> None:
+    a, b = maps(0, size=40), maps(1, size=40)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = symmetric_distance(a, b)
+    assert torch.equal(found, symmetric_distance(a, b))

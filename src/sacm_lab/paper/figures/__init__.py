@@ -7,6 +7,7 @@ figures.save("gamma", Path("gamma.png"), runs=Path("runs"))
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -56,47 +57,38 @@ def register(
     return add
 
 
-def _register_file(
-    name: str, file: str, function: str, description: str, *, needs_runs: bool = False
-) -> None:
-    """Register a figure of this folder; its file is imported when it is drawn."""
+# Name, file and function (imported when the figure is drawn), what it shows, whether from runs.
+_FIGURES = (
+    ("signals", "signals:draw", "four families of clean signals, three corruptions", False),
+    (
+        "sparsity_composite",
+        "sparsity:composite",
+        "a signal rebuilt from 1 % of its spectrum",
+        False,
+    ),
+    ("sparsity_periodic", "sparsity:periodic", "periodic signals in the spectrum", False),
+    ("sparsity_trend", "sparsity:trend", "trend and season in the spectrum, detrended", False),
+    ("sparsity_chirp", "sparsity:chirp", "a linear chirp in the spectrum", False),
+    ("sparsity_am", "sparsity:am", "amplitude modulation in the spectrum", False),
+    ("proxy_snr", "proxy_snr:draw", "flatness against a proxy of the signal-to-noise ratio", False),
+    ("top10", "top10:draw", "real series rebuilt from 10 % of their spectra", False),
+    ("detrending", "detrending:draw", "three ways to detrend in four stress tests", False),
+    ("surrogate_risk", "surrogate_risk:draw", "the surrogate risk, its oracle, fixed rates", False),
+    ("error_against_noise", "error_against_noise:draw", "error on Synth-12 against noise", True),
+    ("gamma", "gamma:draw", "error against the mapper's initial gamma", True),
+    ("qualitative", "qualitative:draw", "forecasts of raw and sacm", True),
+    ("rates", "rates:draw", "dropout rates of the training windows", True),
+)
 
-    def draw(*arguments: Any) -> Figure:
-        figure: Figure = getattr(import_module(f"{__name__}.{file}"), function)(*arguments)
-        return figure
 
-    FIGURES.register(name)(FigureEntry(draw, description, needs_runs))
+def _draw_file(place: str, *arguments: Any) -> Figure:
+    file, _, function = place.partition(":")
+    figure: Figure = getattr(import_module(f"{__name__}.{file}"), function)(*arguments)
+    return figure
 
 
-_register_file("signals", "signals", "draw", "four families of clean signals, three corruptions")
-_register_file(
-    *("sparsity_composite", "sparsity", "composite"),
-    "a composite signal rebuilt from 1 % of its spectrum",
-)
-_register_file("sparsity_periodic", "sparsity", "periodic", "periodic signals in the spectrum")
-_register_file("sparsity_trend", "sparsity", "trend", "trend and season in the spectrum, detrended")
-_register_file("sparsity_chirp", "sparsity", "chirp", "a linear chirp in the spectrum")
-_register_file("sparsity_am", "sparsity", "am", "amplitude modulation in the spectrum")
-_register_file(
-    *("proxy_snr", "proxy_snr", "draw"),
-    "spectral flatness against a proxy of the signal-to-noise ratio",
-)
-_register_file("top10", "top10", "draw", "real series rebuilt from 10 % of their spectra")
-_register_file("detrending", "detrending", "draw", "three ways to detrend in four stress tests")
-_register_file(
-    *("surrogate_risk", "surrogate_risk", "draw"),
-    "the surrogate risk, its oracle, and what a fixed rate costs",
-)
-_register_file(
-    *("error_against_noise", "error_against_noise", "draw"),
-    "error on Synth-12 against its noise level",
-    needs_runs=True,
-)
-_register_file(
-    "gamma", "gamma", "draw", "error against the mapper's initial gamma", needs_runs=True
-)
-_register_file("qualitative", "qualitative", "draw", "forecasts of raw and sacm", needs_runs=True)
-_register_file("rates", "rates", "draw", "dropout rates of the training windows", needs_runs=True)
+for _name, _place, _description, _needs_runs in _FIGURES:
+    FIGURES.register(_name)(FigureEntry(partial(_draw_file, _place), _description, _needs_runs))
 
 
 def names() -> list[str]:

@@ -100,9 +100,7 @@ def forecast_examples(runs: Mapping[str, Run], data: Any) -> tuple[list[Example]
     picks = {"largest gain": order[0], "median gain": middle, "largest loss": order[-1]}
 
     def raw(values: torch.Tensor, window: int, channel: int) -> np.ndarray:
-        series = None if batch.series is None else batch.series[window : window + 1].numpy()
-        scaler = test.scaler if series is None else test.scaler.of_places(series)
-        return np.asarray(scaler.inverse(values[window : window + 1])[0, :, channel])
+        return np.asarray(test.scaler.inverse(values[window : window + 1])[0, :, channel])
 
     examples = []
     for label, pick in picks.items():
