@@ -167,7 +167,7 @@ def detect(archive: str, noise: str, ratio: float, seed: int) -> dict[str, Any]:
 
 def detection() -> None:
     """Every archive with every noise."""
-    cells = itertools.product(CONFIRMATION + DEVELOPMENT, NOISE, SEEDS)
+    cells = itertools.product(DEVELOPMENT + CONFIRMATION, NOISE, SEEDS)
     extend(
         "detection.csv",
         (
@@ -204,7 +204,7 @@ def judge_correct(archive: str) -> dict[str, Any]:
 
 def correct() -> None:
     """Correct labels of whole archives, subjects as groups."""
-    names = CONFIRMATION + DEVELOPMENT
+    names = DEVELOPMENT + CONFIRMATION
     extend("correct_labels.csv", ({"archive": name} for name in names), judge_correct)
 
 

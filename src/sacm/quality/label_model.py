@@ -364,10 +364,8 @@ def judge_labels(
     noise = fit_noise(scores, codes, TEMPERATURES)
     transition = noise.transition
     if (plain_answers == codes).mean() - (answers == codes).mean() > MOST_DRIFT:
-        correct = true_label(noise.probabilities(scores), transition, codes).mean(axis=0) @ np.diag(
-            transition
-        )
-        strength = min(1.0, anchor_rate / max(1 - correct, _TINY))
+        shares = true_label(noise.probabilities(scores), transition, codes).mean(axis=0)
+        strength = min(1.0, anchor_rate / max(1 - shares @ np.diag(transition), _TINY))
         transition = np.eye(classes) + strength * (transition - np.eye(classes))
     final = self_train(basis, codes, classes, transition=transition).posterior
 
