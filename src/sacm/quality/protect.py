@@ -27,12 +27,15 @@ class RepairReport:
     """What the guard repaired in one batch.
 
     Attributes:
-        share: Share of repaired values by channel, `[C]`.
         repaired: Which values were repaired, bool `[B, L, C]`.
     """
 
-    share: Tensor
     repaired: Tensor
+
+    @property
+    def share(self) -> Tensor:
+        """Share of repaired values by channel, `[C]`."""
+        return self.repaired.float().mean(dim=(0, 1))
 
     def __str__(self) -> str:
         shares = ", ".join(f"{share:.1%}" for share in self.share.tolist())
@@ -96,7 +99,7 @@ class Protection:
 
     def _report(self, x: Tensor, changed: Tensor) -> None:
         """Keep what was repaired, and tell the user; warn if units seem to be mixed up."""
-        self.last_report = RepairReport(changed.float().mean(dim=(0, 1)), changed)
+        self.last_report = RepairReport(changed)
         if not self.checked:
             self.checked = True
             share = float((changed & x.isfinite()).sum() / x.isfinite().sum().clamp(min=1))
