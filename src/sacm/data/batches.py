@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -253,22 +254,16 @@ def hold_last_value(x: Tensor, interpolated: Tensor) -> Tensor:
     return torch.where(steps > last, held, x)
 
 
+@dataclass(eq=False)
 class LabelledWindows(Windows[LabelledBatch]):
     """Classification cases; `[N, C, L]` is kept as it is and turned batch by batch."""
 
-    def __init__(
-        self,
-        X: np.ndarray,
-        lengths: np.ndarray,
-        codes: np.ndarray,
-        *,
-        cases: np.ndarray,
-        scaler: ChannelScaler,
-    ) -> None:
-        self.X, self.lengths, self.codes = X, lengths, codes
-        self.cases = cases
-        self.scaler = scaler
-        self.steps = np.arange(X.shape[2])
+    X: np.ndarray
+    lengths: np.ndarray
+    codes: np.ndarray
+    _: KW_ONLY
+    cases: np.ndarray
+    scaler: ChannelScaler
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -276,7 +271,7 @@ class LabelledWindows(Windows[LabelledBatch]):
     def batch(self, indices: Indices) -> LabelledBatch:
         """See `LabelledBatch`."""
         cases = self.cases[positions_array(indices)]
-        mask = self.steps < self.lengths[cases, None]  # [B, L]
+        mask = np.arange(self.X.shape[2]) < self.lengths[cases, None]  # [B, L]
         x = self.scaler.transform(self.X[cases].transpose(0, 2, 1))  # [B, L, C]
         x = np.where(mask[:, :, None], x, np.float32(0))
         codes = torch.from_numpy(self.codes[cases])

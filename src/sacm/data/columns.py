@@ -145,8 +145,9 @@ def is_text(column: pd.Series) -> bool:
 
 
 def holds_objects(column: pd.Series) -> bool:
-    """Whether a cell is a list, a record or an array."""
-    return is_text(column) and any(isinstance(c, list | dict | np.ndarray) for c in column)
+    """Whether a cell, of the first ones, is a list, a record or an array."""
+    cells = column.iloc[:SAMPLE_ROWS] if is_text(column) else ()
+    return any(isinstance(cell, list | dict | np.ndarray) for cell in cells)
 
 
 def plain_text(column: pd.Series) -> pd.Series:

@@ -299,7 +299,7 @@ def _lay_on_grid(
     for label, frame in frames.items():
         grid, moved = _find_grid(frame, label, step, reading)
         jitter = max(jitter, float(np.abs((moved - frame.index).total_seconds()).max()))
-        missing[label] = grid.difference(moved)
+        missing[label] = grid.difference(moved) if len(grid) > len(moved) else grid[:0]
         laid[label] = frame.set_axis(moved)
         if len(grid) > len(moved):
             full = laid[label].reindex(grid)
@@ -326,15 +326,17 @@ def _find_grid(
         return index, index
 
     def row(place: int) -> str:
-        return f"{label}{index[place]} (row {int(frame[ORDER].iloc[place]) + 1})"
+        return f"{index[place]} (row {int(frame[ORDER].iloc[place]) + 1})"
 
     if (index[-1] - index[0]).total_seconds() / _seconds(step) > FAR_ROWS * len(index) + 1000:
         gap = int(np.argmax(np.diff(index.asi8)))
         far = row(gap + 1 if gap + 1 > len(index) / 2 else gap)
         raise reading.error(
-            f"{far} is far from the other times: correct that row, or leave it out."
+            f"{label}{far} is far from the other times: correct that row, or leave it out."
         )
     grid = pd.date_range(index[0], index[-1], freq=step)
+    if grid.equals(index):
+        return grid, index
     on_grid = index.isin(grid)
     if on_grid.all():
         return grid, index
