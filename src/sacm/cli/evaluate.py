@@ -104,10 +104,12 @@ def changed_results(
     then: Mapping[str, float | None], now: Mapping[str, float | None]
 ) -> dict[str, tuple[float | None, float | None]]:
     """Results that differ from the recorded ones by more than rounding: `{name: (then, now)}`."""
-    changes = {}
+    changes: dict[str, tuple[float | None, float | None]] = {}
     for name in {**then, **now}:
         old, new = then.get(name), now.get(name)
-        both = old is not None and new is not None
-        if old != new and not (both and math.isclose(old, new, rel_tol=1e-5, abs_tol=1e-12)):
+        if old is not None and new is not None:
+            if not math.isclose(old, new, rel_tol=1e-5, abs_tol=1e-12):
+                changes[name] = old, new
+        elif old is not new:
             changes[name] = old, new
     return changes

@@ -81,8 +81,9 @@ def read_values(file: str, reading: dict[str, Any]) -> ForecastingData:
     from sacm.data.scaling import fill_data
 
     options = {**reading, "split": ALL_ROWS} if names_file(file) else reading
-    data: ForecastingData = fill_data(resolve(file, task="forecasting", reading=options))[0]
-    return data
+    data: Any = resolve(file, task="forecasting", reading=options)
+    filled: ForecastingData = fill_data(data)[0]
+    return filled
 
 
 def score_series(

@@ -87,7 +87,7 @@ class Forecast(NamedTuple):
     def _bound_columns(self) -> dict[str, Array]:
         """The further columns of a frame by name."""
         channels = {"y", *self.form.channels, *self.data.columns}
-        columns = {}
+        columns: dict[str, Array] = {}
         for suffix, values in self.bounds.items():
             frame = self.give(values, plain=True)
             names = [name for name in frame if name in channels]
