@@ -3,12 +3,14 @@
     python -m benchmarks.labels detection    # precision, recall, noise rate, by archive and noise
     python -m benchmarks.labels correct      # correct labels of whole archives
     python -m benchmarks.labels networks     # small networks on repaired labels
+    python -m benchmarks.labels recovered    # their share of lost accuracy, with results/robust
     python -m benchmarks.labels published    # the noise of the CTW paper: weighted F1
     python -m benchmarks.labels cost         # time and peak memory, up to 100,000 cases
     python -m benchmarks.labels inputs       # what bad input is answered with
     python -m benchmarks.labels summary      # the tables of docs/labels.md, from the files
 
-The first four can be stopped and started again: rows that are there are not measured again.
+Detection, correct, networks and published can be stopped and started again: rows that are there are
+not measured again.
 Limits and weights were chosen on the archives in DEVELOPMENT and parts of them; all others confirm.
 """
 
@@ -259,9 +261,7 @@ def robust_runs() -> Any:
 
 
 def networks() -> None:
-    """Small networks on repaired labels, and the share of lost accuracy that they recover."""
-    import pandas as pd
-
+    """Small networks on repaired labels."""
     order = [("iTransformer", 1), ("iTransformer", 2), ("iTransformer", 3), ("PatchTST", 1)]
     extend(
         "runs.csv",
@@ -273,6 +273,12 @@ def networks() -> None:
         ),
         train_network,
     )
+
+
+def recovered() -> None:
+    """The share of the accuracy lost to wrong labels that networks recover on repaired ones."""
+    import pandas as pd
+
     table = robust_runs()
     cell = ["data", "backbone", "seed"]
     clean = table[table["contamination"].isna()].set_index(cell)["accuracy"]
@@ -295,7 +301,7 @@ def networks() -> None:
         ("all", pairs),
     ]
     rows = [
-        {"cells": name, "strategy": strategy, **recovered(part, strategy)}
+        {"cells": name, "strategy": strategy, **share_recovered(part, strategy)}
         for name, part in groups
         for strategy in ("gce", "co_teaching", "labels")
     ]
@@ -304,7 +310,7 @@ def networks() -> None:
         print(*row.values())
 
 
-def recovered(pairs: Any, strategy: str) -> dict[str, Any]:
+def share_recovered(pairs: Any, strategy: str) -> dict[str, Any]:
     """Share of the lost accuracy that a strategy recovers, with a bootstrap interval of pairs."""
     gain = (pairs[strategy] - pairs["raw"]).round(3).to_numpy()
     loss = (pairs["clean"] - pairs["raw"]).round(3).to_numpy()
@@ -454,7 +460,16 @@ def main() -> None:
     """Run what the command line names."""
     parts = {
         each.__name__: each
-        for each in (detection, correct, networks, published, cost, inputs, summary)
+        for each in (
+            detection,
+            correct,
+            networks,
+            recovered,
+            published,
+            cost,
+            inputs,
+            summary,
+        )
     }
     parser = make_parser(__doc__)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(parts)}; all if none is named")
