@@ -9,6 +9,7 @@ from sacm.registry import STRATEGIES
 
 RIVALS = {
     "augment": "augment:Augment",
+    "clean": "clean:Clean",
     "co_teaching": "co_teaching:CoTeaching",
     "ema": "ema:WeightAverage",
     "ensemble": "ensemble:Ensemble",
