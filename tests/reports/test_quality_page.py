@@ -45,6 +45,8 @@ def test_it_says_names_kinds_and_what_was_read_in_full(quality: Quality) -> None
     assert "2024-01-01" in text.split("What was read")[1]
     assert f"sacm {sacm.__version__}" in text
     assert 'class="sortable"' in text
+    assert "Drag over a part to enlarge it" in text
+    assert "dblclick" in text
     assert "http" not in text
 
 

@@ -44,6 +44,8 @@ figure svg{display:block;width:100%;height:auto;max-width:34rem}
 figure.wide-figure{overflow-x:auto}
 figure.wide-figure svg{max-width:none;min-width:36rem}
 figure.large svg{max-width:46rem}
+figure[class] svg{cursor:crosshair;touch-action:pan-x pan-y}
+figure[class] path{vector-effect:non-scaling-stroke}
 svg text{font-family:system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;padding:.75rem 1rem;font-size:.85rem;
  border:1px solid var(--grid);border-radius:.4rem}
@@ -52,7 +54,7 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;padding:.75rem 1rem;font-size:.8
  th:first-child,td:first-child,.settings td:first-child{max-width:45vw;overflow-wrap:break-word}}
 """
 
-# A click on a heading sorts a table.
+# A click on a heading sorts a table; dragging over a part of a large figure enlarges that part.
 _SCRIPT = """<script>
 document.querySelectorAll('table.sortable').forEach(table => {
   const value = (row, at) => {
@@ -72,7 +74,26 @@ document.querySelectorAll('table.sortable').forEach(table => {
     }).forEach(row => body.appendChild(row));
   }));
 });
+document.querySelectorAll('figure[class] svg').forEach(svg => {
+  const whole = svg.getAttribute('viewBox');
+  const place = event => new DOMPoint(event.clientX, event.clientY)
+    .matrixTransform(svg.getScreenCTM().inverse());
+  let from = null;
+  svg.addEventListener('pointerdown', event => {
+    if (event.pointerType === 'mouse') { from = place(event); event.preventDefault(); }
+  });
+  svg.addEventListener('pointerup', event => {
+    if (!from) return;
+    const to = place(event), [, , width, height] = whole.split(' ').map(Number);
+    const part = Math.max(Math.abs(to.x - from.x) / width, Math.abs(to.y - from.y) / height);
+    const x = (from.x + to.x - part * width) / 2, y = (from.y + to.y - part * height) / 2;
+    if (part > .02) svg.setAttribute('viewBox', [x, y, part * width, part * height].join(' '));
+    from = null;
+  });
+  svg.addEventListener('dblclick', () => svg.setAttribute('viewBox', whole));
+});
 </script>"""
+_ZOOM_HINT = " Drag over a part to enlarge it; a double click shows all again."
 
 
 @dataclass(frozen=True)
@@ -94,7 +115,7 @@ def page(
     """A whole HTML document: a title, sentences that say what was found, then the evidence.
 
     `style` is CSS beyond that of all pages, `script` a whole element at the page's end. A click
-    on a heading sorts a table of the class `sortable`.
+    on a heading sorts a table of the class `sortable`; figures that have a class can be enlarged.
     """
     body = [f"<h1>{escape(title)}</h1>"]
     body += [f'<p class="lead">{escape(sentence)}</p>' for sentence in lead]
@@ -105,7 +126,7 @@ def page(
         f"@media (prefers-color-scheme:dark){{:root{{{variables(dark=True)}}}}}{_STYLE}{style}"
     )
     text = "\n".join(body)
-    shared = _SCRIPT if 'class="sortable' in text else ""
+    shared = _SCRIPT if 'class="sortable' in text or "<figure class" in text else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -145,7 +166,7 @@ def embed_figure(drawing: Figure, caption: str, *, name: str, kind: str = "") ->
         kind: CSS class: "large" takes most of the page's width, "wide-figure" all of it, and
             scrolls where the page is narrow.
     """
-    chosen = f' class="{escape(kind)}"' if kind else ""
+    chosen, caption = (f' class="{escape(kind)}"', caption + _ZOOM_HINT) if kind else ("", caption)
     return (
         f'<figure{chosen} role="img" aria-label="{escape(caption)}">{inline_svg(drawing, name)}'
         f"<figcaption>{escape(caption)}</figcaption></figure>"
