@@ -120,7 +120,6 @@ def measure(
         if test < horizon or len(rows) - test < resolved.input_len:
             continue
         values = data.values[rows].astype(np.float64)
-        filled = fill_gaps(values)
         origins = np.unique(np.linspace(len(rows) - test, len(rows) - horizon, ORIGINS).astype(int))
         count = max(count, len(origins))
         ours = {int(o): forecast_from(predictor, data, rows[:o], name) for o in origins}
@@ -133,7 +132,8 @@ def measure(
                 continue
             found: dict[str, list[float]] = {}
             for origin, own in ours.items():
-                past, truth = filled[:origin, channel], values[origin : origin + horizon, channel]
+                past = fill_gaps(values[:origin, channel, None])[:, 0]  # nothing after the origin
+                truth = values[origin : origin + horizon, channel]
                 if np.isnan(truth).all():
                     continue
                 forecasts = {"sacm": own[:, channel]}

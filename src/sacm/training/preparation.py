@@ -11,7 +11,7 @@ from sacm.data.corrupt import corrupt_training
 from sacm.data.datasets import AnyData, ForecastingData
 from sacm.data.scaling import cover_series, fit_scaler
 from sacm.data.windows import SplitWindows
-from sacm.settings import ResolvedSettings
+from sacm.settings import AUTO, ResolvedSettings
 from sacm.strategies.base import Prepared
 from sacm.strategies.combined import prepare_once
 from sacm.strategies.registry import parse
@@ -55,4 +55,10 @@ def cut_windows(
     scaler = scaler_of(windows)
     given = cover_series(fit_scaler(data), data, settings.input_len)
     scaler = replace(scaler, reference=given.of_series(scaler.series).std.reshape(scaler.std.shape))
-    return task.windows(settings, prepared, scaler=scaler)
+    windows = task.windows(settings, prepared, scaler=scaler)
+    if settings.backbone != AUTO:
+        return windows
+    # Long inputs reach back into training rows: validation and test see them as predictions do.
+    given_rows = prepare_data(settings.model_copy(update={"strategy": "raw"}), data).data
+    seen = task.windows(settings, given_rows, scaler=scaler)
+    return windows._replace(val=seen.val, test=seen.test)
