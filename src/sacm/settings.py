@@ -139,7 +139,9 @@ class ReadOptions(BaseModel):
     scaling: Literal["series", "shared"] | None = _reading(
         "Several series: series (default) scales each by its own rows, shared all alike."
     )
-    decimal: Literal[",", "."] | None = _reading("Sign before fractions; the other: thousands.")
+    decimal: Literal[",", "."] | None = _reading(
+        "Decimal sign, . or ,; the other separates thousands."
+    )
     na: Names | None = _reading("Words or numbers that stand for a missing value: 'no data',-999.")
     sheet: str | None = _reading("The sheet of an Excel file, or the file in a zip archive.")
     encoding: str | None = _reading("Code page of a text file, such as cp1251 or shift_jis.")
@@ -224,7 +226,7 @@ class RunSettings(ReadOptions):
         None,
         "raw, guard, sacm, guard+sacm …: `sacm strategies`. Default: guard to forecast, else raw.",
     )
-    seed: int = setting(42, "Weights, order of the data, masks.", ge=0)
+    seed: int = setting(42, "Seed of weights, order of the data and masks.", ge=0)
     input_len: int | None = setting(
         None,
         "Steps the network sees. Default: two seasons or more, anomaly 100; less for short series.",
@@ -242,7 +244,7 @@ class RunSettings(ReadOptions):
         2e-4, "Learning rate of Adam.", flag="--lr", gt=0, allow_inf_nan=False
     )
     weight_decay: float = setting(
-        5e-4, "Not applied to SACM's own scalars.", ge=0, allow_inf_nan=False
+        5e-4, "Weight decay of Adam; not for SACM's scalars.", ge=0, allow_inf_nan=False
     )
     gradient_clip: float = setting(
         0.0,

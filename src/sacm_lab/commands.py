@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from sacm_lab.experiment import Experiment, Part
     from sacm_lab.report import Report
 
+# Options that the help of `run` and of `report` shows first.
+RUN_LEAD = ("datasets", "backbones", "strategies", "seeds", "plan", "budget")
+REPORT_LEAD = ("results", "style", "out", "datasets", "backbones", "strategies")
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
 
@@ -31,18 +34,24 @@ class Asked(NamedTuple):
 
 def read_part(
     datasets: Annotated[
-        str, typer.Option("--datasets", "--data", help="Data sets, by commas. Default: all.")
+        str,
+        typer.Option("--datasets", "--data", help="Data sets, separated by commas. Default: all."),
     ] = "",
     backbones: Annotated[
-        str, typer.Option("--backbones", "--backbone", help="Networks, by commas. Default: all.")
+        str,
+        typer.Option(
+            "--backbones", "--backbone", help="Networks, separated by commas. Default: all."
+        ),
     ] = "",
     strategies: Annotated[
-        str, typer.Option(help="Strategies, by commas; the first of all is always there.")
+        str, typer.Option(help="Strategies, separated by commas; the reference is always added.")
     ] = "",
-    horizons: Annotated[str, typer.Option(help="Horizons, by commas. Default: all.")] = "",
-    seeds: Annotated[str, typer.Option(help="Seeds, by commas. Default: as declared.")] = "",
-    size: Annotated[str, typer.Option(help="paper or small; a report shows both, apart.")] = "",
-    epochs: Annotated[int | None, typer.Option(help="At most so many epochs.", min=1)] = None,
+    horizons: Annotated[
+        str, typer.Option(help="Horizons, separated by commas. Default: all.")
+    ] = "",
+    seeds: Annotated[str, typer.Option(help="Seeds, separated by commas. Default: all.")] = "",
+    size: Annotated[str, typer.Option(help="Networks of the size paper or small.")] = "",
+    epochs: Annotated[int | None, typer.Option(help="Epochs, at most.", min=1)] = None,
     stride: Annotated[
         int | None, typer.Option(help="Rows between two training windows.", min=1)
     ] = None,
@@ -81,14 +90,14 @@ class Work(NamedTuple):
 
 
 def read_work(
-    budget: Annotated[str, typer.Option(help="Begin no run after this time: 2h, 90m …")] = "",
-    workers: Annotated[int, typer.Option(help="Runs at once.", min=1)] = 1,
+    budget: Annotated[str, typer.Option(help="Start no run after this time: 2h, 90m …")] = "",
+    workers: Annotated[int, typer.Option(help="Runs at the same time.", min=1)] = 1,
     engine: Annotated[str, typer.Option(help="local, or the engine of a plug-in.")] = "local",
     plan: Annotated[
         bool, typer.Option("--plan", help="Only list what would be run, and time a few steps.")
     ] = False,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Also run again what failed.")
+        bool, typer.Option("--retry-failed", help="Run failed runs again.")
     ] = False,
 ) -> Work:
     """How to run, checked before anything is run."""

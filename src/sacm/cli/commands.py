@@ -17,16 +17,16 @@ GROUPS = (ANALYSIS, OPERATION, RESEARCH)
 
 _BUILT_IN = {
     ANALYSIS: (
-        ("demo", "sacm.cli.demo:demo", "Train on broken data, raw and repaired, in two minutes."),
+        ("demo", "sacm.cli.demo:demo", "Compare raw training with SACM and with the guard."),
         ("quality", "sacm.cli.quality:quality", "Find broken values in a table, or wrong labels."),
-        ("rules", "sacm.cli.quality:rules", "Write what is learnt about a table as rules."),
+        ("rules", "sacm.cli.quality:rules", "Write a file of rules for the guard, to edit."),
         ("train", "sacm.cli.train:train", "Train a network, test it, and keep the run."),
         ("predict", "sacm.cli.predict:predict", "Forecast, classify or detect with a run."),
         ("evaluate", "sacm.cli.evaluate:evaluate", "Test a run again, also on other data."),
-        ("score", "sacm.cli.score:score", "Find the windows of a series to trust least."),
+        ("score", "sacm.cli.score:score", "Rank windows of a series by unreliability."),
     ),
     OPERATION: (
-        ("runs", "sacm.cli.runs:app", "List, show and remove runs."),
+        ("runs", "sacm.cli.runs:app", "List, show, compare, report and remove runs."),
         ("backtest", "sacm.cli.backtest:backtest", "Forecast the past from several origins."),
         ("export", "sacm.cli.export:export", "Write the network of a run for other programs."),
     ),

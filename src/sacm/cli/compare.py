@@ -18,14 +18,17 @@ if TYPE_CHECKING:
     from sacm.training import Hardware
 
 
-@options.takes_settings(without=("strategy", "seed", "time_limit"))
+@options.takes_settings(
+    without=("strategy", "seed", "time_limit"),
+    lead=("data", "strategies", "seeds", "horizon", "backbone", "out"),
+)
 def compare(
     asked: dict[str, Any],
     strategies: Annotated[
         str,
         typer.Option(
-            help="Two or more, separated by commas; the first is the baseline. Default: raw and "
-            "the task's own, or sacm where that is raw."
+            help="Two or more, separated by commas; the first is the reference. Default: raw and "
+            "the default of the task, or sacm if that is raw."
         ),
     ] = "",
     seeds: Annotated[

@@ -81,7 +81,7 @@ def sacm(
         typer.Option("--version", help="Print the version.", callback=show_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Deep time-series models for data that are broken in places.
+    """Robust deep learning on time series.
 
     Example: sacm train forecasting --data my.csv
     """

@@ -36,7 +36,7 @@ RunData = Annotated[
 ]
 Runs = Annotated[Path, typer.Option(help="Folder that holds the runs.")]
 Accelerator = Annotated[str, typer.Option(help="cpu, gpu, mps or auto.", rich_help_panel=HARDWARE)]
-Devices = Annotated[int, typer.Option(help="How many of them.", min=1, rich_help_panel=HARDWARE)]
+Devices = Annotated[int, typer.Option(help="Number of devices.", min=1, rich_help_panel=HARDWARE)]
 Logger = Annotated[
     list[str] | None,
     typer.Option(
@@ -44,11 +44,15 @@ Logger = Annotated[
     ),
 ]
 RulesFile = Annotated[
-    Path | None, typer.Option("--rules", help="What the guard is told, as `sacm rules` writes it.")
+    Path | None,
+    typer.Option("--rules", help="What you know about the channels: a file of `sacm rules`."),
 ]
 KeepFile = Annotated[
     Path | None,
-    typer.Option("--keep", help="Events that stay as measured: a --flags file, keep filled in."),
+    typer.Option(
+        "--keep",
+        help="Events that stay as measured: a --flags file with its column keep filled in.",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a program to read.")]
 ConfigFile = Annotated[
@@ -70,6 +74,7 @@ def takes(
     into: str,
     first: bool = True,
     options: Sequence[inspect.Parameter] | None = None,
+    lead: Sequence[str] = (),
 ) -> Callable[[Command], Any]:
     """Decorate a command so that the parameters of a function are options of the command.
 
@@ -78,6 +83,7 @@ def takes(
         into: The parameter of the command that receives what `make` returns.
         first: Whether the options come before those of the command.
         options: The options. Default: the parameters of `make`.
+        lead: Options that the help shows before all others, in this order.
     """
     if options is None:
         options = list(inspect.signature(make, eval_str=True).parameters.values())
@@ -92,6 +98,7 @@ def takes(
             command(**{into: make(**given)}, **values)
 
         shown = [*options, *rest] if first else [*rest, *options]
+        shown.sort(key=lambda each: lead.index(each.name) if each.name in lead else len(lead))
         # Typer reads both. Parameters of the command may follow a `*`.
         shown = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in shown]
         run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
@@ -101,7 +108,9 @@ def takes(
     return decorate
 
 
-def takes_settings(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]:
+def takes_settings(
+    *, without: tuple[str, ...] = (), lead: tuple[str, ...] = ()
+) -> Callable[[Command], Any]:
     """Decorate a command so that it takes the task and an option for every setting.
 
     The command's parameter `asked` receives what the user gave, by setting: the options, over the
@@ -109,6 +118,7 @@ def takes_settings(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]
 
     Args:
         without: Settings that the command has no option for.
+        lead: Options that the help shows before all others, in this order.
     """
     names = dict.fromkeys(("task", *_FIRST, *RunSettings.model_fields))
     alone = "time_limit" in without  # then --time can only mean the column
@@ -126,7 +136,7 @@ def takes_settings(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]
             asked["strategy"] = with_files(asked.get("strategy") or "guard", rules, keep)
         return asked
 
-    return takes(merge, into="asked", options=options)
+    return takes(merge, into="asked", options=options, lead=lead)
 
 
 def takes_reading(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]:
@@ -155,14 +165,15 @@ def _parameter(name: str, annotation: Any) -> inspect.Parameter:
 
 
 def _option(name: str, *, time_flag: bool) -> inspect.Parameter:
-    """The option of one setting; `time_flag` calls that of the time column `--time`."""
+    """The option of one setting; with `time_flag` the time column is `--time` too."""
     field = RunSettings.model_fields[name]
     help = field.description or ""
     if name == "task":
         return _parameter(name, Annotated[str | None, typer.Argument(metavar="TASK", help=help)])
     hidden = field.default in (None, False, {}) or field.is_required()
+    flags = [option_name(name), *(["--time"] if name == "time" and time_flag else [])]
     option = typer.Option(
-        "--time" if name == "time" and time_flag else option_name(name),
+        *flags,
         help=help,
         metavar="KEY=VALUE" if name == "overrides" else None,
         show_default=False if hidden else str(field.default),

@@ -20,26 +20,16 @@ if TYPE_CHECKING:
 def predict(
     run: options.RunName,
     data: options.RunData = None,
-    future_data: Annotated[
-        Path | None,
-        typer.Option(help="A table with known-future covariates of the steps to forecast."),
-    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A .csv or .parquet file. Default: print CSV.")
     ] = None,
     coverage: Annotated[
         str | None, typer.Option(help="Forecasts: intervals of these shares, such as 0.8,0.95.")
     ] = None,
-    quantiles: Annotated[
-        str | None, typer.Option(help="Forecasts: these quantiles, such as 0.1,0.5,0.9.")
-    ] = None,
     horizon: Annotated[
-        int | None, typer.Option(help="Forecasts: steps; many are forecast from forecasts.", min=1)
+        int | None,
+        typer.Option(help="Steps to forecast; beyond those of the run, from forecasts.", min=1),
     ] = None,
-    max_repaired: Annotated[
-        float,
-        typer.Option(help="Forecasts: share of the last rows that may be missing.", min=0, max=1),
-    ] = 0.5,
     threshold: Annotated[
         str | None,
         typer.Option(help="Alarms: a number, quantile=0.99, alarms-a-day=2 or labels=FILE."),
@@ -47,8 +37,19 @@ def predict(
     plot: Annotated[
         Path | None, typer.Option(help="Draw forecasts or alarms to this .png, .svg or .pdf file.")
     ] = None,
+    quantiles: Annotated[
+        str | None, typer.Option(help="Forecasts: these quantiles, such as 0.1,0.5,0.9.")
+    ] = None,
+    future_data: Annotated[
+        Path | None,
+        typer.Option(help="A table with known-future covariates of the steps to forecast."),
+    ] = None,
+    max_repaired: Annotated[
+        float,
+        typer.Option(help="Forecasts: largest share of repaired or missing inputs.", min=0, max=1),
+    ] = 0.5,
     repair: Annotated[
-        bool, typer.Option("--repair/--no-repair", help="Whether a guard repairs what is broken.")
+        bool, typer.Option("--repair/--no-repair", help="Whether the guard repairs broken inputs.")
     ] = True,
     rules: options.RulesFile = None,
     keep: options.KeepFile = None,

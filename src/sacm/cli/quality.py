@@ -21,29 +21,30 @@ _File = Annotated[
     str, typer.Argument(metavar="FILE", help="A file, or a name from `sacm data list`.")
 ]
 _Train = Annotated[
-    float | None, typer.Option(help="Learn thresholds from this share of the rows, the first.")
+    float | None,
+    typer.Option(help="Learn thresholds from this first share of the rows, such as 0.7."),
 ]
 _FalseEvents = Annotated[
-    float, typer.Option(help="Expected false events in 10,000 values; more find more.")
+    float, typer.Option(help="False events to expect in 10,000 values; a higher number finds more.")
 ]
 
 
 @takes_reading(without=_LACKS)
 def quality(
     data: _File,
-    rules: Annotated[
-        Path | None, typer.Option(help="What you know about the channels, as `sacm rules` writes.")
-    ] = None,
-    keep: Annotated[
-        Path | None,
-        typer.Option(help="Events or labels that stay: a --flags file, its column keep filled."),
-    ] = None,
     out: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
+    repaired: Annotated[
+        Path | None, typer.Option(help="Write the repaired table to this CSV file.")
+    ] = None,
     flags: Annotated[
         Path | None, typer.Option(help="Write the events, or suspicious cases, to this CSV file.")
     ] = None,
-    repaired: Annotated[
-        Path | None, typer.Option(help="Write the repaired table to this CSV file.")
+    rules: Annotated[
+        Path | None, typer.Option(help="What you know about the channels: a file of `sacm rules`.")
+    ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Events or labels that stay: a --flags file, column keep filled in."),
     ] = None,
     repair: Annotated[str, typer.Option(help="What is repaired: fail, all or none.")] = "fail",
     fail_above: Annotated[
@@ -55,9 +56,9 @@ def quality(
     *,
     reading: dict[str, Any],
 ) -> None:
-    """Say what is broken in the data: gaps, stuck sensors, spikes, bursts, broken rules.
+    """Find what is broken in the data: gaps, stuck sensors, spikes, bursts, broken rules.
 
-    Of labelled cases (.ts, .npz, a table with --id and --label) it says which labels are wrong.
+    In labelled cases (.ts, .npz, a table with --id and --label) it finds wrong labels.
 
     Example: sacm quality my.csv --out quality.html --repaired clean.csv
     """

@@ -1,4 +1,4 @@
-"""`sacm score`: which parts of a series to trust least."""
+"""`sacm score`: rank the windows of a series by unreliability."""
 
 from __future__ import annotations
 

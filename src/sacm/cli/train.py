@@ -25,7 +25,9 @@ def train(
     logger: options.Logger = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Train a network, test it, and keep the run; killed, the same command continues it.
+    """Train a network, test it, and keep the run.
+
+    The same command continues a run that was stopped, and does not repeat a finished one.
 
     Example: sacm train forecasting --data my.csv --horizon 24
     """

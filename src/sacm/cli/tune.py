@@ -14,12 +14,15 @@ if TYPE_CHECKING:
     from sacm.experiments.tune import Tuned
 
 
-@options.takes_settings(without=("strategy", "time_limit"))
+@options.takes_settings(
+    without=("strategy", "time_limit"),
+    lead=("data", "trials", "strategies", "horizon", "backbone", "epochs"),
+)
 def tune(
     asked: dict[str, Any],
     trials: Annotated[int, typer.Option(help="Settings to try, at most.", min=1)] = 30,
     strategies: Annotated[
-        str, typer.Option(help="To choose from, separated by commas. Default: the task's own.")
+        str, typer.Option(help="Strategies to try, separated by commas. Default: that of the task.")
     ] = "",
     runs: options.Runs = Path("runs"),
     accelerator: options.Accelerator = "auto",

@@ -188,8 +188,8 @@ def corrupt_series(
         values: Floating-point numbers.
         kind: A fault that is defined for series, or a mixture, whose kinds share the ratio.
         ratio: Share of the values to corrupt, between 0 and 1.
-        severity: Factor of all sizes.
-        seed: Of positions and sizes.
+        severity: Factor on the size of every fault.
+        seed: Seed of the positions and sizes of faults.
 
     Returns:
         Values in the precision of the input (NaN where a value was removed), mask and kinds.
@@ -275,7 +275,7 @@ def corrupt_training(data: AnyData, contamination: str, *, seed: int = 0) -> Any
     Args:
         data: One of the three data sets.
         contamination: A fault and a share, such as "mix(0.3)"; an empty text changes nothing.
-        seed: Of positions and sizes.
+        seed: Seed of the positions and sizes of faults.
     """
     if not contamination:
         return data

@@ -34,8 +34,8 @@ class GuardStrategy(Strategy):
 
     repair: What is repaired: broken values (fail), unusual ones too (all), or nothing (none).
     rules: A file with what you know about the channels, as `sacm rules` writes one.
-    keep: Events that stay as measured: a file of `sacm quality --flags`, its column keep filled.
-    false_events: Expected false events in 10,000 normal values; more find more.
+    keep: Events that stay as measured: a file of `sacm quality --flags`, column keep filled in.
+    false_events: Expected false events in 10,000 normal values; a higher number finds more.
     """
 
     repair: str = "fail"

@@ -11,6 +11,8 @@ import typer
 from sacm.cli.options import AsJson, Runs, takes
 from sacm.errors import ArgumentError, SACMError, SACMWarning
 from sacm_lab.commands import (
+    REPORT_LEAD,
+    RUN_LEAD,
     Asked,
     Output,
     Results,
@@ -65,7 +67,7 @@ def list_command(as_json: AsJson = False) -> None:
 
 
 @app.command()
-@takes(read_part, into="asked", first=False)
+@takes(read_part, into="asked", first=False, lead=RUN_LEAD)
 @takes(read_work, into="work", first=False)
 def run(
     name: Name,
@@ -75,9 +77,9 @@ def run(
     runs: Runs = Path("runs"),
     as_json: AsJson = False,
 ) -> None:
-    """Run what is not yet there of an experiment.
+    """Run the missing runs of an experiment.
 
-    Stop it at any time; run it again and it goes on. Runs in --results are not repeated.
+    Stop it at any time: the same command continues. Runs in --results are not repeated.
 
     Example: sacm paper run real_forecasting --datasets ILI --backbones PatchTST --plan
     """
@@ -89,7 +91,7 @@ def run(
 
 
 @app.command()
-@takes(read_part, into="asked", first=False)
+@takes(read_part, into="asked", first=False, lead=REPORT_LEAD)
 @takes(read_output, into="output", first=False)
 def report(
     name: Name,
@@ -100,7 +102,7 @@ def report(
         Path | None, typer.Option(help="Folder of runs. Default: runs, or none with --results.")
     ] = None,
 ) -> None:
-    """What the finished runs of an experiment say, beside the paper's numbers.
+    """Put the results of finished runs beside the paper's numbers.
 
     --format csv writes every run, which --results reads again.
 
@@ -222,7 +224,8 @@ def figure(
     runs: Runs = Path("runs"),
     results: Results = None,
     strategies: Annotated[
-        str, typer.Option(help="Of the figure `gains`, by commas. Default: all of the files.")
+        str,
+        typer.Option(help="Strategies of the figure `gains`, separated by commas. Default: all."),
     ] = "",
 ) -> None:
     """Draw a figure of the paper from data, from finished runs, or from results.

@@ -11,6 +11,8 @@ import typer
 from sacm.cli.options import AsJson, Runs, takes
 from sacm.errors import ArgumentError
 from sacm_lab.commands import (
+    REPORT_LEAD,
+    RUN_LEAD,
     Asked,
     Output,
     Results,
@@ -68,7 +70,7 @@ def list_command(as_json: AsJson = False) -> None:
 
 
 @app.command()
-@takes(read_part, into="asked", first=False)
+@takes(read_part, into="asked", first=False, lead=RUN_LEAD)
 @takes(read_work, into="work", first=False)
 def run(
     name: Name,
@@ -81,7 +83,7 @@ def run(
     runs: Runs = Path("runs"),
     as_json: AsJson = False,
 ) -> None:
-    """Run what is not yet there of a protocol. Networks are small unless --size paper.
+    """Run the missing runs of a protocol. Networks are small unless --size paper.
 
     Example: sacm robust run training --data ETTh1 --kind stuck,mix --ratio 0.1,0.3 --plan
     """
@@ -94,7 +96,7 @@ def run(
 
 
 @app.command()
-@takes(read_part, into="asked", first=False)
+@takes(read_part, into="asked", first=False, lead=REPORT_LEAD)
 @takes(read_output, into="output", first=False)
 def report(
     name: Name,
@@ -108,7 +110,7 @@ def report(
         Path | None, typer.Option(help="Folder of runs. Default: runs, or none with --results.")
     ] = None,
 ) -> None:
-    """What the finished runs of a protocol say.
+    """Report the finished runs of a protocol.
 
     Example: sacm robust report training --results results/robust --format html --out t.html
     """
@@ -136,7 +138,7 @@ def summary(
 ) -> None:
     """One line a protocol and strategy: gain, significance, what is recovered, cost.
 
-    Example: sacm robust summary --results results/robust --into docs/robustness.md
+    Example: sacm robust summary --results results/robust --into docs/results.md
     """
     from sacm_lab.experiment import Part
     from sacm_lab.robust.protocols import PROTOCOLS

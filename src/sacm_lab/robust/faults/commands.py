@@ -25,7 +25,7 @@ def corrupt(
     out: Annotated[Path | None, typer.Option(help="Where the corrupted table goes.")] = None,
     kind: Annotated[str, typer.Option(help="The fault: see --list.")] = "mix",
     ratio: Annotated[float, typer.Option(help="Share of the values to corrupt.")] = 0.3,
-    severity: Annotated[float, typer.Option(help="Factor of all sizes.")] = 1.0,
+    severity: Annotated[float, typer.Option(help="Factor on the size of every fault.")] = 1.0,
     channels: Annotated[
         str, typer.Option(help="Columns to corrupt, separated by commas. Default: all numbers.")
     ] = "",
@@ -33,7 +33,7 @@ def corrupt(
         str | None, typer.Option(help="The column of times, if they are numbers.")
     ] = None,
     id: Annotated[str | None, typer.Option(help="The column that tells series apart.")] = None,
-    seed: Annotated[int, typer.Option(help="Of positions and sizes.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of positions and sizes.", min=0)] = 0,
     listing: Annotated[bool, typer.Option("--list", help="Show the faults.")] = False,
     as_json: AsJson = False,
 ) -> None:
