@@ -111,7 +111,7 @@ def add_race(
     epochs: int = 4,
     cell: Sequence[str] = CELL,
 ) -> pd.DataFrame:
-    """Add a row `race(a,b)` for every pair of arms: the one that a race would have gone on with.
+    """Add a row `race(a,b)` for every pair of arms: the result of the arm that wins the race.
 
     The arm with the better mean validation of epochs 2 to 4 wins. `chosen` names it; `seconds` are
     its own and those of the first `epochs` epochs of the other; `cost` is their ratio to its own.

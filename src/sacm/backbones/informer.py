@@ -1,4 +1,4 @@
-"""Informer: only the most selective queries attend; the encoder halves its length on the way.
+"""Informer: only the most selective queries attend; the encoder halves the length between layers.
 
 Zhou et al., "Informer: Beyond Efficient Transformer for Long Sequence Time-Series Forecasting",
 AAAI 2021. The decoder gets the last known values followed by zeros, in training and evaluation

@@ -28,12 +28,12 @@ _TRENDS = (  # smoothing of the trend, and its damping
 _SEASONS = (0.01, 0.1, 0.4)  # smoothing of the season
 _NO_SEASON, _ADDITIVE, _MULTIPLICATIVE = 0.0, 1.0, 2.0
 _FORMS = 24  # forms of smoothing that a fitted network keeps
-_FIRST_SEASONS, _FIRST_ROWS = 4, 24  # at the beginning of a window, which give the first states
+_FIRST_SEASONS, _FIRST_ROWS = 4, 24  # they give the initial states
 _SETTLING = 6  # steps that decide on nothing, at least
 _LEAST_RATIO, _MOST_RATIO = 0.05, 20.0  # of a multiplicative season
 _MOST_DEVIATIONS = 100.0  # that a level may have where the season is multiplicative
 _AT_ONCE = 1024  # windows of single channels that are smoothed together
-_PENALTIES = tuple(10.0**power for power in range(-3, 5))  # of linear regression, a share of a row
+_PENALTIES = tuple(10.0**power for power in range(-3, 5))  # ridge penalties, as shares of a row
 
 
 class StatisticalForecaster(ForecastNetwork):
@@ -61,7 +61,7 @@ class StatisticalForecaster(ForecastNetwork):
         """Forecast `[B, H, C]`."""
         windows, heights, level, spread = self.normalize(x)
         ahead = self.extrapolate(windows, heights)
-        # A trend must not run away: forecasts leave the range of the window by that range at most.
+        # Limits the trend: forecasts leave the range of the window by that range at most.
         low, high = windows.amin(dim=1, keepdim=True), windows.amax(dim=1, keepdim=True)
         ahead = ahead.maximum(2 * low - high).minimum(2 * high - low)
         ahead = ahead.unflatten(0, level.shape[:2]) * spread + level

@@ -178,7 +178,7 @@ class TranAD(DetectorNetwork):
         return self.encoder(self.encoder_tokens(torch.cat((scaled, focus), dim=-1)))
 
     def refine(self, tokens: Tensor, memory: Tensor) -> Tensor:
-        """Decoder 2 in pass 2: in training it ascends what everything before it descends."""
+        """Decoder 2 in pass 2. In training the gradients of its parameters are reversed."""
         if not self.training:
             return self.second_decoder(tokens, memory)
         reversed_parameters = reverse_gradient(self.second_decoder)

@@ -99,7 +99,7 @@ def takes(
 
         shown = [*options, *rest] if first else [*rest, *options]
         shown.sort(key=lambda each: lead.index(each.name) if each.name in lead else len(lead))
-        # Typer reads both. Parameters of the command may follow a `*`.
+        # Typer reads signature and annotations; some parameters are keyword-only already.
         shown = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in shown]
         run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
         run.__annotations__ = {each.name: each.annotation for each in shown}

@@ -89,7 +89,7 @@ NOT_ASKED = "not asked for"
 class Reading:
     """What is known about a table while it is read; `signs` are certain decimal signs."""
 
-    where: str  # what errors call the table
+    where: str  # name of the table in error messages
     options: ReadOptions = field(default_factory=ReadOptions)
     separator: str | None = None  # of the fields of a text
     notes: list[str] = field(default_factory=list)

@@ -17,7 +17,7 @@ from sacm.types import TaskName
 if TYPE_CHECKING:
     import pandas as pd
 
-# Long series are read in pieces, so that a memory-mapped one never lies in memory as a whole.
+# Long series are read in segments, so that a memory-mapped file is never loaded whole.
 CHUNK_ROWS = 65_536
 DEFAULT_RATIOS = (0.7, 0.1, 0.2)
 HELD_OUT = 0.2  # of telemetry's training rows, for validation
@@ -151,11 +151,11 @@ class ForecastingData:
     future: tuple[str, ...] = ()
     static: tuple[str, ...] = ()
     ahead: dict[str, np.ndarray] | None = None  # by series, covariates [N, k] after its last row
-    zone: str | None = None  # of timestamps that are in UTC
+    zone: str | None = None  # zone of the original times, if timestamps are in UTC
     scaling: str | None = None  # "series": each is scaled by its own training rows
     reach_back: bool = False  # whether inputs of validation and test windows may lie before them
     interpolated: np.ndarray | None = None  # True where a gap was filled from both sides
-    form: Form | None = None  # in which a table came, and forecasts go back
+    form: Form | None = None  # kind of table that was read; forecasts have the same
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2:
@@ -392,7 +392,7 @@ class Form:
     long: bool = False
     time: str | None = None  # the time column, or the name of the index
     indexed: bool = False
-    zone: str | None = None  # of the timestamps, which were read by the local clock or in UTC
+    zone: str | None = None  # zone of the times in the user's data
     local: bool = False
     counters: dict[str, tuple[float, float]] = field(default_factory=dict)  # last value and step
     id_type: str | None = None

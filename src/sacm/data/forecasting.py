@@ -104,7 +104,7 @@ def series_data(
 
 
 def _without_unmeasured(data: ForecastingData, target: Sequence[str]) -> ForecastingData:
-    """Data without channels that have no value in the training rows: nothing is learnt of them."""
+    """Data without the channels that have no value in the training rows."""
     train = data.values[data.splits.train.start : data.splits.train.stop]
     if not len(train):
         return data

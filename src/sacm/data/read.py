@@ -37,7 +37,7 @@ class Source(NamedTuple):
     name: str
     where: str  # what errors call it
     kind: Kind  # of the object that results are given back as
-    id: str | None = None  # the column that tells series apart, where the source itself has it
+    id: str | None = None  # column that tells series apart, if the source names it
     separator: str | None = None  # of the fields of a text
     notes: tuple[str, ...] = ()
 
@@ -49,12 +49,12 @@ class Table:
     name: str
     where: str  # what errors call the table
     values: np.ndarray  # [T, C], NaN where nothing was measured; float64 unless it was an array
-    columns: tuple[str, ...] | None  # of the C channels; None for an array
+    columns: tuple[str, ...] | None  # names of the C channels; None for an array
     times: np.ndarray | None  # [T] datetime64 in UTC or by the local clock, None without dates
     step: str | None  # as a pandas alias, if the rows lie on a grid
     series: tuple[Segment, ...]  # name and rows of each; a single one has the name of the table
     order: np.ndarray  # [T] position in the user's table, -1 for an inserted row
-    form: Form  # how the data came, to give results back alike
+    form: Form  # kind of object that was read; results have the same
     source: Source
     label: str | None = None
     labels: np.ndarray | None = None  # [T] float64 of the column `label`
@@ -69,7 +69,7 @@ class Table:
 
     @property
     def inserted(self) -> int:
-        """Rows that were not there, though the grid has them."""
+        """Number of rows that were inserted because the grid lacked them."""
         return int((self.order < 0).sum())
 
     def take(self, columns: Sequence[int]) -> Table:

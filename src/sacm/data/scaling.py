@@ -134,7 +134,7 @@ def sum_over(pieces: list[np.ndarray], statistic: Any) -> np.ndarray:
     return np.asarray(np.sum([statistic(piece) for piece in pieces], axis=0, dtype=np.float64))
 
 
-FEWEST = 10  # training rows of a series that say what its level and its spread are
+FEWEST = 10  # training rows from which a series has a scale of its own
 
 
 def fit_scaler(data: ForecastingData, pieces: Sequence[range] | None = None) -> ChannelScaler:

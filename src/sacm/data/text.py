@@ -26,7 +26,7 @@ MARKS = {
     b"\xfe\xff": "utf-16",
 }
 CODE_PAGES = ("shift_jis", "gb18030", "euc_kr", "big5", "cp1251", "cp1253", "cp1255", "cp1256")
-BINARY = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")  # bytes that text does not hold
+BINARY = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")  # bytes that do not occur in text
 FOREIGN_RUN = 2  # bytes above 127 in a row that Western European text has at most
 SEPARATORS = (",", ";", "\t", "|")
 HEAD_LINES, TAIL_LINES = 400, 60  # lines that are looked at to find the table

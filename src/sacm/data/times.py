@@ -568,7 +568,7 @@ def _place_in_zone(times: Times, reading: Reading) -> Times:
             try:
                 aware = local.tz_localize(name, ambiguous=twice, nonexistent="shift_forward")
                 break
-            except ValueError as error:  # pandas has one of its own for each kind of doubt
+            except ValueError as error:  # pandas raises several subclasses of it
                 reason = str(error).splitlines()[0].rstrip(".")
         else:
             raise reading.error(f"the times are not those of a clock in {name}: {reason}.")

@@ -136,7 +136,7 @@ def order_in_time(data: ForecastingData) -> np.ndarray | slice:
 
 
 def first_rows(data: ForecastingData) -> np.ndarray:
-    """Where the rows begin that no window leaves, in the order of `order_in_time`."""
+    """First row of every segment, in the order of `order_in_time`; no window crosses one."""
     if isinstance(order_in_time(data), slice):
         return np.array([segment.start for segment in data.segments])
     lengths = [len(rows) for rows in data.last_rows(len(data.values)).values()]

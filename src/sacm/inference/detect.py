@@ -195,7 +195,7 @@ def _labels(rows: Table, purpose: str) -> Array:
 
 
 def threshold_of(predictor: Predictor) -> float:
-    """The threshold of a detector, which has one."""
+    """The threshold of a detector; an error if the run has none."""
     if predictor.threshold is None:
         raise ArgumentError("this network has no threshold: train it again.")
     return predictor.threshold

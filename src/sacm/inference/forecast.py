@@ -96,7 +96,7 @@ class Forecast(NamedTuple):
 
 
 def predict(predictor: Predictor, data: Any, *, max_repaired: float, **options: Any) -> Any:
-    """What `Predictor.predict` gives."""
+    """`Predictor.predict` for forecasts."""
     if is_array(data) and data.ndim == 3:
         if any(options[name] for name in ("intervals", "quantiles", "horizon")):
             raise ArgumentError("windows [B, L, C] get plain forecasts: give rows [T, C].")

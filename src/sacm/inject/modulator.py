@@ -190,7 +190,7 @@ class CapacityModulator(nn.Module):
                 return mapped
             rates = self.mapper(scores)
         _check_shape("the mapper must give one rate", rates, scores.shape)
-        # Elsewhere this would wait for the device in every step.
+        # Only on the CPU: on other devices this would synchronise in every step.
         if rates.device.type == "cpu" and not torch.compiler.is_compiling():
             outside = (rates < 0) | (rates >= 1)
             if bool(outside.any()):
@@ -281,7 +281,7 @@ class CapacityModulator(nn.Module):
         with self._paused(call.model):
             try:
                 problems = verify_layouts(runner, self.window, call, seed=self.checks_left + 1)
-            except Exception as error:  # a verification must not end a training
+            except Exception as error:  # a failed check must not stop the training
                 self.unverified = f"{type(error).__name__}: {error}"
                 return
         self.unverified = ""

@@ -182,7 +182,7 @@ class Site:
     def drop(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
         """Drop an activation at the rates of the current training forward."""
         keep = self.state.keep(h)
-        if keep is None:  # a probe, which watches the activation
+        if keep is None:  # no rates while a probe runs
             return h
         if 0 in h.shape:
             return h.clone()

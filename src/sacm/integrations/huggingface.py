@@ -155,7 +155,7 @@ class SACMCallback(TrainerCallback):
     def on_train_end(
         self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
     ) -> None:
-        """Follow the `Trainer` to the best checkpoint of a PEFT model."""
+        """Load the scalars of the best checkpoint of a PEFT model."""
         if args.load_best_model_at_end and state.best_model_checkpoint and _is_adapted(model):
             load_scalars(model, Path(state.best_model_checkpoint))
 

@@ -481,7 +481,7 @@ class _Checks:
         table[cycle[at], (self.rows.number % season)[at]] = log
         turns = np.array([-2, -1, 0, 1, 2]) * max(1, season // day) if season > 1 else [0]
         near = [np.roll(table, int(turn), axis=1) for turn in turns]
-        near.append(np.full((1, season), np.median(log)))  # no phase is without a value
+        near.append(np.full((1, season), np.median(log)))  # so that every phase has a value
         q10, q35, q55, q65 = column_quantiles(np.concatenate(near), probabilities)
         deviation = np.maximum((q35 - q10) / (z35 - z10), (q55 - q35) / (z55 - z35))
         expected = q35 - z35 * deviation

@@ -339,7 +339,7 @@ def judge_labels(
     seed: int = 0,
     progress: bool = False,
 ) -> Judgement:
-    """Judge each third by a model of the others, learn transitions so, then judge all cases.
+    """Judge each third by a model of the others, estimate transitions, then judge all cases.
 
     Where classes overlap, self-training may merge them: it then predicts held-out labels worse than
     plain ridges. In overlaps uncertain cases look like wrong labels and sure ones do not, while

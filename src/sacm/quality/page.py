@@ -131,7 +131,7 @@ def _in_script(value: Any) -> str:
 
 
 def _what_was_read(quality: Quality) -> Table:
-    """What someone needs to check the page later: the source, how it was read, options, date."""
+    """Source of the data, how it was read, options and date, so that the page can be checked."""
     recording = quality.recording
     size = f"{len(recording.values):,} rows of {len(recording.columns)} channels"
     rows: list[tuple[str, Any]] = [("data", recording.name), ("size", size)]

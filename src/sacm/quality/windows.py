@@ -412,7 +412,7 @@ def _last(flags: Tensor) -> Tensor:
     length = flags.shape[1]
     steps = torch.arange(length, device=flags.device, dtype=torch.int32).view(1, length, 1)
     latest, reach = torch.where(flags, steps, -1), 1
-    while reach < length:  # by doubling: exported graphs know no running maximum
+    while reach < length:  # by doubling, because exported graphs have no cummax
         shifted = torch.cat([latest[:, :reach], latest[:, :-reach]], 1)
         latest = torch.maximum(latest, shifted)
         reach *= 2
@@ -652,7 +652,7 @@ def _gaussian(windows: Tensor) -> dict[str, Tensor]:
     power = residual.square().mean((0, 1)).clamp_min(SMALL)
     products = (residual[:, 1:] * residual[:, :-1]).mean((0, 1))
     root = (MODELS.entry_weight / power).sqrt().repeat(length)
-    # Directions are turned so that a complete window needs no solving.
+    # Directions are rotated so that complete windows need no linear solve.
     scaled = (vectors * variances.sqrt() * root[:, None]).double()
     precision = torch.eye(scaled.shape[1], dtype=torch.float64) + scaled.T @ scaled
     factor = torch.linalg.cholesky(precision)

@@ -77,7 +77,7 @@ def paired_dots(
     for name, level in (baselines or {}).items():
         axes.axhline(level, color=MUTED, linestyle="--", linewidth=0.9)
         axes.annotate(name, (-0.48, level), color=MUTED, va="bottom")
-    crowded = max(map(len, names)) * len(names) > 56  # letters that fit below the columns
+    crowded = max(map(len, names)) * len(names) > 56  # 56 letters fit below the columns
     axes.set_xticks(range(len(names)), names, rotation=20 if crowded else 0)
     axes.set_xlim(-0.5, len(names) - (0.3 if random else 0.5))
     axes.set_title(title)

@@ -199,7 +199,7 @@ class Step:
         return multiply(weights, getattr(self.batch, "observed", None))
 
     def mean(self, losses: Tensor, answer: Tensor, *, keep: Tensor | None = None) -> Tensor:
-        """The mean of losses of the targets' shape, each by the weight of its target.
+        """Weighted mean of losses that have the shape of the targets.
 
         `keep` holds further weights of the same shape.
         """
@@ -214,7 +214,7 @@ class Step:
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """Evaluation mode of the network for a while; gradients stay on."""
+        """Context in which the network is in evaluation mode; gradients stay on."""
         self.model.eval()
         try:
             yield

@@ -57,7 +57,7 @@ _ROWS = (
 
 
 class Anomaly(Task[AnomalyData]):
-    """Windows `[B, L, C]` to a score for every time step.
+    """Anomaly detection: windows `[B, L, C]` to a score for every time step.
 
     The stride thins out validation and test windows as well, or an evaluation would cost as much as
     many epochs; windows then lie side by side at the most, so that every step has a score.

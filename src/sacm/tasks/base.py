@@ -35,7 +35,7 @@ FORECASTING_ONLY = (
 
 @dataclass(frozen=True)
 class Result:
-    """What a test set said: one flat row of numbers, the full report, and how much was seen.
+    """Results of a test set: a flat row of numbers, the full report, and the number of windows.
 
     `baselines` holds what needs no network, measured on the same data: see `tasks.baselines`.
     """

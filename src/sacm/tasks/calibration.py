@@ -36,7 +36,7 @@ LEAST_WIDENING = 1.0  # intervals double where half of a window was repaired
 REPAIRED, ENOUGH = 0.05, 20  # windows above this share teach the widening, if so many there are
 STEADY = 0.1  # of the usual movement, added to all: windows at rest keep some width
 MOST = 4.0  # factors of movement lie between 1 / MOST and MOST
-FEWEST_TO_JUDGE = 10  # windows that calibrate, and that test, intervals
+FEWEST_TO_JUDGE = 10  # windows to calibrate intervals with, and to test them
 COVERAGES = (0.8, 0.95)  # intervals that a run's page judges
 SHOWN_WINDOWS, SHOWN_CHANNELS, SHOWN_VALUES = 200, 12, 1 << 17  # of test forecasts, at most
 

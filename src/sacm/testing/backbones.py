@@ -170,7 +170,7 @@ def windows_do_not_mix(case: BackboneCase) -> None:
 
 
 def weights_are_all_there_is(case: BackboneCase) -> None:
-    """A state dict carries everything to another network of the same settings."""
+    """A network that loads the state dict of another gives the same outputs."""
     model, other = make(case, seed=0), make(case, seed=1, prepare=False)
     other.load_state_dict(model.state_dict(), strict=True)
     x = windows(3)

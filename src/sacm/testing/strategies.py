@@ -245,7 +245,7 @@ class _StrategyCase:
         self.require(after < 0.5 * before, sentence)
 
     def begin(self) -> tuple[Backbone, StrategyRun]:
-        """Return a fresh network and the strategy at work on it."""
+        """Return a new network and the `StrategyRun` that trains it."""
         torch.manual_seed(0)
         model = self.strategy.build(lambda: network(self.task))
         few = batches(self.task)[:3]  # some strategies train on them beforehand

@@ -300,7 +300,7 @@ class Contest:
                 self._take(candidate, trainings[candidate.name])
 
     def _train(self, candidate: Candidate, trainings: dict[str, Training], seconds: float) -> None:
-        """Train a network for some time, or on from where it was."""
+        """Train a network for some seconds, or continue its training."""
         started = time.monotonic()
         training = trainings.get(candidate.name)
         if training is None:

@@ -390,7 +390,7 @@ class Training:
     def _record(
         self, epoch: int, value: float, summary: dict[str, float], seconds: float, checking: float
     ) -> None:
-        """Remember an epoch: best weights first, then the place to resume at."""
+        """Save an epoch: first the best weights, then the state to resume from."""
         progress = self.progress
         if not math.isfinite(value):
             raise SACMError(

@@ -90,12 +90,12 @@ class Expose(Strategy):
         )
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
-        """Compare answers, if asked for."""
+        """Add the consistency loss if its weight is not 0."""
         return ConsistencyRun(self.consistency) if self.consistency else StrategyRun()
 
 
 class ConsistencyRun(StrategyRun):
-    """Answers for windows with a fault are drawn to those for the windows without."""
+    """Adds a loss between outputs of windows with a fault and of the same windows without."""
 
     def __init__(self, weight: float) -> None:
         self.weight = weight

@@ -62,7 +62,7 @@ class CoTeaching(Strategy):
 
 
 class CoTeachingRun(StrategyRun):
-    """The exchange at work."""
+    """Train two networks, each on the windows that the other fits best."""
 
     def __init__(self, committee: Committee, strategy: CoTeaching) -> None:
         self.committee, self.strategy = committee, strategy

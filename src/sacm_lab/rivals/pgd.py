@@ -12,7 +12,7 @@ from sacm.errors import ArgumentError
 from sacm.strategies.base import REPLACES_LOSS, Step, Strategy, StrategyRun, TrainingContext
 from sacm.types import TaskName
 
-_STRIDE = 2.5  # steps together may go this many times across the ball
+_STRIDE = 2.5  # sum of all steps, in radii of the ball
 
 
 @dataclass(frozen=True)

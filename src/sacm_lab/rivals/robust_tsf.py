@@ -87,7 +87,7 @@ class _FittedRobustTSF(RobustTSF):
 
 
 class _NearRun(StrategyRun):
-    """Windows and channels that count."""
+    """Weighs windows and channels: 1 near the trend, 0 elsewhere."""
 
     def __init__(self, near: Tensor) -> None:
         self.near = near

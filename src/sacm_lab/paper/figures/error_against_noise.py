@@ -44,7 +44,7 @@ class NoiseCurves:
 
 
 def noise_curves(runs: list[Run]) -> list[NoiseCurves]:
-    """One a backbone, from finished forecasting runs; those without any pair have none."""
+    """One curve for each backbone with finished pairs of forecasting runs."""
     wanted = [
         run
         for run in runs
@@ -90,7 +90,7 @@ def _curves(runs: list[Run], title: str) -> NoiseCurves | None:
 
 
 def draw(folder: Path) -> Figure:
-    """z-scored errors above, raw units below: scaling by noisier data makes the former smaller."""
+    """Draw z-scored errors above and raw units below; noisier data make z-scored errors smaller."""
     found = noise_curves(finished_runs(folder, "forecasting"))
     if not found:
         raise unsuitable(folder, "pairs of raw and sacm on Synth-12", "synth12")

@@ -10,7 +10,7 @@ from sacm.data.corrupt import Channel, SegmentChange, add_burst, hold_first
 from sacm.errors import ArgumentError
 from sacm_lab.robust.faults.series import drift_away, shift_level
 
-_SHORTEST, _LONGEST = 10, 100  # rows of an anomaly
+_SHORTEST, _LONGEST = 10, 100  # length of an anomaly in rows
 _TRIES = 5000
 
 
