@@ -126,7 +126,11 @@ ROWS: list[tuple[str, Callable[[], object], str]] = [
     ("unknown host", lambda: attach(insert_after=["ffn"]), "insert_after: no module of the model"),
     ("host as text", lambda: attach(insert_after="head"), "insert_after must be a list"),
     ("unknown site", lambda: attach(site_layouts={"a": SiteLayout(0)}), "sites: hidden.2, second"),
-    ("layout of another kind", lambda: attach(site_layouts={"hidden.2": 0}), "must map names to SiteLayout"),
+    (
+        "layout of another kind",
+        lambda: attach(site_layouts={"hidden.2": 0}),
+        "must map names to SiteLayout",
+    ),
     ("settings as a dict", lambda: attach(config={"p_max": 0.4}), "a SACMConfig, got dict"),
     ("a scorer that is a number", lambda: attach(scorer=5), "scorer must be an nn.Module, got 5"),
     ("True as channels", lambda: attach(channels=True), "whole number from 1 on, got True"),

@@ -195,13 +195,9 @@ class SmoothingForecaster(StatisticalForecaster):
     def extrapolate(self, windows: Tensor, heights: Tensor) -> Tensor:
         forms = self.forms.repeat(1, len(windows) // self.forms.shape[1], 1)  # [5, N, K]
         # In parts: the states of all windows at once would not fit into memory.
-        parts = zip(*(part.split(_AT_ONCE) for part in (windows, heights)), strict=True)
-        return torch.cat(
-            [
-                self._smooth(*part, form)[0]
-                for part, form in zip(parts, forms.split(_AT_ONCE, dim=1), strict=True)
-            ]
-        )
+        places = range(0, len(windows), _AT_ONCE)
+        parts = (slice(start, start + _AT_ONCE) for start in places)
+        return torch.cat([self._smooth(windows[p], heights[p], forms[:, p])[0] for p in parts])
 
     def _smooth(self, windows: Tensor, heights: Tensor, forms: Tensor) -> tuple[Tensor, Tensor]:
         """Forecasts `[N, H]` and the weight of each form `[N, K]`; forms are `[5, N or 1, K]`."""
