@@ -54,9 +54,9 @@ class GuardConfig:
             times as wide as the other.
         code_count: Times that a value must recur to be a gap code.
         shortest: Rows of the shortest stuck run, burst or shift.
-        long_run: A run this many times as long as the limit is stuck even if it ends gently.
+        long_run: A run this many times as long as the limit is stuck even if it ends without a jump.
         jump: Quantile of a channel's steps from which on a step is a jump.
-        tied: Share of equal steps in normal rows from which on a channel rests by nature.
+        tied: Share of equal steps in normal rows from which on rest is normal for a channel.
         rounds: Times that residuals are computed again without what was flagged.
         local_rows: Rows of the running median that follows the size of residuals.
         related: Share of large residuals that must coincide beyond chance in related channels.
@@ -66,8 +66,8 @@ class GuardConfig:
         burst_rows: Rows of the two running medians of residuals.
         burst_least: Smallest rise of the residuals' size in a burst, as a factor.
         burst_fail: Factor beyond its cut from which on a burst is a fail, not suspect.
-        shift_step: Smallest step at both ends of a shift, in usual steps.
-        shift_least: Smallest shift, in deviations of what the level does by itself.
+        shift_step: Smallest step at both ends of a shift, in typical steps.
+        shift_least: Smallest shift, in deviations of the normal changes of level.
         shift_longest: Rows of the longest shift.
         suspect_weight: Weight of a suspect value in training.
         online_range: Room beyond the training range before a new value is impossible, in widths of
