@@ -10,7 +10,7 @@ from sacm.strategies import names
 from sacm.strategies.registry import STRATEGIES, describe_all, spell_value
 
 PAGE = Path(__file__).parents[2] / "docs" / "strategies.md"
-OTHER_SECTIONS = {"Which one", "Writing one", "Rivals"}
+OTHER_SECTIONS = {"Which strategy to choose", "How to write a strategy", "Rivals"}
 ROW = re.compile(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|", re.MULTILINE)
 
 
