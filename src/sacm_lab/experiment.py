@@ -21,7 +21,7 @@ from sacm_lab.results import BEST_FIXED, add_best_fixed, add_race
 if TYPE_CHECKING:
     from sacm.types import TaskName
 
-_USUAL_HORIZONS: tuple[int, ...] = (96, 192, 336, 720)  # of published results on long series
+_USUAL_HORIZONS: tuple[int, ...] = (96, 192, 336, 720)  # as published for long series
 RACE = "race(raw,sacm)"
 Settings = Mapping[str, Any]
 

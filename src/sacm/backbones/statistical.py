@@ -25,10 +25,10 @@ _TRENDS = (  # smoothing of the trend, and its damping
     (0.0, 0.0), (0.03, 1.0), (0.2, 1.0), (0.6, 1.0), (0.03, 0.97), (0.2, 0.97), (0.03, 0.9),
     (0.2, 0.9), (0.9, 0.9),
 )  # fmt: skip
-_SEASONS = (0.01, 0.1, 0.4)  # smoothing of the season
+_SEASONS = (0.01, 0.1, 0.4)  # smoothing factors of the season
 _NO_SEASON, _ADDITIVE, _MULTIPLICATIVE = 0.0, 1.0, 2.0
 _FORMS = 24  # forms of smoothing that a fitted network keeps
-_FIRST_SEASONS, _FIRST_ROWS = 4, 24  # they give the initial states
+_FIRST_SEASONS, _FIRST_ROWS = 4, 24  # seasons and rows that give the initial states
 _SETTLING = 6  # steps that decide on nothing, at least
 _LEAST_RATIO, _MOST_RATIO = 0.05, 20.0  # of a multiplicative season
 _MOST_DEVIATIONS = 100.0  # that a level may have where the season is multiplicative

@@ -121,7 +121,7 @@ class FilteredGraph(nn.Module):
             weakest = graph.topk(self.pruned, dim=-1, largest=False).indices
             graph = graph.scatter(-1, weakest, 0.0)
         chosen, balance = self.router(graph)
-        # A relation filtered out keeps weight exp(0) in the softmax: it is zeroed, not hidden.
+        # A relation that is filtered out is set to 0, so its weight in the softmax is exp(0).
         weights = self.dropout((graph * self.kept(chosen)).softmax(dim=-1))  # [B, h, n, n]
         weights = F.normalize(weights, p=1.0, dim=-1)
         return merge_heads(weights @ split_heads(self.value(x), self.heads)), balance

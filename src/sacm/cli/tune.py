@@ -69,7 +69,7 @@ def announce_trial(number: int, chosen: dict[str, Any]) -> None:
 
 
 def show_tuned(tuned: Tuned, *, as_json: bool) -> None:
-    """The best trials, what was chosen, and the test of the run that was made of it."""
+    """Print the best trials, the chosen settings, and the test of the final run."""
     from sacm.experiments.tune import best_first
 
     run, settings = tuned.run, tuned.run.settings

@@ -182,7 +182,7 @@ def corrupt(
 def corrupt_series(
     values: np.ndarray, kind: str, ratio: float, *, severity: float = 1.0, seed: int = 0
 ) -> CorruptedSeries:
-    """Corrupt a share of the values of every channel of a series `[T, C]`, and say which.
+    """Corrupt a share of the values of every channel of a series `[T, C]`, and return which.
 
     Args:
         values: Floating-point numbers.

@@ -196,7 +196,7 @@ def _end_to_end(
 def split_major(
     series: Sequence[Segment], splits: Sequence[Splits]
 ) -> tuple[np.ndarray, tuple[Segment, ...], Splits]:
-    """The order of rows split by split and series by series, and the borders it makes."""
+    """Order of rows by split, then by series, and the borders between segments."""
     order: list[np.ndarray] = []
     segments: list[Segment] = []
     ends = [0]

@@ -166,7 +166,7 @@ def _find_origins(
     if len(data.last_rows(1)) > 1:
         raise ArgumentError(f"{data.name} holds several series: backtest one of them at a time.")
     earliest, horizon = predictor.shape.input_len, predictor.shape.horizon
-    if refitted:  # a refit needs validation rows that hold a window, and more to train on
+    if refitted:  # a refit needs rows for validation windows, and more to train on
         earliest = 6 * (earliest + horizon)
     elif len(data.splits.test):
         earliest = max(earliest, data.splits.test.start)

@@ -131,7 +131,7 @@ class AdaptiveIntervals:
         self._memory = np.random.default_rng(0).permutation(kept)
         self._sorted = np.sort(self._memory, axis=0)
         self._levels = np.full((2, *self._memory.shape[1:]), self._target)  # [2, H, C]
-        # Time, forecast [H, C] and offsets [2, H, C] of forecasts that wait for their truth.
+        # Time, forecast [H, C] and offsets [2, H, C] of forecasts whose truth is not known yet.
         self._issued: list[tuple[int, Array, Array]] = []
 
     def issue(self, forecast: Array) -> Interval:

@@ -44,7 +44,7 @@ _LIMITS = (
 
 
 def draw_answer(predictor: Predictor, answer: Answer, *, width: float = WIDE) -> tuple[Figure, str]:
-    """Draw forecasts or alarms, and say which part of the answer the figure shows.
+    """Draw forecasts or alarms; the caption names the part of the result that is shown.
 
     Raises:
         ArgumentError: The network classifies.

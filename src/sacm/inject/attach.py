@@ -248,7 +248,7 @@ def _find_sites(
 
 
 def _install(model: nn.Module, modulator: CapacityModulator) -> None:
-    """Change the model: classes of its dropouts, stand-ins, the modulator and its hooks."""
+    """Change the model: replace the classes of its dropouts, add the modulator and its hooks."""
     for host, site in modulator.adaptive:
         if isinstance(host, InsertedSite):
             host.host.register_forward_hook(host)

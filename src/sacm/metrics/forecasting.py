@@ -67,7 +67,7 @@ def strongest_period(values: np.ndarray) -> int:
     peaks = peaks[(peaks > 1) & (correlation[peaks] > _LEAST_CORRELATION)]
     if not len(peaks):
         return 1
-    # Multiples of a season peak nearly as high: the first of the highest is the season.
+    # Multiples of a season have peaks of nearly the same height: the first one is the season.
     return int(peaks[correlation[peaks] >= 0.9 * correlation[peaks].max()][0])
 
 

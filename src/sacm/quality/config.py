@@ -54,7 +54,7 @@ class GuardConfig:
             times as wide as the other.
         code_count: Times that a value must recur to be a gap code.
         shortest: Rows of the shortest stuck run, burst or shift.
-        long_run: A run this many times as long as the limit is stuck even if it ends without a jump.
+        long_run: A run this many times the limit is stuck even if it ends without a jump.
         jump: Quantile of a channel's steps from which on a step is a jump.
         tied: Share of equal steps in normal rows from which on rest is normal for a channel.
         rounds: Times that residuals are computed again without what was flagged.

@@ -64,7 +64,7 @@ class RepairModel(Learnt):
 
     @classmethod
     def learn(cls, values: Array, bad: Array, rows: Rows) -> Self:
-        """Fit the model to training rows `[T, C]` without what is bad, and measure its errors."""
+        """Fit the model to the good values of training rows `[T, C]`, and measure its errors."""
         model = cls.fit(values, bad, rows)
         model.errors = model._measure(values, bad, rows)
         return model

@@ -112,7 +112,7 @@ def page(
     style: str = "",
     script: str = "",
 ) -> str:
-    """A whole HTML document: a title, sentences that say what was found, then the evidence.
+    """A complete HTML document: a title, sentences with the results, then tables and figures.
 
     `style` is CSS beyond that of all pages, `script` a whole element at the page's end. A click
     on a heading sorts a table of the class `sortable`; figures that have a class can be enlarged.

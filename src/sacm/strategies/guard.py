@@ -208,7 +208,7 @@ def share_files(strategies: Sequence[str], source: str) -> list[str]:
 
 
 def files_of(strategy: str) -> dict[str, str]:
-    """Rules file and file of kept events of a strategy's guard, by option, where it has them."""
+    """Files of rules and of kept events of a strategy's guard, by option."""
     own = [part for part in parts_of(parse(strategy)) if isinstance(part, GuardStrategy)]
     names = ("rules", "keep")
     return {name: getattr(p, name) for p in own for name in names if getattr(p, name)}

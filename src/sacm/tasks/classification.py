@@ -44,7 +44,7 @@ class Classification(Task[ClassificationData]):
     selections = ("accuracy", "loss")
     unused = (*FORECASTING_ONLY, "stride", "score")
     leading_metrics = ("accuracy", "macro_f1")
-    # An archive of 40 cases has one step an epoch: batch norm and patience would mean nothing.
+    # An archive of 40 cases has one step an epoch: too few for batch norm and patience.
     minimum_steps = 20
 
     def preset(self, settings: RunSettings, data: ClassificationData) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def fetch(dataset: PublicDataset, *, progress: bool = True) -> Path:
     try:
         convert(dataset, downloads, target)
     except (DataError, OSError):
-        # Another process may have finished first and tidied up.
+        # Another process may have converted it first and removed the downloads.
         if not target.is_file():
             raise
     shutil.rmtree(downloads, ignore_errors=True)
@@ -118,7 +118,7 @@ def download(file: RemoteFile, path: Path, dataset: PublicDataset, *, label: str
 
 @contextmanager
 def incoming(folder: Path) -> Iterator[Path]:
-    """A private working folder inside `folder`; those of dead processes are removed first."""
+    """A temporary folder inside `folder`; folders of processes that ended are removed first."""
     parent = folder / INCOMING
     try:
         parent.mkdir(parents=True, exist_ok=True)

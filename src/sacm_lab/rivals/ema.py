@@ -57,7 +57,7 @@ class _AverageRun(StrategyRun):
     @torch.no_grad()
     def after_step(self) -> None:
         self.steps += 1
-        # As the mean of the first steps, until these are more than the average remembers.
+        # The first steps are averaged with equal weights, until the decay takes over.
         share = max(1 - self.decay, 1 / (self.steps + 1))
         network, average = self.committee.members
         weights = dict(network.named_parameters())

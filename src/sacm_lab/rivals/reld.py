@@ -120,7 +120,7 @@ class Density:
 
 
 class _DensityRun(StrategyRun):
-    """Weights of the target spans."""
+    """Weighs target segments by how common their abruptness is."""
 
     def __init__(self, rows: Tensor, density: Density) -> None:
         self.rows, self.density = rows, density

@@ -10,7 +10,7 @@ ON_CLEAN = "raw on clean"
 GUARD_ON_CLEAN = "guard on clean"  # what repairing costs where nothing is broken
 ORACLE_FLAGS, ORACLE_WEIGHTS = "oracle flags", "oracle weights"
 PROTECTED, RANDOM = "raw + protect", "random scores"
-# Rows that are no strategies: they know more, or less, than a strategy can.
+# Rows of reference beside the strategies: clean data, oracles, random scores.
 REFERENCES = (ON_CLEAN, GUARD_ON_CLEAN, ORACLE_FLAGS, ORACLE_WEIGHTS, RANDOM)
 SEEDS = (1, 2, 3, 4, 5)
 STRATEGIES = (

@@ -70,9 +70,9 @@ class _Examination:
     def __init__(self, runner: PassRunner, batch: ProbeBatch, seed: int) -> None:
         self.runner, self.batch, self.seed = runner, batch, seed
         self.base = runner.run(batch.call, seed=seed)
-        self.layouts: dict[CallKey, SiteLayout] = {}  # that explain a call
-        self.unmoved: set[CallKey] = set()  # by any window
-        self.mixed: set[CallKey] = set()  # explained by no layout
+        self.layouts: dict[CallKey, SiteLayout] = {}  # layouts that explain calls
+        self.unmoved: set[CallKey] = set()  # calls that no window changes
+        self.mixed: set[CallKey] = set()  # calls that no layout explains
 
     def run(self, *, check_known: bool = False) -> dict[str, str]:
         """Let the sites learn the layouts that explain their calls; describe the others.

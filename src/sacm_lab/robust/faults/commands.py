@@ -116,7 +116,7 @@ def _read(data: Path) -> pd.DataFrame:
         else:
             separator = _SEPARATORS.get(data.suffix.lower(), ",")
             table = pd.read_csv(data, sep=separator, float_precision="round_trip")
-    except Exception as error:  # NumPy, pandas and pyarrow have their own for unreadable files
+    except Exception as error:  # NumPy, pandas and pyarrow raise different errors
         reason = str(error).partition("\n")[0].rstrip(".")
         raise DataError(f"{data} cannot be read: {reason}.") from error
     return table.reset_index(drop=True)

@@ -149,7 +149,7 @@ def clip(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
 
 
 def compress_extremes(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
-    """What exceeds ±(3 - 2 s) shrinks by the factor 1 - 0.4 s."""
+    """The part of a value beyond ±(3 - 2 s) is multiplied by 1 - 0.4 s."""
     limit = 3 - 2 * _wide(s)
     inside = x.clamp(-limit, limit)
     return torch.where(
