@@ -2,14 +2,12 @@ from __future__ import annotations
 
 import math
 
-import pytest
 import torch
 from torch import Tensor
 
 from sacm import backbones
 from sacm.backbones.anomtrans import AnomTrans
 from sacm.backbones.blocks.normalisation import symmetric_distance
-from sacm.errors import ArgumentError
 
 from .cases import noise
 
@@ -120,10 +118,3 @@ def test_score_weighs_the_error_by_closeness_within_the_window() -> None:
         torch.testing.assert_close(model.anomaly_scores(x), expected * error)
         plain = (views.reconstruction - x).abs().mean(dim=2)
         torch.testing.assert_close(model.anomaly_scores(x, score="reconstruction"), plain)
-
-
-def test_impossible_settings() -> None:
-    with pytest.raises(ArgumentError, match="heads"):
-        detector(heads=5)
-    with pytest.raises(ArgumentError, match="layers"):
-        detector(layers=0)

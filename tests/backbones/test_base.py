@@ -4,7 +4,6 @@ import torch
 from torch import Tensor, nn
 
 from sacm.backbones import ClassifierNetwork, ReconstructionDetector
-from sacm.backbones.base import nearest
 from sacm.inject.layout import SiteLayout
 
 
@@ -31,12 +30,6 @@ class Folding(ClassifierNetwork):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.flatten(1)[:, :2]
-
-
-def test_nearest_statement_wins() -> None:
-    folds = {"a": 2, "a.b": 3}
-    names = {"a.c": 2, "a.b": 3, "a.b.c": 3, "ab": 1, "c": 1}
-    assert {name: nearest(folds, name) for name in names} == names
 
 
 def test_layouts_by_part() -> None:

@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import pytest
 import torch
 
 from sacm import backbones
 from sacm.backbones.crossformer import SMALL, Merge, SegmentEmbedding, TwoStageBlock
-from sacm.errors import ArgumentError
 
 
 def crossformer(**settings: int) -> backbones.Backbone:
@@ -80,8 +78,3 @@ def test_layouts_count_channels_or_segments() -> None:
     assert folds["encoder.1.block.receiver.attention.dropout"] == 3
     assert folds["decoder.0.block.receiver.mlp.dropout"] == 3  # ceil(40 / 16)
     assert folds["decoder.2.cross.attention.dropout"] == 5
-
-
-def test_wrong_settings() -> None:
-    with pytest.raises(ArgumentError, match="merge must be at least 2"):
-        crossformer(merge=1)

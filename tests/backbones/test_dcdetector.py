@@ -8,8 +8,7 @@ from torch import Tensor
 
 from sacm import backbones
 from sacm.backbones.blocks.normalisation import symmetric_distance
-from sacm.backbones.dcdetector import DCdetector, patch_sizes, spread_blocks, tile
-from sacm.errors import ArgumentError
+from sacm.backbones.dcdetector import DCdetector, patch_sizes
 
 from .cases import noise
 
@@ -35,29 +34,6 @@ def detector(**settings: object) -> DCdetector:
 )
 def test_patch_sizes(length: int, sizes: list[int]) -> None:
     assert patch_sizes(length) == sizes
-
-
-@pytest.mark.parametrize("length", [1, 2, 97])
-def test_lengths_without_divisors(length: int) -> None:
-    with pytest.raises(ArgumentError, match=f"input_len={length} has no divisor"):
-        patch_sizes(length)
-
-
-def test_blocks_repeat_entries_and_tiles_repeat_maps() -> None:
-    weights = torch.tensor([[0.9, 0.1], [0.3, 0.7]])[None, None]
-    assert torch.allclose(
-        spread_blocks(weights, 3)[0, 0, 2], torch.tensor([0.3] * 3 + [0.1 / 3] * 3)
-    )
-    assert torch.allclose(tile(weights, 3)[0, 0, 2], torch.tensor([0.3, 0.1 / 3] * 3))
-
-
-def test_rows_of_both_maps_sum_to_one() -> None:
-    pairs = detector()(noise(4, 12, 3))
-    assert len(pairs) == 3 * 2
-    for between, inside in pairs:
-        assert between.shape == inside.shape == (4, 2, 12, 12)
-        torch.testing.assert_close(between.sum(dim=-1), torch.ones(4, 2, 12))
-        torch.testing.assert_close(inside.sum(dim=-1), torch.ones(4, 2, 12))
 
 
 def test_maps_of_one_patch_size_by_the_definition() -> None:
@@ -117,15 +93,3 @@ def test_level_and_scale_of_a_window_do_not_matter() -> None:
     torch.testing.assert_close(
         model.anomaly_scores(10 * x + 4), model.anomaly_scores(x), atol=1e-4, rtol=1e-3
     )
-
-
-def test_reconstructs_nothing_and_says_so() -> None:
-    with pytest.raises(ArgumentError, match="reconstructs nothing"):
-        detector().anomaly_scores(noise(2, 12, 3), score="reconstruction")
-
-
-def test_impossible_settings() -> None:
-    with pytest.raises(ArgumentError, match="heads"):
-        detector(heads=5)
-    with pytest.raises(ArgumentError, match="layers"):
-        detector(layers=0)

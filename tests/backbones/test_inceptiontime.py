@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -8,7 +7,6 @@ from torch.nn import functional as F
 from sacm import backbones
 from sacm.backbones.base import Backbone
 from sacm.backbones.inceptiontime import InceptionModule, InceptionTimeConfig
-from sacm.errors import ArgumentError
 
 from .cases import noise
 
@@ -70,15 +68,3 @@ def test_dropout_acts_before_the_skip_is_added() -> None:
             module.eval()
     skipped = F.relu(group.skip_norm(group.skip(x.transpose(1, 2))))
     torch.testing.assert_close(group(x.transpose(1, 2)), skipped)
-
-
-def test_kernels_longer_than_the_series() -> None:
-    assert classifier().eval()(noise(2, 20, 2)).shape == (2, 3)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"), [({"kernels": (40, 19)}, "odd"), ({"modules": 4}, "grouped by 3")]
-)
-def test_impossible_settings(wrong: dict, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        classifier(**wrong)

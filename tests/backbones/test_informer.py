@@ -9,7 +9,6 @@ from torch import Tensor
 from sacm import backbones
 from sacm.backbones.blocks.transformer import split_heads
 from sacm.backbones.informer import Distil, SparseAttention, active_queries
-from sacm.errors import ArgumentError
 
 
 def informer(**settings: int) -> backbones.Backbone:
@@ -100,20 +99,3 @@ def test_decoder_sees_known_values_then_zeros_in_training_and_evaluation() -> No
 @pytest.mark.parametrize("label_len", [0, 5, 24])
 def test_any_known_stretch(label_len: int) -> None:
     assert informer(label_len=label_len)(torch.randn(2, 24, 3)).shape == (2, 8, 3)
-
-
-def test_wrong_settings() -> None:
-    with pytest.raises(ArgumentError, match="label_len must be in 0…24"):
-        informer(label_len=25)
-    with pytest.raises(ArgumentError, match="decoder_layers must be at least 1"):
-        informer(decoder_layers=0)
-    with pytest.raises(ArgumentError, match="calendar_sizes"):
-        backbones.build(
-            "Informer",
-            "forecasting",
-            input_len=24,
-            horizon=8,
-            channels=3,
-            size="small",
-            calendar_sizes=(24, 7, 31, 0),
-        )

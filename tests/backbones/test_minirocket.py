@@ -17,7 +17,6 @@ from sacm.backbones.minirocket import (
     kernel_table,
     quantiles,
 )
-from sacm.errors import ArgumentError
 
 from .cases import noise
 
@@ -140,19 +139,6 @@ def test_seed_decides_the_draws() -> None:
     assert not torch.equal(first, other)
 
 
-def test_refuses_to_run_unprepared() -> None:
-    with pytest.raises(ArgumentError, match="prepare"):
-        classifier()(noise(2, 30, 3))
-
-
-def test_a_checkpoint_holds_everything_prepared() -> None:
-    model, twin, x = classifier(), classifier(), noise(8, 30, 3)
-    model.prepare(x)
-    torch.nn.init.normal_(model.output.weight)
-    twin.load_state_dict(model.state_dict())
-    assert torch.equal(twin.eval()(x), model.eval()(x))
-
-
 def test_starts_undecided_and_learns_through_the_head_alone() -> None:
     model, x = classifier(), noise(8, 30, 3).requires_grad_()
     model.prepare(x.detach())
@@ -169,8 +155,3 @@ def test_windows_shorter_than_a_kernel_are_filled_with_zeros() -> None:
     short.prepare(x)
     full.prepare(padded)
     assert torch.equal(short.transform(x), full.transform(padded))
-
-
-def test_too_few_features() -> None:
-    with pytest.raises(ArgumentError, match="at least 84 features"):
-        classifier(features=83)

@@ -8,10 +8,8 @@ from sacm.backbones.blocks.embedding import Positions
 from sacm.backbones.multipatchformer import (
     SMALL,
     MultiPatchEmbedding,
-    MultiPatchFormerConfig,
     PiecewiseHead,
 )
-from sacm.errors import ArgumentError
 
 
 @pytest.mark.parametrize(
@@ -72,10 +70,3 @@ def test_a_piece_reads_the_encoding_and_all_earlier_pieces() -> None:
         known = torch.cat((known, step(known)), dim=-1)
     assert [step.in_features for step in head.steps] == [16 + 3 * i for i in range(8)]
     torch.testing.assert_close(head(encoding), known[..., 16:])
-
-
-def test_wrong_settings() -> None:
-    with pytest.raises(ArgumentError, match="cannot be shared by 3"):
-        MultiPatchFormerConfig(patches=(8, 16, 24))
-    with pytest.raises(ArgumentError, match="cannot be shared by 0"):
-        MultiPatchFormerConfig(patches=())

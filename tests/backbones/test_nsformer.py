@@ -91,26 +91,3 @@ def test_long_windows_are_classified_by_a_narrow_network(length: int, width: int
     settled = NSFormerClassifierConfig().at_length(length)
     assert settled.width == width
     assert (settled.heads, settled.layers) == ((1, 1) if length >= 1024 else (8, 2))
-
-
-def test_parameters_of_a_long_classifier() -> None:
-    model = backbones.build("NSFormer", "classification", input_len=1200, channels=2, classes=3)
-    d, ff, length, channels, projector, classes = 64, 256, 1200, 2, 64, 3
-    attention, mlp, norm = 4 * (d * d + d), 2 * d * ff + ff + d, 2 * d
-    expected = (
-        3 * channels * d
-        + 6 * length
-        + 2 * (2 * channels + 1) * projector
-        + projector * (1 + length)
-        + attention
-        + mlp
-        + 3 * norm
-        + (length * d + 1) * classes
-    )
-    assert sum(p.numel() for p in model.parameters()) == expected
-
-
-def test_reconstruction_head_has_no_idle_dropout() -> None:
-    model = backbones.build("NSFormer", "anomaly", input_len=24, channels=3, size="small")
-    sites = [name for name, module in model.named_modules() if isinstance(module, nn.Dropout)]
-    assert all(name.startswith("encoder.") for name in sites)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -13,194 +13,66 @@ from sacm.backbones.registry import entry
 from sacm.testing.backbones import BackboneCase, dropouts, make, training_loss, windows
 from sacm.types import TaskName
 
-
-class Size(NamedTuple):
-    """Sizes that a network is counted at; with the steps of a day, it has calendar tables."""
-
-    length: int
-    channels: int
-    horizon: int | None = None
-    steps_a_day: int | None = None
+# Name and task; dropout rates with their number of sites; calls of sites in a forward; trainable
+# parameters by length x channels (x horizon (x steps of a day, with calendar tables)).
+TABLE = """\
+AnomTrans anomaly | 0.1:5 | 5 | 100x38=285742 100x55=294463 100x25=279073 96x7=269839
+Crossformer forecasting | 0.05:32 | 32 | 96x7x96=46976560 24x7x60=46893616 96x1x96=46939696
+DCdetector anomaly | 0.1:6 | 6 | 100x38=94464 100x55=94464 100x25=94464
+InceptionTime classification | 0.1:6 | 6 | 96x7=473029
+Informer forecasting | 0.05:9 | 9 | 96x7x96=11323911 24x7x60=11323911 96x1x96=11302401 \
+    96x7x96x24=11762183 24x7x60x60=11799047 96x1x96x96=11814401
+iTransformer forecasting | 0.1:3 | 3 | 96x7x96=839776 24x7x60=812092 96x1x96=839776
+iTransformer classification | 0.1:4 | 4 | 96x7=824069
+iTransformer anomaly | 0.1:3 | 3 | 100x38=841828 100x55=841828 100x25=841828 96x7=839776
+MiniROCKET classification | 0.1:1 | 1 | 96x7=49985
+MultiPatchFormer forecasting | 0.1:12 | 12 | 96x7x96=4045614 24x7x60=3443562 96x1x96=4045602
+NSFormer classification | 0.1:6 | 6 | 96x7=6595397 1200x2=519205
+NSFormer anomaly | 0.1:5 | 5 | 100x38=6449534 100x55=6501775 100x25=6409585 96x7=6353223
+PatchTST forecasting | 0.1:3 0.0:1 | 4 | 96x7x96=1089134 24x7x60=840266 96x1x96=1089122
+PatchTST classification | 0.1:3 0.0:1 | 4 | 96x7=77971
+PatchTST anomaly | 0.1:3 0.0:1 | 4 | 100x38=1101488 100x55=1101522 100x25=1101462 96x7=1089134
+TimeFilter forecasting | 0.1:6 | 6 | 96x7x96=190056 24x7x60=126678 96x1x96=188760
+TimeMixer forecasting | 0.1:1 0.0:7 | 14 | 96x7x96=572033 24x7x60=531416 96x1x96=571985
+TimesNet forecasting | 0.1:1 | 1 | 96x7x96=18380231 24x7x60=18363707 96x1x96=18374081 \
+    96x7x96x24=18489799 24x7x60x60=18482491 96x1x96x96=18502081
+TimesNet classification | 0.1:2 | 2 | 96x7=4654213
+TimesNet anomaly | 0.1:1 | 1 | 100x38=4609574 100x55=4618295 100x25=4602905 96x7=4593671
+TranAD anomaly | 0.1:22 | 39 | 100x38=687180 100x55=698094 100x25=678834 96x7=667278
+WPMixer forecasting | 0.1:14 | 18 | 96x7x96=207076 24x7x60=171856 96x1x96=206896
+"""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """Dropout rates with their number of sites, calls of sites in a forward, parameters."""
+    """A row of the table."""
 
     name: str
     task: TaskName
     rates: dict[float, int]
     calls: int
-    parameters: dict[Size, int]
+    parameters: dict[tuple[int, ...], int]
 
     def __str__(self) -> str:
         return f"{self.name}-{self.task}"
 
 
-EXPECTED = [
-    Expectation(
-        "AnomTrans",
-        "anomaly",
-        {0.1: 5},
-        5,
+def read(row: str) -> Expectation:
+    network, rates, calls, parameters = row.split("|")
+    name, task = network.split()
+    return Expectation(
+        name,
+        task,
+        {float(rate): int(sites) for rate, sites in (each.split(":") for each in rates.split())},
+        int(calls),
         {
-            Size(100, 38): 285_742,
-            Size(100, 55): 294_463,
-            Size(100, 25): 279_073,
-            Size(96, 7): 269_839,
+            tuple(map(int, sizes.split("x"))): int(count)
+            for sizes, count in (each.split("=") for each in parameters.split())
         },
-    ),
-    Expectation(
-        "Crossformer",
-        "forecasting",
-        {0.05: 32},
-        32,
-        {Size(96, 7, 96): 46_976_560, Size(24, 7, 60): 46_893_616, Size(96, 1, 96): 46_939_696},
-    ),
-    Expectation(
-        "DCdetector",
-        "anomaly",
-        {0.1: 6},
-        6,
-        {Size(100, 38): 94_464, Size(100, 55): 94_464, Size(100, 25): 94_464},
-    ),
-    Expectation("InceptionTime", "classification", {0.1: 6}, 6, {Size(96, 7): 473_029}),
-    Expectation(
-        "Informer",
-        "forecasting",
-        {0.05: 9},
-        9,
-        {
-            Size(96, 7, 96): 11_323_911,
-            Size(24, 7, 60): 11_323_911,
-            Size(96, 1, 96): 11_302_401,
-            Size(96, 7, 96, 24): 11_762_183,
-            Size(24, 7, 60, 60): 11_799_047,
-            Size(96, 1, 96, 96): 11_814_401,
-        },
-    ),
-    Expectation(
-        "iTransformer",
-        "forecasting",
-        {0.1: 3},
-        3,
-        {Size(96, 7, 96): 839_776, Size(24, 7, 60): 812_092, Size(96, 1, 96): 839_776},
-    ),
-    Expectation("iTransformer", "classification", {0.1: 4}, 4, {Size(96, 7): 824_069}),
-    Expectation(
-        "iTransformer",
-        "anomaly",
-        {0.1: 3},
-        3,
-        {
-            Size(100, 38): 841_828,
-            Size(100, 55): 841_828,
-            Size(100, 25): 841_828,
-            Size(96, 7): 839_776,
-        },
-    ),
-    Expectation("MiniROCKET", "classification", {0.1: 1}, 1, {Size(96, 7): 49_985}),
-    Expectation(
-        "MultiPatchFormer",
-        "forecasting",
-        {0.1: 12},
-        12,
-        {Size(96, 7, 96): 4_045_614, Size(24, 7, 60): 3_443_562, Size(96, 1, 96): 4_045_602},
-    ),
-    Expectation("NSFormer", "classification", {0.1: 6}, 6, {Size(96, 7): 6_595_397}),
-    Expectation(
-        "NSFormer",
-        "anomaly",
-        {0.1: 5},
-        5,
-        {
-            Size(100, 38): 6_449_534,
-            Size(100, 55): 6_501_775,
-            Size(100, 25): 6_409_585,
-            Size(96, 7): 6_353_223,
-        },
-    ),
-    Expectation(
-        "PatchTST",
-        "forecasting",
-        {0.1: 3, 0.0: 1},
-        4,
-        {Size(96, 7, 96): 1_089_134, Size(24, 7, 60): 840_266, Size(96, 1, 96): 1_089_122},
-    ),
-    Expectation("PatchTST", "classification", {0.1: 3, 0.0: 1}, 4, {Size(96, 7): 77_971}),
-    Expectation(
-        "PatchTST",
-        "anomaly",
-        {0.1: 3, 0.0: 1},
-        4,
-        {
-            Size(100, 38): 1_101_488,
-            Size(100, 55): 1_101_522,
-            Size(100, 25): 1_101_462,
-            Size(96, 7): 1_089_134,
-        },
-    ),
-    Expectation(
-        "TimeFilter",
-        "forecasting",
-        {0.1: 6},
-        6,
-        {Size(96, 7, 96): 190_056, Size(24, 7, 60): 126_678, Size(96, 1, 96): 188_760},
-    ),
-    Expectation(
-        "TimeMixer",
-        "forecasting",
-        {0.1: 1, 0.0: 7},
-        14,
-        {Size(96, 7, 96): 572_033, Size(24, 7, 60): 531_416, Size(96, 1, 96): 571_985},
-    ),
-    Expectation(
-        "TimesNet",
-        "forecasting",
-        {0.1: 1},
-        1,
-        {
-            Size(96, 7, 96): 18_380_231,
-            Size(24, 7, 60): 18_363_707,
-            Size(96, 1, 96): 18_374_081,
-            Size(96, 7, 96, 24): 18_489_799,
-            Size(24, 7, 60, 60): 18_482_491,
-            Size(96, 1, 96, 96): 18_502_081,
-        },
-    ),
-    Expectation("TimesNet", "classification", {0.1: 2}, 2, {Size(96, 7): 4_654_213}),
-    Expectation(
-        "TimesNet",
-        "anomaly",
-        {0.1: 1},
-        1,
-        {
-            Size(100, 38): 4_609_574,
-            Size(100, 55): 4_618_295,
-            Size(100, 25): 4_602_905,
-            Size(96, 7): 4_593_671,
-        },
-    ),
-    Expectation(
-        "TranAD",
-        "anomaly",
-        {0.1: 22},
-        39,
-        {
-            Size(100, 38): 687_180,
-            Size(100, 55): 698_094,
-            Size(100, 25): 678_834,
-            Size(96, 7): 667_278,
-        },
-    ),
-    Expectation(
-        "WPMixer",
-        "forecasting",
-        {0.1: 14},
-        18,
-        {Size(96, 7, 96): 207_076, Size(24, 7, 60): 171_856, Size(96, 1, 96): 206_896},
-    ),
-]
+    )
+
+
+EXPECTED = [read(row) for row in TABLE.splitlines()]
 
 
 @pytest.mark.parametrize("expected", EXPECTED, ids=str)
@@ -223,16 +95,15 @@ def test_sites_and_their_rates(expected: Expectation) -> None:
 @pytest.mark.parametrize("expected", EXPECTED, ids=str)
 def test_number_of_parameters(expected: Expectation) -> None:
     """Trainable parameters at paper size."""
-    for size, count in expected.parameters.items():
-        sizes: dict[str, Any] = {"input_len": size.length, "channels": size.channels}
-        if size.horizon is not None:
-            sizes["horizon"] = size.horizon
-        if size.steps_a_day is not None:
-            sizes["calendar_sizes"] = (size.steps_a_day, 7, 31, 366)
+    for (length, channels, *more), count in expected.parameters.items():
+        sizes: dict[str, Any] = {"input_len": length, "channels": channels}
+        if expected.task == "forecasting":
+            sizes["horizon"] = more[0]
+            sizes["calendar_sizes"] = (more[1], 7, 31, 366) if more[1:] else None
         if expected.task == "classification":
             sizes["classes"] = 5
         model = backbones.build(expected.name, expected.task, **sizes)
-        assert sum(p.numel() for p in model.parameters() if p.requires_grad) == count, size
+        assert sum(p.numel() for p in model.parameters() if p.requires_grad) == count, sizes
 
 
 def test_every_network_of_this_package_is_stated() -> None:

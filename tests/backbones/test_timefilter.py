@@ -19,7 +19,6 @@ from sacm.backbones.timefilter import (
     choose_experts,
     relation_regions,
 )
-from sacm.errors import ArgumentError
 
 from .cases import noise
 
@@ -172,10 +171,3 @@ def test_a_window_that_does_not_fill_its_patches_is_extended_in_front() -> None:
     for node in range(18):
         channel, patch = divmod(node, 6)
         assert torch.equal(seen[0][:, node], extended[:, 8 * patch : 8 * patch + 8, channel])
-
-
-def test_impossible_settings() -> None:
-    with pytest.raises(ArgumentError, match="heads"):
-        forecaster(heads=5)
-    with pytest.raises(ArgumentError, match="pruned_share"):
-        forecaster(pruned_share=1.0)

@@ -6,7 +6,6 @@ from torch import nn
 
 from sacm import backbones
 from sacm.backbones.timemixer import MixingBlock, TimeMixerConfig, pyramid
-from sacm.errors import ArgumentError
 
 from .cases import noise
 
@@ -56,15 +55,6 @@ def test_pyramid_holds_means_of_pairs() -> None:
     assert levels == [[0, 1, 2, 3, 4, 5, 6], [0.5, 2.5, 4.5], [1.5]]
 
 
-def test_forecast_follows_level_and_scale_of_the_window() -> None:
-    model = backbones.build(
-        "TimeMixer", "forecasting", input_len=24, horizon=6, channels=2, size="small"
-    ).eval()
-    x = noise(3, 24, 2)
-    with torch.no_grad():
-        torch.testing.assert_close(model(10 * x + 4), 10 * model(x) + 4, atol=1e-2, rtol=1e-3)
-
-
 def test_forecasts_of_the_scales_add_up() -> None:
     model = backbones.build(
         "TimeMixer", "forecasting", input_len=24, horizon=6, channels=2, size="small"
@@ -81,13 +71,3 @@ def test_forecasts_of_the_scales_add_up() -> None:
     expected = (1 + 2 + 3 + 4) * width * statistics.std + statistics.mean
     with torch.no_grad():
         torch.testing.assert_close(model(x), expected.expand(3, 6, 2))
-
-
-def test_windows_too_short_for_the_scales() -> None:
-    with pytest.raises(ArgumentError, match="at least 8 steps, got input_len=7"):
-        backbones.build("TimeMixer", "forecasting", input_len=7, horizon=6, channels=2)
-
-
-def test_impossible_settings() -> None:
-    with pytest.raises(ArgumentError, match="scales must be at least 1"):
-        backbones.build("TimeMixer", "forecasting", input_len=24, horizon=6, channels=2, scales=0)

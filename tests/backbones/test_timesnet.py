@@ -13,7 +13,6 @@ from sacm.backbones.timesnet import (
     TimesNetConfig,
     strongest_periods,
 )
-from sacm.errors import ArgumentError
 
 from .cases import noise
 
@@ -80,32 +79,9 @@ def test_planted_periods_are_found_per_window() -> None:
     )
 
 
-def test_short_sequences_have_fewer_periods() -> None:
-    periods, _ = strongest_periods(noise(3, 5, 2), 5)
-    assert periods.shape == (3, 2)
-
-
 def test_blocks_share_one_norm() -> None:
     blocks = PeriodBlocks(TimesNetConfig(width=4, hidden=6, blocks=3), length=10)
     assert sum(isinstance(module, nn.LayerNorm) for module in blocks.modules()) == 1
-
-
-def test_forecast_follows_level_and_scale_of_the_window() -> None:
-    model = backbones.build(
-        "TimesNet", "forecasting", input_len=24, horizon=6, channels=2, size="small"
-    ).eval()
-    x = noise(3, 24, 2)
-    with torch.no_grad():
-        torch.testing.assert_close(model(10 * x + 4), 10 * model(x) + 4, atol=1e-2, rtol=1e-3)
-
-
-def test_classifier_sees_the_level_of_the_window() -> None:
-    model = backbones.build(
-        "TimesNet", "classification", input_len=24, channels=2, classes=3, size="small"
-    ).eval()
-    x = noise(3, 24, 2)
-    with torch.no_grad():
-        assert (model(x + 4) - model(x)).abs().max() > 1e-3
 
 
 def test_calendar_is_read_from_the_look_back_alone() -> None:
@@ -125,14 +101,3 @@ def test_calendar_is_read_from_the_look_back_alone() -> None:
     with torch.no_grad():
         assert torch.equal(model(x, horizon), model(x, stamps))
         assert not torch.allclose(model(x, past), model(x, stamps))
-
-
-@pytest.mark.parametrize("settings", [{"kernels": (1, 2)}, {"kernels": ()}, {"blocks": 0}])
-def test_impossible_settings(settings: dict) -> None:
-    with pytest.raises(ArgumentError, match="TimesNet"):
-        backbones.build("TimesNet", "anomaly", input_len=24, channels=2, size="small", **settings)
-
-
-def test_a_single_step_has_no_period() -> None:
-    with pytest.raises(ArgumentError, match="at least 2 steps"):
-        backbones.build("TimesNet", "anomaly", input_len=1, channels=2, size="small")

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import pytest
 import torch
 from torch import Tensor
 
 from sacm import backbones
 from sacm.backbones.tranad import Passes, TranAD
-from sacm.errors import ArgumentError
 
 from .cases import noise
 
@@ -105,13 +103,3 @@ def test_decoders_do_not_look_ahead_in_their_own_input() -> None:
         before, after = decoder(tokens, memory), decoder(changed, memory)
     assert torch.equal(before[:, :12], after[:, :12])
     assert not torch.allclose(before[:, 12:], after[:, 12:])
-
-
-def test_native_window_of_ten() -> None:
-    model = detector(length=10)
-    assert model.eval().anomaly_scores(noise(3, 10, 3)).shape == (3, 10)
-
-
-def test_refuses_to_run_unprepared() -> None:
-    with pytest.raises(ArgumentError, match="TranAD has seen no training data"):
-        detector(prepared=False).training_loss(noise(2, 20, 3))

@@ -8,7 +8,6 @@ from torch import nn
 
 from sacm import backbones
 from sacm.backbones.wpmixer import Wavelet
-from sacm.errors import ArgumentError
 
 from .cases import noise
 
@@ -24,13 +23,6 @@ def test_splitting_and_joining_gives_back_the_series(length: int, level: int, na
     series = wavelet.split(x)
     assert [each.shape[-1] for each in series] == wavelet.lengths(length)
     torch.testing.assert_close(wavelet.join(series)[..., :length], x, atol=1e-5, rtol=1e-5)
-
-
-def test_lengths_of_the_default_wavelet() -> None:
-    wavelet = Wavelet("db2", 1)
-    assert wavelet.lengths(96) == [49, 49]
-    assert wavelet.lengths(24) == [13, 13]
-    assert Wavelet("db2", 2).lengths(96) == [26, 26, 49]
 
 
 def test_a_smooth_series_has_no_detail() -> None:
@@ -53,15 +45,6 @@ def test_horizon_is_the_start_of_the_joined_series(horizon: int) -> None:
         torch.testing.assert_close(model(x), model.revin.restore(joined, statistics))
 
 
-def test_forecast_follows_level_and_scale_of_the_window() -> None:
-    model = backbones.build(
-        "WPMixer", "forecasting", input_len=48, horizon=6, channels=2, size="small"
-    ).eval()
-    x = noise(3, 48, 2)
-    with torch.no_grad():
-        torch.testing.assert_close(model(10 * x + 4), 10 * model(x) + 4, atol=2e-2, rtol=1e-2)
-
-
 @pytest.mark.parametrize("level", [0, 2])
 def test_each_level_adds_a_branch_of_seven_dropouts(level: int) -> None:
     model = backbones.build(
@@ -71,14 +54,3 @@ def test_each_level_adds_a_branch_of_seven_dropouts(level: int) -> None:
     assert model(noise(2, 96, 2)).shape == (2, 24, 2)
     for branch in model.branches:
         assert sum(isinstance(module, nn.Dropout) for module in branch.modules()) == 7
-
-
-def test_windows_too_short_to_patch() -> None:
-    with pytest.raises(ArgumentError, match="coefficient series of 7 values is too short"):
-        backbones.build("WPMixer", "forecasting", input_len=12, horizon=6, channels=2)
-
-
-@pytest.mark.parametrize("wrong", [{"wavelet": "morl"}, {"wavelet": "nothing"}, {"level": -1}])
-def test_impossible_settings(wrong: dict) -> None:
-    with pytest.raises(ArgumentError, match="WPMixer"):
-        backbones.build("WPMixer", "forecasting", input_len=96, horizon=6, channels=2, **wrong)
