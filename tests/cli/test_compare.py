@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sacm.cli.compare import split_strategies
-from sacm.cli.options import whole_numbers
-from sacm.errors import ArgumentError
 from tests.cli.conftest import Command, Example
 
 pytestmark = pytest.mark.slow
@@ -19,26 +16,6 @@ SMALL = ("--backbone", "iTransformer", "--size", "small", "--epochs", 1)
 def arguments(task: str, data: Path) -> tuple[object, ...]:
     lengths = {"forecasting": ("--input-len", 12, "--horizon", 4), "anomaly": ("--input-len", 12)}
     return ("compare", task, "--data", data, *SMALL, *lengths.get(task, ()))
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("raw,sacm", ["raw", "sacm"]),
-        (" raw , sacm(p_max=0.4,gamma=2) ,", ["raw", "sacm(p_max=0.4,gamma=2)"]),
-        ("selective(mask=u)+sacm", ["selective(mask=u)+sacm"]),
-    ],
-)
-def test_commas_inside_parentheses_belong_to_a_strategy(text, parts):
-    assert split_strategies(text) == parts
-
-
-def test_texts_that_are_no_lists():
-    with pytest.raises(ArgumentError, match="the parentheses do not match"):
-        split_strategies("raw,sacm(p_max=0.4")
-    assert whole_numbers(" 24, 36,", "--seeds") == (24, 36)
-    with pytest.raises(ArgumentError, match="--seeds '2022;2023': expected whole numbers"):
-        whole_numbers("2022;2023", "--seeds")
 
 
 def test_tables_sentences_and_a_report(sacm: Command, example: Example):
@@ -76,20 +53,11 @@ def test_json_is_a_comparison_and_its_command_repeats_it(sacm: Command, example:
     assert len(list(Path("runs").iterdir())) == 2
 
 
-@pytest.mark.parametrize("task", ["classification", "anomaly"])
-def test_the_other_tasks(sacm: Command, example: Example, task):
-    data = {"classification": example.cases, "anomaly": example.telemetry}[task]
-    done = sacm(*arguments(task, data), "--seeds", "1", "--out", "r.html")
-    assert done.code == 0, done.err
-    expected = {"classification": "balanced accuracy", "anomaly": "random (sacm)"}
-    assert expected[task] in done.out
-
-
 WRONG = [
     ("--strategies raw", "at least two strategies"),
     ("--strategies raw,sacm(", "the parentheses do not match"),
     ("--strategies raw,scam", "Did you mean 'sacm'"),
-    ("--strategies raw,raw", "strategy raw is named twice"),
+    ("--strategies sacm,sacm(p_max=0.5)", "strategy sacm is named twice"),
     ("--strategies raw,fixed(2)", "needs a rate in [0, 1)"),
     ("--seeds one", "expected whole numbers"),
     ("--seeds 1,1", "seed 1 is named twice"),

@@ -118,12 +118,6 @@ def test_a_terminal_without_utf_8(example: Example) -> None:
     assert b"rank" in done.stdout
 
 
-def test_more_devices_than_cores_are_refused(sacm: Command, example: Example) -> None:
-    outcome = sacm(*TRAIN, "--data", example.series, "--devices", 999)
-    assert outcome.code == 2
-    assert "this machine has" in outcome.err
-
-
 def test_rows_that_are_piped_in(sacm: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     piped = io.TextIOWrapper(io.BytesIO(hourly().to_csv(index=False).encode()))
     monkeypatch.setattr(sys, "stdin", piped)

@@ -15,8 +15,8 @@ def test_a_short_demo_twice(sacm: Command):
     assert done.code == 0, done.err
     assert "paper's data" in done.err
     assert "simulated plant" in done.err
-    assert "Over 3 seeds, sacm " in done.out
-    assert "Over 3 seeds, guard " in done.out
+    assert "sacm: MSE of " in done.out
+    assert "guard: MSE of " in done.out
     assert Path("sacm-demo/windows.png").stat().st_size > 10_000
     page = Path("sacm-demo/method.html").read_text(encoding="utf-8")
     assert "sacm demo --only method --epochs 1" in page

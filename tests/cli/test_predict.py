@@ -55,39 +55,6 @@ def test_run_from_elsewhere(sacm: Command, example: Example, tmp_path: Path, tas
     assert sacm("predict", run, "--data", data).out == sacm("predict", original).out
 
 
-@pytest.mark.parametrize("task", ["forecasting", "anomaly"])
-def test_columns_are_known_by_name_far_from_the_training_file(
-    sacm: Command, example: Example, tmp_path: Path, task: str
-) -> None:
-    original = getattr(example, task)
-    run = moved(original, tmp_path / "run")
-    table = pd.read_csv(example.series)
-    table[["heat", "date", "load"]].to_csv("swapped.csv", index=False)
-    assert sacm("predict", run, "--data", "swapped.csv").out == sacm("predict", original).out
-    table.rename(columns={"heat": "head"}).to_csv("renamed.csv", index=False)
-    outcome = sacm("predict", run, "--data", "renamed.csv")
-    assert outcome.code == 2
-    assert "renamed.csv" in outcome.err
-    assert "heat" in outcome.err
-
-
-def test_a_calendar_is_used_as_in_training(sacm: Command, example: Example) -> None:
-    values = pd.read_csv(example.series)[["load", "heat"]].to_numpy()
-    np.save("series.npy", values)
-    sizes = ("--input-len", 12, "--horizon", 4, "--size", "small", "--epochs", 1)
-    runs = {}
-    for data in (example.series, Path("series.npy")):
-        trained = sacm("train", "forecasting", "--backbone", "TimesNet", "--data", data, *sizes)
-        assert trained.code == 0, trained.err
-        runs[data.suffix] = trained.out.split("run: ")[1].strip()
-    stamped = sacm("predict", runs[".npy"], "--data", example.series)
-    assert stamped.code == 0, stamped.err
-    assert "2024-01-13 12:00" in stamped.out
-    refused = sacm("predict", runs[".csv"], "--data", "series.npy")
-    assert refused.code == 2
-    assert "series.npy has no times" in refused.err
-
-
 def test_classes_of_cases(sacm: Command, example: Example) -> None:
     outcome = sacm("predict", example.classification)
     assert outcome.code == 0
@@ -111,41 +78,6 @@ def test_scores_of_rows(sacm: Command, example: Example) -> None:
     assert (table["alarm"] == (table["score"] >= table["threshold"])).all()
     pd.read_csv(example.telemetry)[["heat", "load", "date"]].to_csv("new.csv", index=False)
     assert sacm("predict", example.anomaly, "--data", "new.csv").out == outcome.out
-
-
-def test_answers_that_are_not_finite_are_refused(sacm: Command, example: Example) -> None:
-    telemetry = pd.read_csv(example.telemetry)
-    telemetry.loc[30, "heat"] = 1e38
-    telemetry.to_csv("extreme.csv", index=False)
-    outcome = sacm("predict", example.anomaly, "--data", "extreme.csv")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert "the anomaly score of row 20 is not finite" in outcome.err
-    with np.load(example.cases) as archive:
-        arrays = dict(archive)
-    arrays["X_test"][2] = 1e38
-    np.savez("extreme.npz", **arrays)
-    outcome = sacm("predict", example.classification, "--data", "extreme.npz")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert "the class of case 3 is undecided" in outcome.err
-
-
-def test_intervals_and_quantiles_stand_beside_the_forecast(sacm: Command, example: Example) -> None:
-    plain = pd.read_csv(io.StringIO(sacm("predict", example.forecasting).out))
-    levels = ("--coverage", "0.5,0.8", "--quantiles", "0.25,0.5,0.75")
-    outcome = sacm("predict", example.forecasting, *levels)
-    assert outcome.code == 0, outcome.err
-    assert "test windows of the run; wider where" in outcome.err
-    assert "a window moves further or values were repaired" in outcome.err
-    table = pd.read_csv(io.StringIO(outcome.out))
-    pd.testing.assert_frame_equal(table[list(plain)], plain)
-    for name in ("load", "heat"):
-        wide = table[f"{name}_upper_80"] - table[f"{name}_lower_80"]
-        narrow = table[f"{name}_upper_50"] - table[f"{name}_lower_50"]
-        assert (wide > narrow).all()
-        # An interval of 50 % lies between the quartiles.
-        assert (table[f"{name}_lower_50"] == table[f"{name}_q25"]).all()
-        assert (table[f"{name}_upper_50"] == table[f"{name}_q75"]).all()
-        assert (table[f"{name}_q25"] <= table[f"{name}_q50"]).all()
 
 
 @pytest.mark.parametrize(

@@ -72,27 +72,6 @@ def test_options_reach_the_inspection(sacm: Command, file: Path) -> None:
     assert sacm("quality", "late.csv", "--time", "seen").code == 0
 
 
-@pytest.mark.parametrize("ending", ["parquet", "npy"])
-def test_other_files_are_read(sacm: Command, ending: str) -> None:
-    path = Path(f"plant.{ending}")
-    if ending == "npy":
-        np.save(path, tables.broken())
-    else:
-        tables.wide().to_parquet(path)
-    assert sacm("quality", path, "--repaired", "clean.csv").code == 0
-    clean = pd.read_csv("clean.csv", float_precision="round_trip")
-    assert clean.shape == (tables.ROWS, 2 if ending == "npy" else 3)
-    good = package.inspect(path).flags == 0
-    np.testing.assert_array_equal(clean.iloc[:, -2:].to_numpy()[good], tables.broken()[good])
-
-
-def test_data_sets_have_a_name(sacm: Command) -> None:
-    outcome = sacm("quality", "Plant", "--repaired", "clean.csv")
-    assert outcome.code == 0, outcome.err
-    data = package.data.load("Plant")
-    assert len(pd.read_csv("clean.csv")) == len(data.values)
-
-
 def test_a_long_table_comes_back_long(sacm: Command) -> None:
     tables.long().to_csv("long.csv", index=False)
     outcome = sacm("quality", "long.csv", "--repaired", "clean.csv", "--flags", "flags.csv")

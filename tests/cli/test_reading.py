@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -96,15 +95,6 @@ def test_only_the_target_counts_in_errors(run: Run) -> None:
     per_channel = run.metrics["report"]["scaled"]["channel_mae"]
     assert per_channel[0] is None
     assert per_channel[1] == pytest.approx(run.row["mae"])
-
-
-def test_options_in_a_config_file(sacm: Command, run: Run, tmp_path: Path) -> None:
-    lines = [f"{name}: {json.dumps(value)}" for name, value in SETTINGS.items()]
-    lines += ["task: forecasting", f"data: {run.settings.data}", "strategy: raw"]
-    (tmp_path / "run.yaml").write_text("\n".join(lines))
-    outcome = sacm("train", "--config", "run.yaml", "--ignore", "remark,a", "--json")
-    assert json.loads(outcome.out)["settings"]["ignore"] == ["remark", "a"]
-    assert "channels (1, --columns and --ignore choose): b" in outcome.err
 
 
 def test_every_command_that_reads_a_table_has_the_options() -> None:

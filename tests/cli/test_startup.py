@@ -37,6 +37,7 @@ def modules(example: Example, tmp_path_factory: pytest.TempPathFactory) -> dict[
     """Modules that are there after each command; one process runs all, the lightest first."""
     commands = [
         ["--help"],
+        ["--version"],
         ["train", "--help"],
         ["predict", "--help"],
         ["strategies"],

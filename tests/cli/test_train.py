@@ -4,7 +4,6 @@ import json
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from sacm.cli.options import as_like
@@ -56,18 +55,6 @@ def test_json_holds_everything(sacm: Command, example: Example) -> None:
     )
     assert again["run"] == found["run"]
     assert again["train_seconds"] == found["train_seconds"]
-
-
-def test_repairs_are_noted(sacm: Command, example: Example) -> None:
-    table = pd.read_csv(example.series)
-    table.loc[5, "load"] = float("nan")
-    table.to_csv("gaps.csv", index=False)
-    outcome = sacm(
-        *("train", "forecasting", "--data", "gaps.csv", "--strategy", "raw"),
-        *("--backbone", "iTransformer", *QUICK),
-    )
-    assert outcome.code == 0
-    assert "were not measured" in outcome.err
 
 
 def test_short_telemetry_without_labels(sacm: Command, example: Example) -> None:

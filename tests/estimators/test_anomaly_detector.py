@@ -86,12 +86,6 @@ def test_frames_keep_their_order(fitted: AnomalyDetector) -> None:
         detector.predict(frame[["time", "a"]])
 
 
-def test_every_row_has_a_score_whatever_the_stride() -> None:
-    values = waves()
-    detector = small(epochs=1, stride=7).fit(values)
-    assert np.isfinite(detector.anomaly_scores(values[:151])).all()
-
-
 def test_gaps_are_filled_and_said_so(fitted: AnomalyDetector) -> None:
     values, _ = broken()
     values[5, 1] = np.nan

@@ -43,13 +43,6 @@ def test_forecast_is_the_network_on_the_last_rows(fitted: Forecaster) -> None:
     assert forecast["date"].tolist() == list(pd.date_range("2024-01-09 08:00", periods=4, freq="h"))
 
 
-def test_units_are_the_users() -> None:
-    values = waves()
-    plain = small().fit(values).predict()
-    scaled = small().fit(1000 * values + 5).predict()
-    np.testing.assert_allclose(scaled, 1000 * plain + 5, rtol=1e-3)
-
-
 def test_given_history_is_what_counts(fitted: Forecaster) -> None:
     whole = frame()
     assert fitted.predict(whole).equals(fitted.predict())

@@ -89,14 +89,6 @@ def test_local_days_go_on_through_a_change_of_the_clock() -> None:
         assert list(answer(long)["ds"]) == list(days[end : end + HORIZON])
 
 
-@pytest.mark.parametrize("style", ["text", "period"])
-def test_other_indices_of_dates_come_back_as_timestamps(style: str) -> None:
-    frame = table("D").set_index("when")
-    plain = list(answer(frame).index)
-    frame.index = frame.index.astype(str) if style == "text" else frame.index.to_period("D")
-    assert list(answer(frame).index) == plain
-
-
 def test_rows_without_time_are_counted_on() -> None:
     forecast = answer(table("h")[["a", "b"]])
     assert list(forecast.index) == [40, 41, 42]

@@ -204,8 +204,3 @@ def test_the_command_line_asks_and_answers(sacm: Command, run: Run, tmp_path: Pa
     own = sacm("predict", run.folder)
     assert told.code == own.code == 0, told.err + own.err
     pd.testing.assert_frame_equal(*(pd.read_csv(io.StringIO(one.out)) for one in (told, own)))
-
-
-def test_other_tasks_have_no_covariates() -> None:
-    with pytest.raises(ArgumentError, match="anomaly has no use for it"):
-        make_settings(task="anomaly", data="MSL", past="a")

@@ -65,8 +65,10 @@ def run_of(forecaster: Forecaster) -> Path:
     return next(path for path in Path(str(forecaster.folder)).iterdir() if path.is_dir())
 
 
-def test_gaps_in_training_rows_are_no_obstacle() -> None:
-    forecaster = Forecaster("iTransformer", size="small", epochs=1, input_len=12, horizon=4)
+@pytest.mark.parametrize("strategy", ["raw", "guard"])
+def test_gaps_in_training_rows_are_no_obstacle(strategy: str) -> None:
+    tiny = {"size": "small", "epochs": 1, "input_len": 12, "horizon": 4}
+    forecaster = Forecaster("iTransformer", strategy=strategy, **tiny)
     forecaster.fit(with_gaps(series(), first=20))
     assert np.isfinite(forecaster.predict()[["a", "b"]].to_numpy()).all()
 

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from sacm.data import forecasting_data
-from sacm.estimators import Forecaster
 from sacm.files import read_json
 from sacm.inference import Predictor
 from sacm.inference.backtest import backtest
@@ -108,18 +107,3 @@ def test_an_exported_file_gives_the_numbers_of_predict(run: Run, tmp_path: Path)
     answer = answer_of(tmp_path / "model.pt2", "torch", (windows, torch.arange(3)))
     ours = predictor.predict(table)["y"].to_numpy().reshape(3, 3)
     np.testing.assert_allclose(answer[..., 0], ours, rtol=1e-4)
-
-
-def test_an_estimator_keeps_them_too(tmp_path: Path):
-    table = panel(LENGTHS)
-    fitted = Forecaster(**TINY).fit(table)
-    assert fitted.scaler_.series == tuple(LENGTHS)
-    expected = fitted.predict()
-    lower, upper = fitted.predict_interval(coverage=0.5)
-    assert ((upper["y"] - lower["y"]).groupby(lower["unique_id"]).mean() > 0).all()
-    fitted.save(tmp_path / "kept")
-    again = Forecaster.load(tmp_path / "kept")
-    np.testing.assert_array_equal(again.predict()["y"], expected["y"])
-    assert fitted.evaluate(table)["mae"] == again.evaluate(table)["mae"]
-    shared = Forecaster(**TINY, scaling="shared").fit(table)
-    assert shared.scaler_.series == ()
