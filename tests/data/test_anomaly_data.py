@@ -2,11 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from sacm.data import anomaly_data
 from sacm.data.scaling import fill_data
-from sacm.errors import DataError
 
 
 def telemetry(rows: int = 20) -> pd.DataFrame:
@@ -35,11 +33,6 @@ def test_a_label_column_follows_its_rows() -> None:
     table = telemetry().assign(label=[0] * 18 + [1, 1]).iloc[::-1]
     data = anomaly_data(table)
     np.testing.assert_array_equal(data.labels, [0] * 8 + [1, 1])
-
-
-def test_labels_must_be_one_a_row() -> None:
-    with pytest.raises(DataError, match="3 labels for 10 test rows"):
-        anomaly_data(telemetry(), labels=[0, 1, 0])
 
 
 def test_rows_that_a_grid_lacks_stay_away() -> None:

@@ -32,13 +32,6 @@ def test_table_sizes(frequency, steps):
     assert calendar_sizes(stamps) == (steps, 7, 31, 366)
 
 
-@pytest.mark.parametrize("frequency", ["h", "15min", "D", "B", "W-TUE", "MS", "ME", "QS"])
-def test_future_continues_the_grid(frequency):
-    whole = pd.date_range("2020-01-31", periods=40, freq=frequency).to_numpy()
-    ahead = future_timestamps(whole[:30], 10, frequency=frequency)
-    np.testing.assert_array_equal(ahead, whole[30:])
-
-
 def test_future_without_a_frequency_repeats_the_last_step():
     stamps = np.array(["2020-01-01T00", "2020-01-01T03"], dtype="datetime64[s]")
     expected = np.array(["2020-01-01T06", "2020-01-01T09"], dtype="datetime64[s]")

@@ -185,16 +185,6 @@ def test_classification_scaler_sees_the_training_part_alone(cases):
     np.testing.assert_allclose(windows.train.scaler.std, chosen.std(axis=0), rtol=1e-4)
 
 
-def test_validation_by_subject():
-    subjects = np.repeat(np.arange(10), 6)
-    data = classification_data(
-        RANDOM.standard_normal((60, 1, 5)), np.tile(["a", "b"], 30), subjects=subjects
-    )
-    windows = classification_windows(data)
-    assert not set(subjects[windows.train.cases]) & set(subjects[windows.val.cases])
-    assert len(windows.test) == 0
-
-
 def test_a_test_label_unknown_in_training():
     X = np.zeros((4, 1, 3))
     data = classification_data(X, ["a", "a", "b", "b"], X_test=X[:1], y_test=["z"])

@@ -33,15 +33,6 @@ def check(data, frame: pd.DataFrame) -> None:
     assert data.notes == ()
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_csv_with_any_delimiter(tmp_path: Path, delimiter):
-    frame = wide()
-    frame.to_csv(tmp_path / "load.csv", index=False, sep=delimiter)
-    data = forecasting_data(tmp_path / "load.csv")
-    check(data, frame)
-    assert data.name == "load"
-
-
 def test_every_kind_of_table(tmp_path: Path):
     frame = wide()
     frame.to_parquet(tmp_path / "load.parquet")
@@ -51,13 +42,6 @@ def test_every_kind_of_table(tmp_path: Path):
     check(forecasting_data(frame), frame)
     check(forecasting_data(pl.from_pandas(frame)), frame)
     check(forecasting_data(frame.set_index("date")), frame)
-
-
-def test_windows_line_ends_byte_order_mark_and_blank_lines(tmp_path: Path):
-    frame = wide()
-    text = frame.to_csv(index=False).replace("\n", "\r\n") + "\r\n\r\n"
-    (tmp_path / "load.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
-    check(forecasting_data(tmp_path / "load.csv"), frame)
 
 
 def test_arrays_of_all_kinds(tmp_path: Path):
@@ -102,13 +86,6 @@ def test_columns_and_timestamp_can_be_named():
     assert data.timestamps is not None
 
 
-def test_rows_are_put_in_order():
-    frame = wide()
-    data = forecasting_data(frame.iloc[::-1])
-    np.testing.assert_allclose(data.values, frame[["load", "price"]], rtol=1e-6)
-    assert data.notes == ("Rows were sorted by time: 50.",)
-
-
 @pytest.mark.parametrize("frequency", ["h", "D", "B", "MS", "ME", "W-SUN"])
 def test_absent_rows_are_inserted(frequency):
     frame = wide(frequency=frequency)
@@ -145,11 +122,6 @@ def test_integers_booleans_and_text_numbers():
     data = forecasting_data(frame)
     assert data.values.dtype == np.float32
     assert data.values[1, 2:5].tolist() == [0.0, 1.0, 1.5]
-
-
-def test_last_rows_of_one_series():
-    data = forecasting_data(np.arange(20))
-    assert data.last_rows(3) == {"data": pytest.approx([17, 18, 19])}
 
 
 @pytest.mark.parametrize("as_index", [str, lambda day: pd.Period(day, "D")], ids=["text", "period"])

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-import sacm
 from sacm.data import forecasting_data, forecasting_windows, resolve
 from sacm.data.scaling import fill_data, fill_gaps, fit_scaler
-from sacm.inference import Predictor
-from sacm.inference.backtest import backtest
-from sacm.tasks import make_settings
-from sacm.training import Hardware, train
+from sacm.training import Hardware
 
 ROWS, SHARE, STRETCH = 480, 0.1, 16
 QUIET = Hardware(show_progress=False)
@@ -40,21 +35,6 @@ def file(tmp_path: Path) -> Path:
     path = tmp_path / "gaps.csv"
     make_frame().to_csv(path, index=False)
     return path
-
-
-def make_run(file: Path, folder: Path, strategy: str) -> Any:
-    settings = make_settings(
-        task="forecasting",
-        data=str(file),
-        backbone="iTransformer",
-        size="small",
-        strategy=strategy,
-        input_len=24,
-        horizon=6,
-        epochs=1,
-        stride=4,
-    )
-    return train(settings, folder=folder, hardware=QUIET)
 
 
 def test_a_reader_marks_gaps_and_fills_nothing(file: Path):
@@ -100,47 +80,6 @@ def test_nothing_is_filled_from_a_later_split():
 def test_a_column_without_values_before_or_in_a_piece():
     values = np.array([[np.nan, np.nan], [np.nan, np.nan], [5.0, np.nan]])
     assert fill_gaps(values, [range(2), range(2, 3)]).tolist() == [[5, 0], [5, 0], [5, 0]]
-
-
-@pytest.mark.parametrize("strategy", ["raw", "guard"])
-def test_train_and_evaluate(file: Path, tmp_path: Path, strategy: str):
-    run = make_run(file, tmp_path / "runs", strategy)
-    metrics = run.metrics.get("test", run.metrics)
-    assert all(np.isfinite(value) for value in metrics.values() if isinstance(value, float))
-    again = Predictor.load(run.folder).evaluate(resolve(file, task="forecasting"))
-    assert all(np.isfinite(value) for value in again.row.values() if isinstance(value, float))
-
-
-def test_unmeasured_targets_count_in_no_error(file: Path, tmp_path: Path):
-    """Values in place of the gaps of test rows that are far off change no error."""
-    data = resolve(file, task="forecasting")
-    assert np.isnan(data.values[data.splits.test.start + 24 :]).any()
-    filled, _ = fill_data(data)
-    windows = forecasting_windows(filled, input_len=24, horizon=6)
-    batch = windows.test.batch(np.arange(len(windows.test)))
-    positions = batch.positions.numpy()[:, None] + 24 + np.arange(6)
-    measured = ~np.isnan(data.values)[positions]
-    np.testing.assert_array_equal(batch.observed.numpy(), measured)
-
-
-@pytest.mark.filterwarnings("ignore::sacm.errors.SACMWarning")  # on what was repaired
-@pytest.mark.parametrize("strategy", ["raw", "guard"])
-def test_predict_and_backtest(file: Path, tmp_path: Path, strategy: str):
-    predictor = Predictor.load(make_run(file, tmp_path / "runs", strategy).folder)
-    ahead = predictor.predict(file)
-    assert len(ahead) == 6
-    assert np.isfinite(ahead[["load", "heat"]].to_numpy()).all()
-    result = backtest(predictor, resolve(file, task="forecasting"), origins=4)
-    errors = getattr(result, "metrics", None) or {}
-    assert all(np.isfinite(value) for value in errors.values())
-
-
-def test_forecaster():
-    forecaster = sacm.Forecaster(
-        "iTransformer", size="small", input_len=24, horizon=6, epochs=1, strategy="raw"
-    )
-    ahead = forecaster.fit(make_frame()).predict()
-    assert np.isfinite(ahead[["load", "heat"]].to_numpy()).all()
 
 
 def test_inputs_do_not_see_targets_through_a_gap_that_reaches_beyond_the_window() -> None:

@@ -89,10 +89,6 @@ FORECASTING = {
         table(date=dates((5, "2021-01-01 05:07"))),
         r"irregular: 1 of 20 rows .* \(first 2021-01-01 05:07:00 \(row 6\)\): --resample",
     ),
-    "a stray date": (
-        table(date=dates((19, "2121-01-01 00:00"))),
-        r"2121-01-01 00:00:00 \(row 20\) is far from the other times",
-    ),
     "no date among dates": (
         table(date=dates((5, "yesterday"))),
         "row 6 of the time column 'date' holds 'yesterday', which is not written like the first",

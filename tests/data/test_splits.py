@@ -19,22 +19,6 @@ def test_splits_cover_every_row_once(rows, cuts):
     assert [row for part in splits for row in part] == list(range(rows))
 
 
-@pytest.mark.parametrize(
-    ("rows", "ratios", "expected"),
-    [
-        (14_400, (0.6, 0.2, 0.2), [8640, 2880, 2880]),
-        (57_600, (0.6, 0.2, 0.2), [34560, 11520, 11520]),
-        (52_696, (0.7, 0.1, 0.2), [36887, 5269, 10540]),
-        (26_304, (0.7, 0.1, 0.2), [18412, 2630, 5262]),
-        (966, (0.7, 0.1, 0.2), [676, 96, 194]),
-        (65_000, (0.7, 0.1, 0.2), [45500, 6500, 13000]),
-        (33_600, (0.6, 0.2, 0.2), [20160, 6720, 6720]),
-    ],
-)
-def test_the_benchmarks(rows, ratios, expected):
-    assert [len(part) for part in split_by_ratio(rows, ratios)] == expected
-
-
 def test_names_and_positions():
     splits = split_by_ratio(100)
     assert splits["val"] == splits.val == range(70, 80)

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -18,12 +15,6 @@ PUBLISHED = {
     0.7: ("9.5422", "0.075587", "0.111119"),
     0.9: ("7.3898", "0.108818", "0.182399"),
 }
-PRINT_DIGEST = (
-    "import hashlib, sys, sacm.data;"
-    "assert not {'pandas', 'scipy', 'pooch', 'lightning'} & set(sys.modules);"
-    "s = sacm.data.synth12(0.7);"
-    "print(hashlib.sha256(s.values.tobytes() + s.clean.tobytes()).hexdigest())"
-)
 
 
 def series_flatness(values: np.ndarray) -> float:
@@ -49,22 +40,6 @@ def test_statistics_equal_the_published_ones_to_the_printed_digits(clean, level)
 def test_clean_flatness_and_hits(clean):
     assert f"{series_flatness(clean):.7f}" == "0.0029998"
     assert len(clean) == 33_600
-
-
-@pytest.mark.slow
-def test_same_in_a_second_run_and_in_another_process():
-    def digest() -> str:
-        run = subprocess.run(
-            [sys.executable, "-c", PRINT_DIGEST], capture_output=True, text=True, check=True
-        )
-        return run.stdout
-
-    first, second = sacm.data.synth12(0.7), sacm.data.synth12(0.7)
-    np.testing.assert_array_equal(first.values, second.values)
-    import hashlib
-
-    here = hashlib.sha256(first.values.tobytes() + first.clean.tobytes()).hexdigest()
-    assert digest().strip() == here
 
 
 def test_levels_share_their_draws(clean):

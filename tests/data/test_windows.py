@@ -114,11 +114,6 @@ def test_pickled_windows_are_as_small_as_their_series(data):
     assert np.shares_memory(again.train.read_x.items, again.test.read_y.items)
 
 
-def test_all_splits_share_one_array(data):
-    windows = forecasting_windows(data, input_len=9, horizon=4)
-    assert np.shares_memory(windows.train.read_x.items, windows.test.read_y.items)
-
-
 def test_a_batch_is_a_copy(data):
     windows = forecasting_windows(data, input_len=9, horizon=4).train
     before = windows.batch([3]).x.clone()
