@@ -62,6 +62,13 @@ def test_the_fixture_holds_every_kind_of_case() -> None:
     assert {"odd length", "batch of one", "length equals channels", "no SFM anchor"} <= names
 
 
+def test_the_defaults_are_the_papers() -> None:
+    config = SACMConfig()
+    assert (config.p_min, config.p_max, config.alpha, config.gamma) == (0.05, 0.50, 10.0, 1.0)
+    assert (config.sfm_weight, config.sfm_bias, config.eps) == (1.0, 0.0, 1e-8)
+    assert (config.detrend, config.log_norm, config.sfm_anchor) == ("ols", True, True)
+
+
 def test_settings_reach_the_learnable_values() -> None:
     config = SACMConfig(alpha=3.0, gamma=0.25, sfm_weight=1.5, sfm_bias=-0.5)
     scorer, mapper = SpectralScorer(4, config), RateMapper(config)

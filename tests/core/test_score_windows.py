@@ -75,11 +75,6 @@ def test_whole_and_short_numbers_are_scored_in_float32(dtype: type) -> None:
     np.testing.assert_array_equal(scores, score_windows(values.astype(np.float32), window=24))
 
 
-def test_a_reversed_series_is_read_in_its_own_order() -> None:
-    values = series(channels=1)[:, 0]
-    np.testing.assert_array_equal(score_windows(values[::-1]), score_windows(values[::-1].copy()))
-
-
 def test_noisier_stretches_score_higher() -> None:
     time = np.arange(600)
     noise = np.random.default_rng(2).normal(size=600) * (time >= 300)

@@ -66,19 +66,17 @@ def check_every_site(
     x: Tensor,
     *,
     samples: Sequence[int] = (0, 1, -1),
-    leaky: bool = False,
 ) -> set[str]:
     """Assert that a window's rate acts on its own activations alone; returns the sites checked.
 
-    `run` calls the attached model on windows `[B, …]`. In a `leaky` model windows touch each other
-    faintly: there whole feature vectors, not single entries, tell whose they are.
+    `run` calls the attached model on windows `[B, …]`.
     """
     _train_with_still_norms(model)
     run(x)  # what is new to the model, it probes before anything is noted
     live = {site.name for site in modulator.sites if site.adaptive and site.reached}
     checked: set[str] = set()
     for seed in range(10):  # a model that leaves out layers at random shows them all in a few runs
-        owners = _owners(modulator, run, x, seed, leaky)
+        owners = _owners(modulator, run, x, seed)
         for sample in samples:
             rates = torch.full((len(x),), RATE)
             rates[sample] = 0.0
@@ -108,7 +106,6 @@ def _owners(
     run: Callable[[Tensor], object],
     x: Tensor,
     seed: int,
-    leaky: bool,
 ) -> dict[str, list[Tensor]]:
     """The window that owns each entry of each call's input; -1 where that is not clear-cut."""
 
@@ -127,8 +124,7 @@ def _owners(
         disturbed[window] += noise[window]
         for name, hs in inputs(disturbed).items():
             for into, h, h_base in zip(moved[name], hs, base[name], strict=True):
-                change = (h - h_base).abs().double()
-                into.append(change.mean(-1, keepdim=True).expand_as(h) if leaky else change)
+                into.append((h - h_base).abs().double())
     return {name: [_owner(torch.stack(by)) for by in calls] for name, calls in moved.items()}
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+import sacm
 
 CHANNELS, LENGTH = 3, 16
 
@@ -17,6 +21,12 @@ def windows(
     time = torch.arange(length)[:, None] / torch.tensor([3.0, 5.0, 7.0, 4.0])[:channels]
     noise = torch.randn(batch, length, channels, generator=generator)
     return torch.sin(time) + noise * torch.linspace(0.1, 1.5, batch)[:, None, None]
+
+
+def attached(model: nn.Module, x: Tensor | None = None, **options: Any) -> sacm.CapacityModulator:
+    """Attach and probe on `x`, or on the usual windows."""
+    example = windows() if x is None else x
+    return sacm.attach(model, **{"channels": CHANNELS, "example_inputs": example, **options})
 
 
 class MLP(nn.Module):

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 import sacm
 
 from . import models
-from .models import CHANNELS, windows
+from .models import CHANNELS, attached, windows
 
 COPIES: dict[str, Callable[[Any], Any]] = {
     "deepcopy": copy.deepcopy,
@@ -30,11 +30,6 @@ def _through_a_file(model: nn.Module) -> nn.Module:
     torch.save(model, file)
     file.seek(0)
     return torch.load(file, weights_only=False)
-
-
-def attached(model: nn.Module, **options: Any) -> sacm.CapacityModulator:
-    options = {"channels": CHANNELS, "example_inputs": windows(), **options}
-    return sacm.attach(model, **options)
 
 
 def anatomy(model: nn.Module) -> list[tuple[Any, ...]]:

@@ -83,14 +83,6 @@ def _without_fast_path(model: nn.Module, x: Tensor) -> Tensor:
 
 
 @every_model
-def test_evaluation_does_not_depend_on_the_rest_of_the_batch(name: str) -> None:
-    _, twin = pair(name, trained=True)
-    x = windows(6)
-    together, alone = twin(x), torch.cat([twin(window) for window in x.split(1)])
-    torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-6)
-
-
-@every_model
 def test_nothing_of_ours_runs_in_evaluation(name: str) -> None:
     _, twin = pair(name)
     modulator = twin.sacm_modulator

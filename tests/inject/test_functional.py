@@ -81,29 +81,6 @@ def test_attention_masks_and_average_weights_pass_through() -> None:
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_attention_drops_at_each_windows_rate() -> None:
-    torch.manual_seed(0)
-    model = models.Attention()
-    modulator = attached(model)
-    rates = torch.tensor([0.0, 0.2, 0.4, 0.6, 0.8, 0.9])
-    kept = []
-    site = modulator.sites[0]
-    drop = site.drop
-
-    def watch(h: Tensor, mask_shape: Any) -> Tensor:
-        out = drop(h, mask_shape)
-        kept.append((out != 0).flatten(1).double().mean(1))
-        return out
-
-    site.drop = watch
-    with modulator.forced_rates(rates):
-        for _ in range(10):
-            model(windows())
-    share = torch.stack(kept).mean(0)
-    spread = (rates * (1 - rates) / (10 * 2 * 16 * 16)).sqrt()
-    assert ((share - (1 - rates)).abs() <= 4 * spread).all()
-
-
 def test_evaluation_runs_without_interception() -> None:
     model = models.Functional()
     attached(model).checks_left = 0  # hooks see the verification too

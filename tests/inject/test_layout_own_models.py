@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import sacm
 from sacm import SiteLayout
 
 from . import models
 from .forced_rates import check_every_site
-from .models import CHANNELS, LENGTH, windows
+from .models import CHANNELS, LENGTH, attached, windows
 
 HEADS = 2
-
-
-def attached(model: nn.Module, x: Tensor, coverage: str = "modules") -> sacm.CapacityModulator:
-    return sacm.attach(model, channels=CHANNELS, example_inputs=x, coverage=coverage)
-
-
-def test_time_first_encoder_whose_length_is_a_multiple_of_the_batch() -> None:
-    torch.manual_seed(0)
-    model, x = models.Encoder(batch_first=False), windows(32, length=64)
-    modulator = attached(model, x)
-    assert {site.layout for site in modulator.sites} == {SiteLayout(1)}
-    check_every_site(model, modulator, model, x, samples=(0, 17, 31))
 
 
 @pytest.mark.parametrize("batch", [1, 2, 3, 4, 9, 16])

@@ -71,18 +71,6 @@ def test_windows_that_are_not_finite_get_the_highest_rate_from_any_mapper() -> N
     assert modulator.scores[2] == torch.inf
 
 
-def test_rates_and_scores_are_there_after_the_first_training_forward_and_not_before() -> None:
-    model = models.MLP()
-    modulator = sacm.attach(model, channels=CHANNELS, example_inputs=windows())
-    assert modulator.rates is None
-    assert modulator.scores is None
-    model.eval()(windows())
-    assert modulator.rates is None
-    model.train()(windows(4))
-    assert modulator.rates.shape == modulator.scores.shape == (4,)
-    assert not modulator.rates.requires_grad
-
-
 def test_forced_rates_end_with_their_block_also_after_an_error() -> None:
     model = models.MLP()
     modulator = sacm.attach(model, channels=CHANNELS, example_inputs=windows())

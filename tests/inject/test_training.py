@@ -6,17 +6,13 @@ import math
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import sacm
 from sacm import SACMConfig
 
 from . import models
-from .models import CHANNELS, windows
-
-
-def attached(model: nn.Module, **options: object) -> sacm.CapacityModulator:
-    return sacm.attach(model, **{"channels": CHANNELS, "example_inputs": windows(), **options})
+from .models import CHANNELS, attached, windows
 
 
 def test_scores_and_rates_are_those_of_the_scorer_and_the_mapper() -> None:
@@ -139,15 +135,6 @@ def test_a_model_in_half_precision_trains() -> None:
     model(windows().bfloat16()).sum().backward()
     assert modulator.rates.dtype == torch.float32
     assert all(p.grad.isfinite().all() for p in model.parameters())
-
-
-def test_a_single_window_is_neutral() -> None:
-    model = models.MLP()
-    modulator = attached(model)
-    model(windows(1)).sum().backward()
-    neutral = 0.05 + 0.45 * math.tanh(0.5 * math.log1p(math.e))
-    assert modulator.rates.tolist() == pytest.approx([neutral])
-    assert all(p.grad.isfinite().all() for p in modulator.parameters())
 
 
 def test_a_running_range_places_single_windows() -> None:

@@ -11,13 +11,7 @@ from sacm import LayoutError, SiteLayout
 
 from .. import models
 from ..forced_rates import RATE, check_every_site
-from ..models import CHANNELS, windows
-
-
-def attached(model: nn.Module, x: Tensor | None = None, **options: object) -> object:
-    return sacm.attach(
-        model, channels=CHANNELS, example_inputs=windows() if x is None else x, **options
-    )
+from ..models import CHANNELS, attached, windows
 
 
 class Queries(nn.Module):
@@ -103,24 +97,6 @@ def test_a_model_may_state_the_layouts_of_its_sites() -> None:
     silent.sacm_layouts = {}
     with pytest.raises(LayoutError, match="mixes the rows"):
         attached(silent)
-
-
-class Mixing(nn.Module):
-    def __init__(self, share: float = 1.0) -> None:
-        super().__init__()
-        self.linear, self.drop = nn.Linear(CHANNELS, 4), nn.Dropout(0.1)
-        self.share = share
-
-    def forward(self, x: Tensor) -> Tensor:
-        h = self.linear(x)
-        return self.drop(h + self.share * h.roll(1, 0))
-
-
-def test_faint_leaks_between_windows_do_not_hide_whose_a_row_is() -> None:
-    torch.manual_seed(0)
-    model = Mixing(share=0.05)
-    modulator = attached(model)
-    assert [site.layout for site in modulator.sites] == [SiteLayout(0)]
 
 
 def test_a_choice_made_for_the_whole_batch_does_not_hide_whose_a_row_is() -> None:
