@@ -11,15 +11,13 @@ import pandas as pd
 import pytest
 
 from sacm.errors import ArgumentError
-from sacm.experiments.results import collect_runs
-from sacm_lab.commands import collect_rows, find_files, owner_of, write_between
-from sacm_lab.experiment import RACE, Experiment, Part, count_declared, make_jobs, select_rows
+from sacm_lab.commands import find_files, owner_of, write_between
+from sacm_lab.experiment import RACE, Experiment, Part, count_declared, select_rows
 from sacm_lab.paper.catalogue import EXPERIMENTS
 from sacm_lab.paper.commands import make_report
 from sacm_lab.paper.published import read_published
 from sacm_lab.results import read_results, write_results
 from tests.lab.frames import make_frame
-from tests.lab.tiny import run_all
 
 PUBLISHED = [name for name in EXPERIMENTS.names() if read_published(name)]
 TINY = Experiment(
@@ -132,56 +130,6 @@ def test_targets_and_checks_stand_under_the_name_of_the_metric() -> None:
     assert "mse@ETTm2" in frame
     rows = select_rows(experiment, frame.assign(mse=999.0), Part(datasets=("ETTh1",)))
     assert set(zip(rows["target"], rows["mse"], strict=True)) == {("ETTh2", 10.5), ("ETTm2", 10.5)}
-
-
-@pytest.mark.parametrize(
-    ("part", "message"),
-    [
-        (Part(datasets=("HAR",)), "tiny has no data set 'HAR': it has ILI"),
-        (Part(backbones=("TranAD",)), "tiny has no backbone 'TranAD'"),
-        (Part(horizons=(25,)), "tiny has no horizon 25: it has 24"),
-    ],
-)
-def test_parts_that_are_not_there(part: Part, message: str) -> None:
-    with pytest.raises(ArgumentError, match=message):
-        select_rows(TINY, collect_runs(Path(__file__).parent), part)
-
-
-@pytest.mark.usefixtures("stand_in")
-def test_from_jobs_to_a_report(tmp_path: Path) -> None:
-    part = Part(size="small", settings={"epochs": 4, "stride": 40})
-    jobs, absent = make_jobs(TINY, part)
-    assert (len(jobs), absent) == (8, [])
-    assert [job.settings.strategy for job in jobs[:2]] == ["raw", "sacm"]
-    assert run_all(tmp_path, *jobs).done == 8
-    frame, rows = collect_rows(TINY, part, tmp_path, [])
-    assert len(rows) == 8
-    counts = frame["strategy"].value_counts().to_dict()
-    assert counts == dict.fromkeys((*TINY.strategies, *TINY.derived), 2)
-    report = make_report(TINY, frame, rows)
-    captions = [table.caption.partition(",")[0] for table in report.tables]
-    assert captions == ["By row", "Over all cells", "The race"]
-    assert report.sentences[0] == "8 runs are finished; the whole experiment has 8."
-    # The runs of the report, written and read again, give the same report.
-    (tmp_path / "tiny.csv").write_text(report.render("csv"))
-    frame, again = collect_rows(TINY, Part(), None, [tmp_path / "tiny.csv"])
-    assert make_report(TINY, frame, again).render("md") == report.render("md")
-    # Both at once: a run that is in the folder and in the file counts once.
-    both, _ = collect_rows(TINY, part, tmp_path, [tmp_path / "tiny.csv"])
-    assert len(both) == len(frame)
-
-
-def test_data_that_are_not_here_are_left_out(stand_in: Path) -> None:
-    weather = Experiment(
-        name="w",
-        title="",
-        where="",
-        task="forecasting",
-        datasets=("Weather",),
-        backbones=("iTransformer",),
-        metrics=("mse",),
-    )
-    assert make_jobs(weather, Part()) == ([], ["Weather"])
 
 
 def test_files_belong_to_the_longest_name(tmp_path: Path) -> None:

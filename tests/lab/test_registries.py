@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,9 +11,6 @@ import sacm
 from sacm.errors import ArgumentError
 from sacm.registry import temporary_entries
 from sacm.tasks.forecasting import is_benchmark
-from sacm_lab.engines import ENGINES, make_engine
-from sacm_lab.experiment import Experiment
-from sacm_lab.grid import Outcome
 from sacm_lab.paper import figures
 from sacm_lab.paper.catalogue import EXPERIMENTS
 
@@ -46,37 +42,10 @@ def test_the_name_of_a_public_data_set_is_taken() -> None:
         sacm.data.register("etth1", task="forecasting")(waves)
 
 
-def test_a_registered_figure_and_experiment_are_found() -> None:
+def test_a_registered_figure_is_found() -> None:
     @figures.register("nothing", description="nothing at all")
     def draw() -> str:
         return "drawn"
 
     assert (figures.names()[-1], figures.describe("nothing")) == ("nothing", "nothing at all")
     assert figures.draw("nothing") == "drawn"
-
-    sacm.data.register("Other Waves", task="forecasting")(waves)
-    mine = Experiment(
-        name="mine",
-        title="Mine",
-        where="nowhere",
-        task="forecasting",
-        datasets=("Other Waves",),
-        backbones=("PatchTST",),
-        horizons=(12,),
-        metrics=("mse",),
-    )
-    EXPERIMENTS.register(mine.name)(mine)
-    assert EXPERIMENTS.get("MINE") is mine
-    assert mine.horizons_of("Other Waves") == (12,)
-
-
-def test_a_registered_engine_is_found() -> None:
-    @ENGINES.register("nowhere")
-    class Nowhere:
-        def __init__(self, workers: int) -> None:
-            self.workers = workers
-
-        def run(self, jobs: object, folder: Path) -> Iterator[Outcome]:
-            yield from ()
-
-    assert make_engine("Nowhere", workers=2).workers == 2  # type: ignore[attr-defined]

@@ -41,14 +41,6 @@ def test_joined_frames_hold_a_run_once(tmp_path: Path) -> None:
         join_results(frame, frame.assign(mse=2.0))
 
 
-def test_files_that_hold_no_results(tmp_path: Path) -> None:
-    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(DataError, match="no file holds results"):
-        read_results([tmp_path / "other.csv"])
-    with pytest.raises(DataError, match=r"there is no .*nowhere.csv"):
-        read_results([tmp_path / "nowhere.csv"])
-
-
 def test_the_best_fixed_rate_is_chosen_by_validation() -> None:
     runs = frame(
         *(

@@ -51,8 +51,3 @@ def test_errors_are_ours(sacm: Command, arguments: tuple[str, ...], message: str
     outcome = sacm("data", *arguments)
     assert outcome.code == 2
     assert message in outcome.err
-
-
-@pytest.mark.parametrize("command", ["list", "info", "get"])
-def test_help_has_an_example(sacm: Command, command: str):
-    assert f"sacm data {command}" in sacm("data", command, "--help").out

@@ -176,12 +176,6 @@ def test_tested_and_transfer_families_are_apart() -> None:
     assert len(TRANSFER) == 7
 
 
-def test_precision_and_shape_stay() -> None:
-    broken = corrupt_windows(windows().double(), "drift", 0.5)
-    assert broken.dtype == torch.float64
-    assert broken.shape == (COUNT, LENGTH, CHANNELS)
-
-
 @pytest.mark.parametrize(
     ("x", "kind", "severity", "message"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 
-from sacm.errors import ArgumentError
 from sacm.strategies import Step, TrainingContext, parse
 from sacm.tasks import get_task
 from sacm.testing.strategies import batches, network
@@ -64,15 +63,3 @@ def test_consistency_is_the_distance_to_the_answer_for_the_clean_window() -> Non
     assert not torch.equal(step.inputs, step.batch.x)
     expected = (broken - step.batch.y).abs().mean() + 2 * (broken - clean).abs().mean()
     torch.testing.assert_close(found, expected)
-
-
-def test_wrong_options_and_tasks_are_one_sentence() -> None:
-    for text in ("pgd(0)", "pgd(steps=0)", "augment(families=none)", "augment(share=2)"):
-        with pytest.raises(ArgumentError, match=text.partition("(")[0]):
-            parse(text)
-    with pytest.raises(ArgumentError, match="consistency"):
-        parse("expose(consistency=-1)")
-    with pytest.raises(ArgumentError, match="consistency"):
-        parse("expose(consistency=1)").check_task("anomaly")
-    with pytest.raises(ArgumentError, match="pgd is for forecasting and classification"):
-        parse("pgd").check_task("anomaly")

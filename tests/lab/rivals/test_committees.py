@@ -156,17 +156,6 @@ def test_several_networks_train_in_one_process() -> None:
             parse(text).begin(committee(text), two)
 
 
-def test_clashes_and_wrong_options_are_one_sentence() -> None:
-    with pytest.raises(ArgumentError, match="ensemble and ema both change the network"):
-        parse("ensemble+ema")
-    with pytest.raises(ArgumentError, match="co_teaching is for forecasting and classification"):
-        parse("co_teaching").check_task("anomaly")
-    wrong = ("ensemble(1)", "ema(1)", "smoothing(0)", "smoothing(samples=0)", "co_teaching(0)")
-    for text in wrong:
-        with pytest.raises(ArgumentError, match=text.partition("(")[0]):
-            parse(text)
-
-
 def test_each_network_of_a_run_has_an_order_of_batches_of_its_own(tmp_path: Path) -> None:
     task, data = get_task("forecasting"), make_data("forecasting")
     settings = task.resolve(make_settings("forecasting", strategy="ensemble(k=2)"), data)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 import torch
 import torch.nn.functional as F
 
-from sacm.errors import ArgumentError
-from sacm.strategies import parse
 from sacm_lab.rivals.gce import generalised_cross_entropy
 
 LOGITS = torch.randn(50, 4, generator=torch.Generator().manual_seed(0))
@@ -28,8 +25,3 @@ def test_its_limits_are_cross_entropy_and_absolute_error() -> None:
     one_hot = F.one_hot(LABELS, 4)
     absolute = (LOGITS.softmax(dim=1) - one_hot).abs().sum(dim=1) / 2
     torch.testing.assert_close(generalised_cross_entropy(LOGITS, LABELS, 1.0), absolute)
-
-
-def test_q_has_bounds() -> None:
-    with pytest.raises(ArgumentError, match=r"gce\(q=…\)"):
-        parse("gce(0)")

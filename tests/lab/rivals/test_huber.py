@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
-from scipy import optimize
 
-from sacm.errors import ArgumentError
-from sacm.strategies import parse
 from sacm_lab.rivals.huber import huber, residual_scale
 from tests.strategies.cases import Net, batches, step
 
@@ -30,29 +26,8 @@ def test_the_scale_is_the_deviation_of_normal_residuals_and_ignores_outliers() -
     assert float(residual_scale(torch.zeros(5))) > 0
 
 
-def test_location_is_found_among_outliers() -> None:
-    rng = np.random.default_rng(0)
-    values = torch.from_numpy(np.concatenate([rng.normal(3, 1, 90), np.full(10, 50.0)]))
-    scale = residual_scale(values - values.median())
-    best = optimize.minimize_scalar(
-        lambda place: float(huber(values - place, 1.345 * scale).sum()),
-        bounds=(0, 10),
-        method="bounded",
-    ).x
-    assert abs(best - 3) < 0.5 < abs(values.mean() - 3)
-
-
 def test_it_replaces_the_loss_of_a_step() -> None:
     batch = batches(1)[0]
     own = step(Net().eval(), batch, "huber(limit=0.5,scale=fixed)")
     residual = own.answer() - batch.y
     torch.testing.assert_close(own.run.loss(own), huber(residual, 0.5).mean())
-
-
-def test_wrong_options_two_losses_and_other_tasks_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="huber"):
-        parse("huber(limit=0)")
-    with pytest.raises(ArgumentError, match="huber and pgd both replace the loss: use one"):
-        parse("huber+pgd")
-    with pytest.raises(ArgumentError, match="huber is for forecasting, not for anomaly"):
-        parse("sacm+huber").check_task("anomaly")

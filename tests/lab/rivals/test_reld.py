@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import torch
 from scipy import stats
 
 from sacm.data import forecasting_data
-from sacm.errors import ArgumentError
 from sacm.strategies import TrainingContext, parse
 from sacm_lab.rivals.reld import Density, local_discrepancy
 from tests.strategies.cases import Batch, Net
@@ -46,9 +44,3 @@ def test_a_span_with_a_jump_counts_less() -> None:
     assert kept is not None
     jump = kept[280, 0].mean()  # targets are rows 296 to 305
     assert jump < 0.3 * kept[:250].mean()
-
-
-def test_wrong_options_are_one_sentence() -> None:
-    for text in ("reld(window=1)", "reld(smoothing=0)", "robust_tsf(limit=0)"):
-        with pytest.raises(ArgumentError, match=text.partition("(")[0]):
-            parse(text)

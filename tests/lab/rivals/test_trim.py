@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from sacm.backbones.base import ReconstructionDetector
-from sacm.errors import ArgumentError
 from sacm.strategies import parse
 from sacm_lab.rivals.trim import keep_smallest
 from tests.strategies.cases import Net, batches, context, step
@@ -81,13 +80,3 @@ def test_latent_outlier_exposure_is_the_formula_of_the_paper(kind: str, weight: 
     assert float(loss.detach()) == pytest.approx(float(expected))
     loss.backward()
     assert model.factor.grad is not None
-
-
-def test_meanings_that_clash_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="both replace the loss"):
-        parse("trim+loe")
-    with pytest.raises(ArgumentError, match="loe is for anomaly, not for forecasting"):
-        parse("loe").check_task("forecasting")
-    for text in ("trim(0)", "loe(1)", "loe(kind=warm)"):
-        with pytest.raises(ArgumentError, match=text.partition("(")[0]):
-            parse(text)

@@ -62,10 +62,6 @@ def tiny(name: str) -> tuple[Experiment, Part]:
     return replace(experiment, vary=vary, **by_task), part
 
 
-def test_the_protocols_have_names() -> None:
-    assert PROTOCOLS.names() == NAMES
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("made_data")
 @pytest.mark.parametrize("name", NAMES)

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from sacm.errors import SACMError
 from sacm_lab.paper.figures import error_against_noise as figure_of
 from tests.experiments.cases import write_run
 
@@ -31,26 +29,6 @@ def test_a_point_averages_what_every_level_has(tmp_path):
     np.testing.assert_allclose(found.errors["mse_raw"]["sacm"], [25, 105])
 
 
-def test_a_column_for_each_backbone(tmp_path):
-    for backbone in ("PatchTST", "Informer", "WPMixer", "TimeMixer"):
-        for strategy in ("raw", "sacm"):
-            for level in (0.1, 0.3):
-                write(tmp_path, strategy, level, level, backbone=backbone)
-    figure = figure_of.draw(tmp_path)
-    shown = [axes for axes in figure.axes if axes.lines]
-    assert len(shown) == 8
-    assert [line.get_linestyle() for line in shown[0].lines] == ["--", "-"]
-    titles = {axes.get_title(loc="left") for axes in shown} - {""}
-    assert titles == {"PatchTST", "Informer", "WPMixer", "TimeMixer"}
-
-
-def test_runs_without_a_partner_are_no_pair(tmp_path):
-    write(tmp_path, "raw", 0.1, 1.0)
-    write(tmp_path, "sacm", 0.1, 1.0, seed=2)
-    with pytest.raises(SACMError, match=r"no finished pairs .* `sacm paper run synth12`"):
-        figure_of.draw(tmp_path)
-
-
 def test_panels_tell_what_else_differs(tmp_path):
     for stride in (4, 16):
         for strategy in ("raw", "sacm"):
@@ -61,19 +39,3 @@ def test_panels_tell_what_else_differs(tmp_path):
     titles = [axes.get_title(loc="left") for axes in figure.axes[:3]]
     assert titles == ["PatchTST\nstride 4", "PatchTST\nstride 16", "Informer\nstride 16"]
     assert figure.get_supxlabel() == "Every point averages horizon 96; 1 seed."
-
-
-def test_the_footnote_tells_panels_that_average_other_runs_apart(tmp_path):
-    for strategy in ("raw", "sacm"):
-        write(tmp_path, strategy, 0.1, 1.0)
-        for seed in (1, 2):
-            write(tmp_path, strategy, 0.1, 1.0, backbone="Informer", seed=seed)
-    note = figure_of.draw(tmp_path).get_supxlabel()
-    assert note == "PatchTST: horizon 96; 1 seed. Informer: horizon 96; 2 seeds."
-
-
-def test_a_run_that_was_not_tested_is_no_partner(tmp_path):
-    write(tmp_path, "raw", 0.1, 1.0)
-    write_run(tmp_path, strategy="sacm", data="Synth-12@0.1", row=None, horizon=96, seed=1)
-    with pytest.raises(SACMError, match="no finished pairs"):
-        figure_of.draw(tmp_path)

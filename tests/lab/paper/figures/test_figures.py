@@ -71,3 +71,17 @@ def test_runs_are_looked_for_where_training_leaves_them(tmp_path, monkeypatch):
     (tmp_path / "runs").mkdir()
     with pytest.raises(SACMError, match=r"^runs holds no finished"):
         figures.draw("rates")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("error_against_noise", "no finished pairs .* `sacm paper run synth12`"),
+        ("gamma", "two values of gamma .* `sacm paper run gamma`"),
+        ("qualitative", "no finished pair .* `sacm paper run synth12`"),
+        ("rates", "no finished forecasting run .* `sacm paper run rates`"),
+    ],
+)
+def test_runs_that_are_missing_are_asked_for(tmp_path, name, sentence):
+    with pytest.raises(SACMError, match=sentence):
+        figures.draw(name, runs=tmp_path)

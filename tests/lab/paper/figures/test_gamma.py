@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from sacm.errors import SACMError
 from sacm_lab.paper.figures import gamma as figure_of
 from tests.experiments.cases import write_run
 
@@ -42,9 +40,3 @@ def test_both_panels_show_the_same_numbers(tmp_path):
     np.testing.assert_allclose(first, [[1.1, 1.9], [2.1, 2.9], [4.1, 4.9]])
     np.testing.assert_array_equal(first, second.T)
     assert [tick.get_text() for tick in by_gamma.get_xticklabels()] == ["1", "5", "10"]
-
-
-def test_one_gamma_is_no_study(tmp_path):
-    write(tmp_path, "sacm", 0.1, 1.0)
-    with pytest.raises(SACMError, match=r"two values of gamma .* `sacm paper run gamma`"):
-        figure_of.draw(tmp_path)

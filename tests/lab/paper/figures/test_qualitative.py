@@ -1,10 +1,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import sacm.data
-from sacm.errors import SACMError
 from sacm_lab.paper.figures import qualitative
 from tests.experiments.cases import write_run
 
@@ -41,8 +39,3 @@ def test_panels_show_the_clean_truth_and_both_forecasts(real_runs):
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles[0].endswith("lower)")
     assert titles[2].endswith("higher)")
-
-
-def test_no_pair_is_one_sentence(tmp_path):
-    with pytest.raises(SACMError, match=r"no finished pair .* `sacm paper run synth12`"):
-        qualitative.draw(tmp_path)

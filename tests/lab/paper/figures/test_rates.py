@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from sacm.errors import SACMError
 from sacm.experiments.examples import rate_sample
 from sacm_lab.paper.figures import rates
 from sacm_lab.paper.figures.run_folders import finished_runs
@@ -34,8 +33,3 @@ def test_the_histogram_counts_every_window(real_runs):
     band = axes.patches[0]
     assert band.get_width() == pytest.approx(2 * found.std(), rel=1e-4)
     assert f"mean {found.mean():.3f}" in axes.get_title(loc="left")
-
-
-def test_no_run_is_one_sentence(tmp_path):
-    with pytest.raises(SACMError, match=r"no finished forecasting run .* `sacm paper run rates`"):
-        rates.draw(tmp_path)

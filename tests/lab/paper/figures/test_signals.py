@@ -16,10 +16,3 @@ def test_residuals_are_what_was_added():
     assert 0.25 < lost.mean() < 0.35
     # Heavy tails: the largest spike is far beyond what Gaussian noise of this size reaches.
     assert np.abs(added["student_t"]).max() > 2 * np.abs(added["gaussian"]).max()
-
-
-def test_four_families_stand_above_three_corruptions():
-    figure = signals.draw()
-    titles = [axes.get_title(loc="left") for axes in figure.axes]
-    assert titles == [*signals.FAMILIES.values(), *signals.CORRUPTIONS.values()]
-    np.testing.assert_array_equal(figure.axes[2].lines[0].get_ydata(), signal("chirp"))

@@ -19,17 +19,6 @@ def test_the_best_fixed_strength_is_that_of_an_optimiser():
     assert found.strengths[[0, -1]] == pytest.approx([0.05 / 0.95, 1])
 
 
-def test_no_fixed_strength_goes_below_the_bound():
-    found = figure_of.fixed_strengths(figure_of.magnitudes()[:50])
-    assert 0 < found.bound <= found.excess.min()
-
-
-def test_equal_windows_cost_a_fixed_strength_nothing():
-    found = figure_of.fixed_strengths(np.full(20, 1.0))
-    assert found.bound == pytest.approx(0)
-    assert found.excess.min() == pytest.approx(0, abs=1e-4)
-
-
 def test_the_oracle_is_marked_at_the_bottom_of_each_curve():
     risk = figure_of.draw().axes[0]
     curves, marks = risk.lines[::2], risk.lines[1::2]

@@ -5,7 +5,6 @@ import pytest
 
 import sacm.data
 from sacm.errors import DataError
-from sacm.registry import temporary_entries
 from sacm_lab.paper.figures import top10
 
 
@@ -37,12 +36,3 @@ def test_no_data_is_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("SACM_CACHE", str(tmp_path / "cache"))
     with pytest.raises(DataError, match=r"0 of the 9 real forecasting sets"):
         top10.draw()
-
-
-def test_data_of_others_change_no_figure_of_the_paper(tmp_path, monkeypatch):
-    monkeypatch.setenv("SACM_DATA", str(tmp_path))
-    monkeypatch.setenv("SACM_CACHE", str(tmp_path / "cache"))
-    with temporary_entries():
-        sacm.data.register("Mine", task="forecasting")(lambda: None)
-        with pytest.raises(DataError, match=r"0 of the 9 real forecasting sets"):
-            top10.draw()
