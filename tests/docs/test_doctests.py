@@ -49,8 +49,3 @@ def test_examples_of_a_module(name: str, tmp_path: Path, monkeypatch: pytest.Mon
     result = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
     assert result.failed == 0
     assert result.attempted > 0
-
-
-def test_skipped_examples_are_told_from_runnable_ones() -> None:
-    assert RUNNABLE.search("    >>> 1 + 1")
-    assert not RUNNABLE.search("    >>> fit(frame)  # doctest: +SKIP")

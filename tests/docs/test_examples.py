@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.scripts import load_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # What each prints, and the files that it leaves.
@@ -21,12 +22,7 @@ EXPECTED: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(EXAMPLES / f"{name}.py")
 
 
 def test_every_example_is_expected_here() -> None:
@@ -48,15 +44,3 @@ def test_example_runs_in_small(
     printed, files = EXPECTED[name]
     assert printed in capsys.readouterr().out
     assert {path.name for path in tmp_path.iterdir()} == set(files)
-
-
-def test_the_rates_of_noisy_windows_are_higher(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    load("own_model").main(["--quick", "--out", str(tmp_path)])
-    clean, noisy = (
-        float(line.rsplit(" ", 1)[1])
-        for line in capsys.readouterr().out.splitlines()
-        if line.startswith("mean rate")
-    )
-    assert noisy > clean + 0.1

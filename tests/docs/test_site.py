@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 from types import ModuleType
@@ -10,6 +9,7 @@ from types import ModuleType
 import pytest
 
 import sacm
+from tests.scripts import load_script
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,12 +17,7 @@ ROOT = Path(__file__).parents[2]
 def load(name: str) -> ModuleType:
     """A hook of the site, which is no module of a package."""
     pytest.importorskip("mkdocs", reason="needs the `docs` extra")
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "hooks" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(ROOT / "docs" / "hooks" / f"{name}.py")
 
 
 def test_broken_links_and_foreign_files_are_found(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from sacm import Predictor
+from tests.scripts import load_script
 from tests.training.cases import small_run
 
 testclient = pytest.importorskip("fastapi.testclient", reason="needs the `serving` extra")
@@ -25,11 +25,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(run: Path) -> Iterator[Any]:
-    spec = importlib.util.spec_from_file_location("serving_app", APP)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_script(APP)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SACM_RUN", str(run))
         with testclient.TestClient(module.app) as opened:

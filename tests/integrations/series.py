@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
 
 
 def load_series(rows: int, channels: int = 1) -> np.ndarray:
@@ -28,6 +29,12 @@ def cut_windows(rows: int, length: int, channels: int = 1) -> np.ndarray:
     series = load_series(rows, channels)
     view = np.lib.stride_tricks.sliding_window_view(series, length, axis=0)
     return np.ascontiguousarray(view.transpose(0, 2, 1))
+
+
+def make_loader(length: int, channels: int) -> DataLoader[tuple[Tensor, ...]]:
+    """Return batches of 8 windows and their means."""
+    x = torch.from_numpy(cut_windows(175, length, channels))
+    return DataLoader(TensorDataset(x, x.mean(dim=(1, 2))[:, None]), batch_size=8)
 
 
 def small_network(length: int, channels: int) -> nn.Module:

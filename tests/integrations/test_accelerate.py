@@ -6,22 +6,14 @@ from typing import Any
 import pytest
 import torch
 from torch.nn import functional as F
-from torch.utils.data import DataLoader, TensorDataset
 
 import sacm
-from sacm.errors import ArgumentError
-from sacm.integrations.shared import check_optimizers
 
-from .series import cut_windows, small_network
+from .series import make_loader, small_network
 
 accelerate = pytest.importorskip("accelerate", reason="needs the `integrations` extra")
 pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
 CHANNELS, LENGTH = 2, 16
-
-
-def loader() -> DataLoader[Any]:
-    x = torch.from_numpy(cut_windows(175, LENGTH, CHANNELS))
-    return DataLoader(TensorDataset(x, x.mean(dim=(1, 2))[:, None]), batch_size=8)
 
 
 def train(accelerator: Any, model: Any, optimizer: Any, batches: Any) -> None:
@@ -37,7 +29,7 @@ def test_loop_trains_saves_and_resumes(tmp_path: Path) -> None:
     model = small_network(LENGTH, CHANNELS)
     modulator = sacm.attach(model, channels=CHANNELS)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-    model, optimizer, batches = accelerator.prepare(model, optimizer, loader())
+    model, optimizer, batches = accelerator.prepare(model, optimizer, make_loader(LENGTH, CHANNELS))
     train(accelerator, model, optimizer, batches)
     assert not torch.equal(modulator.scorer.weight.detach(), torch.ones(CHANNELS))
     accelerator.save_state(str(tmp_path))
@@ -55,11 +47,3 @@ def test_loop_trains_saves_and_resumes(tmp_path: Path) -> None:
     accelerator.load_state(str(tmp_path))
     for key, value in model.state_dict().items():
         assert torch.equal(value, saved[key])
-
-
-def test_an_optimizer_made_too_early_is_found() -> None:
-    model = small_network(LENGTH, CHANNELS)
-    optimizer = torch.optim.Adam(model.parameters())
-    modulator = sacm.attach(model, channels=CHANNELS)
-    with pytest.raises(ArgumentError, match="made before the model was attached"):
-        check_optimizers(modulator, [optimizer])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
@@ -10,6 +9,7 @@ import pytest
 import torch
 
 import sacm
+from tests.scripts import load_script
 
 pytest.importorskip("transformers", reason="needs the `integrations` extra")
 from sacm.integrations.huggingface import attach_transformer  # after the check
@@ -20,12 +20,7 @@ SCRIPT = Path(__file__).parents[2] / "examples" / "foundation_models.py"
 
 @pytest.fixture(scope="module")
 def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("example_foundation_models", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_script(SCRIPT)
 
 
 @pytest.mark.parametrize("name", ["patchtst", "timesfm", "timesfm2_5", "chronos"])

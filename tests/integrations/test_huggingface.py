@@ -119,55 +119,6 @@ def test_model_of_another_kind_is_refused() -> None:
         attach_transformer(model)
 
 
-@pytest.mark.filterwarnings("ignore")  # the library's own
-def test_trainer_trains_the_scalars_logs_the_rate_and_resumes(tmp_path: Path) -> None:
-    pytest.importorskip("accelerate", reason="transformers.Trainer needs accelerate")
-    from transformers import Trainer, TrainingArguments
-
-    def trainer(model: PatchTSTForPrediction, steps: int) -> Trainer:
-        arguments = TrainingArguments(
-            output_dir=str(tmp_path),
-            max_steps=steps,
-            per_device_train_batch_size=8,
-            logging_steps=1,
-            save_steps=20,
-            report_to=[],
-            use_cpu=True,
-            disable_tqdm=True,
-        )
-        return Trainer(model, arguments, train_dataset=Series(), callbacks=[SACMCallback()])
-
-    model = patch_model()
-    first = trainer(model, 20)
-    first.train()
-    assert not torch.equal(model.sacm_modulator.scorer.weight, torch.ones(CHANNELS))
-    logged = [row["sacm_rate_mean"] for row in first.state.log_history if "sacm_rate_mean" in row]
-    assert len(logged) == 20
-    assert all(0.05 <= rate <= 0.5 for rate in logged)
-
-    resumed = patch_model(seed=1)
-    second = trainer(resumed, 21)
-    second.train(resume_from_checkpoint=True)
-    assert second.state.global_step == 21
-
-
-@pytest.mark.filterwarnings("ignore")  # the library's own
-def test_optimizer_made_too_early_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("accelerate", reason="transformers.Trainer needs accelerate")
-    from transformers import Trainer, TrainingArguments
-
-    model = patch_model()
-    trainer = Trainer(
-        model,
-        TrainingArguments(output_dir=str(tmp_path), max_steps=1, report_to=[], use_cpu=True),
-        train_dataset=Series(),
-        callbacks=[SACMCallback()],
-        optimizers=(torch.optim.Adam(model.parameters()), None),
-    )
-    with pytest.raises(ArgumentError, match="does not hold SACM's"):
-        trainer.train()
-
-
 def trainer_of(model: Any, folder: Path, *callbacks: Any, steps: int = 4, **options: Any) -> Any:
     pytest.importorskip("accelerate", reason="transformers.Trainer needs accelerate")
     from transformers import Trainer, TrainingArguments
@@ -185,6 +136,29 @@ def trainer_of(model: Any, folder: Path, *callbacks: Any, steps: int = 4, **opti
     return Trainer(
         model, arguments, train_dataset=Series(), eval_dataset=Series(), callbacks=[*callbacks]
     )
+
+
+@pytest.mark.filterwarnings("ignore")  # the library's own
+def test_trainer_trains_the_scalars_logs_the_rate_and_resumes(tmp_path: Path) -> None:
+    model = patch_model()
+    first = trainer_of(model, tmp_path, SACMCallback(), steps=20, logging_steps=1, save_steps=20)
+    first.train()
+    assert not torch.equal(model.sacm_modulator.scorer.weight, torch.ones(CHANNELS))
+    logged = [row["sacm_rate_mean"] for row in first.state.log_history if "sacm_rate_mean" in row]
+    assert len(logged) == 20
+    assert all(0.05 <= rate <= 0.5 for rate in logged)
+    second = trainer_of(patch_model(seed=1), tmp_path, SACMCallback(), steps=21)
+    second.train(resume_from_checkpoint=True)
+    assert second.state.global_step == 21
+
+
+@pytest.mark.filterwarnings("ignore")  # the library's own
+def test_optimizer_made_too_early_is_refused(tmp_path: Path) -> None:
+    model = patch_model()
+    trainer = trainer_of(model, tmp_path, SACMCallback(), steps=1)
+    trainer.optimizer = torch.optim.Adam(model.parameters())
+    with pytest.raises(ArgumentError, match="does not hold SACM's"):
+        trainer.train()
 
 
 @pytest.mark.filterwarnings("ignore")  # the library's own

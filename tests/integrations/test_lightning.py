@@ -6,24 +6,19 @@ from typing import Any
 import lightning.pytorch as pl
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
-from torch.utils.data import DataLoader, TensorDataset
 
 import sacm
 from sacm.errors import ArgumentError
 from sacm.integrations.lightning import SACMCallback
 
-from .series import cut_windows
+from .series import make_loader, small_network
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:lightning", "ignore::FutureWarning")
 
 CHANNELS, LENGTH = 3, 16
-
-
-def network() -> nn.Module:
-    layers = (nn.Linear(LENGTH * CHANNELS, 8), nn.ReLU(), nn.Dropout(0.1), nn.Linear(8, 1))
-    return nn.Sequential(nn.Flatten(), *layers)
+loader = make_loader(LENGTH, CHANNELS)
 
 
 class Regression(pl.LightningModule):
@@ -31,7 +26,7 @@ class Regression(pl.LightningModule):
 
     def __init__(self) -> None:
         super().__init__()
-        self.network = network()
+        self.network = small_network(LENGTH, CHANNELS)
 
     def training_step(self, batch: Any, index: int) -> Tensor:
         x, y = batch
@@ -51,7 +46,7 @@ class Late(Regression):
         self.network = None
 
     def configure_model(self) -> None:
-        self.network = self.network or network()
+        self.network = self.network or small_network(LENGTH, CHANNELS)
 
 
 class Itself(Regression):
@@ -76,11 +71,6 @@ class Early(Regression):
         return self.optimizer
 
 
-def loader() -> DataLoader[Any]:
-    x = torch.from_numpy(cut_windows(175, LENGTH, CHANNELS))
-    return DataLoader(TensorDataset(x, x.mean(dim=(1, 2))[:, None]), batch_size=8)
-
-
 def trainer(folder: Path, *callbacks: pl.Callback, epochs: int = 1) -> pl.Trainer:
     return pl.Trainer(
         accelerator="cpu",
@@ -101,7 +91,7 @@ def test_scalars_are_trained_and_rates_logged(
 ) -> None:
     callback, model = SACMCallback(channels=CHANNELS, target=target), module()
     fit = trainer(tmp_path, callback)
-    fit.fit(model, loader())
+    fit.fit(model, loader)
     modulator = callback.modulator
     assert modulator is not None
     scalars = {name: value.detach() for name, value in modulator.named_parameters()}
@@ -113,15 +103,15 @@ def test_scalars_are_trained_and_rates_logged(
 
 def test_checkpoint_loads_into_a_fresh_module_with_the_callback(tmp_path: Path) -> None:
     first = trainer(tmp_path, SACMCallback(channels=CHANNELS, target="network"))
-    first.fit(Regression(), loader())
+    first.fit(Regression(), loader)
     path = tmp_path / "model.ckpt"
     first.save_checkpoint(path)
-    expected = first.test(dataloaders=loader(), ckpt_path=str(path), verbose=False)
+    expected = first.test(dataloaders=loader, ckpt_path=str(path), verbose=False)
 
     fresh, callback = Regression(), SACMCallback(channels=CHANNELS, target="network")
     again = trainer(tmp_path, callback, epochs=2)
-    assert again.test(fresh, loader(), ckpt_path=str(path), verbose=False) == expected
-    again.fit(fresh, loader(), ckpt_path=str(path))
+    assert again.test(fresh, loader, ckpt_path=str(path), verbose=False) == expected
+    again.fit(fresh, loader, ckpt_path=str(path))
     assert again.current_epoch == 2
     assert callback.modulator is fresh.network.sacm_modulator
 
@@ -129,7 +119,7 @@ def test_checkpoint_loads_into_a_fresh_module_with_the_callback(tmp_path: Path) 
 def test_raw_network_loads_the_checkpoint(tmp_path: Path) -> None:
     fit = trainer(tmp_path, SACMCallback(channels=CHANNELS, target="network"))
     model = Regression()
-    fit.fit(model, loader())
+    fit.fit(model, loader)
     fit.save_checkpoint(tmp_path / "model.ckpt")
     weights = torch.load(tmp_path / "model.ckpt", weights_only=True)["state_dict"]
     raw = Regression()
@@ -141,19 +131,19 @@ def test_raw_network_loads_the_checkpoint(tmp_path: Path) -> None:
 def test_optimizer_made_too_early_is_refused(tmp_path: Path) -> None:
     fit = trainer(tmp_path, SACMCallback(channels=CHANNELS, target="network"))
     with pytest.raises(ArgumentError, match=r"does not hold SACM's .*made before"):
-        fit.fit(Early(), loader())
+        fit.fit(Early(), loader)
 
 
 def test_unknown_target_is_named(tmp_path: Path) -> None:
     fit = trainer(tmp_path, SACMCallback(channels=CHANNELS, target="nettwork"))
     with pytest.raises(ArgumentError, match="no trainable module 'nettwork'; it has network"):
-        fit.fit(Regression(), loader())
+        fit.fit(Regression(), loader)
 
 
 def test_module_that_no_step_calls_is_warned_about(tmp_path: Path) -> None:
     fit = trainer(tmp_path, SACMCallback(channels=CHANNELS))
     with pytest.warns(sacm.SACMWarning, match="outside a training forward of the attached model"):
-        fit.fit(Regression(), loader(), loader())
+        fit.fit(Regression(), loader, loader)
 
 
 def test_protected_network_trains_and_answers_on_repaired_windows(tmp_path: Path) -> None:
@@ -161,7 +151,7 @@ def test_protected_network_trains_and_answers_on_repaired_windows(tmp_path: Path
     guard = sacm.Guard(window=LENGTH).fit(rows.numpy())
     model = Regression()
     sacm.protect(model.network, guard)
-    trainer(tmp_path, SACMCallback(channels=CHANNELS, target="network")).fit(model, loader())
+    trainer(tmp_path, SACMCallback(channels=CHANNELS, target="network")).fit(model, loader)
     broken = torch.randn(2, LENGTH, CHANNELS)
     broken[0, 5] = torch.nan
     assert torch.isfinite(model.network.eval()(broken)).all()
