@@ -131,17 +131,6 @@ def test_a_part_imports_only_parts_that_are_listed_before_it() -> None:
     assert wrong == []
 
 
-def test_the_library_never_imports_the_laboratory() -> None:
-    wrong = [
-        module
-        for module, path in modules().items()
-        for node in ast.walk(syntax_tree(path))
-        for name in imported_names(node, module)
-        if name.partition(".")[0] == "sacm_lab"
-    ]
-    assert wrong == []
-
-
 def test_no_module_needs_itself_to_be_loaded() -> None:
     done: set[str] = set()
     path: list[str] = []

@@ -71,16 +71,6 @@ def test_the_future_counts_for_known_covariates_alone(batch: tuple[Tensor, Tenso
     assert not torch.allclose(model(x, None, known), usual)
 
 
-def test_weights_go_into_a_new_adapter(batch: tuple[Tensor, Tensor]) -> None:
-    model, other = make_adapter(), make_adapter()
-    train_a_little(model, *batch)
-    other.load_state_dict(model.state_dict())
-    model.eval()
-    other.eval()
-    found = other(batch[0], None, batch[1])
-    torch.testing.assert_close(found, model(batch[0], None, batch[1]), rtol=0, atol=0)
-
-
 @pytest.mark.parametrize("name", ["PatchTST", "iTransformer"])
 def test_attach_makes_the_same_sites_adaptive(name: str, batch: tuple[Tensor, Tensor]) -> None:
     plain, model = make_adapter(name).network, make_adapter(name)

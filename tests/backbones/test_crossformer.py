@@ -67,14 +67,3 @@ def test_forecast_is_the_sum_over_the_scales() -> None:
         for head, state in zip(heads, before, strict=True):
             head.load_state_dict(state)
     torch.testing.assert_close(sum(parts), whole, atol=1e-5, rtol=1e-5)
-
-
-def test_layouts_count_channels_or_segments() -> None:
-    layouts = crossformer(input_len=96, horizon=40, channels=5).sacm_layouts
-    folds = {name: layout.fold for name, layout in layouts.items()}
-    assert folds["embedding.dropout"] == 5
-    assert folds["encoder.0.block.time.mlp.dropout"] == 5
-    assert folds["encoder.0.block.sender.dropout"] == 6
-    assert folds["encoder.1.block.receiver.attention.dropout"] == 3
-    assert folds["decoder.0.block.receiver.mlp.dropout"] == 3  # ceil(40 / 16)
-    assert folds["decoder.2.cross.attention.dropout"] == 5

@@ -9,7 +9,6 @@ from sacm import backbones
 from sacm.backbones.timesnet import (
     Inception,
     PeriodBlock,
-    PeriodBlocks,
     TimesNetConfig,
     strongest_periods,
 )
@@ -77,11 +76,6 @@ def test_planted_periods_are_found_per_window() -> None:
     torch.testing.assert_close(
         amplitudes, torch.tensor([[24.0, 7.2], [24.0, 7.2]]), atol=1e-3, rtol=0
     )
-
-
-def test_blocks_share_one_norm() -> None:
-    blocks = PeriodBlocks(TimesNetConfig(width=4, hidden=6, blocks=3), length=10)
-    assert sum(isinstance(module, nn.LayerNorm) for module in blocks.modules()) == 1
 
 
 def test_calendar_is_read_from_the_look_back_alone() -> None:

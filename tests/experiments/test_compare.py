@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import pytest
 
 from sacm.errors import ArgumentError, DataError
-from sacm.experiments.compare import compare, compare_runs, cost_table, headline, result_table
+from sacm.experiments.compare import compare_runs, cost_table, headline, result_table
 from sacm.experiments.compare_page import compare_page, repeat_command, write_compare_page
 from sacm.inference.run_page import run_page
-from sacm.tasks import make_settings
 from sacm.training import Hardware
 from sacm.training.run import Run
 from tests.experiments.cases import write_pairs, write_run
-from tests.experiments.trained import DATA, Case, series, trained
+from tests.experiments.trained import DATA, Case, trained
 from tests.reports.reading import Page
 
 QUIET = Hardware(show_progress=False)
@@ -104,50 +102,6 @@ def test_runs_without_a_test(tmp_path):
     runs = [write_run(tmp_path, strategy=s, seed=1, row=None) for s in ("raw", "sacm")]
     with pytest.raises(DataError, match="waves has no test windows"):
         compare_runs(runs)
-
-
-@pytest.mark.parametrize(
-    ("strategies", "seeds", "message"),
-    [
-        (["raw"], [1], "at least two strategies"),
-        (["raw", "sacm"], [], "at least one seed"),
-        (["raw", "sacm"], [1, 1], "seed 1 is named twice"),
-        (["sacm", "sacm(p_max=0.5)"], [1], "strategy sacm is named twice"),
-        (["raw", "sacmm"], [1], "Did you mean 'sacm'"),
-        (["raw", "sacm"], [-1], "seed = -1"),
-    ],
-)
-def test_comparisons_that_cannot_be_made(tmp_path, strategies, seeds, message):
-    base = make_settings(task="forecasting", data="Synth-12")
-    with pytest.raises(ArgumentError, match=message):
-        compare(base, strategies, seeds, folder=tmp_path, data=series())
-
-
-def test_training_every_strategy_with_every_seed_once(tmp_path):
-    base = make_settings(
-        task="forecasting",
-        data="waves",
-        backbone="iTransformer",
-        size="small",
-        input_len=12,
-        horizon=4,
-        epochs=1,
-    )
-    started = []
-
-    def on_start(settings, number, total):
-        started.append((settings.strategy, settings.seed, number, total))
-
-    options = {"folder": tmp_path, "hardware": QUIET, "data": series(), "on_start": on_start}
-    found = compare(base, ["raw", "sacm"], [7, 8], **options)
-    assert started == [("raw", 7, 1, 4), ("sacm", 7, 2, 4), ("raw", 8, 3, 4), ("sacm", 8, 4, 4)]
-    assert found.metrics == ["mse", "mae", "mse_raw", "mae_raw"]
-    assert found.settings["horizon"] == 4
-    assert not {"strategy", "seed"} & found.settings.keys()
-    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()}
-    again = compare(base, ["raw", "sacm"], [7, 8], **options)
-    assert json.dumps(again.to_dict()) == json.dumps(found.to_dict())
-    assert written == {path: path.stat().st_mtime_ns for path in written}
 
 
 @pytest.fixture(scope="module")

@@ -80,12 +80,6 @@ def test_published_two_zone_numbers():
     assert (result.precision, result.recall) == pytest.approx((9 / 11, 0.8442760942760943))
 
 
-def test_perfect_prediction_is_one():
-    labels = [0, 1, 1, 0, 0, 1, 0]
-    result = affiliation_precision_recall(labels, labels)
-    assert (result.precision, result.recall, result.f1) == (1.0, 1.0, 1.0)
-
-
 @settings(max_examples=150, deadline=None)
 @given(labelled())
 def test_equals_numerical_integration(case):

@@ -11,7 +11,6 @@ from sacm.metrics.intervals import (
     as_flags,
     as_scores,
     find_intervals,
-    read_labels,
     read_scores,
     segment_borders,
 )
@@ -53,9 +52,3 @@ def test_bad_input_is_named():
         segment_borders([0, 1, 0], length=3)
     with pytest.raises(ArgumentError, match="each of the 3 points"):
         segment_borders([0, 1], length=3)
-
-
-def test_degenerate_labels_have_a_reason():
-    assert "no point" in str(read_labels(np.zeros(3, dtype=bool)).problem)
-    assert "every point" in str(read_labels(np.ones(3, dtype=bool)).problem)
-    assert read_labels(np.array([False, True])).problem is None

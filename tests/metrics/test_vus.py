@@ -78,14 +78,6 @@ def test_a_near_miss_earns_more_with_a_wider_buffer():
     assert vus_pr(scores, labels, max_buffer=40).value > narrow + 0.1
 
 
-def test_slopes_stop_at_borders():
-    labels, scores = np.zeros(120, dtype=int), np.linspace(0, 0.1, 120)
-    labels[50:60] = 1
-    scores[60:70] = 1.0
-    segments = (np.arange(120) >= 60).astype(int)
-    assert vus_pr(scores, labels, segments=segments).value < vus_pr(scores, labels).value
-
-
 def test_undefined_cases():
     assert vus_pr([1.0, 2.0], [0, 0]).value is None
     constant = vus_pr([1.0, 1.0], [0, 1])

@@ -30,15 +30,6 @@ def carry_inception(source: nn.Module, target: Inception) -> None:
         bias.copy_(convolution.bias)
 
 
-def test_inception_with_one_merged_kernel_equals_three_convolutions() -> None:
-    theirs = scramble(models.Inception_Block_V1(4, 6, num_kernels=3))
-    ours = Inception(4, 6, kernels=(1, 3, 5))
-    carry_inception(theirs, ours)
-    images = torch.randn(3, 4, 7, 9, generator=torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        assert_equal_outputs(ours(images), theirs(images))
-
-
 def test_forecasts_agree_window_by_window() -> None:
     theirs = models.TimesNet(
         h=12,

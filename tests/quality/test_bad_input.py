@@ -220,16 +220,6 @@ def test_wrong_windows_are_refused(window: Any) -> None:
         sacm.Guard(window=window).fit(healthy(ROWS))
 
 
-def test_a_wrong_repair_is_refused() -> None:
-    with pytest.raises(SACMError, match="repair must be fail, all, none"):
-        sacm.inspect(healthy(ROWS), repair="some")
-
-
-def test_an_unknown_time_column_is_refused() -> None:
-    with pytest.raises(SACMError, match="no column 'when'"):
-        sacm.inspect(frame(), time="when")
-
-
 def test_what_was_counted_as_missing_or_uneven_is_said() -> None:
     infinite, uneven = (sacm.inspect(READ[name]()) for name in ("infinite values", "missing rows"))
     assert infinite.recording.notes == ("Column 0: 2 infinite values are gaps.",)

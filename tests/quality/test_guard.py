@@ -226,13 +226,7 @@ def test_uncertainty_of_new_rows_grows_with_the_gap(guard: Guard) -> None:
     assert np.abs(quality.values - clean)[100:120, 0].mean() < 3 * spread.mean()
 
 
-def test_every_threshold_is_a_documented_positive_field() -> None:
-    from dataclasses import fields
-
-    for field in fields(GuardConfig):
-        assert f"{field.name}:" in (GuardConfig.__doc__ or "") or f"{field.name}, " in (
-            GuardConfig.__doc__ or ""
-        )
+def test_thresholds_are_positive_and_reach_the_guard() -> None:
     with pytest.raises(ArgumentError, match="material must be a positive number"):
         GuardConfig(material=-1)
     lenient = sacm.Guard(window=None, config=GuardConfig(material=50.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -79,19 +80,7 @@ def test_replaced_labels_may_count_by_their_confidence() -> None:
 def test_labels_that_cannot_be_judged_stay() -> None:
     random, noisy = np.random.default_rng(0), noisy_data()
     noise = random.normal(size=noisy.X_train.shape).astype(np.float32)
-    prepared = parse("labels").prepare(
-        ClassificationData(
-            "noise",
-            noise,
-            noisy.y_train,
-            noise,
-            noisy.y_test,
-            noisy.lengths_train,
-            noisy.lengths_test,
-            noisy.classes,
-        ),
-        window=40,
-    )
+    prepared = parse("labels").prepare(replace(noisy, X_train=noise, X_test=noise), window=40)
     np.testing.assert_array_equal(prepared.data.y_train, noisy.y_train)
     assert "stay as they are" in prepared.notes[0]
 

@@ -88,11 +88,6 @@ def test_options_have_kinds_defaults_and_choices() -> None:
     assert (options["scorer"].default, options["mapper"].default) == ("spectral", "tanh")
 
 
-@pytest.mark.parametrize("name", ["raw", "learned_global"])
-def test_a_strategy_without_options_has_none(name: str) -> None:
-    assert describe(name).options == ()
-
-
 def test_a_part_can_be_left_out() -> None:
     assert without(parse("guard+sacm"), "guard") == parse("sacm")
     left = without(parse("guard"), "guard")

@@ -84,19 +84,6 @@ def test_a_registered_scorer_and_mapper_are_options_of_sacm(registered: None) ->
     assert sum(p.numel() for p in run.scalars) == 2
 
 
-def test_a_registered_scorer_feeds_the_methods_own_mapper(registered: None) -> None:
-    model = Net()
-    run = parse("sacm(scorer=level)").begin(model, context())
-    x = torch.randn(8, 16, 2, generator=torch.Generator().manual_seed(0))
-    model(x).square().mean().backward()
-    rates = run.rates
-    assert rates is not None
-    assert torch.equal(rates.argsort(), x.mean(dim=1).sum(dim=1).argsort())
-    weight = run.scalars[0]
-    assert weight.grad is not None
-    assert float(weight.grad.abs().max()) > 0
-
-
 def test_the_methods_own_parts_are_not_spelled_out() -> None:
     assert canonical("sacm(scorer=spectral, mapper=tanh)") == "sacm"
     assert scorers.names()[0] == "spectral"

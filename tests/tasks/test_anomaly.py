@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -11,11 +9,16 @@ import torch
 from sacm.errors import SACMError
 from sacm.metrics.pointwise import quantile_threshold
 from sacm.tasks.anomaly import normal_scores, step_scores
+from sacm.training import Run
 from tests.training.cases import make_data, small_run
 
 
-def test_the_threshold_never_sees_the_test_part(tmp_path: Path) -> None:
-    run = small_run("anomaly", tmp_path, epochs=1)
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return small_run("anomaly", tmp_path_factory.mktemp("runs"), epochs=1)
+
+
+def test_the_threshold_never_sees_the_test_part(run: Run) -> None:
     data = make_data("anomaly")
     trained = run.load_trained()
     windows = run.task.windows(run.settings, data)
@@ -28,8 +31,7 @@ def test_the_threshold_never_sees_the_test_part(tmp_path: Path) -> None:
     assert run.metrics["report"]["threshold"] == pytest.approx(threshold)
 
 
-def test_the_score_of_a_step_is_the_mean_over_the_windows_that_cover_it(tmp_path: Path) -> None:
-    run = small_run("anomaly", tmp_path, epochs=1)
+def test_the_score_of_a_step_is_the_mean_over_the_windows_that_cover_it(run: Run) -> None:
     data = make_data("anomaly")
     trained = run.load_trained()
     windows = run.task.windows(run.settings, data).test
@@ -45,8 +47,7 @@ def test_the_score_of_a_step_is_the_mean_over_the_windows_that_cover_it(tmp_path
     np.testing.assert_allclose(found, total / count, rtol=1e-4, atol=1e-7)
 
 
-def test_scores_that_are_not_finite_make_no_threshold(tmp_path: Path) -> None:
-    run = small_run("anomaly", tmp_path, epochs=1)
+def test_scores_that_are_not_finite_make_no_threshold(run: Run) -> None:
     data = make_data("anomaly")
     data.train[-10] = 1e20
     windows = run.task.windows(run.settings, data)

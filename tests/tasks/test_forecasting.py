@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from sacm import tasks
-from sacm.data import forecasting_data, synth12
+from sacm.data import synth12
 from sacm.tasks import get_task
-from tests.training.cases import make_data, small_run, waves
+from tests.training.cases import make_data, small_run
 
 
 def test_forecast_errors_are_the_plain_means(tmp_path: Path) -> None:
@@ -45,12 +45,3 @@ def test_presets_of_the_paper() -> None:
         100,
         10,
     )
-
-
-def test_a_short_series_of_the_users_own_gets_shorter_windows() -> None:
-    data = forecasting_data(waves(200, 2), name="mine")
-    settings = tasks.make_settings(task="forecasting", data="mine.csv")
-    task = get_task("forecasting")
-    done = task.resolve(settings, data)
-    windows = task.windows(done, task.divide(done, data))
-    assert min(len(part) for part in windows) > 0

@@ -12,9 +12,8 @@ import pandas as pd
 import pytest
 
 from sacm.data import classification_data, forecasting_data
-from sacm.errors import DataError
 from sacm.tasks import get_task, make_settings
-from sacm.tasks.base import NetworkShape, check_trained_columns
+from sacm.tasks.base import NetworkShape
 from tests.training.cases import TASKS, make_data, small_run, waves
 
 
@@ -50,10 +49,3 @@ def test_a_run_keeps_it(task: str, tmp_path: Path) -> None:
     shape = run.task.shape(run.settings, make_data(task))
     assert run.shape == shape
     assert NetworkShape(**json.loads(json.dumps(asdict(shape)))) == shape
-
-
-def test_other_columns_or_another_order_are_refused() -> None:
-    check_trained_columns("new.csv", ["a", "b"], ("a", "b"))
-    with pytest.raises(DataError, match="has the columns b, a but a, b were trained on"):
-        check_trained_columns("new.csv", ("b", "a"), ("a", "b"))
-    check_trained_columns("new.csv", ("b", "a"), None)

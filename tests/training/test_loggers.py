@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from sacm.errors import ArgumentError
-from sacm.training.hardware import make_logger
-
 # Neither the import system nor the package metadata know of what is absent.
 WITHOUT_THEM = """
 import sys
@@ -50,10 +47,3 @@ def test_an_absent_package_is_named_with_the_extra_that_brings_it(tmp_path: Path
         "the tensorboard logger needs `pip install 'sacm[loggers]'`.",
         "the mlflow logger needs `pip install 'sacm[loggers]'`.",
     ]
-
-
-def test_an_unknown_kind_is_told_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(
-        ArgumentError, match="unknown logger 'diary': choose one of tensorboard, mlflow"
-    ):
-        make_logger("diary", tmp_path)
