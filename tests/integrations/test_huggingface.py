@@ -119,7 +119,9 @@ def test_model_of_another_kind_is_refused() -> None:
         attach_transformer(model)
 
 
-def trainer_of(model: Any, folder: Path, *callbacks: Any, steps: int = 4, **options: Any) -> Any:
+def trainer_of(
+    model: Any, folder: Path, *callbacks: Any, steps: int = 4, optimizer: Any = None, **options: Any
+) -> Any:
     pytest.importorskip("accelerate", reason="transformers.Trainer needs accelerate")
     from transformers import Trainer, TrainingArguments
 
@@ -134,7 +136,12 @@ def trainer_of(model: Any, folder: Path, *callbacks: Any, steps: int = 4, **opti
         **options,
     )
     return Trainer(
-        model, arguments, train_dataset=Series(), eval_dataset=Series(), callbacks=[*callbacks]
+        model,
+        arguments,
+        train_dataset=Series(),
+        eval_dataset=Series(),
+        callbacks=[*callbacks],
+        optimizers=(optimizer, None),
     )
 
 
@@ -155,8 +162,8 @@ def test_trainer_trains_the_scalars_logs_the_rate_and_resumes(tmp_path: Path) ->
 @pytest.mark.filterwarnings("ignore")  # the library's own
 def test_optimizer_made_too_early_is_refused(tmp_path: Path) -> None:
     model = patch_model()
-    trainer = trainer_of(model, tmp_path, SACMCallback(), steps=1)
-    trainer.optimizer = torch.optim.Adam(model.parameters())
+    early = torch.optim.Adam(model.parameters())
+    trainer = trainer_of(model, tmp_path, SACMCallback(), steps=1, optimizer=early)
     with pytest.raises(ArgumentError, match="does not hold SACM's"):
         trainer.train()
 

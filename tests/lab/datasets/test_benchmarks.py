@@ -38,11 +38,6 @@ def test_forecasting(real_data, entry):
             assert len(part) == len(rows) - entry.input_len - horizon + 1
 
 
-def test_ili_at_its_longest_horizon(real_data):
-    windows = forecasting_windows(present("ILI"), input_len=24, horizon=60)
-    assert (len(windows.train), len(windows.val)) == (593, 13)
-
-
 def test_weather_faults(real_data):
     data = present("Weather")
     faults = data.values == -9999
@@ -82,15 +77,6 @@ def test_anomaly(real_data, entry):
     assert len(windows.test) == sum(b.test - 99 for b in known)
     border = int(len(data.train) * 0.8)
     assert windows.train.starts.max() + 100 <= border <= windows.val.starts.min()
-
-
-def test_har_is_split_by_subject(real_data):
-    data = present("HAR")
-    assert len(set(data.subjects_train)) == 21
-    assert len(set(data.subjects_test)) == 9
-    train, val = data.validation_split()
-    assert len(set(data.subjects_train[train]) | set(data.subjects_train[val])) == 21
-    assert not set(data.subjects_train[train]) & set(data.subjects_train[val])
 
 
 def test_shifted_channels(real_data):

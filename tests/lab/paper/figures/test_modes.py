@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sacm.errors import ArgumentError
-from sacm_lab.paper.figures.modes import correlation, dominant, trend_of
+from sacm_lab.paper.figures.modes import dominant, trend_of
 
 
 def by_hand(values: np.ndarray, count: int) -> np.ndarray:
@@ -55,12 +55,6 @@ def test_a_line_is_all_trend():
     bent = line + np.random.default_rng(0).standard_normal(30)
     fit = np.polyval(np.polyfit(steps, bent, 1), steps)
     np.testing.assert_allclose(trend_of(bent, "ols"), fit, atol=1e-12)
-
-
-def test_correlation_is_pearsons():
-    one, other = np.random.default_rng(0).standard_normal((2, 50))
-    deviations = (one - one.mean()) * (other - other.mean())
-    assert correlation(one, other) == pytest.approx(deviations.mean() / one.std() / other.std())
 
 
 @pytest.mark.parametrize(("length", "share"), [(2, 0.1), (10, 0.0), (10, 1.5)])
