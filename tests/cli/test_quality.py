@@ -69,6 +69,7 @@ def test_options_reach_the_inspection(sacm: Command, file: Path) -> None:
     assert found["share"] == pytest.approx(expected.share)
     table = tables.wide().rename(columns={"date": "seen"})[["load", "heat", "seen"]]
     table.to_csv("late.csv", index=False)
+    assert sacm("quality", "late.csv", "--time-column", "seen").code == 0
     assert sacm("quality", "late.csv", "--time", "seen").code == 0
 
 
