@@ -231,3 +231,12 @@ def test_thresholds_are_positive_and_reach_the_guard() -> None:
         GuardConfig(material=-1)
     lenient = sacm.Guard(window=None, config=GuardConfig(material=50.0))
     assert not (lenient.inspect(fresh()).flags == 4).any()
+
+
+def test_faults_that_look_independent_only_in_the_last_round_are_judged() -> None:
+    random, steps = np.random.default_rng(3), np.arange(1200)
+    rows = np.stack([np.sin(steps / 4), np.cos(steps / 7)], 1) + 0.1 * random.normal(size=(1200, 2))
+    wild = random.random(rows.shape) < 0.2
+    rows = np.where(wild, rows + random.normal(size=rows.shape), rows)
+    guard = sacm.Guard(window=24).fit(rows)
+    assert np.isfinite(guard.transform(rows)).all()

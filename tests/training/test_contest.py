@@ -112,7 +112,8 @@ def test_who_describes_a_network_gets_it() -> None:
     assert let_compete(asked) == {**asked, **both}
     assert let_compete({**asked, "strategy": "guard"})["strategy"] == "guard"
     assert let_compete({**asked, "time_limit": "none"})["time_limit"] == "none"
-    for change in ({"backbone": "iTransformer"}, {"epochs": 3}, {"strategy": "sacm"}):
+    changes = {"backbone": "iTransformer", "epochs": 3, "strategy": "sacm", "future": "price"}
+    for change in ({name: value} for name, value in changes.items()):
         assert let_compete({**asked, **change}) == {**asked, **change}
     assert let_compete({**asked, "data": "ETTh1"}) == {**asked, "data": "ETTh1"}
     with pytest.raises(ArgumentError, match=r"--epochs.*--backbone"):

@@ -331,13 +331,15 @@ class _Checks:
         burst, spike = np.zeros((2, *self.values.shape), np.uint8)
         first_cut = config.point_cut(config.false_rate)
         for turn in range(config.rounds + 1):
-            by_model = turn >= config.rounds - 1 and bool(levels.lone.any())
+            # Channels that turn out to be lone only in the last round are judged without a model.
+            lone = bool(levels.lone.any()) if self.learning else levels.model is not None
+            by_model = turn >= config.rounds - 1 and lone
             last = turn == config.rounds - (not by_model)  # the model predicts twice
             signed, score = self.residuals(known, wild, by_model)
             residual = np.abs(signed)
             if self.learning:
-                lone = self.independent(residual / levels.size, known)
-                levels.lone = lone | (levels.lone & by_model)
+                independent = self.independent(residual / levels.size, known)
+                levels.lone = independent | (levels.lone & by_model)
                 levels.related = related_channels(score, known, config.together, config.related)
             shared = shared_score(score, levels.related)
             divided = np.where(levels.lone, score, score / np.maximum(shared, nearby_score(score)))
@@ -377,7 +379,7 @@ class _Checks:
             given = np.where(known, np.nan, self.scaled)
             if self.learning:
                 levels.model = RepairModel.fit(given, wild, self.rows)
-            assert levels.model is not None  # learnt together with `lone`
+            assert levels.model is not None
             modelled = levels.model.residuals(given, wild, self.rows)
             signed = np.where(levels.lone & levels.judged, modelled, signed)
         signed[known] = 0.0

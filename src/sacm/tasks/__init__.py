@@ -21,11 +21,12 @@ TASKS: dict[str, Task[Any]] = {
 
 # Where candidates compete: seconds, and repaired rows against rows as they came.
 TIME_LIMIT, CANDIDATE_STRATEGY = 60.0, "race(guard,raw)"
-# Settings of one network: who names one of them does not want candidates.
+# Settings that only networks have: who names one of them does not want candidates. Most
+# candidates know no covariates.
 _OF_A_NETWORK = (
     *("size", "epochs", "patience", "learning_rate", "weight_decay", "gradient_clip", "batch_size"),
     *("stride", "validation_stride", "select", "train_fraction", "contamination", "watch"),
-    *("precision", "compile", "overrides"),
+    *("precision", "compile", "overrides", "past", "future", "static", "calendar", "holidays"),
 )
 
 __all__ = ["Result", "get_task", "let_compete", "make_settings"]
@@ -98,7 +99,7 @@ def let_compete(values: Mapping[str, Any]) -> dict[str, Any]:
     if "backbone" in asked or "time_limit" in asked:
         options = ", ".join(map(option_name, described))
         raise ArgumentError(
-            f"{options}: candidates that compete within a time limit have their own: leave this "
-            "out, or name a network with backbone= (--backbone)."
+            f"{options}: only networks take this, not all candidates that compete within a time "
+            "limit: leave it out, or name a network with backbone= (--backbone)."
         )
     return values
