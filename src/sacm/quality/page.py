@@ -19,10 +19,10 @@ from sacm.reports import style
 from sacm.reports.page import Section, embed_figure, figures, page, paragraph
 from sacm.reports.table import Table
 
-_SPIKE, _REPAIR, _SHIFT, _BURST, _GAP, _RULE = style.SERIES
+_BURST, _REPAIR, _SHIFT, _SPIKE, _GAP, _RULE = style.SERIES
 COLOURS = {
     "missing": _GAP,
-    "code": style.INK,
+    "code": _GAP,
     "stuck": style.ALARM,
     "spike": _SPIKE,
     "burst": _BURST,
