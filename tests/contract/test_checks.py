@@ -24,7 +24,7 @@ OTHERS = [
     "selective(masks=uncertainty)",
     "selective+sacm",
     "sacm(scale=free)",
-    "ema+sacm",
+    pytest.param("ema+sacm", marks=pytest.mark.lab),
 ]
 
 

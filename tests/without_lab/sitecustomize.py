@@ -1,4 +1,4 @@
-"""Hide the laboratory and every plug-in from a Python process; put this folder on PYTHONPATH.
+"""Hide the laboratory from a Python process; put this folder on PYTHONPATH.
 
 `make library` runs the tests of the library with it: the library must not need `sacm_lab`.
 """
@@ -12,8 +12,11 @@ from typing import Any
 _entry_points: Any = importlib.metadata.entry_points
 
 
-def _without_plugins(**wanted: Any) -> Any:
-    return () if wanted.get("group") == "sacm.plugins" else _entry_points(**wanted)
+def _without_lab(**wanted: Any) -> Any:
+    found = _entry_points(**wanted)
+    if wanted.get("group") != "sacm.plugins":
+        return found
+    return tuple(entry for entry in found if entry.value != "sacm_lab")
 
 
 class _NoLab:
@@ -24,5 +27,5 @@ class _NoLab:
             raise ModuleNotFoundError(f"No module named {name!r}")
 
 
-importlib.metadata.entry_points = _without_plugins  # type: ignore[assignment]
+importlib.metadata.entry_points = _without_lab  # type: ignore[assignment]
 sys.meta_path.insert(0, _NoLab())  # type: ignore[arg-type]
