@@ -18,7 +18,7 @@ from sacm.data.load import is_present
 from sacm.data.windows import forecasting_windows
 from sacm.files import write_json
 from sacm.metrics.anomaly import evaluate_scores
-from sacm.metrics.classification import ClassificationAccumulator
+from sacm.metrics.classification import measure_classes
 from sacm.tasks.baselines import ForecastBaselines, alarm_baselines, class_baselines
 
 OUT = Path(__file__).parents[1] / "results" / "users" / "baselines.json"
@@ -42,9 +42,8 @@ def alarms(data: Any) -> dict[str, Any]:
 def classes(data: Any) -> dict[str, Any]:
     """The most frequent training class."""
     truth = torch.from_numpy(data.encode(data.y_test))
-    accumulator = ClassificationAccumulator()
-    accumulator.update(torch.zeros(len(truth), len(data.classes)), truth)
-    return class_baselines(data, accumulator.compute()).to_dict()
+    report = measure_classes(torch.zeros(len(truth), len(data.classes)), truth)
+    return class_baselines(data, report).to_dict()
 
 
 def main() -> None:

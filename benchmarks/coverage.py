@@ -80,7 +80,7 @@ def add_alike(found: dict[str, Any], predictor: Predictor, windows: ForecastWind
     }
     for each in found["intervals"]:
         low, high = (bounds[(1 + sign * each["nominal"]) / 2] for sign in (-1, 1))
-        each["alike"] = measure_intervals(residuals, low, high, each["nominal"]).to_dict()
+        each["alike"] = measure_intervals(residuals, low, high, each["nominal"])
     levels = np.stack([bounds[level] for level in CRPS_LEVELS])
     found["crps_alike"] = crps(residuals, levels, CRPS_LEVELS)
 

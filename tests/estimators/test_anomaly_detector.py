@@ -12,7 +12,6 @@ from sacm import AnomalyDetector, DataError, SACMError, SACMWarning
 from sacm.data import anomaly_data
 from sacm.errors import ArgumentError
 from sacm.metrics.pointwise import quantile_threshold
-from sacm.metrics.vus import vus_pr
 from sacm.tasks import get_task
 from sacm.tasks.anomaly import normal_scores
 from tests.estimators.cases import waves
@@ -44,7 +43,7 @@ def test_finds_what_is_obvious(fitted: AnomalyDetector) -> None:
     assert scores[labels == 1].min() > np.median(scores[labels == 0])
     assert fitted.alarms(values)[100:110].all()
     assert set(fitted.predict(values)) == {1, -1}
-    assert fitted.score(values, labels) == vus_pr(scores, labels).value
+    assert fitted.score(values, labels) == fitted.evaluate(values, labels)["vus_pr"]
     assert fitted.score(values, labels) > 0.8
 
 

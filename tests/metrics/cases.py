@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from sacm.metrics.intervals import read_labels
+
 Pairs = list[tuple[int, int]]
+
+
+def on_labels(measure, values, labels, segments=None, **options):
+    """A measure of alarms or scores [T], with the labels as it takes them."""
+    return measure(np.asarray(values), read_labels(labels, segments), **options)
+
+
+def alarms_on(measure, alarms, labels, segments=None):
+    """A measure of 0/1 alarms [T]."""
+    return on_labels(measure, np.asarray(alarms, dtype=bool), labels, segments)
 
 
 @st.composite

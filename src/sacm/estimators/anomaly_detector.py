@@ -15,7 +15,6 @@ from sacm.inference.detect import read_rows, read_telemetry, row_scores, validat
 from sacm.inference.predictor import warn
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.pointwise import quantile_threshold
-from sacm.metrics.vus import vus_pr
 from sacm.tasks.anomaly import flag
 from sacm.types import ScoreKind, TaskName
 
@@ -119,14 +118,15 @@ class AnomalyDetector(OutlierMixin, TableReading, Estimator):
 
     def evaluate(self, X: Any, labels: Any) -> dict[str, float | None]:
         """Measures against 0/1 labels `[T]`, the point-adjusted beside those it flatters."""
-        return evaluate_scores(self._scores(X), labels, self.threshold_).row()
+        return evaluate_scores(self._scores(X), labels, self.threshold_).measures
 
     def score(self, X: Any, labels: Any) -> float:
         """VUS-PR, which needs no threshold and forgives labels that are a few steps off."""
-        measure = vus_pr(self._scores(X), labels)
-        if measure.value is None:
-            raise DataError(f"VUS-PR is undefined: {measure.reason}.")
-        return measure.value
+        report = evaluate_scores(self._scores(X), labels, self.threshold_)
+        value = report.measures["vus_pr"]
+        if value is None:
+            raise DataError(f"VUS-PR is undefined: {report.problems[-1]}.")
+        return value
 
     def _scores(self, X: Any) -> np.ndarray:
         self._check_fitted()

@@ -16,7 +16,7 @@ from sacm.errors import ArgumentError, DataError
 from sacm.estimators.base import Estimator, like_rows
 from sacm.inference.classify import as_array, case_logits, case_probabilities, case_windows
 from sacm.inference.predictor import warn
-from sacm.metrics.classification import ClassificationAccumulator
+from sacm.metrics.classification import measure_classes
 from sacm.types import TaskName
 
 
@@ -77,11 +77,8 @@ class Classifier(ClassifierMixin, Estimator):
                 raise DataError(f"label {label!r} is not among the classes that were trained on.")
         codes = np.array([places[label] for label in labels])
         windows = case_windows(self.predictor_, check_cases(X), codes)
-        accumulator = ClassificationAccumulator()
-        accumulator.update(case_logits(self.predictor_, windows), torch.from_numpy(codes))
-        report = accumulator.compute()
-        names = ("accuracy", "balanced_accuracy", "macro_f1", "nll")
-        return {name: getattr(report, name) for name in names}
+        logits = case_logits(self.predictor_, windows)
+        return measure_classes(logits, torch.from_numpy(codes)).row()
 
     def _probabilities(self, X: Any) -> np.ndarray:
         self._check_fitted()

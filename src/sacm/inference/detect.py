@@ -15,7 +15,8 @@ from sacm.data.datasets import AnomalyData, hold_out_tail
 from sacm.data.scaling import fill_gaps
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.predictor import Answer, Array, Predictor, as_tensor, is_array, like, warn
-from sacm.metrics.pointwise import best_f1, quantile_threshold
+from sacm.metrics.intervals import read_labels
+from sacm.metrics.pointwise import best_cut, quantile_threshold
 from sacm.settings import ReadOptions
 from sacm.tasks import Result, get_task
 from sacm.tasks.anomaly import flag, judge_scores, step_scores
@@ -224,10 +225,11 @@ def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> tuple[
     name, separator, text = way.partition("=")
     if separator and name == "labels":
         rows = read_rows(predictor, Path(text))
-        best = best_f1(row_scores(predictor, rows), _labels(rows, "to choose by"))
-        if best.threshold is None:
-            raise DataError(f"{text} cannot choose a threshold: {best.reason}.")
-        return best.threshold, f"best F1 ({best.f1:.3g}) on the labels of {text}"
+        labelled = read_labels(_labels(rows, "to choose by"))
+        if labelled.problem:
+            raise DataError(f"{text} cannot choose a threshold: {labelled.problem}.")
+        f1, threshold = best_cut(row_scores(predictor, rows), labelled.truth)
+        return threshold, f"best F1 ({f1:.3g}) on the labels of {text}"
     try:
         number = float(text if separator else name)
     except ValueError:

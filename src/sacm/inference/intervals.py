@@ -71,7 +71,7 @@ def measure_uncertainty(
         fixed = bound((1 - coverage) / 2), bound((1 + coverage) / 2)
         adaptive = follow(plain, truth, windows.starts[chosen[later]], coverage)
         measures = {
-            kind: measure_intervals(truth, lower, upper, coverage).to_dict()
+            kind: measure_intervals(truth, lower, upper, coverage)
             for kind, (lower, upper) in (("fixed", fixed), ("adaptive", adaptive))
         }
         report["intervals"].append({"nominal": coverage, **measures})

@@ -18,17 +18,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from sacm.metrics.intervals import (
-    Floats,
-    Intervals,
-    Ints,
-    Labelled,
-    PrecisionRecall,
-    find_intervals,
-    read_alarms,
-)
+from sacm.metrics.intervals import Bools, Floats, Ints, Labelled, find_intervals
+from sacm.metrics.pointwise import NO_ALARM, PrecisionRecall
 
 
 class _Zones(NamedTuple):
@@ -41,7 +33,7 @@ class _Zones(NamedTuple):
 
 
 class _Alarms(NamedTuple):
-    """Predicted intervals cut at zone borders, in time order, [P] each.
+    """Alarms cut at zone borders, in time order, [P] each.
 
     `near_left` and `near_right` bound the times that have this alarm as their nearest one.
     """
@@ -53,19 +45,12 @@ class _Alarms(NamedTuple):
     near_right: Floats
 
 
-def affiliation_precision_recall(
-    predictions: ArrayLike, labels: ArrayLike, *, segments: ArrayLike | None = None
-) -> PrecisionRecall:
-    """Affiliation precision, recall and F1 of 0/1 predictions [T]."""
-    flags, labelled = read_alarms(predictions, labels, segments)
-    if labelled.problem:
-        return PrecisionRecall.undefined(labelled.problem)
-    if not flags.any():
-        return PrecisionRecall.silent()
+def affiliation_precision_recall(flags: Bools, labelled: Labelled) -> PrecisionRecall:
+    """Affiliation precision, recall and F1 of alarms [T]; F1 is 0 when both are."""
     zones = _find_zones(labelled)
-    alarms = _cut(find_intervals(flags, borders=labelled.borders), zones)
+    alarms = _cut_alarms(flags, labelled, zones)
     if not len(alarms.zone):
-        return PrecisionRecall.silent("no alarm lies in a segment that has an anomaly")
+        return NO_ALARM
     zones_of_alarms = _Zones(*(each[alarms.zone] for each in zones))
 
     def by_zone(values: Floats) -> Floats:
@@ -76,9 +61,10 @@ def affiliation_precision_recall(
     near = by_zone(_precision_integral(alarms, zones_of_alarms))
     covered = by_zone(_recall_integral(alarms, zones_of_alarms))
     seen = predicted > 0
-    return PrecisionRecall.of(
-        (near[seen] / predicted[seen]).mean(), (covered / (zones.stop - zones.start)).mean()
-    )
+    precision = float((near[seen] / predicted[seen]).mean())
+    recall = float((covered / (zones.stop - zones.start)).mean())
+    total = precision + recall
+    return PrecisionRecall(precision, recall, 2 * precision * recall / total if total > 0 else 0.0)
 
 
 def _find_zones(labelled: Labelled) -> _Zones:
@@ -99,7 +85,8 @@ def _meet_halfway(
     right[:-1] = np.where(same, middle, right[:-1])
 
 
-def _cut(intervals: Intervals, zones: _Zones) -> _Alarms:
+def _cut_alarms(flags: Bools, labelled: Labelled, zones: _Zones) -> _Alarms:
+    intervals = find_intervals(flags, labelled.borders)
     first = np.searchsorted(intervals.stops, zones.left, side="right")
     last = np.maximum(first, np.searchsorted(intervals.starts, zones.right, side="left"))
     counts = last - first  # [M]

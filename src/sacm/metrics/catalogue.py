@@ -55,22 +55,18 @@ def register(
         share: Whether values lie between 0 and 1; differences are then percentage points.
 
     Returns:
-        A decorator for a function, which is called with what the task's test gives, all on the
-        CPU.
+        A decorator for a function of what the task's test gives, all on the CPU. A result that is
+        not finite, or an exception, becomes None in the row, with a `SACMWarning`.
 
         forecasting: `(prediction, target, observed)`, tensors `[N, H, C]` of one batch of test
         windows in z-scored units, `observed` False where a target was filled in. It returns one
-        value a window, `[N]`; the metric is the mean over all test windows, so it does not depend
-        on the batch size.
+        value a window, `[N]`; the metric is the mean over all test windows.
 
         classification: `(probabilities, labels)`, tensors `[N, K]` and `[N]` of the whole test
         set. It returns one number.
 
         anomaly: `(scores, labels, threshold)`, arrays `[T]` and `[T]` of the whole test set and
         the threshold from the validation scores. It returns one number.
-
-        A result that is not finite, or an exception, becomes None in the row, with a
-        `SACMWarning`.
 
     Raises:
         ArgumentError: If the name is taken or the task unknown.
@@ -93,9 +89,8 @@ def register(
         )
 
     def add(function: Function) -> Function:
-        METRICS.register(name, origin=function)(
-            Metric(name, label, label, higher_is_better, share, task=task, function=function)
-        )
+        entry = Metric(name, label, label, higher_is_better, share, task=task, function=function)
+        METRICS.register(name, origin=function)(entry)
         return function
 
     return add
@@ -139,17 +134,15 @@ _TABLE = (
     ("mean_fault_mse", "error", "mean fault MSE", "mean MSE over the faults"),
     ("worst_degradation", "error", "D_w", "the largest degradation"),
     ("clean_mse", "error", "clean MSE", "MSE on clean inputs"),
-    # The scenarios of SensorFault-Bench: the error under each over the error on clean inputs.
-    ("degradation_drift", "error", "D drift"),
-    ("degradation_attenuation", "error", "D attenuation"),
-    ("degradation_noise", "error", "D noise"),
-    ("degradation_spike", "error", "D spike"),
-    ("degradation_time_stretch", "error", "D time_stretch"),
-    ("degradation_time_compress", "error", "D time_compress"),
-    ("degradation_stuck_sensor", "error", "D stuck_sensor"),
-    ("degradation_missing_data", "error", "D missing_data"),
     ("rate_mean", "error", "mean rate", "mean dropout rate"),
     ("rate_std", "error", "spread of rates", "spread of the dropout rates"),
+    # The scenarios of SensorFault-Bench: the error under each over the error on clean inputs.
+    *(
+        (f"degradation_{fault}", "error", f"D {fault}")
+        for fault in ("drift", "attenuation", "noise", "spike", "time_stretch", "time_compress")
+    ),
+    ("degradation_stuck_sensor", "error", "D stuck_sensor"),
+    ("degradation_missing_data", "error", "D missing_data"),
 )
 # What random scores reach; these entries describe no model.
 _RANDOM = {"f1_pa": "f1_pa_random", "f1_pa_best": "f1_pa_best_random"}
@@ -161,11 +154,7 @@ for _name, _kind, *_words in _TABLE:
 
 
 def metric(name: str) -> Metric:
-    """Give what is known about one entry of a run's row.
-
-    Raises:
-        ArgumentError: If no metric of that name is registered.
-    """
+    """Give what is known about one entry of a run's row; an `ArgumentError` if nothing is."""
     return METRICS.get(name)
 
 
@@ -216,11 +205,11 @@ def _compute(metric: Metric, read: Callable[[Any], float], *arguments: Any) -> f
     assert metric.function is not None
     try:
         value = read(metric.function(*arguments))
-        problem = "" if math.isfinite(value) else f"it gave {value}"
+        if math.isfinite(value):
+            return value
+        problem = f"it gave {value}"
     except Exception as error:  # the function is not ours
-        value, problem = math.nan, f"{type(error).__name__}: {error}"
-    if not problem:
-        return value
+        problem = f"{type(error).__name__}: {error}"
     sentence = f"the metric {metric.name!r} is left out of this run: {problem.rstrip('.')}."
     warnings.warn(sentence, SACMWarning, stacklevel=3)
     return None

@@ -1,8 +1,9 @@
-"""Classification quality over all samples, whatever the batch size."""
+"""Classification quality over all samples."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,11 +11,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from sacm.errors import ArgumentError, SACMError
-from sacm.metrics.intervals import Record
 
 
 @dataclass(frozen=True)
-class ClassificationReport(Record):
+class ClassificationReport:
     """Quality over `samples` samples.
 
     Attributes:
@@ -33,73 +33,52 @@ class ClassificationReport(Record):
     nll: float
     confusion: tuple[tuple[int, ...], ...]
 
+    def row(self) -> dict[str, float | None]:
+        """The numbers of one table row."""
+        names = ("accuracy", "balanced_accuracy", "macro_f1", "nll")
+        return {name: getattr(self, name) for name in names}
 
-class ClassificationAccumulator:
-    """Collects logits batch by batch; the report is made from all of them at once."""
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for a run's record."""
+        return asdict(self)
 
-    def __init__(self) -> None:
-        self.samples = 0
-        self._logits: list[Tensor] = []
-        self._labels: list[Tensor] = []
 
-    def update(self, logits: Tensor, labels: Tensor) -> None:
-        """Add a batch of logits [B, K] and class indices [B]. Non-finite logits are a failure."""
-        self._check(logits, labels)
-        self._logits.append(logits.detach().cpu().double())
-        self._labels.append(labels.detach().cpu().long())
-        self.samples += len(labels)
+def measure_classes(logits: Tensor, labels: Tensor) -> ClassificationReport:
+    """Report on logits [N, K] of samples with class indices [N]. Non-finite logits are a failure.
 
-    @property
-    def logits(self) -> Tensor:
-        """Those of all samples, [N, K]."""
-        return torch.cat(self._logits)
+    Example:
+        >>> measure_classes(torch.eye(3), torch.tensor([0, 1, 1])).balanced_accuracy
+        0.75
+    """
+    # Imported here because it brings pandas, which answering a request does not need.
+    from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
 
-    @property
-    def labels(self) -> Tensor:
-        """Those of all samples, [N]."""
-        return torch.cat(self._labels)
-
-    def compute(self) -> ClassificationReport:
-        """The quality of everything seen so far."""
-        # Imported here because it brings pandas, which answering a request does not need.
-        from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, recall_score
-
-        if not self.samples:
-            raise SACMError("no sample was evaluated, so there is no accuracy to report")
-        truth, predicted = self.labels.numpy(), self.logits.argmax(dim=1).numpy()
-        classes = self._logits[0].shape[1]
-        # Named labels, because scikit-learn warns when a predicted class never occurs.
-        recall = recall_score(truth, predicted, labels=np.unique(truth), average="macro")
-        confusion = confusion_matrix(truth, predicted, labels=np.arange(classes))
-        losses = functional.cross_entropy(self.logits, self.labels, reduction="none")
-        return ClassificationReport(
-            samples=self.samples,
-            classes=classes,
-            accuracy=float(accuracy_score(truth, predicted)),
-            balanced_accuracy=float(recall),
-            macro_f1=float(f1_score(truth, predicted, average="macro")),
-            nll=float(losses.numpy().mean()),
-            confusion=tuple(tuple(row) for row in confusion.tolist()),
+    logits, labels = logits.detach().cpu().double(), labels.detach().cpu().long()
+    if logits.ndim != 2 or logits.shape[:1] != labels.shape:
+        raise ArgumentError(
+            f"logits must be [N, K] and labels [N], got {list(logits.shape)} and "
+            f"{list(labels.shape)}."
         )
-
-    def _check(self, logits: Tensor, labels: Tensor) -> None:
-        expected = [len(labels), self._logits[0].shape[1] if self._logits else logits.shape[-1]]
-        if list(logits.shape) != expected or labels.ndim != 1 or not logits.shape[-1]:
-            raise ArgumentError(
-                f"logits must be [B, K] and labels [B] with the same K in every batch, got"
-                f" {list(logits.shape)} and {list(labels.shape)} where {expected} was expected"
-            )
-        outside = ((labels < 0) | (labels >= logits.shape[1])).nonzero()
-        if len(outside):
-            sample = int(outside[0])
-            raise ArgumentError(
-                f"label {int(labels[sample])} of sample {self.samples + sample} is not one of the"
-                f" {logits.shape[1]} classes"
-            )
-        bad = (~torch.isfinite(logits)).nonzero()
-        if len(bad):
-            sample, column = bad[0].tolist()
-            raise SACMError(
-                f"logit is {float(logits[sample, column])} at sample {self.samples + sample}, class"
-                f" {column}; an accuracy over it would hide a failed run"
-            )
+    if not len(labels):
+        raise SACMError("no sample was evaluated, so there is no accuracy to report")
+    bad = (~torch.isfinite(logits)).nonzero()
+    if len(bad):
+        sample, column = bad[0].tolist()
+        raise SACMError(
+            f"logit is {float(logits[sample, column])} at sample {sample}, class {column}; an "
+            "accuracy over it would hide a failed run"
+        )
+    truth, predicted = labels.numpy(), logits.argmax(dim=1).numpy()
+    # Named labels, because scikit-learn warns when a predicted class never occurs.
+    recall = recall_score(truth, predicted, labels=np.unique(truth), average="macro")
+    confusion = confusion_matrix(truth, predicted, labels=np.arange(logits.shape[1]))
+    losses = functional.cross_entropy(logits, labels, reduction="none")
+    return ClassificationReport(
+        samples=len(labels),
+        classes=logits.shape[1],
+        accuracy=float(accuracy_score(truth, predicted)),
+        balanced_accuracy=float(recall),
+        macro_f1=float(f1_score(truth, predicted, average="macro")),
+        nll=float(losses.numpy().mean()),
+        confusion=tuple(tuple(row) for row in confusion.tolist()),
+    )

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sacm.errors import ArgumentError, DataError, SACMError
-from sacm.metrics.intervals import Floats, Record
+
+Floats = NDArray[np.float64]
 
 _DAY = {"s": 86_400.0, "min": 1440.0, "h": 24.0}
 _CALENDAR = {"D": 7, "B": 5, "W": 52, "M": 12, "Q": 4, "Y": 1, "A": 1}
@@ -94,10 +97,13 @@ class RelativeErrors:
     2 |y - f| / (|y| + |f|), from 0 to 2, and 0 where both are 0. WAPE is the sum of the errors over
     the sum of the values. All are made for each channel, or each channel of each series if these
     have scales of their own, then averaged over those that have one.
+
+    Args:
+        mean, std: Of the scaler, `[C]` or `[S, C]`.
+        naive_error: The naive training error, of the same shape.
     """
 
     def __init__(self, *, mean: np.ndarray, std: np.ndarray, naive_error: np.ndarray) -> None:
-        """Take mean and std of the scaler and the naive training error, `[C]` or `[S, C]`."""
         self._mean, self._std = (torch.from_numpy(np.asarray(a, np.float64)) for a in (mean, std))
         self._naive = naive_error
         self._totals = torch.zeros(4, *naive_error.shape, dtype=torch.float64)
@@ -114,13 +120,14 @@ class RelativeErrors:
         mean, std = self._mean, self._std
         if series is not None:
             mean, std = (each[series.cpu()][:, None] for each in (mean, std))  # [B, 1, C]
-        forecast = prediction.detach().cpu().double() * std + mean
-        truth = target.detach().cpu().double() * std + mean
-        seen = torch.ones_like(truth) if observed is None else observed.cpu().double()
-        error = (forecast - truth).abs()
-        level = forecast.abs() + truth.abs()
+        forecast, truth = (
+            each.detach().cpu().double() * std + mean for each in (prediction, target)
+        )
+        error, level = (forecast - truth).abs(), forecast.abs() + truth.abs()
         symmetric = torch.where(level > 0, 2 * error / level.clamp_min(1e-300), 0.0)
-        parts = (seen, error * seen, symmetric * seen, truth.abs() * seen)
+        parts = [torch.ones_like(truth), error, symmetric, truth.abs()]
+        if observed is not None:
+            parts = [part * observed.cpu().double() for part in parts]
         if series is None:
             self._totals += torch.stack([part.sum(dim=(0, 1)) for part in parts])
         else:
@@ -130,17 +137,15 @@ class RelativeErrors:
     def compute(self) -> Row:
         """Give `mase`, `smape` and `wape`; None where no channel has one."""
         count, error, symmetric, level = self._totals.numpy()
-        return {
-            "mase": _mean_ratio(error, count * self._naive),
-            "smape": _mean_ratio(symmetric, count),
-            "wape": _mean_ratio(error, level),
+        quotients = {
+            "mase": (error, count * self._naive),
+            "smape": (symmetric, count),
+            "wape": (error, level),
         }
-
-
-def _mean_ratio(above: np.ndarray, below: np.ndarray) -> float | None:
-    """Mean of the quotients `[C]` whose divisor is not 0; None if there is none."""
-    usable = below > 0
-    return float((above[usable] / below[usable]).mean()) if usable.any() else None
+        return {
+            name: float((above[below > 0] / below[below > 0]).mean()) if (below > 0).any() else None
+            for name, (above, below) in quotients.items()
+        }
 
 
 def naive_training_error(pieces: Sequence[np.ndarray], season: int) -> np.ndarray:
@@ -159,7 +164,7 @@ def naive_training_error(pieces: Sequence[np.ndarray], season: int) -> np.ndarra
 
 
 @dataclass(frozen=True)
-class ErrorTable(Record):
+class ErrorTable:
     """Means over windows, steps and channels; `step_*` [H] and `channel_*` [C] in part.
 
     A step or channel of which nothing was observed is None.
@@ -175,7 +180,7 @@ class ErrorTable(Record):
 
 
 @dataclass(frozen=True)
-class ForecastReport(Record):
+class ForecastReport:
     """Errors over `windows` windows; `raw` is None when the accumulator knew no scale."""
 
     windows: int
@@ -183,6 +188,10 @@ class ForecastReport(Record):
     channels: int
     scaled: ErrorTable
     raw: ErrorTable | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for a run's record."""
+        return asdict(self)
 
 
 class ForecastAccumulator:
@@ -192,10 +201,10 @@ class ForecastAccumulator:
     errors in raw units too. [S, C] where every series was divided by its own.
     """
 
-    def __init__(self, *, scale: Tensor | np.ndarray | Sequence[float] | None = None) -> None:
+    def __init__(self, *, scale: np.ndarray | Sequence[float] | None = None) -> None:
         self.windows = 0
-        self._totals: Tensor | None = None  # count, absolute and squared errors [S, 3, H, C]
-        self._scale = None if scale is None else _checked_scale(scale)  # [S, C]
+        self._totals: Tensor | float = 0.0  # count, absolute and squared errors [S, 3, H, C]
+        self._scale = None if scale is None else np.atleast_2d(np.asarray(scale, np.float64))
 
     def update(
         self,
@@ -225,28 +234,21 @@ class ForecastAccumulator:
             totals = torch.stack([part.sum(dim=0) for part in parts])[None]
         else:
             totals = _sum_by_series(torch.stack(parts, dim=1), series, len(self._scale))
-        if self._totals is None:
-            self._totals = torch.zeros_like(totals)
-        if totals.shape != self._totals.shape:
-            raise ArgumentError(
-                f"horizon and channels changed from {list(self._totals.shape[2:])} to"
-                f" {list(totals.shape[2:])} between batches"
-            )
         self._totals = self._totals + totals
         self.windows += len(prediction)
 
     def compute(self) -> ForecastReport:
         """The errors of everything seen so far."""
-        if self._totals is None or not bool(self._totals[:, 0].any()):
+        totals = self._totals
+        if not isinstance(totals, Tensor) or not bool(totals[:, 0].any()):
             raise SACMError("no window was evaluated, so there is no forecasting error to report")
-        *_, horizon, channels = self._totals.shape
+        *_, horizon, channels = totals.shape
         raw = None if self._scale is None else _table(self._raw_totals().sum(dim=0))
-        scaled = _table(self._totals.sum(dim=0))
-        return ForecastReport(self.windows, horizon, channels, scaled, raw)
+        return ForecastReport(self.windows, horizon, channels, _table(totals.sum(dim=0)), raw)
 
     def by_series(self) -> list[tuple[float, float] | None]:
         """Mean absolute error of each series, scaled and raw; None of one without any target."""
-        assert self._totals is not None
+        assert isinstance(self._totals, Tensor)
         errors: list[tuple[float, float] | None] = []
         for totals, raw in zip(self._totals, self._raw_totals(), strict=True):
             count = float(totals[0].sum())
@@ -256,10 +258,9 @@ class ForecastAccumulator:
 
     def _raw_totals(self) -> Tensor:
         """Counts, absolute and squared errors in raw units, [S, 3, H, C]."""
-        assert self._totals is not None
-        assert self._scale is not None
-        powers = [torch.ones_like(self._scale), self._scale, self._scale.square()]
-        return self._totals * torch.stack(powers, dim=1)[:, :, None]
+        scale = torch.from_numpy(self._scale)
+        powers = torch.stack([torch.ones_like(scale), scale, scale.square()], dim=1)
+        return self._totals * powers[:, :, None]
 
     def _check_finite(self, values: Tensor, *, what: str, error: type[SACMError]) -> None:
         finite = torch.isfinite(values)
@@ -276,13 +277,6 @@ class ForecastAccumulator:
 def _sum_by_series(parts: Tensor, series: Tensor, count: int) -> Tensor:
     """Sums [S, ...] over the windows [B, ...] of each of `count` series."""
     return parts.new_zeros(count, *parts.shape[1:]).index_add(0, series.cpu(), parts)
-
-
-def _checked_scale(scale: Tensor | np.ndarray | Sequence[float]) -> Tensor:
-    values = torch.as_tensor(scale).detach().cpu().double()
-    if values.ndim not in (1, 2) or not bool((torch.isfinite(values) & (values > 0)).all()):
-        raise ArgumentError("scale must hold one positive standard deviation per channel")
-    return torch.atleast_2d(values)
 
 
 def _table(totals: Tensor) -> ErrorTable:

@@ -10,38 +10,26 @@ at 250 thresholds. Averaging over `l = 0 … max_buffer` gives the volume. Same 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from sacm.metrics.intervals import Floats, Ints, Labelled, Measure, find_intervals, read_scores
+from sacm.metrics.intervals import Floats, Ints, Labelled, find_intervals
 
 THRESHOLDS = 250
 
 
-def vus_pr(
-    scores: ArrayLike,
-    labels: ArrayLike,
-    *,
-    segments: ArrayLike | None = None,
-    max_buffer: int = 100,
-) -> Measure:
-    """Volume under the precision-recall surface for buffers 0 … `max_buffer` (one window)."""
-    values, labelled = read_scores(scores, labels, segments)
-    if labelled.problem:
-        return Measure(None, labelled.problem)
-    if values.min() == values.max():
-        return Measure(None, "all scores are equal, so they have no precision-recall curve")
-    rank, alarms = _ranks(values)
-    areas = [_area(labelled, buffer, rank, alarms) for buffer in range(max_buffer + 1)]
-    return Measure(float(np.mean(areas)))
+def vus_pr(values: Floats, labelled: Labelled, *, max_buffer: int = 100) -> float | None:
+    """Volume under the precision-recall surface for buffers 0 … `max_buffer` (one window).
 
-
-def _ranks(values: Floats) -> tuple[Ints, Ints]:
-    """Index of the first (highest) threshold each point passes, [T], and alarms at each, [250]."""
+    None for scores [T] that are all equal. Labels must hold both kinds of points.
+    """
     ascending = np.sort(values)
+    if ascending[0] == ascending[-1]:
+        return None
     picks = np.linspace(0, len(values) - 1, THRESHOLDS, dtype=np.int64)
     thresholds = ascending[::-1][picks]
-    rank = np.searchsorted(-thresholds, -values, side="left")
-    return rank, len(values) - np.searchsorted(ascending, thresholds, side="left")
+    rank = np.searchsorted(-thresholds, -values, side="left")  # [T] first threshold that is passed
+    alarms = len(values) - np.searchsorted(ascending, thresholds, side="left")  # [250]
+    areas = [_area(labelled, buffer, rank, alarms) for buffer in range(max_buffer + 1)]
+    return float(np.mean(areas))
 
 
 def _blur(labelled: Labelled, buffer: int) -> Floats:
@@ -67,9 +55,8 @@ def _area(labelled: Labelled, buffer: int, rank: Ints, alarms: Ints) -> float:
     soft = _blur(labelled, buffer)
     hits = np.cumsum(np.bincount(rank, weights=soft, minlength=THRESHOLDS))
     positives = (labelled.truth.sum() + soft.sum()) / 2
-    blurred = find_intervals(soft > 0, borders=labelled.borders)
-    pairs = np.stack(blurred, axis=1).ravel()
-    first_hit = np.minimum.reduceat(np.append(rank, THRESHOLDS), pairs)[::2]
+    blurred = find_intervals(soft > 0, labelled.borders)
+    first_hit = blurred.reduce(np.minimum, rank, empty=THRESHOLDS)
     existence = np.cumsum(np.bincount(first_hit, minlength=THRESHOLDS)) / len(blurred.starts)
     recall = np.append(0.0, np.minimum(hits / positives, 1.0) * existence)
     precision = np.append(1.0, hits / alarms)

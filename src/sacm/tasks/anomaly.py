@@ -161,7 +161,7 @@ def judge_scores(
 ) -> Result:
     """Test scores `[T]` against labels `[T]`; `segments` `[T]` names the machine of each row."""
     report = evaluate_scores(scores, labels, threshold, segments=segments, seed=settings.seed)
-    row = {**report.row(), **compute_metrics("anomaly", scores, labels, threshold)}
+    row = {**report.measures, **compute_metrics("anomaly", scores, labels, threshold)}
     return Result(row, report.to_dict(), len(scores), alarm_baselines(report).to_dict())
 
 

@@ -18,7 +18,7 @@ from sacm.data.datasets import ClassificationData, ForecastingData
 from sacm.data.scaling import ChannelScaler, fill_data, find_segments
 from sacm.data.windows import first_rows, order_in_time
 from sacm.metrics.anomaly import AnomalyReport
-from sacm.metrics.classification import ClassificationAccumulator, ClassificationReport
+from sacm.metrics.classification import ClassificationReport, measure_classes
 from sacm.metrics.forecasting import (
     ForecastAccumulator,
     RelativeErrors,
@@ -151,12 +151,8 @@ def alarm_baselines(report: AnomalyReport) -> Baselines:
     """
     rate = report.anomalous_points / report.points
     share = report.alarms / report.points
-    model = {
-        **{name: getattr(report.plain, name) for name in ("precision", "recall", "f1")},
-        "f1_pa": report.adjusted.f1,
-        "auc_pr": report.auc_pr.value,
-        "auc_roc": report.auc_roc.value,
-    }
+    names = ("precision", "recall", "f1", "f1_pa", "auc_pr", "auc_roc")
+    model = {name: report.measures[name] for name in names}
     if not 0 < rate < 1:
         return Baselines({"model": model})
     always = 2 * rate / (1 + rate)
@@ -168,7 +164,7 @@ def alarm_baselines(report: AnomalyReport) -> Baselines:
             "precision": rate if share else None,
             "recall": share,
             "f1": 2 * rate * share / (rate + share),
-            "f1_pa": report.random.f1,
+            "f1_pa": report.measures["f1_pa_random"],
             **areas,
         },
     }
@@ -191,19 +187,17 @@ def class_baselines(data: ClassificationData, report: ClassificationReport) -> B
 
     Both learn from the labels that the network learnt from.
     """
-    codes, truth = data.encode(data.y_train), data.encode(data.y_test)
+    codes, truth = data.encode(data.y_train), torch.from_numpy(data.encode(data.y_test))
     counts = np.bincount(codes, minlength=len(data.classes))
     logits = torch.from_numpy(np.log((counts + 1) / (counts + 1).sum()))
-    names = ("accuracy", "balanced_accuracy", "macro_f1", "nll")
-    reports = {"model": report, "majority class": _measure(logits.expand(len(truth), -1), truth)}
+    majority = measure_classes(logits.expand(len(truth), -1), truth)
+    reports = {"model": report, "majority class": majority}
     alone = data.X_test is data.X_train  # cases that were given to be tested, without training ones
     size = data.X_train.size + data.X_test.size
     if len(truth) and len(np.unique(codes)) > 1 and not alone and size <= _MOST_RIDGE_VALUES:
         answers = data.encode(ridge_baseline(data.X_train, data.y_train, data.X_test))
-        reports["ridge"] = _measure(torch.eye(len(data.classes))[answers], truth)
-    rows: dict[str, Row] = {
-        name: {each: getattr(other, each) for each in names} for name, other in reports.items()
-    }
+        reports["ridge"] = measure_classes(torch.eye(len(data.classes))[answers], truth)
+    rows: dict[str, Row] = {name: other.row() for name, other in reports.items()}
     what = {
         "majority class": f"always answering {data.classes[int(counts.argmax())]}",
         "ridge": "ridge regression on MiniROCKET's features, which trains no network",
@@ -239,9 +233,3 @@ def ridge_baseline(
     _, weights = Ridge(kernel.own_basis).fit(np.eye(len(classes))[codes])
     labels: np.ndarray = classes[(kernel.basis(X_test) @ weights).argmax(axis=1)]
     return labels
-
-
-def _measure(logits: Tensor, truth: np.ndarray) -> ClassificationReport:
-    accumulator = ClassificationAccumulator()
-    accumulator.update(logits, torch.from_numpy(truth))
-    return accumulator.compute()

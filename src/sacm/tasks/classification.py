@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -16,7 +17,7 @@ from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, classification_windows
 from sacm.errors import ArgumentError, DataError
 from sacm.metrics.catalogue import compute_metrics
-from sacm.metrics.classification import ClassificationAccumulator
+from sacm.metrics.classification import measure_classes
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Step, Strategy
 from sacm.tasks.base import (
@@ -27,7 +28,6 @@ from sacm.tasks.base import (
     Task,
     Trained,
     evaluating,
-    to_device,
 )
 from sacm.tasks.baselines import class_baselines
 
@@ -95,23 +95,16 @@ class Classification(Task[ClassificationData]):
     def validate(
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
     ) -> float:
-        report = _collect(model, batches, strategy).compute()
+        report = measure_classes(*_collect(model, batches, strategy))
         return report.accuracy if select == "accuracy" else report.nll
 
     def evaluate(
         self, trained: Trained, windows: SplitWindows[Any], data: ClassificationData
     ) -> Result:
         batches = WindowBatches(windows.test, EVALUATION_BATCH)
-        accumulator = _collect(trained.model, batches, trained.strategy)
-        report = accumulator.compute()
-        probabilities = accumulator.logits.softmax(dim=1)
-        row: dict[str, float | None] = {
-            "accuracy": report.accuracy,
-            "balanced_accuracy": report.balanced_accuracy,
-            "macro_f1": report.macro_f1,
-            "nll": report.nll,
-            **compute_metrics(self.name, probabilities, accumulator.labels),
-        }
+        logits, labels = _collect(trained.model, batches, trained.strategy)
+        report = measure_classes(logits, labels)
+        row = {**report.row(), **compute_metrics(self.name, logits.softmax(dim=1), labels)}
         beside = class_baselines(data, report).to_dict()
         return Result(row, report.to_dict(), report.samples, beside)
 
@@ -122,11 +115,11 @@ class Classification(Task[ClassificationData]):
 
 def _collect(
     model: Backbone, batches: WindowBatches[Any], strategy: Strategy
-) -> ClassificationAccumulator:
-    """The logits and labels of all batches."""
-    accumulator = ClassificationAccumulator()
+) -> tuple[Tensor, Tensor]:
+    """The logits `[N, K]` in float64 and labels `[N]` of all batches, on the CPU."""
+    logits, labels = [], []
     with evaluating(model) as device:
         for batch in batches:
-            batch = to_device(batch, device)
-            accumulator.update(model(strategy.inputs(batch.x)), batch.y)
-    return accumulator
+            logits.append(model(strategy.inputs(batch.x.to(device))).cpu().double())
+            labels.append(batch.y)
+    return torch.cat(logits), torch.cat(labels)

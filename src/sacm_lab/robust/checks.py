@@ -24,8 +24,7 @@ from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
 from sacm.files import read_weights
 from sacm.inject.attach import strip_state_dict
-from sacm.metrics.pointwise import auc_pr
-from sacm.metrics.vus import vus_pr
+from sacm.metrics.anomaly import evaluate_scores
 from sacm.quality.guard import Guard
 from sacm.quality.protect import protect
 from sacm.quality.windows import WindowGuard
@@ -167,9 +166,5 @@ def check_random_scores(run: Run, data: AnyData) -> dict[str, Any]:
     scores = np.random.default_rng(run.settings.seed).random(len(data.labels))
     sizes = [len(segment.test) for segment in data.segments]
     borders = np.repeat(np.arange(len(sizes)), sizes)
-    return {
-        "test": {
-            "auc_pr": auc_pr(scores, data.labels).value,
-            "vus_pr": vus_pr(scores, data.labels, segments=borders).value,
-        }
-    }
+    measures = evaluate_scores(scores, data.labels, 0.5, segments=borders).measures
+    return {"test": {name: measures[name] for name in ("auc_pr", "vus_pr")}}
