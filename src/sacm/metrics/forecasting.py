@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -89,65 +89,6 @@ def _autocorrelation(rows: Floats) -> Floats:
     return mean
 
 
-class RelativeErrors:
-    """Collects scaled forecasts batch by batch and measures them in raw units.
-
-    MASE is the mean absolute error over that of the seasonal naive forecast on the training rows
-    (Hyndman & Koehler, "Another look at measures of forecast accuracy", 2006). sMAPE is the mean of
-    2 |y - f| / (|y| + |f|), from 0 to 2, and 0 where both are 0. WAPE is the sum of the errors over
-    the sum of the values. All are made for each channel, or each channel of each series if these
-    have scales of their own, then averaged over those that have one.
-
-    Args:
-        mean, std: Of the scaler, `[C]` or `[S, C]`.
-        naive_error: The naive training error, of the same shape.
-    """
-
-    def __init__(self, *, mean: np.ndarray, std: np.ndarray, naive_error: np.ndarray) -> None:
-        self._mean, self._std = (torch.from_numpy(np.asarray(a, np.float64)) for a in (mean, std))
-        self._naive = naive_error
-        self._totals = torch.zeros(4, *naive_error.shape, dtype=torch.float64)
-
-    def update(
-        self,
-        prediction: Tensor,
-        target: Tensor,
-        *,
-        observed: Tensor | None = None,
-        series: Tensor | None = None,
-    ) -> None:
-        """Add a batch, as `ForecastAccumulator.update` does."""
-        mean, std = self._mean, self._std
-        if series is not None:
-            mean, std = (each[series.cpu()][:, None] for each in (mean, std))  # [B, 1, C]
-        forecast, truth = (
-            each.detach().cpu().double() * std + mean for each in (prediction, target)
-        )
-        error, level = (forecast - truth).abs(), forecast.abs() + truth.abs()
-        symmetric = torch.where(level > 0, 2 * error / level.clamp_min(1e-300), 0.0)
-        parts = [torch.ones_like(truth), error, symmetric, truth.abs()]
-        if observed is not None:
-            parts = [part * observed.cpu().double() for part in parts]
-        if series is None:
-            self._totals += torch.stack([part.sum(dim=(0, 1)) for part in parts])
-        else:
-            sums = torch.stack([part.sum(dim=1) for part in parts], dim=1)  # [B, 4, C]
-            self._totals += _sum_by_series(sums, series, len(self._mean)).transpose(0, 1)
-
-    def compute(self) -> Row:
-        """Give `mase`, `smape` and `wape`; None where no channel has one."""
-        count, error, symmetric, level = self._totals.numpy()
-        quotients = {
-            "mase": (error, count * self._naive),
-            "smape": (symmetric, count),
-            "wape": (error, level),
-        }
-        return {
-            name: float((above[below > 0] / below[below > 0]).mean()) if (below > 0).any() else None
-            for name, (above, below) in quotients.items()
-        }
-
-
 def naive_training_error(pieces: Sequence[np.ndarray], season: int) -> np.ndarray:
     """Mean absolute change over one season `[C]` in training rows, pieces of `[T, C]` each.
 
@@ -181,13 +122,22 @@ class ErrorTable:
 
 @dataclass(frozen=True)
 class ForecastReport:
-    """Errors over `windows` windows; `raw` is None when the accumulator knew no scale."""
+    """Errors over `windows` windows, in parts that the accumulator was given what they need for.
+
+    `relative` holds errors without units. MASE is the mean absolute error over that of the seasonal
+    naive forecast on the training rows (Hyndman & Koehler, "Another look at measures of forecast
+    accuracy", 2006). sMAPE is the mean of 2 |y - f| / (|y| + |f|), from 0 to 2, and 0 where both
+    are 0. WAPE is the sum of the errors over the sum of the values. They are made for each channel,
+    or each channel of each series if these have scales of their own, then averaged over those that
+    have one; None where none has.
+    """
 
     windows: int
     horizon: int
     channels: int
     scaled: ErrorTable
-    raw: ErrorTable | None
+    raw: ErrorTable | None = None
+    relative: Row = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for a run's record."""
@@ -195,16 +145,42 @@ class ForecastReport:
 
 
 class ForecastAccumulator:
-    """Collects errors batch by batch.
+    """Collects errors of scaled forecasts batch by batch.
 
-    `scale` [C] holds the standard deviation each channel was divided by; with it the report has
-    errors in raw units too. [S, C] where every series was divided by its own.
+    Args:
+        mean, std: What windows were scaled by, `[C]`, or `[S, C]` where every series has its own
+            scale. With them the report has errors in raw units.
+        units: Deviations in which scaled errors are stated, if not `std`; of the same shape.
+        naive_error: Error of the naive forecast in the training rows, of the same shape. With it
+            the report has relative errors.
     """
 
-    def __init__(self, *, scale: np.ndarray | Sequence[float] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        mean: np.ndarray | None = None,
+        std: np.ndarray | None = None,
+        units: np.ndarray | None = None,
+        naive_error: np.ndarray | None = None,
+    ) -> None:
         self.windows = 0
-        self._totals: Tensor | float = 0.0  # count, absolute and squared errors [S, 3, H, C]
-        self._scale = None if scale is None else np.atleast_2d(np.asarray(scale, np.float64))
+        self._totals: Tensor | float = 0.0  # sums [S, K, H, C] of the parts that `update` makes
+        self._factor = None
+        if std is not None and units is not None:
+            self._factor = torch.from_numpy(np.atleast_2d(std / units))
+        self._mean, self._std, self._naive = (
+            None if each is None else torch.from_numpy(np.atleast_2d(np.asarray(each, np.float64)))
+            for each in (mean, std, naive_error)
+        )  # [S, C]
+        self._scale = (
+            self._std if units is None else torch.from_numpy(np.atleast_2d(units)).double()
+        )
+
+    def in_units(self, values: Tensor, series: Tensor | None) -> Tensor:
+        """Scaled values `[B, H, C]` in the units that errors are stated in."""
+        if self._factor is None:
+            return values
+        return values * _of_windows(self._factor, series).to(values.device)
 
     def update(
         self,
@@ -226,14 +202,23 @@ class ForecastAccumulator:
             )
         self._check_finite(prediction, what="prediction", error=SACMError)
         self._check_finite(target, what="target", error=DataError)
+        pair = prediction.detach(), target.detach()
         # On the CPU, because not every accelerator has float64.
-        difference = prediction.detach().cpu().double() - target.detach().cpu().double()
+        first, second = (self.in_units(each, series).cpu().double() for each in pair)
+        difference = first - second
         counted = torch.ones_like(difference) if observed is None else observed.cpu().double()
-        parts = (counted, difference.abs() * counted, difference.square() * counted)
+        parts = [counted, difference.abs() * counted, difference.square() * counted]
+        if self._mean is not None and self._std is not None and self._naive is not None:
+            mean, std = (_of_windows(each, series) for each in (self._mean, self._std))
+            forecast, truth = (each.cpu().double() * std + mean for each in pair)  # raw
+            error, level = (forecast - truth).abs(), forecast.abs() + truth.abs()
+            symmetric = torch.where(level > 0, 2 * error / level.clamp_min(1e-300), 0.0)
+            parts += [error * counted, symmetric * counted, truth.abs() * counted]
         if series is None or self._scale is None:
             totals = torch.stack([part.sum(dim=0) for part in parts])[None]
         else:
-            totals = _sum_by_series(torch.stack(parts, dim=1), series, len(self._scale))
+            totals = torch.zeros(len(self._scale), len(parts), *counted.shape[1:]).double()
+            totals.index_add_(0, series.cpu(), torch.stack(parts, dim=1))
         self._totals = self._totals + totals
         self.windows += len(prediction)
 
@@ -243,8 +228,17 @@ class ForecastAccumulator:
         if not isinstance(totals, Tensor) or not bool(totals[:, 0].any()):
             raise SACMError("no window was evaluated, so there is no forecasting error to report")
         *_, horizon, channels = totals.shape
+        scaled = _table(totals[:, :3].sum(dim=0))
         raw = None if self._scale is None else _table(self._raw_totals().sum(dim=0))
-        return ForecastReport(self.windows, horizon, channels, _table(totals.sum(dim=0)), raw)
+        relative: Row = {}
+        if self._naive is not None:
+            count, _, _, error, symmetric, level = totals.sum(dim=2).transpose(0, 1)  # [S, C] each
+            relative = {
+                "mase": _mean_ratio(error, count * self._naive),
+                "smape": _mean_ratio(symmetric, count),
+                "wape": _mean_ratio(error, level),
+            }
+        return ForecastReport(self.windows, horizon, channels, scaled, raw, relative)
 
     def by_series(self) -> list[tuple[float, float] | None]:
         """Mean absolute error of each series, scaled and raw; None of one without any target."""
@@ -258,9 +252,10 @@ class ForecastAccumulator:
 
     def _raw_totals(self) -> Tensor:
         """Counts, absolute and squared errors in raw units, [S, 3, H, C]."""
-        scale = torch.from_numpy(self._scale)
-        powers = torch.stack([torch.ones_like(scale), scale, scale.square()], dim=1)
-        return self._totals * powers[:, :, None]
+        assert isinstance(self._totals, Tensor)
+        assert self._scale is not None
+        powers = [torch.ones_like(self._scale), self._scale, self._scale.square()]
+        return self._totals[:, :3] * torch.stack(powers, dim=1)[:, :, None]
 
     def _check_finite(self, values: Tensor, *, what: str, error: type[SACMError]) -> None:
         finite = torch.isfinite(values)
@@ -274,9 +269,15 @@ class ForecastAccumulator:
         )
 
 
-def _sum_by_series(parts: Tensor, series: Tensor, count: int) -> Tensor:
-    """Sums [S, ...] over the windows [B, ...] of each of `count` series."""
-    return parts.new_zeros(count, *parts.shape[1:]).index_add(0, series.cpu(), parts)
+def _of_windows(scale: Tensor, series: Tensor | None) -> Tensor:
+    """What to scale windows [B, H, C] by, from [S, C]."""
+    return scale[0] if series is None else scale[series.cpu()][:, None]
+
+
+def _mean_ratio(above: Tensor, below: Tensor) -> float | None:
+    """Mean of the quotients whose divisor is not 0; None if there is none."""
+    usable = below > 0
+    return float((above[usable] / below[usable]).mean()) if bool(usable.any()) else None
 
 
 def _table(totals: Tensor) -> ErrorTable:

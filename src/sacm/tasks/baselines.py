@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from sacm.data.batches import WindowBatches
 from sacm.data.datasets import ClassificationData, ForecastingData
@@ -21,7 +20,7 @@ from sacm.metrics.anomaly import AnomalyReport
 from sacm.metrics.classification import ClassificationReport, measure_classes
 from sacm.metrics.forecasting import (
     ForecastAccumulator,
-    RelativeErrors,
+    ForecastReport,
     Row,
     naive_training_error,
     season_length,
@@ -54,15 +53,12 @@ class ForecastBaselines:
     Args:
         data: The data, with training rows or only rows to test on.
         scaler: What windows are scaled by.
-        units: Units of stated errors, `[C]`, or `[S, C]` if every series has its own.
     """
 
-    def __init__(
-        self, data: ForecastingData, scaler: ChannelScaler, units: Tensor | None = None
-    ) -> None:
+    def __init__(self, data: ForecastingData, scaler: ChannelScaler) -> None:
         self._data, _ = fill_data(data)  # a naive forecast repeats values that are there
         self._values = self._data.values[order_in_time(data)]  # as windows count their rows
-        self._scaler, self._units = scaler, units
+        self._scaler = scaler
         # Data that only test have no training rows: the step of a season is then taken from them.
         ranges = data.ranges("train") or data.ranges("test")
         longest = max(ranges, key=len)
@@ -79,15 +75,20 @@ class ForecastBaselines:
             self._naive_error = np.stack(errors)  # [S, C]
         else:
             self._naive_error = naive_training_error(segments, self.season)  # [C]
-        self.model = self._relative()
 
-    def _relative(self) -> RelativeErrors:
+    def accumulator(self) -> ForecastAccumulator:
+        """A new one that measures all that results are compared by."""
         scaler = self._scaler
-        return RelativeErrors(mean=scaler.mean, std=scaler.std, naive_error=self._naive_error)
+        return ForecastAccumulator(
+            mean=scaler.mean,
+            std=scaler.std,
+            units=scaler.reference,
+            naive_error=self._naive_error,
+        )
 
-    def compare(self, batches: WindowBatches[Any], model: Row) -> Baselines:
-        """Measure the naive forecasts on test batches; `model` has `mae` and `mse`."""
-        rows = {"model": {**model, **self.model.compute()}}
+    def compare(self, batches: WindowBatches[Any], model: ForecastReport) -> Baselines:
+        """Measure the naive forecasts on test batches, beside the report on the model."""
+        rows = {"model": _row(model)}
         rows["naive"] = self._measure(batches, 1)
         if self.season > 1 and self._has_season_before(batches):
             rows["seasonal naive"] = self._measure(batches, self.season)
@@ -107,7 +108,7 @@ class ForecastBaselines:
 
     def _measure(self, batches: WindowBatches[Any], season: int) -> Row:
         """Errors of repeating the last `season` rows before the targets."""
-        errors, relative = ForecastAccumulator(), self._relative()
+        errors = self.accumulator()
         for batch in batches:
             steps = np.arange(batch.y.shape[1]) % season
             first = batch.positions.numpy()[:, None] + batch.x.shape[1] - season
@@ -116,11 +117,8 @@ class ForecastBaselines:
             if batch.series is not None:
                 scaler = scaler.of_places(batch.series.numpy())
             forecast = torch.from_numpy(scaler.transform(values))
-            relative.update(forecast, batch.y, observed=batch.observed, series=batch.series)
-            unit = torch.ones(()) if self._units is None else units_of(self._units, batch)
-            errors.update(forecast * unit, batch.y * unit, observed=batch.observed)
-        table = errors.compute().scaled
-        return {"mae": table.mae, "mse": table.mse, **relative.compute()}
+            errors.update(forecast, batch.y, observed=batch.observed, series=batch.series)
+        return _row(errors.compute())
 
     def _has_season_before(self, batches: WindowBatches[Any]) -> bool:
         """Whether every test window ends at least one season after its series begins."""
@@ -133,9 +131,8 @@ class ForecastBaselines:
         return True
 
 
-def units_of(units: Tensor, batch: Any) -> Tensor:
-    """Units `[C]`, or those `[B, 1, C]` of each window's series where every series has its own."""
-    return units if batch.series is None else units[batch.series.cpu()][:, None]
+def _row(report: ForecastReport) -> Row:
+    return {"mae": report.scaled.mae, "mse": report.scaled.mse, **report.relative}
 
 
 def _mae(row: Row) -> float:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from sacm.backbones.adapters import CovariateAdapter, LowerLimit
@@ -21,7 +20,7 @@ from sacm.data.load import published
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, forecasting_windows
 from sacm.metrics.catalogue import RegisteredForecastMetrics
-from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport, RelativeErrors
+from sacm.metrics.forecasting import ForecastAccumulator, ForecastReport
 from sacm.settings import AUTO, ResolvedSettings, RunSettings
 from sacm.strategies.base import Step, Strategy
 from sacm.tasks.base import (
@@ -37,7 +36,7 @@ from sacm.tasks.base import (
     scaler_of,
     to_device,
 )
-from sacm.tasks.baselines import ForecastBaselines, units_of
+from sacm.tasks.baselines import ForecastBaselines
 from sacm.tasks.calibration import calibrate_forecasts
 from sacm.tasks.lengths import find_lengths, find_season, make_room
 
@@ -208,17 +207,14 @@ class Forecasting(Task[ForecastingData]):
         self, trained: Trained, windows: SplitWindows[Any], data: ForecastingData
     ) -> Result:
         scaler = scaler_of(windows)
-        accumulator = ForecastAccumulator(scale=scaler.units)
-        registered = RegisteredForecastMetrics()
+        baselines = ForecastBaselines(data, scaler)
+        accumulator, registered = baselines.accumulator(), RegisteredForecastMetrics()
         batches = WindowBatches(windows.test, EVALUATION_BATCH)
-        units = None if scaler.reference is None else torch.from_numpy(scaler.std / scaler.units)
-        baselines = ForecastBaselines(data, scaler, units)
-        beside = (registered, baselines.model, units)
-        report = _errors(trained.model, batches, trained.strategy, accumulator, *beside)
+        report = _errors(trained.model, batches, trained.strategy, accumulator, registered)
         assert report.raw is not None
-        errors: dict[str, float | None] = {"mae": report.scaled.mae, "mse": report.scaled.mse}
         row: dict[str, float | None] = {
-            **errors,
+            "mae": report.scaled.mae,
+            "mse": report.scaled.mse,
             "mae_raw": report.raw.mae,
             "mse_raw": report.raw.mse,
             **registered.compute(),
@@ -233,8 +229,7 @@ class Forecasting(Task[ForecastingData]):
                 for name, pair in pairs
                 if pair is not None
             }
-        baseline_rows = baselines.compare(batches, errors).to_dict()
-        return Result(row, record, report.windows, baseline_rows)
+        return Result(row, record, report.windows, baselines.compare(batches, report).to_dict())
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         report = metrics["report"]
@@ -292,23 +287,18 @@ def _errors(
     strategy: Strategy,
     accumulator: ForecastAccumulator,
     registered: RegisteredForecastMetrics | None = None,
-    relative: RelativeErrors | None = None,
-    units: Tensor | None = None,
 ) -> ForecastReport:
-    """Errors of all batches, multiplied by `units` if they are to be stated in others."""
+    """Errors of all batches."""
     with evaluating(model) as device:
         for batch in batches:
             batch = to_device(batch, device)
             prediction = forecast(model, batch, strategy.inputs(batch.x)).float()
-            target = batch.y
-            if relative is not None:
-                relative.update(prediction, target, observed=batch.observed, series=batch.series)
-            if units is not None:
-                unit = units_of(units, batch).to(device)
-                prediction, target = prediction * unit, target * unit
-            accumulator.update(prediction, target, observed=batch.observed, series=batch.series)
+            accumulator.update(prediction, batch.y, observed=batch.observed, series=batch.series)
             if registered is not None:
-                registered.update(prediction, target, observed=batch.observed)
+                stated = (
+                    accumulator.in_units(each, batch.series) for each in (prediction, batch.y)
+                )
+                registered.update(*stated, observed=batch.observed)
     return accumulator.compute()
 
 

@@ -39,7 +39,6 @@ from sacm.strategies.race import Race, RaceResult
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, scaler_of, to_device
-from sacm.tasks.baselines import units_of
 from sacm.tasks.lengths import find_season
 from sacm.training.preparation import cut_windows, prepare_data
 from sacm.training.progress import say
@@ -355,8 +354,11 @@ class Contest:
         scaler, values = scaler_of(self.windows), []
         units = torch.from_numpy(scaler.units)
         for part, batch in zip(parts, self.validation, strict=True):
-            of_series = scaler if batch.series is None else scaler.of_places(batch.series.numpy())
-            values.append(of_series.inverse(part) / units_of(units, batch))
+            of_series, unit = scaler, units
+            if batch.series is not None:
+                of_series = scaler.of_places(batch.series.numpy())
+                unit = units[batch.series][:, None]
+            values.append(of_series.inverse(part) / unit)
         return torch.cat(values)
 
     def keep(self, strategies: dict[str, float]) -> RaceResult:
