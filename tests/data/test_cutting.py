@@ -180,7 +180,7 @@ def test_classification_batches_carry_mask_and_codes(cases):
 def test_classification_scaler_sees_the_training_part_alone(cases):
     data, X, _ = cases
     windows = classification_windows(data)
-    chosen = np.concatenate([X[case].T for case in windows.train.cases])
+    chosen = np.concatenate([X[case].T for case in windows.train.starts])
     np.testing.assert_allclose(windows.train.scaler.mean, chosen.mean(axis=0), rtol=1e-4)
     np.testing.assert_allclose(windows.train.scaler.std, chosen.std(axis=0), rtol=1e-4)
 

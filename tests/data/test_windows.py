@@ -9,10 +9,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.utils.data import DataLoader, DistributedSampler
+from torch.utils.data import BatchSampler, DataLoader, SequentialSampler
 
 from sacm.data import ForecastingData, Splits, WindowBatches, forecasting_data, forecasting_windows
-from sacm.data.batches import covering_starts, window_starts
+from sacm.data.batches import window_starts
 from sacm.data.datasets import Segment
 from sacm.data.scaling import fill_data
 
@@ -80,9 +80,8 @@ def test_starts_stay_inside_their_range(lengths, size, stride):
     expected = [s for r in ranges for s in range(r.start, r.stop - size + 1, stride)]
     assert starts.tolist() == expected
     for rows in ranges:
-        seen = {
-            s + step for s in covering_starts(rows, size, stride=stride) for step in range(size)
-        }
+        covering = window_starts([rows], size, stride=stride, cover=True)
+        seen = {start + step for start in covering for step in range(size)}
         if len(rows) >= size and stride <= size:
             assert seen == set(rows)
 
@@ -99,7 +98,7 @@ def test_memory_map_gives_the_same_windows_without_a_copy(data, tmp_path: Path):
     assert isinstance(mapped.values, np.memmap)
     here = forecasting_windows(data, input_len=9, horizon=4).test
     there = forecasting_windows(mapped, input_len=9, horizon=4).test
-    assert np.shares_memory(there.read_x.items, mapped.values)
+    assert np.shares_memory(there.inputs.array, mapped.values)
     for one, other in zip(WindowBatches(here, 7), WindowBatches(there, 7), strict=True):
         torch.testing.assert_close(one.x, other.x, rtol=0, atol=0)
         torch.testing.assert_close(one.y, other.y, rtol=0, atol=0)
@@ -111,7 +110,7 @@ def test_pickled_windows_are_as_small_as_their_series(data):
     assert len(packed) < 3 * data.values.nbytes
     again = pickle.loads(packed)
     torch.testing.assert_close(again.test.batch([2]).x, windows.test.batch([2]).x)
-    assert np.shares_memory(again.train.read_x.items, again.test.read_y.items)
+    assert again.train.inputs is again.test.inputs
 
 
 def test_a_batch_is_a_copy(data):
@@ -122,20 +121,13 @@ def test_a_batch_is_a_copy(data):
     assert windows.batch([3, 5]).x.is_contiguous()
 
 
-def test_one_window(data):
-    windows = forecasting_windows(data, input_len=9, horizon=4).train
-    assert windows[2].x.shape == (9, 3)
-    torch.testing.assert_close(windows[-1].y, windows.batch([len(windows) - 1]).y[0])
-    with pytest.raises(IndexError):
-        windows[len(windows)]
-
-
 @pytest.mark.parametrize("workers", [0, 1])
-def test_torch_data_loader_with_its_default_collate(data, workers):
+def test_torch_data_loader_reads_whole_batches(data, workers):
     windows = forecasting_windows(data, input_len=9, horizon=4).test
     loader = DataLoader(
         windows,
-        batch_size=8,
+        batch_size=None,
+        sampler=BatchSampler(SequentialSampler(windows), 8, drop_last=False),
         num_workers=workers,
         multiprocessing_context="spawn" if workers else None,
     )
@@ -143,17 +135,6 @@ def test_torch_data_loader_with_its_default_collate(data, workers):
         torch.testing.assert_close(ours.x, theirs.x)
         torch.testing.assert_close(ours.y, theirs.y)
         assert theirs.stamps is None
-
-
-def test_distributed_samplers_share_out_the_windows(data):
-    windows = forecasting_windows(data, input_len=9, horizon=4).train
-    seen = []
-    for rank in range(2):
-        sampler = DistributedSampler(windows, num_replicas=2, rank=rank, shuffle=True, seed=1)
-        for batch in DataLoader(windows, batch_size=16, sampler=sampler):
-            seen += batch.positions.tolist()
-    assert set(seen) == set(windows.starts.tolist())
-    assert len(seen) <= len(windows) + 1
 
 
 def test_stamps_and_observed_come_with_the_windows():

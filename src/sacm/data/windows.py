@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -12,7 +11,6 @@ from sacm.data.batches import (
     LabelledWindows,
     Series,
     TelemetryWindows,
-    covering_starts,
     window_starts,
 )
 from sacm.data.covariates import CovariatePlan, covariate_rows, stamp_features
@@ -176,7 +174,7 @@ def classification_windows(
 
     def part(name: str, codes: np.ndarray, cases: np.ndarray) -> LabelledWindows:
         X, lengths = getattr(data, f"X_{name}"), getattr(data, f"lengths_{name}")
-        return LabelledWindows(X, lengths, codes, cases=cases, scaler=fitted)
+        return LabelledWindows(X, lengths, codes, starts=cases, scaler=fitted)
 
     return SplitWindows(
         part("train", codes_train, train),
@@ -223,19 +221,15 @@ def anomaly_windows(
             f"{data.name}: the longest training segment has {longest} rows, fewer than a window of "
             f"{length}: use a shorter window."
         )
-    val_starts = covering(val, length, eval_stride)
-    test_starts = covering([segment.test for segment in data.segments], length, eval_stride)
+    test = [segment.test for segment in data.segments]
+    val_starts, test_starts = (
+        window_starts(ranges, length, stride=eval_stride, cover=True) for ranges in (val, test)
+    )
     return SplitWindows(
         TelemetryWindows(rows, starts, length=length, scaler=fitted),
         TelemetryWindows(rows, val_starts, length=length, scaler=fitted),
         TelemetryWindows(test_rows, test_starts, length=length, scaler=fitted),
     )
-
-
-def covering(ranges: Iterable[range], length: int, stride: int) -> np.ndarray:
-    """Starts of windows that together see every step of each range (if it holds a window)."""
-    starts = [covering_starts(rows, length, stride=stride) for rows in ranges]
-    return np.concatenate([*starts, np.empty(0)], dtype=np.int64, casting="unsafe")
 
 
 def check_positive(**sizes: int) -> None:

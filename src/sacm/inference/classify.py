@@ -94,7 +94,7 @@ def case_windows(predictor: Predictor, X: Any, codes: Array | None = None) -> La
     new = ClassificationData("data", padded, codes, *nothing, lengths, lengths[:0], classes=())
     repaired = predictor.strategy.prepare(new, window=padded.shape[2]).data.X_train
     return LabelledWindows(
-        repaired, lengths, codes, cases=np.arange(len(cases)), scaler=predictor.scaler
+        repaired, lengths, codes, starts=np.arange(len(cases)), scaler=predictor.scaler
     )
 
 

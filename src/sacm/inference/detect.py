@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from sacm.data.batches import Series, TelemetryWindows, covering_starts
+from sacm.data.batches import Series, TelemetryWindows, window_starts
 from sacm.data.datasets import AnomalyData, hold_out_tail
 from sacm.data.scaling import fill_gaps
 from sacm.errors import ArgumentError, DataError
@@ -181,7 +181,8 @@ def score_values(
     predictor.check_channels(values.shape[1], name)
     if len(values) < length:
         raise DataError(f"{name} has {len(values)} rows, fewer than one window of {length}.")
-    starts = covering_starts(range(len(values)), length, stride=min(settings.stride, length))
+    rows = [range(len(values))]
+    starts = window_starts(rows, length, stride=min(settings.stride, length), cover=True)
     windows = TelemetryWindows(Series(values, scaler), starts, length=length, scaler=scaler)
     return step_scores(predictor.trained, windows, order=order)
 
