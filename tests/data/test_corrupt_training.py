@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sacm.data import AnomalyData, corrupt_training, fingerprint, forecasting_data, synth12
-from sacm.data.corrupt import Contamination
+from sacm.data.corrupt import parse_contamination
 from sacm.errors import ArgumentError
 from tests.training.cases import make_data
 
@@ -67,10 +67,10 @@ def test_anomalies_cover_a_share_of_the_training_rows_in_half_of_the_channels_at
 
 
 @pytest.mark.parametrize(
-    ("text", "spelled"), [("mix", "mix(0.3)"), ("Stuck( ratio=.1 )", "stuck(0.1)")]
+    ("text", "meaning"), [("mix", ("mix", 0.3)), ("Stuck( .1 )", ("stuck", 0.1))]
 )
-def test_one_spelling_for_one_meaning(text: str, spelled: str) -> None:
-    assert str(Contamination.parse(text)) == spelled
+def test_one_spelling_for_one_meaning(text: str, meaning: tuple[str, float]) -> None:
+    assert parse_contamination(text) == meaning
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_one_spelling_for_one_meaning(text: str, spelled: str) -> None:
 )
 def test_wrong_texts_get_one_sentence(text: str, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        Contamination.parse(text)
+        parse_contamination(text)
 
 
 def test_no_text_leaves_the_data_as_they_are_and_a_fault_must_fit_the_task() -> None:

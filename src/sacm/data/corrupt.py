@@ -7,6 +7,7 @@ short series a fortieth to a tenth of the rows); sizes are in standard deviation
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -158,13 +159,10 @@ def corrupt(
         array: Any = corrupt(as_numpy(x), kind, level, seed=seed)
         tensor = torch.from_numpy(array).to(x.device)
         return tensor.to(x.dtype) if x.is_floating_point() else tensor
-    if not isinstance(x, np.ndarray):
+    if not isinstance(x, np.ndarray) or x.dtype.kind not in "fiub" or x.ndim == 0:
         raise ArgumentError(
-            f"corrupt takes an array, a tensor or ForecastingData, not {type(x).__name__}."
-        )
-    if x.dtype.kind not in "fiub" or x.ndim == 0:
-        raise ArgumentError(
-            f"corrupt needs numbers [T] or [..., C], got {x.dtype} of shape {list(x.shape)}."
+            "corrupt takes numbers [T] or [..., C], an array, a tensor or ForecastingData, not "
+            f"{type(x).__name__} of shape {list(np.shape(x))}."
         )
     fault = CORRUPTIONS.get(kind)
     largest = fault.largest if fault.values else 1.0
@@ -234,36 +232,20 @@ def series_parts(kind: str) -> dict[str, SeriesFault]:
     return defined
 
 
-@dataclass(frozen=True)
-class Contamination:
-    """Which fault corrupts which share of the training and validation data: `mix(0.3)`."""
+def parse_contamination(text: str) -> tuple[str, float]:
+    """Fault and share of a text such as `mix(0.3)`; without a share it is 0.3.
 
-    kind: str
-    ratio: float = _USUAL_RATIO
-
-    def __str__(self) -> str:
-        return f"{self.kind}({self.ratio:g})"
-
-    @classmethod
-    def parse(cls, text: str) -> Contamination:
-        """Read `kind(ratio)`; without a ratio it is 0.3.
-
-        Example:
-            >>> str(Contamination.parse("MIX(.1)"))
-            'mix(0.1)'
-        """
-        name, bracket, rest = text.strip().partition("(")
-        kind = CORRUPTIONS.spelling(name.strip())
-        inside = rest.strip().removesuffix(")").rpartition("=")[2] if bracket else _USUAL_RATIO
-        try:
-            ratio = float(inside)
-        except ValueError:
-            ratio = -1.0
-        if not 0 < ratio <= 1 or (bracket and not rest.strip().endswith(")")):
-            raise ArgumentError(
-                f"contamination {text!r}: write a fault and a share in (0, 1], such as mix(0.3)."
-            )
-        return cls(kind, ratio)
+    Example:
+        >>> parse_contamination("MIX(.1)")
+        ('mix', 0.1)
+    """
+    match = re.fullmatch(r"([^(]+)(?:\((\d*\.?\d+)\))?", text.replace(" ", ""))
+    ratio = float(match[2] or _USUAL_RATIO) if match else 0.0
+    if match is None or not 0 < ratio <= 1:
+        raise ArgumentError(
+            f"contamination {text!r}: write a fault and a share in (0, 1], such as mix(0.3)."
+        )
+    return CORRUPTIONS.spelling(match[1]), ratio
 
 
 def corrupt_training(data: AnyData, contamination: str, *, seed: int = 0) -> AnyData:
@@ -279,10 +261,16 @@ def corrupt_training(data: AnyData, contamination: str, *, seed: int = 0) -> Any
     """
     if not contamination:
         return data
-    wanted = Contamination.parse(contamination)
-    kind, ratio = wanted.kind, wanted.ratio
+    kind, ratio = parse_contamination(contamination)
+    fault = CORRUPTIONS.get(kind)
     if isinstance(data, ClassificationData):
-        return replace(data, y_train=_flip_labels(data, kind, ratio, seed))
+        if fault.labels is None:
+            usable = ", ".join(name for name, each in CORRUPTIONS.items() if each.labels)
+            raise ArgumentError(f"{kind} does not corrupt labels of {data.name}: use {usable}.")
+        codes, random = data.encode(data.y_train), np.random.default_rng(seed)
+        wrong = fault.labels(codes, len(data.classes), ratio, random)
+        labels = np.asarray(data.classes)[wrong].astype(data.y_train.dtype)
+        return replace(data, y_train=labels)
     if isinstance(data, AnomalyData):
         return replace(data, train=_corrupt_telemetry(data, kind, ratio, seed))
     values, hit = data.values.copy(), np.zeros(data.values.shape, dtype=bool)
@@ -297,17 +285,6 @@ def corrupt_training(data: AnyData, contamination: str, *, seed: int = 0) -> Any
         fields["targets"] = fields["values"].copy()
         fields["targets"][test] = data.targets[test]
     return replace(data, **fields, broken=hit)
-
-
-def _flip_labels(data: ClassificationData, kind: str, ratio: float, seed: int) -> np.ndarray:
-    """Training labels `[N]`, some of them wrong."""
-    flip = CORRUPTIONS.get(kind).labels
-    if flip is None:
-        usable = ", ".join(name for name, fault in CORRUPTIONS.items() if fault.labels is not None)
-        raise ArgumentError(f"{kind} does not corrupt labels of {data.name}: use {usable}.")
-    codes = data.encode(data.y_train)
-    wrong = flip(codes, len(data.classes), ratio, np.random.default_rng(seed))
-    return np.asarray(data.classes)[wrong].astype(data.y_train.dtype)
 
 
 def _corrupt_telemetry(data: AnomalyData, kind: str, ratio: float, seed: int) -> np.ndarray:
@@ -390,11 +367,6 @@ def put(value: float) -> SegmentChange:
     return lambda segment, channel, random: value
 
 
-def add_points(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np.ndarray:
-    """Add normal errors of three deviations."""
-    return values + channel.size * (3 * drawn.normal)
-
-
 def add_burst(segment: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
     """Add white noise of 1.5 deviations."""
     return segment + 1.5 * channel.size * random.standard_normal(len(segment))
@@ -405,16 +377,11 @@ def hold_first(segment: np.ndarray, channel: Channel, random: np.random.Generato
     return float(segment[0])
 
 
-def add_gaussian_noise(x: np.ndarray, level: float, seed: int) -> np.ndarray:
-    """Add normal noise of `level` times the spread of each channel."""
-    noise = np.random.default_rng(seed).standard_normal(x.shape)
-    return np.asarray(x + level * spread_of(x) * noise)
-
-
-def add_student_t(x: np.ndarray, level: float, seed: int) -> np.ndarray:
-    """Add noise with heavy tails, of `level` times the spread of each channel."""
-    noise = np.random.default_rng(seed).standard_t(_DEGREES_OF_FREEDOM, x.shape)
-    return np.asarray(x + level * spread_of(x) * noise)
+def add_noise(draw: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]) -> ValueFault:
+    """Make a fault that adds drawn numbers of `level` times the spread of each channel."""
+    return lambda x, level, seed: np.asarray(
+        x + level * spread_of(x) * draw(np.random.default_rng(seed), x.shape)
+    )
 
 
 def blank_entries(x: np.ndarray, level: float, seed: int) -> np.ndarray:
@@ -452,11 +419,20 @@ _BUILT_IN = {
     ),
     "zero": Fault("segments read 0", series=on_segments(put(0.0))),
     "stuck": Fault("segments hold their first value", series=on_segments(hold_first)),
-    "points": Fault("single steps get normal errors of 3 deviations", series=at_points(add_points)),
+    "points": Fault(
+        "single steps get normal errors of 3 deviations",
+        series=at_points(lambda values, channel, drawn: values + channel.size * (3 * drawn.normal)),
+    ),
     "burst": Fault("segments get noise of 1.5 deviations", series=on_segments(add_burst)),
     "mix": Fault(f"{', '.join(MIX)} in equal shares", parts=MIX),
-    "gaussian": Fault("normal noise in every value", values=add_gaussian_noise),
-    "student_t": Fault("noise with heavy tails in every value", values=add_student_t),
+    "gaussian": Fault(
+        "normal noise in every value",
+        values=add_noise(lambda random, shape: random.standard_normal(shape)),
+    ),
+    "student_t": Fault(
+        "noise with heavy tails in every value",
+        values=add_noise(lambda random, shape: random.standard_t(_DEGREES_OF_FREEDOM, shape)),
+    ),
     "layered": Fault("the mixture of Synth-12 in every value", values=add_layers),
 }
 for _name, _fault in _BUILT_IN.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sacm.data.corrupt import Contamination
+from sacm.data.corrupt import parse_contamination
 from sacm.data.load import names_file
 from sacm.errors import ArgumentError
 from sacm.settings import AUTO, RunSettings, option_name
@@ -63,7 +63,8 @@ def make_settings(**values: Any) -> RunSettings:
         "strategy": canonical(settings.strategy or task.default_strategy),
     }
     if settings.contamination:
-        names["contamination"] = str(Contamination.parse(settings.contamination))
+        kind, ratio = parse_contamination(settings.contamination)
+        names["contamination"] = f"{kind}({ratio:g})"
     return settings.model_copy(update=names)
 
 

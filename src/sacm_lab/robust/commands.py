@@ -217,17 +217,19 @@ def _contaminations(
     experiment: Experiment, kinds: tuple[str, ...], ratios: tuple[float, ...]
 ) -> dict[str, tuple[object, ...]]:
     """Every kind with every ratio, where one of them is named."""
-    from sacm.data.corrupt import Contamination
+    from sacm.data.corrupt import parse_contamination
 
     if not kinds and not ratios:
         return dict(experiment.vary)
     if VARIED not in experiment.vary:
         raise ArgumentError(f"{experiment.name} breaks no training data: leave out kind and ratio.")
-    declared = [Contamination.parse(text) for text in experiment.vary[VARIED]]
-    names = kinds or tuple(dict.fromkeys(each.kind for each in declared))
-    shares = ratios or tuple(dict.fromkeys(each.ratio for each in declared))
+    declared = [parse_contamination(str(text)) for text in experiment.vary[VARIED]]
+    names = [parse_contamination(kind)[0] for kind in kinds] or dict(declared)
+    shares = ratios or tuple(dict.fromkeys(ratio for _, ratio in declared))
     texts = [f"{name}({share:g})" for name in names for share in shares]
-    return {**experiment.vary, VARIED: tuple(str(Contamination.parse(text)) for text in texts)}
+    for text in texts:
+        parse_contamination(text)  # refuses shares outside (0, 1]
+    return {**experiment.vary, VARIED: tuple(texts)}
 
 
 def _numbers(text: str) -> tuple[float, ...]:
