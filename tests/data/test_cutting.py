@@ -152,8 +152,6 @@ def test_forecasting_errors():
         forecasting_windows(data, input_len=4, horizon=0)
     with pytest.raises(ArgumentError, match="no timestamps"):
         forecasting_windows(data, input_len=4, horizon=2, stamps=True)
-    with pytest.raises(ArgumentError, match="fraction"):
-        data.with_training_fraction(0, input_len=4, horizon=2)
 
 
 @pytest.fixture

@@ -24,8 +24,6 @@ def test_names_and_positions():
     assert splits["val"] == splits.val == range(70, 80)
     train, val, test = splits
     assert (len(train), len(val), len(test)) == (70, 10, 20)
-    with pytest.raises(ArgumentError, match="no split 'valid'"):
-        splits["valid"]
 
 
 def test_without_a_test_share_the_rest_validates():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
@@ -32,8 +33,6 @@ class Splits:
     test: range
 
     def __getitem__(self, name: str) -> range:
-        if name not in ("train", "val", "test"):
-            raise ArgumentError(f"There is no split {name!r}: use train, val or test.")
         rows: range = getattr(self, name)
         return rows
 
@@ -70,13 +69,11 @@ def split_by_class(
     labels: np.ndarray, fraction: float = 0.2, *, seed: int = 42
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sorted training and validation cases, `fraction` of every class for validation."""
-    generator = np.random.default_rng(seed)
-    chosen = []
-    for label in np.unique(labels):
-        cases = generator.permutation(np.flatnonzero(labels == label))
-        count = min(max(1, round(fraction * len(cases))), len(cases) - 1)
-        chosen.append(cases[:count])
-    return _set_apart(len(labels), np.concatenate(chosen), fraction)
+    random = np.random.default_rng(seed)
+    classes = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    chosen = np.concatenate([_draw_share(cases, fraction, random) for cases in classes])
+    held = np.isin(np.arange(len(labels)), chosen)
+    return np.flatnonzero(~held), np.flatnonzero(held)
 
 
 def split_by_subject(
@@ -86,24 +83,22 @@ def split_by_subject(
     people = np.unique(subjects)
     if len(people) < 2:
         raise DataError("A split by subject needs at least two subjects in the training cases.")
-    count = min(max(1, round(fraction * len(people))), len(people) - 1)
-    chosen = np.random.default_rng(seed).permutation(people)[:count]
-    return _set_apart(len(subjects), np.flatnonzero(np.isin(subjects, chosen)), fraction)
+    held = np.isin(subjects, _draw_share(people, fraction, np.random.default_rng(seed)))
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _draw_share(items: np.ndarray, fraction: float, random: np.random.Generator) -> np.ndarray:
+    """A random share of some items: one at least, and never all."""
+    if not 0 < fraction < 1:
+        raise ArgumentError(f"The validation fraction must be between 0 and 1, got {fraction}.")
+    count = min(max(1, round(fraction * len(items))), len(items) - 1)
+    return random.permutation(items)[:count]
 
 
 def chunks(values: np.ndarray) -> Iterable[np.ndarray]:
     """`values` in pieces of at most `CHUNK_ROWS` rows."""
     for start in range(0, len(values), CHUNK_ROWS):
         yield values[start : start + CHUNK_ROWS]
-
-
-def _set_apart(count: int, chosen: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray]:
-    """All of `0 … count - 1` but `chosen`, and `chosen`, both sorted."""
-    if not 0 < share < 1:
-        raise ArgumentError(f"The validation fraction must be between 0 and 1, got {share}.")
-    held = np.zeros(count, dtype=bool)
-    held[chosen] = True
-    return np.flatnonzero(~held), np.flatnonzero(held)
 
 
 class Segment(NamedTuple):
@@ -185,24 +180,32 @@ class ForecastingData:
         """Where targets count in errors, `[T, C]`: observed, and to be forecast; None: all do."""
         if not self.target:
             return self.observed
-        wanted = np.isin(self.columns, self.target)[None, :]  # [1, C]
-        if self.observed is None:
-            return np.repeat(wanted, len(self.values), axis=0)
-        counted: np.ndarray = self.observed * wanted  # observed may be weights
+        observed = np.ones(self.values.shape, bool) if self.observed is None else self.observed
+        counted: np.ndarray = observed * np.isin(self.columns, self.target)
         return counted
 
     def take(self, places: Sequence[int]) -> ForecastingData:
         """Some of the channels."""
-        arrays: dict[str, Any] = {}
-        for name in ("values", "targets", "observed", "broken", "interpolated"):
-            array = getattr(self, name)
-            arrays[name] = None if array is None else np.ascontiguousarray(array[:, places])
+        names = ("values", "targets", "observed", "broken", "interpolated")
+        held = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        arrays: dict[str, Any] = {
+            name: np.ascontiguousarray(array[:, places]) for name, array in held.items()
+        }
         return replace(self, columns=tuple(self.columns[place] for place in places), **arrays)
 
     def ranges(self, split: str) -> tuple[range, ...]:
         """The rows of `split`, one range for each segment that has any."""
         pieces = (range(segment.start, segment.stop) for segment in self.segments)
         return segment_ranges(pieces, self.splits[split])
+
+    def by_series(self, ranges: Iterable[range]) -> dict[str, list[range]]:
+        """Ranges of rows, each inside one segment, by the series that they belong to."""
+        starts = [segment.start for segment in self.segments]
+        grouped: dict[str, list[range]] = {}
+        for rows in ranges:
+            name = self.segments[bisect_right(starts, rows.start) - 1].name
+            grouped.setdefault(name, []).append(rows)
+        return grouped
 
     def last_rows(self, count: int) -> dict[str, np.ndarray]:
         """Positions of the last `count` rows of every series: where a forecast starts from."""
@@ -215,17 +218,12 @@ class ForecastingData:
         self, fraction: float, *, input_len: int, horizon: int
     ) -> ForecastingData:
         """The same data with only the chronologically first part of the training windows."""
-        if not 0 < fraction <= 1:
-            raise ArgumentError(f"The training fraction must be in (0, 1], got {fraction}.")
         if len(self.segments) > 1:
             raise ArgumentError(f"{self.name} holds several series: cut each of them yourself.")
         train = self.splits.train
         windows = len(train) - input_len - horizon + 1
         if windows < 1:
-            raise DataError(
-                f"{self.name}: no window of {input_len} + {horizon} fits in {len(train)} training "
-                "rows."
-            )
+            return self  # refused when windows are cut
         kept = max(1, int(windows * fraction)) + input_len + horizon - 1
         cut = replace(self.splits, train=range(train.start, train.start + kept))
         return replace(self, splits=cut)
@@ -324,18 +322,18 @@ class AnomalyData:
 
     def only(self, name: str) -> AnomalyData:
         """One machine or channel file alone."""
-        found = next((each for each in self.segments if each.name == name), None)
-        if found is None:
-            known = ", ".join(each.name for each in self.segments[:8])
+        parts = {each.name: each for each in self.segments}
+        if name not in parts:
+            known = ", ".join(list(parts)[:8])
             raise ArgumentError(f"{self.name} has no part {name!r}: it has {known} …")
-        test = slice(found.test.start, found.test.stop)
-        return AnomalyData(
-            f"{self.name}@{name}",
-            self.train[found.train.start : found.train.stop],
-            self.test[test],
-            self.labels[test],
-            self.columns,
-            notes=self.notes,
+        train, test = (slice(r.start, r.stop) for r in (parts[name].train, parts[name].test))
+        return replace(
+            self,
+            name=f"{self.name}@{name}",
+            train=self.train[train],
+            test=self.test[test],
+            labels=self.labels[test],
+            segments=(),
         )
 
 
@@ -366,18 +364,13 @@ def fingerprint(data: AnyData) -> str:
         empty = value is None or value is False or (isinstance(value, tuple) and not value)
         if item.name not in IGNORED and not (empty and item.default is not MISSING):
             digest.update(item.name.encode())
-            add_value(digest, value)
+            if isinstance(value, np.ndarray):
+                digest.update(f"{value.dtype.kind}{value.dtype.itemsize}{value.shape}".encode())
+                for piece in chunks(value):
+                    digest.update(piece.tobytes())
+            else:
+                digest.update(repr(value).encode())
     return digest.hexdigest()[:LENGTH]
-
-
-def add_value(digest: hashlib._Hash, value: object) -> None:
-    """Add an array (with its type and shape) or a plain value."""
-    if not isinstance(value, np.ndarray):
-        digest.update(repr(value).encode())
-        return
-    digest.update(f"{value.dtype.kind}{value.dtype.itemsize}{value.shape}".encode())
-    for piece in chunks(value):
-        digest.update(piece.tobytes())
 
 
 Kind = Literal["array", "tensor", "series", "pandas", "polars"]
@@ -408,10 +401,7 @@ class Form:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """The form that `to_dict` described."""
-        known = dict(record)
-        if "channels" in known:
-            known["channels"] = tuple(known["channels"])
-        return cls(**known)
+        return cls(**{**record, "channels": tuple(record.get("channels", ("y",)))})
 
     def as_table(self) -> Self:
         """The form of a pandas table with its time in a column, `time` if its index had no name."""
@@ -437,58 +427,44 @@ class Form:
         if self.kind in ("array", "tensor"):
             array = values[0, :, 0] if self.flat else values[0]
             return torch.from_numpy(array) if self.kind == "tensor" else array
-        if self.long:
-            frame = self._long(values, series, columns, times)
-        else:
-            frame = self._wide(values[0], columns, None if times is None else times[0])
-        if self.kind == "polars":
-            import polars as pl
-            from polars import selectors
-
-            # polars knows zones by name, so a zone of an offset only is given in UTC.
-            zone = "UTC" if (self.zone or "").startswith("UTC") else self.zone
-            for name in frame.select_dtypes("datetimetz").columns:
-                frame[name] = frame[name].dt.tz_convert(zone)
-            stamps = selectors.datetime().cast(pl.Datetime("us", zone))
-            return pl.from_pandas(frame).with_columns(stamps)
-        return frame.iloc[:, 0] if self.kind == "series" else frame
-
-    def _wide(
-        self, values: np.ndarray, columns: Sequence[str], times: np.ndarray | None
-    ) -> pd.DataFrame:
         import pandas as pd
 
-        frame = pd.DataFrame(values.astype(np.float64), columns=list(columns))
-        stamps = self._stamps("", times, len(frame))
-        if stamps is None:
-            return frame.set_index(pd.RangeIndex(self.rows, self.rows + len(frame)))
-        if self.indexed:
-            return frame.set_index(pd.Index(stamps, name=self.time))
-        frame.insert(0, self.time, stamps)
-        return frame
-
-    def _long(
-        self,
-        values: np.ndarray,
-        series: Sequence[str],
-        columns: Sequence[str],
-        times: np.ndarray | None,
-    ) -> pd.DataFrame:
-        import pandas as pd
-
-        if len(series) == 1 and not set(columns) <= set(self.channels):
+        if self.long and len(series) == 1 and not set(columns) <= set(self.channels):
             # The series are channels side by side.
             series, values = columns, values[0].T[:, :, None]  # [S, H, 1]
             times = None if times is None else np.repeat(times, len(series), axis=0)
             columns = self.channels
-        parts = []
-        for position, name in enumerate(series):
-            own = None if times is None else times[position]
-            stamps = self._stamps(name, own, values.shape[1])
-            held = dict(zip(columns, values[position].T.astype(np.float64), strict=True))
-            parts.append(pd.DataFrame({self.id: name, self.time or "ds": stamps, **held}))
-        frame = pd.concat(parts, ignore_index=True)
-        return frame if self.id_type is None else frame.astype({self.id: self.id_type})
+        frames = []
+        for place, name in enumerate(series if self.long else [""]):
+            frame = pd.DataFrame(values[place].astype(np.float64), columns=list(columns))
+            stamps = self._stamps(name, None if times is None else times[place], len(frame))
+            if self.long:
+                frame.insert(0, self.time or "ds", stamps)
+                frame.insert(0, self.id, name)
+            elif stamps is None:
+                frame.index = pd.RangeIndex(self.rows, self.rows + len(frame))
+            elif self.indexed:
+                frame.index = pd.Index(stamps, name=self.time)
+            else:
+                frame.insert(0, self.time, stamps)
+            frames.append(frame)
+        frame = pd.concat(frames, ignore_index=True) if self.long else frames[0]
+        if self.id_type is not None:
+            frame = frame.astype({self.id: self.id_type})
+        if self.kind == "polars":
+            return self._to_polars(frame)
+        return frame.iloc[:, 0] if self.kind == "series" else frame
+
+    def _to_polars(self, frame: pd.DataFrame) -> Any:
+        import polars as pl
+        from polars import selectors
+
+        # polars knows zones by name, so a zone of an offset only is given in UTC.
+        zone = "UTC" if (self.zone or "").startswith("UTC") else self.zone
+        for name in frame.select_dtypes("datetimetz").columns:
+            frame[name] = frame[name].dt.tz_convert(zone)
+        stamps = selectors.datetime().cast(pl.Datetime("us", zone))
+        return pl.from_pandas(frame).with_columns(stamps)
 
     def _stamps(self, series: str, times: np.ndarray | None, count: int) -> Any:
         """Future times `[count]` of one series; None if its rows have none."""

@@ -48,11 +48,10 @@ class ChannelScaler:
         if not pieces:
             raise DataError("There are no training rows to fit the scaler on.")
         count = sum_over(pieces, lambda x: np.isfinite(x).sum(axis=0))
-        if not count.all():
-            if not empty:
-                place = int(np.flatnonzero(count == 0)[0])
-                raise DataError(f"Channel {place} has no value in the training rows.")
-            count = np.maximum(count, 1)
+        if not count.all() and not empty:
+            place = int(np.flatnonzero(count == 0)[0])
+            raise DataError(f"Channel {place} has no value in the training rows.")
+        count = np.maximum(count, 1)
         mean = sum_over(pieces, lambda x: np.nansum(x, axis=0, dtype=np.float64)) / count
         squares = sum_over(pieces, lambda x: np.nansum((x - mean) ** 2, axis=0))
         std = np.sqrt(squares / count)
@@ -142,10 +141,7 @@ def fit_scaler(data: ForecastingData, pieces: Sequence[range] | None = None) -> 
     pieces = data.ranges("train") if pieces is None else pieces
     if data.scaling != "series":
         return fit_rows(data, pieces)
-    names = [segment.name for segment in data.segments]
-    own: dict[str, list[range]] = {}
-    for rows in pieces:
-        own.setdefault(names[find_segments(data, np.array([rows.start]))[0]], []).append(rows)
+    own = data.by_series(pieces)
     enough = {name: rows for name, rows in own.items() if sum(map(len, rows)) >= FEWEST} or own
     fitted = [fit_rows(data, rows, empty=True) for rows in enough.values()]
     mean, std = (np.stack([getattr(each, name) for each in fitted]) for name in ("mean", "std"))
@@ -161,35 +157,30 @@ def cover_series(
     window: nothing that is forecast has a part in it. One without `least` rows for a window is left
     out, for none is cut from it.
     """
-    longest = dict.fromkeys(new_series(scaler, data), 0)
-    for name, start, stop in data.segments:
-        if name in longest:
-            before = longest[name]
-            longest[name] = max(before + stop - start if data.reach_back else before, stop - start)
-    unknown = [name for name, rows in longest.items() if rows >= least]
-    if not unknown:
+    longest = sum if data.reach_back else max
+    train, added = data.by_series(data.ranges("train")), {}
+    segments = data.by_series(range(each.start, each.stop) for each in data.segments)
+    for name in new_series(scaler, data):
+        own = segments[name]
+        if longest(map(len, own)) >= least:
+            added[name] = fit_rows(data, train.get(name) or [own[0][:window]], empty=True)
+    if not added:
         return scaler
-    added = []
-    for name in unknown:  # by the training rows, or the first window
-        own = [range(each.start, each.stop) for each in data.segments if each.name == name]
-        train = segment_ranges(own, data.splits.train)
-        added.append(fit_rows(data, train or [own[0][:window]], empty=True))
-    mean, std = ([getattr(each, name) for each in added] for name in ("mean", "std"))
+    mean, std = ([getattr(each, name) for each in added.values()] for name in ("mean", "std"))
     reference = scaler.reference
     return replace(
         scaler,
         mean=np.concatenate([scaler.mean, mean]),
         std=np.concatenate([scaler.std, std]),
         reference=None if reference is None else np.concatenate([reference, std]),
-        series=(*scaler.series, *unknown),
+        series=(*scaler.series, *added),
     )
 
 
 def new_series(scaler: ChannelScaler, data: ForecastingData) -> list[str]:
     """The series of `data` that a scaler of several does not know."""
-    if not scaler.series:
-        return []
-    return [name for name in data.last_rows(1) if name not in scaler.series]
+    names = data.last_rows(1) if scaler.series else ()
+    return [name for name in names if name not in scaler.series]
 
 
 def places_of_rows(scaler: ChannelScaler, data: ForecastingData) -> np.ndarray:
@@ -201,17 +192,12 @@ def places_of_rows(scaler: ChannelScaler, data: ForecastingData) -> np.ndarray:
     return places
 
 
-def scale_training_rows(
-    data: ForecastingData,
-    pieces: Sequence[range] | None = None,
-    *,
-    values: np.ndarray | None = None,
-) -> np.ndarray:
+def scale_training_rows(data: ForecastingData, pieces: Sequence[range] | None = None) -> np.ndarray:
     """The training rows `[n, C]`, scaled by themselves, or by some `pieces` of them."""
     scaler = cover_series(fit_scaler(data, pieces), data, 1)
     stop = data.splits.train.stop
     by_row = scaler.of_rows(places_of_rows(scaler, data)[:stop])
-    return by_row.transform(np.asarray((data.values if values is None else values)[:stop]))
+    return by_row.transform(np.asarray(data.values[:stop]))
 
 
 def fit_rows(
@@ -227,12 +213,6 @@ def fit_rows(
             for part, each in zip(parts, measured, strict=True)
         ]
     return ChannelScaler.fit(parts, empty=empty)
-
-
-def find_segments(data: ForecastingData, rows: np.ndarray) -> np.ndarray:
-    """Which segment each of these rows lies in."""
-    begins = np.array([segment.start for segment in data.segments])
-    return np.searchsorted(begins, rows, side="right") - 1
 
 
 def fill_gaps(values: np.ndarray, pieces: Iterable[range] | None = None) -> np.ndarray:
@@ -283,9 +263,10 @@ def fill_data(data: Data) -> tuple[Data, str | None]:
     """Interpolate the gaps of a data set, and mark them so that they count in no error."""
     filled: AnyData
     if isinstance(data, ForecastingData):
-        filled, count, size = _fill_series(data)
+        filled, count, size = *_fill_series(data), data.values.size
     elif isinstance(data, AnomalyData):
-        filled, count, size = _fill_telemetry(data)
+        filled, count = _fill_telemetry(data)
+        size = data.train.size + data.test.size
     else:
         return data, None  # gaps inside cases are filled when they are read
     if filled is data:
@@ -298,9 +279,14 @@ def fill_data(data: Data) -> tuple[Data, str | None]:
     return filled, note  # type: ignore[return-value]
 
 
-def _fill_series(data: ForecastingData) -> tuple[ForecastingData, int, int]:
+def _fill_series(data: ForecastingData) -> tuple[ForecastingData, int]:
     """A series with finite values and covariates; nothing is filled from a later split."""
-    pieces = _pieces_by_series(data)
+    segments = [range(each.start, each.stop) for each in data.segments]
+    splits = [*data.splits]
+    if sum(map(len, splits)) < len(data.values):  # whole segments where no split holds them
+        splits = [range(len(data.values))]
+    parts = (rows for split in splits for rows in segment_ranges(segments, split))
+    pieces = list(data.by_series(parts).values())
     changes: dict[str, Any] = {}
     count = 0
     arrays = {"values": data.values, "targets": data.targets}
@@ -316,39 +302,22 @@ def _fill_series(data: ForecastingData) -> tuple[ForecastingData, int, int]:
     if data.covariates is not None and len(columns_with_gaps(data.covariates)):
         changes["covariates"] = _fill_pieces(data.covariates, pieces)
         count += int(np.isnan(data.covariates).sum())
-    return (replace(data, **changes) if changes else data), count, data.values.size
+    return (replace(data, **changes) if changes else data), count
 
 
-def _pieces_by_series(data: ForecastingData) -> list[list[range]]:
-    """The rows of every series, split by split; whole segments where no split holds them."""
-    pieces: dict[str, list[range]] = {}
-    everything = range(len(data.values))
-    splits = data.splits if sum(map(len, data.splits)) >= len(data.values) else [everything]
-    for split in splits:
-        for name, start, stop in data.segments:
-            rows = range(max(start, split.start), min(stop, split.stop))
-            if len(rows):
-                pieces.setdefault(name, []).append(rows)
-    return list(pieces.values())
-
-
-def _fill_telemetry(data: AnomalyData) -> tuple[AnomalyData, int, int]:
+def _fill_telemetry(data: AnomalyData) -> tuple[AnomalyData, int]:
     """Telemetry without gaps; nothing is filled from the rows that validate, or across segments."""
     count = int(np.isnan(data.train).sum() + np.isnan(data.test).sum())
     if not count:
-        return data, 0, 1
-    held = hold_out_tail(len(data.train))
-    train = [
-        range(max(own.start, part.start), min(own.stop, part.stop))
-        for own in (segment.train for segment in data.segments)
-        for part in held
-    ]
+        return data, 0
+    splits = hold_out_tail(len(data.train))
+    train = [rows for each in data.segments for rows in segment_ranges(splits, each.train)]
     filled = replace(
         data,
         train=fill_gaps(data.train, train),
         test=fill_gaps(data.test, [segment.test for segment in data.segments]),
     )
-    return filled, count, data.train.size + data.test.size
+    return filled, count
 
 
 def fill_cases(X: np.ndarray, lengths: np.ndarray, where: str) -> int:

@@ -6,6 +6,7 @@ the run, which reports and comparisons are made from.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import torch
 
 from sacm.data.batches import WindowBatches
 from sacm.data.datasets import ClassificationData, ForecastingData
-from sacm.data.scaling import ChannelScaler, fill_data, find_segments
+from sacm.data.scaling import ChannelScaler, fill_data
 from sacm.data.windows import first_rows, order_in_time
 from sacm.metrics.anomaly import AnomalyReport
 from sacm.metrics.classification import ClassificationReport, measure_classes
@@ -64,17 +65,17 @@ class ForecastBaselines:
         longest = max(ranges, key=len)
         rows = self._data.values[longest.start : longest.stop]
         self.season = season_length(rows, data.frequency)
-        segments = [data.values[rows.start : rows.stop] for rows in ranges]
+
+        def naive_error(ranges: Sequence[range]) -> np.ndarray:
+            segments = [data.values[rows.start : rows.stop] for rows in ranges]
+            return naive_training_error(segments or [data.values[:0]], self.season)
+
         if scaler.series:
-            places = find_segments(data, np.array([rows.start for rows in ranges]))
-            names = [data.segments[place].name for place in places]
-            by_series = {name: [segments[0][:0]] for name in scaler.series}
-            for name, segment in zip(names, segments, strict=True):
-                by_series.setdefault(name, []).append(segment)
-            errors = [naive_training_error(by_series[n], self.season) for n in scaler.series]
+            own = data.by_series(ranges)
+            errors = [naive_error(own.get(name, ())) for name in scaler.series]
             self._naive_error = np.stack(errors)  # [S, C]
         else:
-            self._naive_error = naive_training_error(segments, self.season)  # [C]
+            self._naive_error = naive_error(ranges)  # [C]
 
     def accumulator(self) -> ForecastAccumulator:
         """A new one that measures all that results are compared by."""
