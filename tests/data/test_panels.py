@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from sacm.data import forecasting_data, forecasting_windows
-from sacm.errors import ArgumentError, DataError
+from sacm.errors import DataError
 
 
 def long(lengths: dict[str, int]) -> pd.DataFrame:
@@ -53,15 +53,6 @@ def test_the_end_of_every_series_is_known():
     np.testing.assert_array_equal(data.values[rows["a"], 0], np.arange(25, 40))
     np.testing.assert_array_equal(data.values[rows["b"], 0], 1000 + np.arange(45, 60))
     assert data.timestamps[rows["b"][-1]] == np.datetime64("2020-02-29")
-
-
-def test_layout_can_be_chosen():
-    table = long({"a": 40, "b": 40})
-    assert forecasting_data(table, layout="series").values.shape == (80, 1)
-    with pytest.raises(DataError, match="do not share all times"):
-        forecasting_data(long({"a": 40, "b": 41}), layout="channels")
-    with pytest.raises(ArgumentError, match="layout must be"):
-        forecasting_data(table, layout="wide")
 
 
 def test_polars_shuffled_rows_gaps_and_extra_columns():

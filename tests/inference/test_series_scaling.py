@@ -69,7 +69,7 @@ def test_tests_of_new_rows_use_the_kept_scales(run: Run):
     assert set(result.report["series"]) == set(LENGTHS)
     assert result.row["mae_raw"] != result.row["mae"]
     series = panel({"odd": 100})
-    found = backtest(predictor, forecasting_data(series, layout="series"), origins=2)
+    found = backtest(predictor, forecasting_data(series), origins=2)
     assert found.scale == pytest.approx(run.scaler.std[2])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +13,13 @@ from sacm.data.columns import some
 from sacm.data.covariates import ROLES, CovariatePlan
 from sacm.data.datasets import DEFAULT_RATIOS, ForecastingData, Segment, Splits, split_by_ratio
 from sacm.data.read import Table, read_table
-from sacm.data.scaling import columns_with_gaps
-from sacm.errors import ArgumentError, DataError
+from sacm.errors import DataError
 from sacm.settings import ReadOptions
 
 FEWEST_ROWS = 3
 ALL_ROWS = (1.0, 0.0, 0.0)  # shares that put every row in the first split
 NO_COVARIATES = CovariatePlan()
 FEWEST_FLOAT_STEPS = 16  # of float32 that a column should span
-Layout = Literal["auto", "channels", "series"]
 
 
 def forecasting_data(
@@ -29,17 +27,16 @@ def forecasting_data(
     options: ReadOptions | Mapping[str, Any] | None = None,
     *,
     name: str | None = None,
-    layout: Layout = "auto",
     **named: Any,
 ) -> ForecastingData:
     """Read a series to forecast, and split it.
+
+    The series of a long table become channels side by side if they share all times.
 
     Args:
         source: What `sacm.data.read_table` reads, or a `Table`.
         options: How to read it; see `sacm.settings.ReadOptions`.
         name: A short name. Default: that of the file, or "data".
-        layout: What the series of a long table become: "channels" of one, "series" of one channel
-            each, or "auto": channels if they share all times.
         named: Options by name, such as `time="day"`, and the covariates `past`, `future`, `static`.
 
     Returns:
@@ -61,7 +58,7 @@ def forecasting_data(
     table = source
     if not isinstance(source, Table):
         table = read_table(source, chosen, name=name, also=plan.columns)
-    return series_data(table, chosen, plan=plan, layout=layout)
+    return series_data(table, chosen, plan=plan)
 
 
 def series_data(
@@ -69,45 +66,106 @@ def series_data(
     options: ReadOptions,
     *,
     plan: CovariatePlan = NO_COVARIATES,
-    layout: Layout = "auto",
+    join: bool = True,
 ) -> ForecastingData:
-    """Split what was read; covariates are set apart, and gaps stay."""
+    """Split what was read; covariates are set apart, and gaps stay.
+
+    Args:
+        table: What was read.
+        options: How to split and to scale it, and what to forecast.
+        plan: The covariates.
+        join: Whether series that share all times become channels side by side.
+    """
     ratios = tuple(options.split or DEFAULT_RATIOS)
     target = tuple(options.target or ())
     if table.categories and not target:
-        target = tuple(
-            each for each in table.names if each not in (*table.categories, *plan.columns)
-        )
-    lengths = [stop - start for _, start, stop in table.series]
-    if max(lengths) < FEWEST_ROWS and ratios != ALL_ROWS:
-        raise DataError(f"{table.where} has {max(lengths)} rows: too few to train and test on.")
+        inputs = {*table.categories, *plan.columns}
+        target = tuple(each for each in table.names if each not in inputs)
+    longest = max(stop - start for _, start, stop in table.series)
+    if longest < FEWEST_ROWS and ratios != ALL_ROWS:
+        raise DataError(f"{table.where} has {longest} rows: too few to train and test on.")
     covariates, ahead = None, None
+    understood = table.understood
     if plan.columns:
         table, covariates, ahead = separate(table, plan, target)
-    several = len(table.series) > 1
-    if several and not plan.columns and _can_join(table, layout):
-        data = _side_by_side(table, ratios)
-    else:
-        data = _end_to_end(table, ratios, covariates)
-    form = replace(table.form, rows=len(data.values))
-    data = replace(data, zone=None if form.local else form.zone, ahead=ahead, form=form)
-    if len(data.last_rows(1)) > 1:
-        data = replace(data, scaling=None if options.scaling == "shared" else "series")
-    if plan.columns:
-        roles: dict[str, Any] = {role: getattr(plan, role) for role in ROLES}
-        lines = [*data.understood, *plan.describe()]
-        if ahead:
-            rows = max(map(len, ahead.values()))
-            lines.append(f"rows beyond the last value to forecast from: {rows:,}")
-        data = replace(data, understood=tuple(lines), **roles)
-    return choose_target(_without_unmeasured(data, target), target)
+        understood += tuple(plan.describe())
+    if ahead:
+        rows = max(map(len, ahead.values()))
+        understood += (f"rows beyond the last value to forecast from: {rows:,}",)
+    arrays = _arrange(table, ratios, covariates, join=join and not plan.columns)
+    values = arrays["values"]
+    if values.dtype != np.float32:
+        arrays["values"] = values.astype(np.float32)
+    if not isinstance(values, np.memmap):
+        arrays["values"] = np.ascontiguousarray(arrays["values"])
+    form = replace(table.form, rows=len(values))
+    data = ForecastingData(
+        name=table.name,
+        **arrays,
+        frequency=table.step,
+        notes=(*table.notes, *_coarse_note(values, arrays["columns"])),
+        understood=understood,
+        reach_back=True,
+        zone=None if form.local else form.zone,
+        ahead=ahead,
+        form=form,
+        **{role: getattr(plan, role) for role in ROLES},
+    )
+    if len(data.last_rows(1)) > 1 and options.scaling != "shared":
+        data = replace(data, scaling="series")
+    return choose_target(_check_training_rows(data, target), target)
 
 
-def _without_unmeasured(data: ForecastingData, target: Sequence[str]) -> ForecastingData:
-    """Data without the channels that have no value in the training rows."""
+def _arrange(
+    table: Table, ratios: tuple[float, ...], covariates: np.ndarray | None, *, join: bool
+) -> dict[str, Any]:
+    """Rows, times and splits: series side by side, or all training parts, then validation, test."""
+    values, times, columns = table.values, table.times, table.names
+    segments = table.series if table.form.long else ()
+    splits = [split_by_ratio(stop - start, ratios) for _, start, stop in table.series]
+    borders = splits[0]
+    if covariates is not None:
+        covariates = covariates.astype(np.float32)
+    if len(table.series) > 1 and join and _share_times(table):
+        parts = [slice(start, stop) for _, start, stop in table.series]
+        values = np.stack([values[part, 0] for part in parts], axis=1)
+        times = None if times is None else times[parts[0]]
+        columns, segments = tuple(name for name, *_ in table.series), ()
+    elif len(table.series) > 1:
+        order, segments, borders = split_major(table.series, splits)
+        values = values[order]
+        times = None if times is None else times[order]
+        covariates = None if covariates is None else covariates[order]
+    return {
+        "values": values,
+        "columns": columns,
+        "splits": borders,
+        "timestamps": times,
+        "segments": segments,
+        "covariates": covariates,
+    }
+
+
+def _share_times(table: Table) -> bool:
+    """Whether all series have one channel and the same times."""
+    first = slice(*table.series[0][1:])
+    return len(table.names) == 1 and all(
+        stop - start == first.stop - first.start
+        and (table.times is None or np.array_equal(table.times[start:stop], table.times[first]))
+        for _, start, stop in table.series
+    )
+
+
+def _check_training_rows(data: ForecastingData, target: Sequence[str]) -> ForecastingData:
+    """Data without channels that have no value in the training rows; notes name constant ones."""
     train = data.values[data.splits.train.start : data.splits.train.stop]
     if not len(train):
         return data
+    flat = np.flatnonzero(np.fmin.reduce(train, axis=0) == np.fmax.reduce(train, axis=0))
+    if len(flat):
+        named = some([repr(data.columns[place]) for place in flat])
+        note = f"Constant in the training rows, so there is nothing to learn: {named}."
+        data = replace(data, notes=(*data.notes, note))
     empty = np.isnan(train).all(axis=0)
     if not empty.any():
         return data
@@ -134,65 +192,6 @@ def choose_target(data: ForecastingData, target: Sequence[str]) -> ForecastingDa
     return replace(data, target=tuple(target), understood=(*data.understood, line))
 
 
-def _can_join(table: Table, layout: Layout) -> bool:
-    """Whether the series of a table become channels side by side."""
-    if layout not in ("auto", "channels", "series"):
-        raise ArgumentError(f"layout must be auto, channels or series, got {layout!r}.")
-    first = slice(*table.series[0][1:])
-    together = len(table.names) == 1 and all(
-        stop - start == first.stop - first.start
-        and (table.times is None or np.array_equal(table.times[start:stop], table.times[first]))
-        for _, start, stop in table.series
-    )
-    if layout == "channels" and not together:
-        raise DataError(
-            f"{table.where}: the {len(table.series)} series do not share all times (or have "
-            "several channels each), so they cannot be channels of one."
-        )
-    return together and layout != "series"
-
-
-def _side_by_side(table: Table, ratios: tuple[float, ...]) -> ForecastingData:
-    """Every series a channel."""
-    values = np.stack([table.values[start:stop, 0] for _, start, stop in table.series], axis=1)
-    times = None if table.times is None else table.times[: table.series[0].stop]
-    return _make(
-        table,
-        values,
-        columns=tuple(name for name, *_ in table.series),
-        splits=split_by_ratio(len(values), ratios),
-        timestamps=times,
-    )
-
-
-def _end_to_end(
-    table: Table, ratios: tuple[float, ...], covariates: np.ndarray | None
-) -> ForecastingData:
-    """Every series a segment: all training parts, then validation, then test."""
-    if len(table.series) == 1:
-        splits = split_by_ratio(len(table.values), ratios)
-        return _make(
-            table,
-            table.values,
-            columns=table.names,
-            splits=splits,
-            timestamps=table.times,
-            segments=table.series if table.form.long else (),
-            covariates=None if covariates is None else covariates.astype(np.float32),
-        )
-    splits_by_series = [split_by_ratio(stop - start, ratios) for _, start, stop in table.series]
-    order, segments, borders = split_major(table.series, splits_by_series)
-    return _make(
-        table,
-        table.values[order],
-        columns=table.names,
-        splits=borders,
-        timestamps=None if table.times is None else table.times[order],
-        segments=segments,
-        covariates=None if covariates is None else covariates[order].astype(np.float32),
-    )
-
-
 def split_major(
     series: Sequence[Segment], splits: Sequence[Splits]
 ) -> tuple[np.ndarray, tuple[Segment, ...], Splits]:
@@ -213,31 +212,6 @@ def split_major(
     return np.concatenate(order), tuple(segments), borders
 
 
-def _make(table: Table, values: np.ndarray, **parts: Any) -> ForecastingData:
-    """The data of a table, in float32, with notes on what that costs and on constant channels."""
-    single = values.astype(np.float32) if values.dtype != np.float32 else values
-    if not isinstance(single, np.memmap):
-        single = np.ascontiguousarray(single)
-    notes = [*table.notes, *_coarse_note(values, parts["columns"])]
-    if len(parts.get("segments", ())) < 2:
-        notes += _late_notes(single, parts["columns"], parts["timestamps"])
-    train = single[parts["splits"].train.start : parts["splits"].train.stop]
-    if len(train):
-        flat = np.flatnonzero(np.fmin.reduce(train, axis=0) == np.fmax.reduce(train, axis=0))
-        named = some([repr(parts["columns"][place]) for place in flat])
-        if len(flat):
-            notes.append(f"Constant in the training rows, so there is nothing to learn: {named}.")
-    return ForecastingData(
-        name=table.name,
-        values=single,
-        frequency=table.step,
-        notes=tuple(notes),
-        understood=table.understood,
-        reach_back=True,
-        **parts,
-    )
-
-
 def _coarse_note(values: np.ndarray, columns: Sequence[str]) -> list[str]:
     """A note on columns that change by less than float32 can hold there."""
     if values.dtype.itemsize < 8 or not len(values):
@@ -249,24 +223,6 @@ def _coarse_note(values: np.ndarray, columns: Sequence[str]) -> list[str]:
         return []
     names = some([repr(columns[place]) for place in coarse])
     return [f"{names}: changes are smaller than float32 can hold there: subtract an offset first."]
-
-
-def _late_notes(values: np.ndarray, names: Sequence[str], stamps: np.ndarray | None) -> list[str]:
-    """Name columns of a single series that begin late or end early, with their dates."""
-    late, early = [], []
-    for place in columns_with_gaps(values):
-        name = names[place]
-        measured = np.flatnonzero(~np.isnan(values[:, place]))
-        if not len(measured):
-            continue
-        first, last = int(measured[0]), int(measured[-1])
-        when = (lambda row: f"row {row + 1}") if stamps is None else (lambda row: str(stamps[row]))
-        if first:
-            late.append(f"{name!r} at {when(first)}")
-        if last < len(values) - 1:
-            early.append(f"{name!r} at {when(last)}")
-    notes = [f"Columns that begin late: {some(late)}."] if late else []
-    return notes + ([f"Columns that end early: {some(early)}."] if early else [])
 
 
 def separate(

@@ -47,16 +47,16 @@ def read_series(
     chosen = ReadOptions.of({**given, **({"split": ALL_ROWS} if every_row else {})})
     name = str(source) if isinstance(source, str | Path) else "data"
     loaded = load_source(source, chosen, name=name)
-    layout: Any = "auto"
+    join = True
     if trained is not None:
         chosen = keep_present(loaded, chosen)
         columns: Any = () if isinstance(loaded.content, np.ndarray) else loaded.content.columns
         category = set(chosen.category or ())
         if {each for each in trained if each.partition("=")[0] not in category} <= set(columns):
             chosen = chosen.model_copy(update={"columns": tuple(trained)})
-            layout = "series"
+            join = False
     table = read_table(loaded, chosen, also=plan.columns)
-    return series_data(table, chosen, plan=plan, layout=layout)
+    return series_data(table, chosen, plan=plan, join=join)
 
 
 def read_history(
