@@ -233,7 +233,7 @@ def test_telemetry_validation_is_the_last_fifth(telemetry):
 
 
 def test_telemetry_batches(telemetry):
-    windows = anomaly_windows(telemetry, length=10, stride=3, eval_stride=1)
+    windows = anomaly_windows(telemetry, length=10)
     batches = list(WindowBatches(windows.test, 16))
     assert sum(len(batch.x) for batch in batches) == 24 + 11 + 38
     batch = batches[0]
@@ -248,5 +248,3 @@ def test_telemetry_errors(telemetry):
     only_train = replace(telemetry, segments=())
     with pytest.raises(DataError, match="longest training segment has 80 rows"):
         anomaly_windows(only_train, length=90)
-    with pytest.raises(ArgumentError, match="validation share"):
-        anomaly_windows(telemetry, length=5, validation=1.0)

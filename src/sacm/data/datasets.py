@@ -274,13 +274,11 @@ class ClassificationData:
             )
         return codes.astype(np.int64)
 
-    def validation_split(
-        self, fraction: float = 0.2, *, seed: int = 42
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def validation_split(self) -> tuple[np.ndarray, np.ndarray]:
         """Training and validation cases: by whole subjects where they are known, else by class."""
         if self.subjects_train is not None:
-            return split_by_subject(self.subjects_train, fraction, seed=seed)
-        return split_by_class(self.y_train, fraction, seed=seed)
+            return split_by_subject(self.subjects_train)
+        return split_by_class(self.y_train)
 
 
 @dataclass(frozen=True, eq=False)

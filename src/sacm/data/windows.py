@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from sacm.data.batches import (
 )
 from sacm.data.covariates import CovariatePlan, covariate_rows, stamp_features
 from sacm.data.datasets import (
-    HELD_OUT,
     AnomalyData,
     ClassificationData,
     ForecastingData,
@@ -75,44 +74,44 @@ def forecasting_windows(
         >>> len(windows.train), windows.train.batch([0, 1]).x.shape
         (125, torch.Size([2, 12, 1]))
     """
-    check_positive(
-        input_len=input_len, horizon=horizon, stride=stride, validation_stride=validation_stride
-    )
+    sizes = {"input_len": input_len, "horizon": horizon, "stride": stride}
+    check_positive(**sizes, validation_stride=validation_stride)
     least = input_len + horizon
     fitted = cover_series(scaler or fit_scaler(data), data, input_len, least=least)
     order = order_in_time(data)
     places = places_of_rows(fitted, data)[order]
     by_row = fitted.of_rows(places)
-    inputs = Series(data.values[order], by_row)
-    targets = None if data.targets is None else Series(data.targets[order], by_row)
-    times = data.timestamps if stamps else None
-    if stamps and times is None:
+    if stamps and data.timestamps is None:
         raise ArgumentError(f"{data.name} has no timestamps, so it has no calendar features.")
-    more = {
-        "stamps": None if times is None else stamp_features(times),
+    rows = {
+        "inputs": data.values,
+        "targets": data.targets,
+        "stamps": stamp_features(data.timestamps) if stamps else None,
         "observed": data.counted,
         "interpolated": data.interpolated,
         "covariates": covariate_rows(data, plan) if plan else None,
     }
-    beside = {name: Series(rows[order]) for name, rows in more.items() if rows is not None}
+    series: dict[str, Any] = {
+        name: Series(array[order], by_row if name in ("inputs", "targets") else None)
+        for name, array in rows.items()
+        if array is not None
+    }
 
     def windows(split: str, stride: int) -> ForecastWindows:
-        starts = window_starts(window_ranges(data, split, input_len), least, stride=stride)
+        ranges = window_ranges(data, split, input_len)
+        starts = window_starts(ranges, least, stride=stride)
         if not len(starts) and len(data.splits[split]):
-            longest = max(len(rows) for rows in window_ranges(data, split, input_len))
             raise DataError(
-                f"{data.name}: windows of the {split} split have {longest} rows to lie in but need "
-                f"{input_len} + {horizon} = {least}: use a shorter --input-len or --horizon, other "
-                "shares with --split, or more data."
+                f"{data.name}: windows of the {split} split have {max(map(len, ranges))} rows to "
+                f"lie in but need {input_len} + {horizon} = {least}: use a shorter --input-len or "
+                "--horizon, other shares with --split, or more data."
             )
         return ForecastWindows(
-            inputs,
-            starts,
+            starts=starts,
             input_len=input_len,
             horizon=horizon,
             scaler=fitted,
-            targets=targets,
-            **beside,
+            **series,
             past=len(plan.past) if plan else 0,
             series=places if fitted.series else None,
         )
@@ -160,26 +159,18 @@ def window_ranges(data: ForecastingData, split: str, input_len: int) -> tuple[ra
 
 
 def classification_windows(
-    data: ClassificationData,
-    *,
-    validation: float = 0.2,
-    seed: int = 42,
-    scaler: ChannelScaler | None = None,
+    data: ClassificationData, *, scaler: ChannelScaler | None = None
 ) -> SplitWindows[LabelledWindows]:
-    """Cases for training, validation (a share of the training cases) and testing."""
-    train, val = data.validation_split(validation, seed=seed)
+    """Cases for training, validation (a fifth of the training cases) and testing."""
+    train, val = data.validation_split()
     columns = data.X_train[train].transpose(0, 2, 1).reshape(-1, data.channels)
     fitted = scaler or ChannelScaler.fit([columns])
-    codes_train, codes_test = data.encode(data.y_train), data.encode(data.y_test)
-
-    def part(name: str, codes: np.ndarray, cases: np.ndarray) -> LabelledWindows:
-        X, lengths = getattr(data, f"X_{name}"), getattr(data, f"lengths_{name}")
-        return LabelledWindows(X, lengths, codes, starts=cases, scaler=fitted)
-
+    known = (data.X_train, data.lengths_train, data.encode(data.y_train))
+    tested = (data.X_test, data.lengths_test, data.encode(data.y_test))
     return SplitWindows(
-        part("train", codes_train, train),
-        part("train", codes_train, val),
-        part("test", codes_test, np.arange(len(data.X_test))),
+        LabelledWindows(*known, starts=train, scaler=fitted),
+        LabelledWindows(*known, starts=val, scaler=fitted),
+        LabelledWindows(*tested, starts=np.arange(len(data.X_test)), scaler=fitted),
     )
 
 
@@ -188,42 +179,37 @@ def anomaly_windows(
     *,
     length: int = 100,
     stride: int = 1,
-    eval_stride: int | None = None,
-    validation: float = HELD_OUT,
     scaler: ChannelScaler | None = None,
 ) -> SplitWindows[TelemetryWindows]:
     """Windows of `length` steps that never cross a machine or channel border.
 
-    The last `validation` share of the training rows is for validation. `eval_stride` is that of
-    validation and test windows (default: `stride`); a last window ends with each of their segments,
-    so that every step is scored. Test segments shorter than a window are refused. `scaler`
-    overrides the one fitted on the training rows.
+    The last fifth of the training rows is for validation. Validation and test windows lie side by
+    side at most, and the last one ends with its segment, so that every step is scored. Test
+    segments shorter than a window are refused. `scaler` overrides the one fitted on the training
+    rows.
     """
-    eval_stride = stride if eval_stride is None else eval_stride
-    check_positive(length=length, stride=stride, eval_stride=eval_stride)
-    if not 0 <= validation < 1:
-        raise ArgumentError(f"The validation share must be in [0, 1), got {validation}.")
+    check_positive(length=length, stride=stride)
     segments = [segment.train for segment in data.segments]
-    held = hold_out_tail(len(data.train), validation)
-    train, val = (segment_ranges(segments, part) for part in held)
+    train, val = (segment_ranges(segments, part) for part in hold_out_tail(len(data.train)))
+    test = [segment.test for segment in data.segments]
     fitted = scaler or ChannelScaler.fit(data.train[rows.start : rows.stop] for rows in train)
-    rows, test_rows = Series(data.train, fitted), Series(data.test, fitted)
     for segment in data.segments:
         if 0 < len(segment.test) < length:
             raise DataError(
                 f"{data.name}: test segment {segment.name} has {len(segment.test)} rows, fewer "
                 f"than a window of {length}: use a shorter window."
             )
-    starts = window_starts(train, length, stride=stride)
-    if not len(starts):
-        longest = max(len(part) for part in train)
+    longest = max(map(len, train))
+    if longest < length:
         raise DataError(
             f"{data.name}: the longest training segment has {longest} rows, fewer than a window of "
             f"{length}: use a shorter window."
         )
-    test = [segment.test for segment in data.segments]
+    rows, test_rows = Series(data.train, fitted), Series(data.test, fitted)
+    starts = window_starts(train, length, stride=stride)
     val_starts, test_starts = (
-        window_starts(ranges, length, stride=eval_stride, cover=True) for ranges in (val, test)
+        window_starts(ranges, length, stride=min(stride, length), cover=True)
+        for ranges in (val, test)
     )
     return SplitWindows(
         TelemetryWindows(rows, starts, length=length, scaler=fitted),

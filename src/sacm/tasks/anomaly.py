@@ -91,7 +91,6 @@ class Anomaly(Task[AnomalyData]):
             data,
             length=settings.input_len,
             stride=settings.stride,
-            eval_stride=min(settings.stride, settings.input_len),  # every step must be scored
             scaler=scaler,
         )
 
