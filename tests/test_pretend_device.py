@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sacm.data import OverlapMean
-from sacm.inject.probe.infer import movement
+from sacm.inject.infer import movement
 from sacm.strategies.selective import ResidualSpread
 from tests.pretend_device import PRETENDED, Elsewhere
 

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from sacm.inject.attach import attach as attach
     from sacm.inject.attach import detach as detach
     from sacm.inject.attach import strip_state_dict as strip_state_dict
-    from sacm.inject.layout import SiteLayout as SiteLayout
     from sacm.inject.modulator import CapacityModulator as CapacityModulator
     from sacm.inject.sites import Site as Site
+    from sacm.inject.sites import SiteLayout as SiteLayout
     from sacm.quality.guard import Guard as Guard
     from sacm.quality.inspect import inspect as inspect
     from sacm.quality.protect import protect as protect
@@ -66,7 +66,7 @@ _PARTS = {
     "RateMapper": "sacm.core.mapper",
     "ScorerOutput": "sacm.core.scorer",
     "Site": "sacm.inject.sites",
-    "SiteLayout": "sacm.inject.layout",
+    "SiteLayout": "sacm.inject.sites",
     "SpectralScorer": "sacm.core.scorer",
     "adaptive_dropout": "sacm.core.dropout",
     "score_windows": "sacm.core.scorer",

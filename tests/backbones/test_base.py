@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.backbones import ClassifierNetwork, ReconstructionDetector
-from sacm.inject.layout import SiteLayout
+from sacm.inject.sites import SiteLayout
 
 
 class Identity(ReconstructionDetector):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sacm import adaptive_dropout
 from sacm.core.dropout import Keep, apply_mask, draw_mask, drop_entries, drop_entries_composed
-from sacm.inject.layout import SiteLayout
+from sacm.inject.sites import SiteLayout
 
 RATES = (0.0, 0.05, 0.5, 0.95)
 

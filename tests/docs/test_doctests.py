@@ -34,7 +34,7 @@ def modules_with_examples() -> list[str]:
 EXPECTED = {
     *("sacm.core.config", "sacm.core.spectrum", "sacm.core.mapper", "sacm.core.dropout"),
     *("sacm.core.scorer", "sacm.core.scorer", "sacm.theory"),
-    *("sacm.inject.attach", "sacm.inject.layout", "sacm.inject.modulator", "sacm.inject.sites"),
+    *("sacm.inject.attach", "sacm.inject.sites", "sacm.inject.modulator", "sacm.inject.sites"),
 }
 
 

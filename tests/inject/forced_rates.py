@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 
 from sacm import CapacityModulator, Site
-from sacm.inject.sites import InsertedSite
 
 Calls = dict[str, list[tuple[Tensor, Tensor]]]  # site to (input, output) of each of its calls
 RATE = 0.9
@@ -23,22 +22,14 @@ RATE = 0.9
 
 @contextmanager
 def watched(modulator: CapacityModulator) -> Iterator[Calls]:
-    """Inputs and outputs of every site: modules by forward hooks, functional ones at their drop."""
+    """Inputs and outputs of every site, at its drop."""
     calls: Calls = {}
 
     def note(site: Site, h: Tensor, out: Tensor) -> None:
         calls.setdefault(site.name, []).append((h.detach().clone(), out.detach().clone()))
 
     with ExitStack() as stack:
-        for host, site in modulator.adaptive:
-            if isinstance(host, InsertedSite):
-                stack.enter_context(_drop_watched(site, note))
-            else:
-                hook = host.register_forward_hook(
-                    lambda _, args, out, site=site: note(site, args[0], out)
-                )
-                stack.callback(hook.remove)
-        for site in modulator.coverage.sites if modulator.coverage else ():
+        for site in modulator.sites:
             stack.enter_context(_drop_watched(site, note))
         yield calls
 

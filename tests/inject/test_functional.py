@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.overrides import _get_current_function_mode_stack
 
 import sacm
-from sacm.inject.functional.handlers import attention_weights
+from sacm.inject.handlers import attention_weights
 
 from . import models
 from .models import CHANNELS, windows

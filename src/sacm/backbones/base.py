@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
-from sacm.inject.layout import SiteLayout
+from sacm.inject.sites import SiteLayout
 from sacm.types import ScoreKind, TaskName
 
 

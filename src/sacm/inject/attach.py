@@ -1,10 +1,7 @@
 """Attach the method to a model, and take it off again.
 
-Attaching replaces no module. Every `nn.Dropout` object stays where it is and changes its class,
-`host.__class__ = ADAPTIVE[type(host)]`, to a subclass with the same attributes and no parameters.
-So names, `state_dict` keys, hooks, ties and the training flag stay, and `detach` assigns the old
-class back. Its `Site` is one entry of the object's `__dict__`. Dropout that has no module of its
-own is intercepted (`inject.functional`), and modules named in `insert_after` get a forward hook.
+Attaching replaces no module. Every module that drops gets a stand-in for its forward
+(`inject.stand_ins`), so names, `state_dict` keys, classes, hooks, ties and the training flag stay.
 The modulator with the 2C + 2 scalars becomes a child of the model; two hooks of the model call it.
 """
 
@@ -21,23 +18,10 @@ from torch.nn.parameter import is_lazy
 from sacm.core.config import SACMConfig, check_config
 from sacm.core.scorer import check_whole_number
 from sacm.errors import ArgumentError, SACMWarning
-from sacm.inject.discover import assign_layouts, collect_names, discover, match_modules
-from sacm.inject.functional.coverage import FunctionalCoverage
-from sacm.inject.layout import SiteLayout
+from sacm.inject.discover import discover
 from sacm.inject.modulator import CapacityModulator
-from sacm.inject.probe.run import Call
-from sacm.inject.sites import (
-    ADAPTIVE,
-    FROZEN,
-    MODULATOR,
-    ORIGINAL,
-    SKIPPED,
-    InsertedSite,
-    Site,
-    restore_class,
-    swap_class,
-)
-from sacm.inject.window import InputArg, WindowArgument, WindowLayout
+from sacm.inject.sites import MODULATOR, SiteLayout
+from sacm.inject.window import Arguments, InputArg, WindowArgument, WindowLayout
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -109,21 +93,21 @@ def attach(
     if channels is not None:
         channels = check_whole_number("channels", channels)
     window = WindowArgument(model, input_arg, window_layout, channels)
-    call = None if example_inputs is None else _make_call(model, example_inputs)
-    if call is not None:  # refuse a wrong window before anything is changed
-        window.channels = window(call.args, call.kwargs).shape[2]
+    example = None if example_inputs is None else _as_arguments(example_inputs)
+    if example is not None:  # refuse a wrong window before anything is changed
+        window.channels = window(*example).shape[2]
     modulator = CapacityModulator(
         window=window, config=check_config(config), scorer=scorer, mapper=mapper
     )
-    _find_sites(
+    modulator.coverage = discover(
         model,
-        modulator,
+        modulator.state,
         everywhere=coverage == "all",
         skip=_check_names("skip", skip),
         insert_after=_check_names("insert_after", insert_after),
         stated=_check_layouts(site_layouts),
     )
-    if not modulator.adaptive and modulator.coverage is None:
+    if not modulator.coverage.stand_ins:
         warnings.warn(
             f"{type(model).__name__} has no dropout to make adaptive and is left unchanged; add "
             "sites with insert_after=[…], or cover functional dropout with coverage='all'.",
@@ -131,16 +115,21 @@ def attach(
             stacklevel=2,
         )
         return modulator
-    _install(model, modulator)
-    if call is not None:
+    for stand_in in modulator.coverage.stand_ins:
+        stand_in.install()
+    reference = next(p for p in model.parameters() if p.requires_grad)
+    modulator.to(reference.device).train(model.training)
+    model.add_module(MODULATOR, modulator)
+    model.register_forward_pre_hook(modulator.before_forward, with_kwargs=True)
+    model.register_forward_hook(modulator.after_forward, always_call=True)
+    if example is not None:
         try:
-            modulator.probe(call)
+            modulator.probe(model, example)
         except BaseException:
             detach(model)
             raise
         if not any(site.adaptive for site in modulator.sites):  # the probe has said so
             detach(model)
-            modulator.coverage = None
     return modulator
 
 
@@ -162,15 +151,20 @@ def detach(model: Model) -> Model:
     modulator = getattr(model, MODULATOR, None)
     if not isinstance(modulator, CapacityModulator):
         return model
-    for host, _ in modulator.adaptive:
-        if isinstance(host, InsertedSite):
-            _remove_hook(host.host, host)
-        else:
-            restore_class(host)
-    if modulator.coverage is not None:
-        modulator.coverage.unwrap()
-    _remove_hook(model, modulator.before_forward)
-    _remove_hook(model, modulator.after_forward)
+    for stand_in in [*modulator.coverage.stand_ins]:
+        modulator.coverage.remove(stand_in)
+    # Hooks are found by value: the handle of a registration does not survive a copy.
+    for hooks, flags, hook in (
+        (
+            model._forward_pre_hooks,
+            model._forward_pre_hooks_with_kwargs,
+            modulator.before_forward,
+        ),
+        (model._forward_hooks, model._forward_hooks_always_called, modulator.after_forward),
+    ):
+        for key in [key for key, value in hooks.items() if value == hook]:
+            del hooks[key]
+            flags.pop(key, None)
     delattr(model, MODULATOR)
     return model
 
@@ -197,89 +191,12 @@ def strip_state_dict(state_dict: Mapping[str, Tensor]) -> dict[str, Tensor]:
     }
 
 
-def _find_sites(
-    model: nn.Module,
-    modulator: CapacityModulator,
-    *,
-    everywhere: bool,
-    skip: list[str],
-    insert_after: list[str],
-    stated: dict[str, SiteLayout],
-) -> None:
-    """Give the modulator its sites; the model is not changed.
-
-    Sites of functional calls carry a colon in their name and show themselves to the probe only.
-    """
-    functional = [glob for glob in (*skip, *stated) if ":" in glob]
-    if functional and not everywhere:
-        raise ArgumentError(
-            f"skip or site_layouts: {functional[0]!r} names a functional dropout, which needs "
-            "coverage='all'."
-        )
-    modules = discover(model, [g for g in skip if ":" not in g], everywhere=everywhere)
-    hosts = {}  # modules that drop, or may be told to, but are of none of torch's classes
-    for module, site in modules.items():
-        site.state = modulator.state
-        site.adaptive |= site.reason == FROZEN  # the probe sees whether gradients pass it
-        torch_class = type(module) in (*ADAPTIVE, *ORIGINAL)
-        if not torch_class and (site.adaptive or site.reason == SKIPPED):
-            hosts[module] = site
-        if not site.adaptive:
-            modulator.left_alone.append(site)
-        elif torch_class:
-            modulator.adaptive.append((module, site))
-    names = collect_names(model)
-    for host in match_modules(names, insert_after, "insert_after"):
-        site = Site(names[host][0] or "(root)", f"inserted after {type(host).__name__}")
-        site.state = modulator.state
-        modulator.adaptive.append((InsertedSite(site, host), site))
-    of_modules = [*(site for _, site in modulator.adaptive), *modules.values()]
-    for site in of_modules:
-        site.stated = getattr(model, "sacm_layouts", {}).get(site.name)
-    assign_layouts(of_modules, {glob: v for glob, v in stated.items() if ":" not in glob})
-    if everywhere or any(site.adaptive for site in hosts.values()):
-        modulator.coverage = FunctionalCoverage(
-            modulator.state,
-            hosts=hosts,
-            everywhere=everywhere,
-            skip=[glob for glob in skip if ":" in glob],
-            site_layouts={glob: layout for glob, layout in stated.items() if ":" in glob},
-        )
-
-
-def _install(model: nn.Module, modulator: CapacityModulator) -> None:
-    """Change the model: replace the classes of its dropouts, add the modulator and its hooks."""
-    for host, site in modulator.adaptive:
-        if isinstance(host, InsertedSite):
-            host.host.register_forward_hook(host)
-        else:
-            swap_class(host, site)
-    if modulator.coverage is not None:
-        modulator.coverage.wrap(model)
-    reference = next(p for p in model.parameters() if p.requires_grad)
-    modulator.to(reference.device).train(model.training)
-    model.add_module(MODULATOR, modulator)
-    model.register_forward_pre_hook(modulator.before_forward, with_kwargs=True)
-    model.register_forward_hook(modulator.after_forward, always_call=True)
-
-
-def _remove_hook(module: nn.Module, hook: Any) -> None:
-    """Remove a hook, found by value: the handle of its registration does not survive a copy."""
-    for table, flags in (
-        (module._forward_pre_hooks, module._forward_pre_hooks_with_kwargs),
-        (module._forward_hooks, module._forward_hooks_always_called),
-    ):
-        for key in [key for key, value in table.items() if value == hook]:
-            del table[key]
-            flags.pop(key, None)
-
-
-def _make_call(model: nn.Module, example: Any) -> Call:
-    """Turn example inputs into a call of the model."""
+def _as_arguments(example: Any) -> Arguments:
+    """Turn example inputs into the arguments of a call."""
     if isinstance(example, Mapping):
-        return Call(model, (), dict(example))
+        return (), dict(example)
     if isinstance(example, Tensor | tuple | list):
-        return Call(model, (example,) if isinstance(example, Tensor) else tuple(example), {})
+        return (example,) if isinstance(example, Tensor) else tuple(example), {}
     raise ArgumentError(
         "example_inputs must be a tensor, a tuple of arguments or a dict of keyword arguments, "
         f"got {type(example).__name__}."

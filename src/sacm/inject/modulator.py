@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -16,22 +16,11 @@ from sacm.core.mapper import RateMapper
 from sacm.core.no_compile import not_compiled
 from sacm.core.scorer import SpectralScorer, without_autocast
 from sacm.errors import ArgumentError, SACMError, SACMWarning
-from sacm.inject.functional.coverage import FunctionalCoverage
-from sacm.inject.layout import layout_error
-from sacm.inject.probe.batch import take_batch
-from sacm.inject.probe.layouts import find_layouts, verify_layouts
-from sacm.inject.probe.run import Call, PassRunner
-from sacm.inject.sites import (
-    FROZEN,
-    InsertedSite,
-    ModulationState,
-    Site,
-    Tap,
-    TapHook,
-    restore_class,
-)
+from sacm.inject.probe import Probe, layout_error
+from sacm.inject.sites import ModulationState, Site
+from sacm.inject.stand_ins import Coverage
 from sacm.inject.summary import Summary
-from sacm.inject.window import WindowArgument
+from sacm.inject.window import Arguments, WindowArgument
 
 VERIFIED_BATCHES = 2  # training batches after the probe on which layouts are verified
 
@@ -56,9 +45,10 @@ class CapacityModulator(nn.Module):
         ----  -------  --------  ---------  ----
         1     Dropout  yes       dim 0 = B  live
         1 of 1 dropout sites adaptive, 8 scalars added.
-        >>> out = model(torch.randn(5, 24, 3))
-        >>> modulator.scores.shape, modulator.rates.shape
-        (torch.Size([5]), torch.Size([5]))
+        >>> with modulator.forced_rates(torch.tensor([0.0, 0.5])):
+        ...     out = model(torch.randn(2, 24, 3))
+        >>> modulator.rates
+        tensor([0.0000, 0.5000])
     """
 
     def __init__(
@@ -74,9 +64,7 @@ class CapacityModulator(nn.Module):
         self.scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
         self.mapper = RateMapper(config) if mapper is None else mapper
         self.state = ModulationState()
-        self.adaptive: list[tuple[nn.Module | InsertedSite, Site]] = []
-        self.left_alone: list[Site] = []
-        self.coverage: FunctionalCoverage | None = None
+        self.coverage = Coverage(self.state)
         self.probed, self.checks_left = False, VERIFIED_BATCHES
         self.unverified = ""  # what the model raised in the last verification
         self.random_evaluation = self.random_training = False  # although no site drops
@@ -85,8 +73,7 @@ class CapacityModulator(nn.Module):
     @property
     def sites(self) -> list[Site]:
         """Every dropout site of the model: adaptive, or with the reason why not."""
-        functional = [] if self.coverage is None else self.coverage.sites
-        return [*(site for _, site in self.adaptive), *functional, *self.left_alone]
+        return self.coverage.sites
 
     @property
     def rates(self) -> Tensor | None:
@@ -101,11 +88,10 @@ class CapacityModulator(nn.Module):
     def summary(self) -> Summary:
         """Return the sites and the number of parameters added; `print` shows a table."""
         sites = self.sites
-        unchanged = not self.adaptive and self.coverage is None
         added = sum(p.numel() for p in self.parameters())
         return Summary(
             tuple(sites),
-            0 if unchanged else None if self.window.channels is None else added,
+            0 if not self.coverage.stand_ins else None if self.window.channels is None else added,
             self.random_evaluation,
             self.random_training and all(site.adaptive for site in sites),
             self.unverified,
@@ -120,22 +106,11 @@ class CapacityModulator(nn.Module):
 
         Raises:
             ArgumentError: The rates have another shape or type, or lie outside [0, 1).
-
-        Example:
-            >>> import sacm
-            >>> model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.1))
-            >>> modulator = sacm.attach(model, channels=3)
-            >>> with modulator.forced_rates(torch.tensor([0.0, 0.5])):
-            ...     out = model(torch.ones(2, 4, 3))
-            >>> torch.allclose(out[0], model[0](torch.ones(4, 3)))
-            True
         """
         rates = torch.as_tensor(rates)
         if rates.dim() != 1 or not rates.is_floating_point():
-            raise ArgumentError(
-                f"forced rates must be a [B] tensor of floats, got {list(rates.shape)} of "
-                f"{rates.dtype}."
-            )
+            given = f"{list(rates.shape)} of {rates.dtype}"
+            raise ArgumentError(f"forced rates must be a [B] tensor of floats, got {given}.")
         if not bool(((rates >= 0) & (rates < 1)).all()):
             raise ArgumentError("forced rates must lie in [0, 1).")
         before, self.state.forced = self.state.forced, rates
@@ -177,56 +152,52 @@ class CapacityModulator(nn.Module):
             result = self.scorer(window)
             scores = getattr(result, "scores", result)
             _check_shape("the scorer must give one score", scores, window.shape[:1])
-        rates = self._map(scores.float() if scores.itemsize < 4 else scores, reliable)
-        scores = scores.detach()
-        self.state.scores = scores if reliable is None else torch.where(reliable, scores, torch.inf)
-        return rates
-
-    def _map(self, scores: Tensor, reliable: Tensor | None) -> Tensor:
-        """Map scores `[B]` to rates `[B]`; what a user's own mapper gives is checked."""
+        self.state.scores = scores.detach()
+        if reliable is not None:
+            self.state.scores = torch.where(reliable, self.state.scores, torch.inf)
+        precise = scores.float() if scores.itemsize < 4 else scores
         with without_autocast(scores.device.type):
             if isinstance(self.mapper, RateMapper):
-                mapped: Tensor = self.mapper(scores, reliable)
+                mapped: Tensor = self.mapper(precise, reliable)
                 return mapped
-            rates = self.mapper(scores)
+            rates = self.mapper(precise)
         _check_shape("the mapper must give one rate", rates, scores.shape)
         # Only on the CPU: on other devices this would synchronise in every step.
         if rates.device.type == "cpu" and not torch.compiler.is_compiling():
-            outside = (rates < 0) | (rates >= 1)
-            if bool(outside.any()):
-                value = rates[outside][0].item()
-                raise ArgumentError(f"rates of the mapper must lie in [0, 1), got {value:g}.")
+            outside = rates[(rates < 0) | (rates >= 1)]
+            if len(outside):
+                raise ArgumentError(f"rates of the mapper must lie in [0, 1), got {outside[0]:g}.")
         return rates if reliable is None else torch.where(reliable, rates, self.config.p_max)
 
     def before_forward(
         self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """Compute the rates; forward pre-hook of the attached model, in training only."""
-        if not model.training or self.state.probing:
+        state = self.state
+        if not model.training or state.tap is not None:
             return
         if getattr(model, "_is_replica", False):
             raise ArgumentError(
                 "nn.DataParallel shares one model between threads: use DistributedDataParallel."
             )
-        self.state.begin()
-        window = self.window(args, kwargs)
-        forced = self.state.forced
+        state.begin()
+        window, forced = self.window(args, kwargs), state.forced
         if not self.probed:
-            self.probe(Call(model, args, kwargs))
+            self.probe(model, (args, kwargs))
         elif not torch.compiler.is_compiling() and self.checks_left and forced is None:
-            self._verify(Call(model, args, kwargs))
+            self._verify(model, (args, kwargs))
         if forced is None:
-            self.state.rates, self.state.roots = self.compute_rates(window), (window, self)
+            state.rates, state.roots = self.compute_rates(window), (window, self)
         elif forced.shape[0] != window.shape[0]:
             raise ArgumentError(
                 f"{forced.shape[0]} forced rates were given for a batch of {window.shape[0]}."
             )
         else:
-            self.state.rates, self.state.roots = forced.to(window.device), (forced,)
+            state.rates, state.roots = forced.to(window.device), (forced,)
 
     def after_forward(self, model: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """End the forward; forward hook of the attached model, called even if it raised."""
-        if not self.state.probing:
+        if self.state.tap is None:
             self.state.running = False
 
     def set_channels(self, channels: int) -> None:
@@ -240,35 +211,31 @@ class CapacityModulator(nn.Module):
             self.scorer.set_channels(channels)
 
     @not_compiled
-    def probe(self, call: Call) -> None:
-        """Find the layout of every site on this batch; see `inject.probe`.
+    def probe(self, model: nn.Module, arguments: Arguments) -> None:
+        """Find the layout of every site on the batch of a call; see `inject.probe`.
 
         Raises:
             LayoutError: Layouts could not be found.
             ArgumentError: The model cannot be probed.
         """
-        self.set_channels(self.window(call.args, call.kwargs).shape[2])
-        runner = PassRunner(call.model, self._install_taps)
-        with self._paused(call.model):
-            probed_call = take_batch(call, self.window).call
-            try:
-                runner.run(probed_call)
-            except SACMError:
+        self.set_channels(self.window(*arguments).shape[2])
+        probe = Probe(model, arguments, self.window, self.state)
+        try:
+            probe.run()
+        except SACMError:
+            raise
+        except Exception:
+            if self.state.running:
                 raise
-            except Exception as error:  # example inputs need not be enough for training mode
-                self.unverified = f"{type(error).__name__}: {error}"
-                runner.training = False
-            self._leave_frozen(runner, probed_call)
-            problems = find_layouts(runner, self.window, call)
-            if problems:
-                raise layout_error(type(call.model).__name__, problems)
-            self.random_training = runner.training and runner.is_random(probed_call)
-            runner.training = False
-            self.random_evaluation = runner.is_random(probed_call)
-        self._finish_probe(call.model)
+            return  # an example need not be enough for training: the first batch is
+        probe.find_layouts()
+        self.random_training = probe.is_random()
+        probe.training = False
+        self.random_evaluation = probe.is_random()
+        self._finish_probe(type(model).__name__)
 
     @not_compiled
-    def _verify(self, call: Call) -> None:
+    def _verify(self, model: nn.Module, arguments: Arguments) -> None:
         """Check the layouts on one of the first training batches.
 
         Raises:
@@ -277,62 +244,23 @@ class CapacityModulator(nn.Module):
         if not torch.is_grad_enabled():
             return
         self.checks_left -= 1
-        runner = PassRunner(call.model, self._install_taps)
-        with self._paused(call.model):
-            try:
-                problems = verify_layouts(runner, self.window, call, seed=self.checks_left + 1)
-            except Exception as error:  # a failed check must not stop the training
-                self.unverified = f"{type(error).__name__}: {error}"
-                return
+        try:
+            probe = Probe(model, arguments, self.window, self.state)
+            problems = probe.verify_layouts(seed=self.checks_left + 1)
+        except Exception as error:  # a failed check must not stop the training
+            self.unverified = f"{type(error).__name__}: {error}"
+            return
         self.unverified = ""
-        self._restore_ordinary()
+        self.coverage.settle()
         if problems:
-            raise layout_error(type(call.model).__name__, problems)
+            raise layout_error(type(model).__name__, problems)
 
-    def _leave_frozen(self, runner: PassRunner, call: Call) -> None:
-        """Leave sites with frozen neighbours ordinary, unless their activation has a gradient."""
-        doubtful = [site for site in self.sites if site.adaptive and site.reason == FROZEN]
-        trained = runner.run(call, gradients=True).trained if doubtful else set()
-        for site in doubtful:
-            if site in trained:
-                site.reason = ""
-            else:
-                site.leave_ordinary(FROZEN)
-
-    @contextmanager
-    def _paused(self, model: nn.Module) -> Iterator[None]:
-        """Pause this modulator and those of attached models inside the model."""
-        with ExitStack() as stack:
-            for module in model.modules():
-                if isinstance(module, CapacityModulator):
-                    stack.enter_context(module.state.passive())
-            yield
-
-    def _install_taps(self, tap: Tap) -> Iterator[Any]:
-        """Install a tap at every site; yields what removes it."""
-        for host, site in self.adaptive:
-            module = host.host if isinstance(host, InsertedSite) else host
-            yield module.register_forward_hook(TapHook(tap, site))
-        if self.coverage is not None:
-            yield self.coverage.install_tap(tap)
-
-    def _restore_ordinary(self) -> None:
-        """Make modules whose site the probe left ordinary torch dropouts again."""
-        for host, site in [*self.adaptive]:
-            if not site.adaptive and not isinstance(host, InsertedSite):
-                self.adaptive.remove((host, site))
-                self.left_alone.append(site)
-                restore_class(host)
-
-    def _finish_probe(self, model: nn.Module) -> None:
+    def _finish_probe(self, name: str) -> None:
         """Keep the results of the probe, and warn about what the user should know."""
-        if self.coverage is not None:
-            self.coverage.finish_probe()
-        self._restore_ordinary()
+        self.coverage.settle()
         self.probed = True
         for site in self.sites:
             site.reached = bool(site.reached)
-        name = type(model).__name__
         if not any(site.adaptive for site in self.sites):
             self.requires_grad_(False)  # nothing gives the scalars a gradient
             nothing = f"{name} has no dropout to make adaptive, neither modules nor functional"
@@ -342,8 +270,8 @@ class CapacityModulator(nn.Module):
             warnings.warn(f"{nothing}; add sites: insert_after=[…].", SACMWarning, stacklevel=3)
         if self.random_evaluation:
             warnings.warn(
-                f"{name}: two evaluations of the same windows differ (dropout without a training "
-                "check, or sampled attention), so its predictions are random.",
+                f"{name}: two evaluations of the same windows differ (dropout without a "
+                "training check, or sampled attention), so its predictions are random.",
                 SACMWarning,
                 stacklevel=3,
             )

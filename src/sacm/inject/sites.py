@@ -1,10 +1,9 @@
-"""Dropout sites: the rates of the running forward, and the adaptive classes that use them."""
+"""Dropout sites: whose the rows of an activation are, and how they drop at the rates."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,12 +13,81 @@ from torch.autograd.function import once_differentiable
 
 from sacm.core.dropout import Keep, drop_entries
 from sacm.core.no_compile import not_compiled
-from sacm.errors import SACMWarning
-from sacm.inject.layout import SiteLayout
+from sacm.errors import ArgumentError, SACMWarning
 
 MODULATOR = "sacm_modulator"  # its name among the model's children, and in the model's state_dict
-SKIPPED = "skipped on request: ordinary dropout"
-FROZEN = "frozen: nothing around it is trained"
+
+
+@dataclass(frozen=True)
+class SiteLayout:
+    """Where the batch of `B` windows sits in an activation.
+
+    Args:
+        dim: Dimension that holds the windows; its size is ``B * fold``.
+        fold: Entries of this dimension per window: 1 for `[B, …]`, `C` for `[B*C, …]`.
+        batch_major: True: entry ``b * fold + f`` belongs to window ``b`` (`[B*C, …]`). False: entry
+            ``f * B + b`` does (`[C*B, …]`).
+
+    Raises:
+        ArgumentError: `dim` is negative or `fold` below 1.
+
+    Example:
+        >>> layout = SiteLayout(dim=0, fold=3)
+        >>> print(layout, layout.owners(batch=2).tolist())
+        dim 0 = B*3 [0, 0, 0, 1, 1, 1]
+    """
+
+    dim: int
+    fold: int = 1
+    batch_major: bool = True
+
+    def __post_init__(self) -> None:
+        if self.fold < 1 or self.dim < 0:
+            raise ArgumentError(
+                f"a site layout needs dim >= 0 and fold >= 1, got dim={self.dim}, fold={self.fold}."
+            )
+
+    def __str__(self) -> str:
+        if self.fold == 1:
+            return f"dim {self.dim} = B"
+        order = f"B*{self.fold}" if self.batch_major else f"{self.fold}*B"
+        return f"dim {self.dim} = {order}"
+
+    def fits(self, shape: Sequence[int], batch: int) -> bool:
+        """Return whether an activation of this shape can hold `batch` windows in this way."""
+        return self.dim < len(shape) and shape[self.dim] == batch * self.fold
+
+    def owners(self, batch: int) -> Tensor:
+        """Return the window that owns each entry of dimension `dim`, `[batch * fold]`."""
+        entries = torch.arange(batch * self.fold)
+        return entries // self.fold if self.batch_major else entries % batch
+
+    def unfold(self, shape: Sequence[int], batch: int) -> tuple[list[int], int]:
+        """Return the shape with `dim` split into batch and fold, and the position of the batch."""
+        if self.fold == 1:
+            return [*shape], self.dim
+        pair = (batch, self.fold) if self.batch_major else (self.fold, batch)
+        split = [*shape[: self.dim], *pair, *shape[self.dim + 1 :]]
+        return split, self.dim if self.batch_major else self.dim + 1
+
+    def drop(self, h: Tensor, keep: Keep, mask_shape: Sequence[int] | None = None) -> Tensor:
+        """Drop `h` `[…, B*fold, …]` at the keep probabilities of its windows.
+
+        `mask_shape` broadcasts over `h`: entries that share a mask entry drop together.
+        """
+        batch = keep.probability.shape[0]
+        split, position = self.unfold(h.shape, batch)
+        if mask_shape is not None:
+            mask = list(mask_shape)
+            if mask[self.dim] == h.shape[self.dim]:
+                mask_shape, _ = self.unfold(mask, batch)
+            else:  # a feature map that spans windows drops window by window
+                mask_shape = [*mask[: self.dim], *[1] * (len(split) - len(mask)), *mask[self.dim :]]
+                mask_shape[position] = batch
+        keep = keep.along(position, len(split))
+        if self.fold == 1:  # the usual case, spared two views that autograd would follow
+            return drop_entries(h, keep, mask_shape)
+        return drop_entries(h.view(split), keep, mask_shape).reshape(h.shape)
 
 
 @dataclass
@@ -36,7 +104,7 @@ class ModulationState:
     scores: Tensor | None = None  # [B], detached
     forced: Tensor | None = None  # [B], set by `forced_rates`
     running: bool = False  # a training forward has begun and not returned
-    probing: bool = False
+    tap: Tap | None = None  # of a probe, which then gets the activations of all sites
     keep_by_device: dict[Any, Keep] = field(default_factory=dict)
 
     def begin(self) -> None:
@@ -48,19 +116,20 @@ class ModulationState:
 
     def is_active(self) -> bool:
         """Return whether rates are valid now: in a training forward, its backward, or a probe."""
-        return self.probing or (self.rates is not None and (self.running or _in_backward()))
+        if self.tap is not None or self.rates is None:
+            return self.tap is not None
+        return self.running or torch._C._current_graph_task_id() != -1  # -1 outside of backward
 
-    def keep(self, like: Tensor) -> Keep | None:
-        """Return keep probabilities `q = 1 - p` `[B]` on the device of `like`; None in a probe."""
-        if self.rates is None:
-            return None
-        if self.rates.requires_grad and not torch.is_grad_enabled() and not self.repeated:
+    def keep(self, rates: Tensor, like: Tensor) -> Keep:
+        """Return keep probabilities `q = 1 - p` `[B]` on the device of `like`."""
+        if rates.requires_grad and not torch.is_grad_enabled() and not self.repeated:
             # Reentrant checkpointing runs a part without gradients now, and with them in backward.
-            self.rates, self.repeated = _retain_rates(self.rates, [*self._sources()]), True
-            self.keep_by_device = {}
+            with torch.enable_grad():
+                self.rates = rates = _RetainedRates.apply([rates], *self._sources())
+            self.repeated, self.keep_by_device = True, {}
         key = like.device, torch.is_grad_enabled()
         if key not in self.keep_by_device:
-            self.keep_by_device[key] = Keep.of(1 - self.rates.to(like.device))
+            self.keep_by_device[key] = Keep.of(1 - rates.to(like.device))
         return self.keep_by_device[key]
 
     def _sources(self) -> Iterator[Tensor]:
@@ -69,39 +138,18 @@ class ModulationState:
             tensors = root.parameters() if isinstance(root, nn.Module) else [root]
             yield from (tensor for tensor in tensors if tensor.requires_grad)
 
-    @contextmanager
-    def passive(self) -> Iterator[None]:
-        """Let sites pass activations on unchanged while a probe runs."""
-        before = self.rates, self.probing
-        self.rates, self.probing = None, True
-        try:
-            yield
-        finally:
-            self.rates, self.probing = before
-
     def __getstate__(self) -> dict[str, Any]:
         """Save nothing: copies and checkpoints start between two forwards."""
         return ModulationState().__dict__
 
 
-def _in_backward() -> bool:
-    """Return whether autograd runs a backward pass now."""
-    return torch._C._current_graph_task_id() != -1
-
-
-def _retain_rates(rates: Tensor, sources: Sequence[Tensor]) -> Tensor:
-    """Return the same rates `[B]` with a graph that survives several backward passes.
+class _RetainedRates(torch.autograd.Function):
+    """Gives rates `[B]` a graph that survives several backward passes.
 
     Reentrant activation checkpointing runs a backward of its own for every part of a model. The
-    first one would free the graph from the rates to their `sources`, which all parts share.
+    first one would free the graph from the rates to their sources, which all parts share. So the
+    rates are kept with their graph as an attribute, where autograd does not free it.
     """
-    with torch.enable_grad():
-        retained: Tensor = _RetainedRates.apply([rates], *sources)
-    return retained
-
-
-class _RetainedRates(torch.autograd.Function):
-    """Keeps the rates with their graph as an attribute, where autograd does not free it."""
 
     @staticmethod
     def forward(ctx: Any, hidden: list[Tensor], *sources: Tensor) -> Tensor:
@@ -160,191 +208,77 @@ class Site:
         distinct = tuple(dict.fromkeys(layout for _, layout in self.layouts))
         return distinct[0] if len(distinct) == 1 else distinct or None
 
-    def learn(self, shape: Sequence[int], layout: SiteLayout) -> None:
-        """Remember the layout that the probe found in an activation of this shape."""
-        if (tuple(shape), layout) not in self.layouts:
-            self.layouts.append((tuple(shape), layout))
-
     def leave_ordinary(self, reason: str) -> None:
         """Make this a site that drops at its own fixed rate."""
         self.adaptive, self.reason = False, reason
 
-    def has_rates(self) -> bool:
-        """Return whether there are rates to drop at; warn once if there are none."""
-        if self.state.is_active():
-            return True
-        self._warn(
+    def covers(self) -> bool:
+        """Return whether to drop at the windows' rates now; warn once if there are none."""
+        if not self.adaptive or self.state.is_active():
+            return self.adaptive
+        self.warn(
             "is called outside a training forward of the attached model, so there are no rates and "
             "it drops as before; call the model itself, or attach to this part of it"
         )
         return False
 
     def drop(self, h: Tensor, mask_shape: Sequence[int] | None = None) -> Tensor:
-        """Drop an activation at the rates of the current training forward."""
-        keep = self.state.keep(h)
-        if keep is None:  # no rates while a probe runs
-            return h
+        """Drop an activation at the rates of the current training forward; show it to a probe."""
+        if self.state.tap is not None:
+            return self.state.tap(self, h)
         if 0 in h.shape:
             return h.clone()
+        assert self.state.rates is not None
+        keep = self.state.keep(self.state.rates, h)
         h = h.clone() if self.overwritten else h
-        layout = self.layout_for(h.shape, keep.probability.shape[0])
-        if layout is None:
-            return self._drop_alike(h, keep, mask_shape)
-        return layout.drop(h, keep, mask_shape)
-
-    def _drop_alike(self, h: Tensor, keep: Keep, mask_shape: Sequence[int] | None) -> Tensor:
-        """Drop all windows at their mean rate, for an activation of unknown layout."""
-        self._warn(
-            f"an activation {list(h.shape)} holds {keep.probability.shape[0]} windows in no way "
-            "that the probe has seen, so all of them drop at their mean rate here; state the "
-            f"layout with site_layouts={{{self.name!r}: SiteLayout(dim=…, fold=…)}}"
+        count = keep.probability.shape[0]
+        known = self.known_layouts(h.shape, count)
+        if len(known) == 1 or (known and count == 1):  # a single window owns everything
+            return known[0].drop(h, keep, mask_shape)
+        self.warn(
+            f"an activation {list(h.shape)} holds {count} windows in no way that the probe has "
+            "seen, so all of them drop at their mean rate here; state the layout with "
+            f"site_layouts={{{self.name!r}: SiteLayout(dim=…, fold=…)}}"
         )
         return drop_entries(h, Keep.of(keep.probability.mean()), mask_shape)
 
-    @not_compiled
-    def _warn(self, text: str) -> None:
-        """Warn about this site, once."""
-        if not self.warned:
-            self.warned = True
-            warnings.warn(f"{self.name} ({self.kind}): {text}.", SACMWarning, stacklevel=2)
+    def drop_as(self, kind: int, h: Tensor, *, inplace: bool) -> Tensor:
+        """Drop single entries, or whole feature maps of `kind` dimensions if `kind` is not 0."""
+        mask_shape: Sequence[int] | None = None
+        if kind:
+            lead = h.shape[:1] if kind == 1 and h.dim() == 2 else h.shape[:2]  # [C, L] or [B, C, …]
+            mask_shape = (*lead, *(1,) * (h.dim() - len(lead)))
+        if not inplace:
+            return self.drop(h, mask_shape)
+        # The gradient of the rates needs the activation as it was, so a copy of it drops.
+        return h.copy_(self.drop(h.clone(), mask_shape))
 
-    def layout_for(self, shape: Sequence[int], batch: int) -> SiteLayout | None:
-        """Return the layout of an activation that holds `batch` windows; None if unknown."""
+    def known_layouts(self, shape: Sequence[int], batch: int) -> list[SiteLayout]:
+        """Return the known layouts that fit an activation of this shape with `batch` windows."""
         if self.stated is not None:
-            return self.stated if self.stated.fits(shape, batch) else None
-        if len(self.layouts) == 1:  # the usual case, without building sets
-            seen, layout = self.layouts[0]
-            if len(seen) == len(shape) and layout.fits(shape, batch):
-                return layout
-        known = self.known_layouts(shape, batch)
-        if len(known) == 1 or batch == 1:  # a single window owns everything, in whatever way
-            return next(iter(known), None)
-        return None
-
-    def known_layouts(self, shape: Sequence[int], batch: int) -> set[SiteLayout]:
-        """Return the known layouts that fit an activation of this shape."""
-        if self.stated is not None:
-            return {self.stated} if self.stated.fits(shape, batch) else set()
+            return [self.stated] if self.stated.fits(shape, batch) else []
         fitting = [
             (seen, layout)
             for seen, layout in self.layouts
             if len(seen) == len(shape) and layout.fits(shape, batch)
         ]
-        alike = {  # several ways of being called: the other dimensions tell them apart
-            layout
-            for seen, layout in fitting
-            if all(seen[d] == shape[d] for d in range(len(seen)) if d != layout.dim)
-        }
-        distinct = {layout for _, layout in fitting}
-        return alike if len(distinct) > 1 else distinct
+        if len(fitting) < 2:
+            return [layout for _, layout in fitting]
+        distinct = list(dict.fromkeys(layout for _, layout in fitting))
+        if len(distinct) > 1:  # several ways of being called: the other dimensions tell them apart
+            distinct = [
+                layout
+                for seen, layout in fitting
+                if all(seen[d] == shape[d] for d in range(len(seen)) if d != layout.dim)
+            ]
+        return list(dict.fromkeys(distinct))
 
-    def describe_problem(self, shape: Sequence[int], why: str) -> str:
-        """Say why the layout of an activation at this site is not known, and what to do."""
-        return (
-            f"{self.name} ({self.kind}): an activation {list(shape)} {why}; "
-            f"state it with site_layouts={{{self.name!r}: SiteLayout(dim=…, fold=…)}}"
-        )
-
-
-Tap = Callable[[Site, Tensor], Tensor | None]  # sees a site's activation, and may replace it
-
-
-def feature_mask_shape(h: Tensor, spatial: int) -> tuple[int, ...]:
-    """Return the shape of a mask with one entry per row and feature map, as torch draws it.
-
-    `Dropout1d` takes `[C, L]` too.
-    """
-    lead = h.shape[:1] if spatial == 1 and h.dim() == 2 else h.shape[:2]
-    return (*lead, *(1,) * (h.dim() - len(lead)))
+    @not_compiled
+    def warn(self, text: str) -> None:
+        """Warn about this site, once."""
+        if not self.warned:
+            self.warned = True
+            warnings.warn(f"{self.name} ({self.kind}): {text}.", SACMWarning, stacklevel=2)
 
 
-class _Adaptive(nn.Module):
-    """Drops at each window's own rate in training; in evaluation as the torch class beside it."""
-
-    sacm_site: Site
-    inplace: bool
-    spatial = 0  # dimensions of the feature maps that drop as a whole; 0 for single entries
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Drop an activation: single entries, or whole feature maps of `[B, C, …]`."""
-        site = self.sacm_site
-        if not self.training or not site.has_rates():
-            return super().forward(input)  # type: ignore[no-any-return]
-        mask_shape = feature_mask_shape(input, self.spatial) if self.spatial else None
-        if not self.inplace:
-            return site.drop(input, mask_shape)
-        # The gradient of the rates needs the activation as it was, so a copy of it drops.
-        return input.copy_(site.drop(input.clone(), mask_shape))
-
-
-class AdaptiveDropout(_Adaptive, nn.Dropout):
-    """Adaptive `nn.Dropout`."""
-
-
-class AdaptiveDropout1d(_Adaptive, nn.Dropout1d):
-    """Adaptive `nn.Dropout1d`."""
-
-    spatial = 1
-
-
-class AdaptiveDropout2d(_Adaptive, nn.Dropout2d):
-    """Adaptive `nn.Dropout2d`."""
-
-    spatial = 2
-
-
-class AdaptiveDropout3d(_Adaptive, nn.Dropout3d):
-    """Adaptive `nn.Dropout3d`."""
-
-    spatial = 3
-
-
-ADAPTIVE: dict[type[nn.Module], type[nn.Module]] = {
-    nn.Dropout: AdaptiveDropout,
-    nn.Dropout1d: AdaptiveDropout1d,
-    nn.Dropout2d: AdaptiveDropout2d,
-    nn.Dropout3d: AdaptiveDropout3d,
-}
-ORIGINAL: dict[type[nn.Module], type[nn.Module]] = {new: old for old, new in ADAPTIVE.items()}
-
-
-def swap_class(module: nn.Module, site: Site) -> None:
-    """Make a torch dropout module adaptive by changing its class; see `inject.attach`."""
-    module.__class__ = ADAPTIVE[type(module)]
-    module.__dict__["sacm_site"] = site
-
-
-def restore_class(module: nn.Module) -> None:
-    """Make an adaptive module a torch dropout module again."""
-    module.__class__ = ORIGINAL[type(module)]
-    del module.__dict__["sacm_site"]
-
-
-class InsertedSite:
-    """A forward hook that drops the output of a module which has no dropout of its own."""
-
-    def __init__(self, site: Site, host: nn.Module) -> None:
-        self.sacm_site, self.host = site, host
-
-    def __call__(self, module: nn.Module, args: Any, output: Any) -> Any:
-        """Drop the module's output in training; the first tensor if it returns a tuple."""
-        site = self.sacm_site
-        if not module.training or not site.adaptive or not site.has_rates():
-            return None
-        if isinstance(output, tuple):
-            return (site.drop(output[0]), *output[1:])
-        return site.drop(output)
-
-
-class TapHook:
-    """A forward hook that shows a site's activation to the probe and may replace it."""
-
-    def __init__(self, tap: Tap, site: Site) -> None:
-        self.tap, self.site = tap, site
-
-    def __call__(self, module: nn.Module, args: Any, output: Any) -> Any:
-        first = output[0] if isinstance(output, tuple) else output
-        changed = self.tap(self.site, first)
-        if changed is None:
-            return None
-        return (changed, *output[1:]) if isinstance(output, tuple) else changed
+Tap = Callable[[Site, Tensor], Tensor]  # sees a site's activation, and returns what it becomes

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from sacm.inject.sites import Site
 
-_HEADER = ("site", "kind", "adaptive", "layout", "note")
-
 
 @dataclass(frozen=True)
 class Summary:
@@ -31,12 +29,14 @@ class Summary:
         if not self.sites:
             lines = ["No dropout found: the model is unchanged (insert_after=[…] adds sites)."]
         else:
+            rows = [("site", "kind", "adaptive", "layout", "note"), *map(_row, self.sites)]
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            rows.insert(1, tuple("-" * width for width in widths))
+            lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
             adaptive = sum(site.adaptive for site in self.sites)
             added = "2C + 2" if self.scalars is None else self.scalars
-            lines = [
-                *_table([_HEADER, *map(_row, self.sites)]),
-                f"{adaptive} of {len(self.sites)} dropout sites adaptive, {added} scalars added.",
-            ]
+            total = f"{adaptive} of {len(self.sites)} dropout sites adaptive"
+            lines.append(f"{total}, {added} scalars added.")
         if self.random_training:
             lines.append(
                 "Also random in training: something that is not listed here (coverage='all' makes "
@@ -49,21 +49,12 @@ class Summary:
         return "\n".join(lines)
 
 
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    """Return the lines of a table; the first row is its header."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
-
-
 def _row(site: Site) -> tuple[str, ...]:
-    layout = site.layout
-    if layout is None:
-        where = "-" if not site.adaptive or site.reached else "not probed yet"
-    else:
-        where = " or ".join(map(str, layout)) if isinstance(layout, tuple) else str(layout)
-    notes = [site.reason] if site.reason else []
-    if site.adaptive and site.reached is False:
+    layout, notes = site.layout, [site.reason] if site.reason else []
+    where = " or ".join(map(str, layout)) if isinstance(layout, tuple) else str(layout or "-")
+    if site.adaptive and site.reached is None and layout is None:
+        where = "not probed yet"
+    elif site.adaptive and site.reached is False:
         where, notes = "-", [*notes, "unreached: declared but never called"]
     elif site.adaptive and site.reached:
         notes = [*notes, "live"]

@@ -13,11 +13,9 @@ from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
 
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 InputArg = int | str | Callable[[tuple[Any, ...], dict[str, Any]], Tensor]
 WindowLayout = Literal["BLC", "BCL"]
-Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-
-_EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 class WindowArgument:
@@ -36,58 +34,20 @@ class WindowArgument:
     ) -> None:
         if layout not in ("BLC", "BCL"):
             raise ArgumentError(f"window_layout must be 'BLC' or 'BCL', got {layout!r}.")
-        self.layout = layout
-        self.channels = channels
+        self.layout, self.channels = layout, channels
         self.model_name = type(model).__name__
-        self.pick = input_arg if callable(input_arg) else None
-        self.position: int | None = None
-        self.name: str | None = None
-        if not callable(input_arg):
-            self._resolve(model, input_arg)
-
-    def _resolve(self, model: nn.Module, input_arg: int | str) -> None:
-        """Look the argument up in the signature of forward."""
-        if not isinstance(input_arg, int | str) or isinstance(input_arg, bool):
-            raise ArgumentError(
-                f"input_arg must be a position, a name or a function, got {input_arg!r}."
-            )
-        parameters = inspect.signature(model.forward).parameters.values()
-        kinds = {p.kind for p in parameters}
-        positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, _EITHER)]
-        named = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, _EITHER)]
-        if isinstance(input_arg, int):
-            self.position = input_arg
-            self.name = positional[input_arg] if 0 <= input_arg < len(positional) else None
-            exists = input_arg >= 0 and (
-                self.name is not None or inspect.Parameter.VAR_POSITIONAL in kinds
-            )
-        else:
-            self.name = input_arg
-            self.position = positional.index(input_arg) if input_arg in positional else None
-            exists = input_arg in named or inspect.Parameter.VAR_KEYWORD in kinds
-        if not exists:
-            raise ArgumentError(
-                f"input_arg={input_arg!r} is no argument of {self.model_name}.forward, which takes "
-                f"{', '.join(p.name for p in parameters) or 'none'}."
-            )
+        self.pick: Any = input_arg if callable(input_arg) else _find_argument(model, input_arg)
 
     @property
     def can_replace(self) -> bool:
         """Whether `replace` works: not for a window that a user's function computes."""
-        return self.pick is None or isinstance(self.pick, WindowPath)
+        return isinstance(self.pick, WindowPath | _Argument)
 
     def raw(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         """Return the tensor as the model receives it, batch first."""
-        window: Any = None
-        if self.pick is not None:
-            window = self.pick(args, kwargs)
-        elif self.name is not None and self.name in kwargs:
-            window = kwargs[self.name]
-        elif self.position is not None and self.position < len(args):
-            window = args[self.position]
+        window = self.pick(args, kwargs)
         if not isinstance(window, Tensor):
-            argument = self.position if self.name is None else repr(self.name)
-            where = "input_arg" if self.pick is not None else f"argument {argument}"
+            where = self.pick if isinstance(self.pick, _Argument) else "input_arg"
             raise ArgumentError(
                 f"{self.model_name}.forward: {where} should give the window tensor but gave "
                 f"{type(window).__name__}; say which argument it is with input_arg=…, or with a "
@@ -116,12 +76,54 @@ class WindowArgument:
 
     def replace(self, args: tuple[Any, ...], kwargs: dict[str, Any], window: Tensor) -> Arguments:
         """Return the arguments with another window, in the layout of `raw`; the old ones stay."""
-        if isinstance(self.pick, WindowPath):
-            return self.pick.replace(args, kwargs, window)
+        replaced: Arguments = self.pick.replace(args, kwargs, window)
+        return replaced
+
+
+@dataclass(frozen=True)
+class _Argument:
+    """An argument of forward that may be given by position or by name."""
+
+    position: int | None
+    name: str | None
+
+    def __str__(self) -> str:
+        return f"argument {self.position if self.name is None else repr(self.name)}"
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.name is not None and self.name in kwargs:
+            return kwargs[self.name]
+        if self.position is not None and self.position < len(args):
+            return args[self.position]
+        return None
+
+    def replace(self, args: tuple[Any, ...], kwargs: dict[str, Any], window: Tensor) -> Arguments:
         if self.name is not None and self.name in kwargs:
             return args, {**kwargs, self.name: window}
         position = self.position or 0
         return (*args[:position], window, *args[position + 1 :]), kwargs
+
+
+def _find_argument(model: nn.Module, input_arg: int | str) -> _Argument:
+    """Look an argument up in the signature of forward."""
+    if not isinstance(input_arg, int | str) or isinstance(input_arg, bool):
+        raise ArgumentError(
+            f"input_arg must be a position, a name or a function, got {input_arg!r}."
+        )
+    parameters = inspect.signature(model.forward).parameters
+    kinds = {p.kind for p in parameters.values()}
+    positional = [name for name, p in parameters.items() if p.kind <= p.POSITIONAL_OR_KEYWORD]
+    if isinstance(input_arg, int):
+        is_named = 0 <= input_arg < len(positional)
+        if is_named or (input_arg >= 0 and inspect.Parameter.VAR_POSITIONAL in kinds):
+            return _Argument(input_arg, positional[input_arg] if is_named else None)
+    elif input_arg in parameters or inspect.Parameter.VAR_KEYWORD in kinds:
+        position = positional.index(input_arg) if input_arg in positional else None
+        return _Argument(position, input_arg)
+    raise ArgumentError(
+        f"input_arg={input_arg!r} is no argument of {type(model).__name__}.forward, which takes "
+        f"{', '.join(parameters) or 'none'}."
+    )
 
 
 @dataclass(frozen=True)
@@ -143,14 +145,13 @@ class WindowPath:
     steps: tuple[int | str, ...]
     columns: tuple[int, ...] | None = None
 
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the window among the arguments of forward."""
         holder: Any = args or tuple(kwargs.values())
         for step in self.steps:
             holder = self._enter(holder, step)
         if self.columns is None or not isinstance(holder, Tensor):
-            whole: Tensor = holder  # the caller refuses what is no tensor
-            return whole
+            return holder
         return holder[..., list(self.columns)]
 
     def replace(self, args: tuple[Any, ...], kwargs: dict[str, Any], window: Tensor) -> Arguments:
@@ -159,7 +160,6 @@ class WindowPath:
         return (changed, kwargs) if args else (args, dict(zip(kwargs, changed, strict=True)))
 
     def _enter(self, holder: Any, step: int | str) -> Any:
-        """Go one step further in."""
         try:
             return getattr(holder, str(step)) if _has_fields(holder) else holder[step]
         except (AttributeError, IndexError, KeyError, TypeError):

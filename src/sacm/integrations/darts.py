@@ -48,13 +48,12 @@ class SACMCallback(RawCheckpointCallback):
 
 def _release_losses(network: Any, modulator: CapacityModulator) -> None:
     """Give losses and metrics their own forward back: darts writes them into its checkpoints."""
-    if modulator.coverage is None:
-        return
     names = ("criterion", "train_criterion", "val_criterion", "train_metrics", "val_metrics")
     held = [getattr(network, name, None) for name in names]
     beside = {part for module in held if isinstance(module, nn.Module) for part in module.modules()}
-    coverage = modulator.coverage
-    coverage.unwrap([owner for owner in coverage.owners if owner.module in beside])
+    for stand_in in [*modulator.coverage.stand_ins]:
+        if stand_in.module in beside:
+            modulator.coverage.remove(stand_in)
 
 
 class ProtectCallback(NetworkCallback):

@@ -16,9 +16,8 @@ from torch import Tensor, nn
 
 from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
-from sacm.inject.layout import SiteLayout
 from sacm.inject.modulator import CapacityModulator
-from sacm.inject.sites import MODULATOR
+from sacm.inject.sites import MODULATOR, SiteLayout
 from sacm.inject.window import InputArg, WindowLayout
 from sacm.integrations.shared import (
     WindowedNetwork,

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from sacm import SiteLayout
-from sacm.inject.probe.infer import find_layout, list_candidates, measure_rows, movement
+from sacm.inject.infer import find_layout, list_candidates, measure_rows, movement
 
 
 @st.composite

@@ -14,7 +14,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import sacm
-from sacm.inject.probe.run import Call
 
 from ..models import CHANNELS, windows
 
@@ -110,7 +109,7 @@ def test_the_probe_leaves_everything_as_it_was(coverage: str, training: bool) ->
     modulator = sacm.attach(model, channels=CHANNELS, coverage=coverage)
     before, given = everything(model), x.clone()
     with pytest.warns(sacm.SACMWarning, match="Restless: two evaluations"):
-        modulator.probe(Call(model, (x,), {}))
+        modulator.probe(model, ((x,), {}))
     after = everything(model)
     for part in before:
         assert same(before[part], after[part]), part

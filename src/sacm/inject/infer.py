@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from sacm.inject.layout import SiteLayout
+from sacm.inject.sites import SiteLayout
 
 _NOISE = 1e-5  # movements this much smaller than the largest are rounding, not dependence
 FAINT = 0.1  # a row still belongs to a window if no other moves it by more than this share
@@ -57,32 +57,25 @@ def find_layout(
 ) -> SiteLayout | None:
     """Return the layout that explains which rows moved; None if the activation mixes windows.
 
-    Args:
-        rows: Movements `[passes, rows]` by dimension.
-        candidates: The layouts to choose from.
-        passes: The pass in which each window was disturbed, `[windows]`; -1 for none.
-        cross_talk: Share of its owner's movement by which other windows may move a row.
+    `rows` are movements `[passes, rows]` by dimension, `passes` `[windows]` the pass in which each
+    window was disturbed or -1. Others may move a row by the share `cross_talk` of its owner's.
     """
     best, highest = None, 0.0
     for layout in candidates:
         owners = passes[layout.owners(len(passes))]
-        share = share_explained(rows[layout.dim], owners, cross_talk)
+        share = _share_explained(rows[layout.dim], owners, cross_talk)
         if share > highest:
             best, highest = layout, share
     return best
 
 
-def share_explained(moved: Tensor, owners: Tensor, cross_talk: float = 0.0) -> float:
+def _share_explained(moved: Tensor, owners: Tensor, cross_talk: float) -> float:
     """Return the share of rows that their owner moved, or 0 if another window moves one too far.
 
     A scale that is computed from the whole batch lets every window move all rows a little. Such
     cross-talk is told from a window's own rows: it is small beside what the same window does to
-    these, or alike in all rows. Where a batch is sorted, shuffled or mixed, it is not.
-
-    Args:
-        moved: Movement of each row in each pass, `[passes, rows]`.
-        owners: The pass in which the owner of each row was disturbed, `[rows]`; -1 for none.
-        cross_talk: Share by which rows may move in the passes of others.
+    these, or alike in all rows. Where a batch is sorted, shuffled or mixed, it is not. `owners` is
+    the pass in which the owner of each row was disturbed, `[rows]`, or -1.
     """
     is_own = owners.unsqueeze(0) == torch.arange(len(moved)).unsqueeze(1)  # [passes, rows]
     own, foreign = moved.where(is_own, 0.0), moved.where(~is_own, 0.0)

@@ -1,1 +1,0 @@
-"""Coverage beyond torch's dropout modules: functions, attention, recurrent layers, own classes."""

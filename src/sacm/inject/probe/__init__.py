@@ -1,1 +1,0 @@
-"""The layout probe: find out which entries of an activation belong to which window."""
