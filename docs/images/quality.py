@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 import sacm
-from sacm.quality.labels import LabelQuality
+from sacm.quality.labels import LabelQuality, find_wrong_labels
 from sacm.quality.page import draw_event
 
 
@@ -37,7 +37,7 @@ def find_labels() -> LabelQuality:
     waves = waves + np.random.default_rng(0).normal(0, 0.3, waves.shape)
     y = np.repeat(["slow", "fast"], 60)
     y[:6] = "fast"
-    return sacm.inspect(waves, y=y)
+    return find_wrong_labels(waves, y)
 
 
 def main() -> None:

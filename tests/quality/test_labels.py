@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import sacm
 from sacm.errors import ArgumentError, DataError
 from sacm.quality import labels
 from sacm.quality.label_model import divide
@@ -120,13 +119,6 @@ def test_the_same_seed_gives_the_same_answer(found: LabelQuality) -> None:
     again = find_wrong_labels(waves()[0], found.given)
     np.testing.assert_array_equal(again.confidence, found.confidence)
     np.testing.assert_array_equal(again.flagged, found.flagged)
-
-
-def test_inspect_judges_labels_where_there_are_any() -> None:
-    X, y = waves(30, noise=0.05)
-    quality = sacm.inspect(X, y=y)
-    assert isinstance(quality, LabelQuality)
-    np.testing.assert_array_equal(quality.repaired, y)
 
 
 def test_checked_cases_are_kept(found: LabelQuality) -> None:

@@ -108,7 +108,7 @@ def test_names_win_over_patterns_and_patterns_over_all() -> None:
             "all": {"range": [0, 3], "leave_alone": True},
         }
     )
-    channels = rules.of_channels(["temp_in", "temp_out", "flow"])
+    channels = rules.of_channels(["temp_in", "temp_out", "flow"], None)
     assert [own.range for own in channels] == [(0, 1), (0, 2), (0, 3)]
     assert [own.codes for own in channels] == [(5,), (5,), ()]
     assert all(own.leave_alone for own in channels)
@@ -117,15 +117,16 @@ def test_names_win_over_patterns_and_patterns_over_all() -> None:
 def test_learnt_rules_are_a_rules_file(tmp_path: Path) -> None:
     table = frame()
     table.iloc[[4, 40, 400], 2] = -9999.0
-    text = learnt_rules(Guard(window=None).fit(table))
+    guard = Guard(window=None)
+    text = learnt_rules(guard, guard.inspect(table))
     (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
     assert "codes: [-9999]    # stand for a gap" in text
     assert "# max_change: " in text
     plain, ruled = sacm.inspect(table), sacm.inspect(table, rules=tmp_path / "rules.yaml")
     np.testing.assert_array_equal(plain.grades, ruled.grades)
     odd = frame().rename(columns={"flow": "a: b #c", "temp_in": "'x'"})
-    (tmp_path / "odd.yaml").write_text(learnt_rules(Guard(window=None).fit(odd)), encoding="utf-8")
-    assert len(Rules.read(tmp_path / "odd.yaml").of_channels(list(odd))) == 3
+    (tmp_path / "odd.yaml").write_text(learnt_rules(guard, guard.inspect(odd)), encoding="utf-8")
+    assert len(Rules.read(tmp_path / "odd.yaml").of_channels(list(odd), None)) == 3
 
 
 def test_kept_events_stay_as_measured(tmp_path: Path) -> None:

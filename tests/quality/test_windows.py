@@ -117,7 +117,7 @@ def test_channels_left_alone_are_only_filled() -> None:
 def test_rules_are_part_of_the_module() -> None:
     rules = Rules.read(
         {"0": {"range": [-0.5, 0.5]}, "1": {"max_change": "0.6/row"}, "2": {"codes": [7]}}
-    ).of_channels(["0", "1", "2"])
+    ).of_channels(["0", "1", "2"], None)
     ruled = fit_window_guard(rows(), LENGTH, rules=rules)
     x = clean_windows()
     x[0, 20, 1] += 2.0

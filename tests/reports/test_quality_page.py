@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -71,14 +67,3 @@ def test_gaps_and_repairs_have_different_colours(quality: Quality) -> None:
     colours = [line.get_color() for line in legend.get_lines()]
     shown = dict(zip(names, colours, strict=True))
     assert shown["missing"] != shown["repaired"]
-
-
-def test_checked_events_are_a_file_for_keep(quality: Quality, table: pd.DataFrame) -> None:
-    script = quality_page(quality).rpartition("<script>")[2]
-    lines = json.loads(re.search(r"const lines = (\[.*?\]), button", script)[1])
-    header = json.loads(re.search(r"new Blob\(\[\[(\".*?\"), \.\.\.kept", script)[1])
-    stuck = [line + "yes" for line in lines if ",stuck," in line]
-    kept = pd.read_csv(io.StringIO("\n".join([header, *stuck])))
-    again = sacm.inspect(table, keep=kept)
-    assert "stuck" in {event.kind for event in quality.events}
-    assert "stuck" not in {event.kind for event in again.events}

@@ -116,7 +116,7 @@ def rules(
     _check_outputs(data, [] if out is None else [out])
     with as_user_error():
         guard = Guard(false_events=false_events, window=None)
-        text = learnt_rules(guard.fit(_read(data, train, reading)))
+        text = learnt_rules(guard, guard.inspect(_read(data, train, reading)))
     if out is None:
         typer.echo(text, nl=False)
         return

@@ -39,20 +39,9 @@ from sacm.quality.rules import (
     RULE_KINDS,
     Rules,
     apply_rules,
-    kept_mask,
-    under_maintenance,
+    rows_of_rule,
 )
 from sacm.quality.windows import WindowGuard, check_length, fit_window_guard
-
-
-class Judged(NamedTuple):
-    """Flags, grades, broken rules, repaired values and their uncertainty, each `[T, C]`."""
-
-    flags: Array
-    grades: Array
-    rules: Array
-    repaired: Array
-    uncertainty: Array
 
 
 class Guard:
@@ -142,14 +131,16 @@ class Guard:
 
     def _learn(self, recording: Recording, window: int | None) -> tuple[Array, Array, Array]:
         """Learn from the training rows; flags, grades and broken rules of these rows."""
-        self._check_params()
-        config = GuardConfig() if self.config is None else self.config
-        self.config_ = replace(config, false_events=float(self.false_events))
+        if self.repair not in REPAIRS:
+            raise ArgumentError(f"repair must be {', '.join(REPAIRS)}, got {self.repair!r}.")
+        if self.window is not None:
+            check_length(self.window)
+        self.config_ = replace(self.config or GuardConfig(), false_events=self.false_events)
         self.rules_ = Rules.read(self.rules, self.keep)
         self.columns_ = recording.columns
         self.n_features_in_ = len(recording.columns)
         self.step_ = recording.step
-        self.channel_rules_ = self.rules_.of_channels(self.columns_)
+        self.channel_rules_ = self.rules_.of_channels(self.columns_, self.step_)
         at, rows = recording.training_part()
         values = np.asarray(recording.values[at], np.float64)
         ruled, kept = (array[at] for array in self._ruled_and_kept(recording))
@@ -164,10 +155,6 @@ class Guard:
             else "it seldom changes"
             for c in np.flatnonzero(~self.levels_.judged)
         }
-        normal = np.where(fail | ~np.isfinite(values), np.nan, values)
-        steps = np.abs(np.diff(normal, axis=0))
-        self.largest_change_ = np.array([_largest(column) for column in steps.T])
-        self.range_ = np.array([(-_largest(-c), _largest(c)) for c in normal.T])
         self.window_guard_ = None
         if window is not None:
             self.window_guard_ = fit_window_guard(
@@ -179,18 +166,14 @@ class Guard:
                 repaired=self.repair_.fill(values, fail, rows),
                 levels=self.levels_,
                 rules=self.channel_rules_,
-                step=self.step_,
             )
         return flags, grades, ruled
 
     def _ruled_and_kept(self, recording: Recording) -> tuple[Array, Array]:
         """Which rule each value `[T, C]` breaks, and which values stay as measured."""
-        rules, columns, times = self.channel_rules_, self.columns_, recording.times
-        numbers = np.arange(len(recording.values))
-        ruled = apply_rules(
-            recording.values, recording.rows, rules, columns=columns, times=times, step=self.step_
-        )
-        return ruled, kept_mask(self.rules_.kept, columns, times, numbers)
+        about = self.channel_rules_, self.columns_, recording.times
+        kept = rows_of_rule("keep", *about, np.arange(len(recording.values)))
+        return apply_rules(recording.values, recording.rows, *about), kept
 
     def breaks_rules(self, data: Any) -> Array:
         """Which values `[T, C]` of rows with the channels of the fit break a rule, bool."""
@@ -204,7 +187,7 @@ class Guard:
         self._check_fitted()
         other = copy(self)
         other.rules_ = Rules.read(self.rules_ if rules is None else rules, keep)
-        other.channel_rules_ = other.rules_.of_channels(other.columns_)
+        other.channel_rules_ = other.rules_.of_channels(other.columns_, other.step_)
         return other
 
     def _combine(
@@ -212,16 +195,15 @@ class Guard:
     ) -> tuple[Array, Array, Array]:
         """Flags, grades and broken rules `[T, C]`, with what rules say about the checks."""
         ruled, wanted = ruled.copy(), np.ones((len(KINDS), flags.shape[1]), bool)
+        kept = kept & np.isfinite(values)
         for channel, rules in enumerate(self.channel_rules_):
             for kind in range(MISSING + 1, len(KINDS)):
                 wanted[kind, channel] = KINDS[kind] in rules.kinds and not rules.leave_alone
-            if rules.longest_rest is not None:
-                wanted[STUCK, channel] = False  # only the rule says what is stuck
-            if rules.leave_alone:
-                ruled[:, channel] = 0
-        ruled[(flags == MISSING) & (ruled != MAINTENANCE)] = 0
-        ruled[kept & np.isfinite(values)] = 0
-        free = ~np.take_along_axis(wanted, flags.astype(int), 0) | (kept & np.isfinite(values))
+            # With the rule, it alone says what is stuck.
+            wanted[STUCK, channel] &= rules.longest_rest is None
+            ruled[:, channel] *= not rules.leave_alone
+        ruled[kept | ((flags == MISSING) & (ruled != MAINTENANCE))] = 0
+        free = ~np.take_along_axis(wanted, flags.astype(int), 0) | kept
         flags = np.where(ruled > 0, np.array(RULE_KINDS)[ruled], np.where(free, 0, flags))
         grades = np.where(ruled > 0, FAIL, np.where(free, 0, grades))
         return flags.astype(np.uint8), grades.astype(np.uint8), ruled
@@ -243,34 +225,37 @@ class Guard:
         values = np.asarray(recording.values, np.float64)
         filled = self.repair_.fill(values, bad, Rows(*recording.parts()))
         uncertainty = self.repair_.uncertainty(bad | ~np.isfinite(values))
-        return self._quality(recording, Judged(flags, grades, ruled, filled, uncertainty))
+        return self._quality(recording, flags, grades, ruled, filled, uncertainty)
 
-    def _quality(self, recording: Recording, judged: Judged) -> Quality:
-        changed = self._repairs(judged)
-        for channel, most in enumerate(self._longest_gaps()):
+    def _quality(
+        self,
+        recording: Recording,
+        flags: Array,
+        grades: Array,
+        ruled: Array,
+        repaired: Array,
+        uncertainty: Array,
+    ) -> Quality:
+        changed = grades >= self._least_repaired
+        for channel, rules in enumerate(self.channel_rules_):
             for first, stop in zip(*find_segments(changed[:, channel]), strict=True):
-                changed[first:stop, channel] = stop - first <= most
+                changed[first:stop, channel] = stop - first <= rules.longest_gap
         return Quality(
             recording,
-            judged.flags,
-            judged.grades,
-            judged.rules,
-            np.where(changed, judged.repaired, recording.values),
+            flags,
+            grades,
+            ruled,
+            np.where(changed, repaired, recording.values),
             changed,
-            np.where(changed, judged.uncertainty, 0.0),
+            np.where(changed, uncertainty, 0.0),
             self.config_,
             dict(self.unjudged_),
         )
 
-    def _repairs(self, judged: Judged) -> Array:
-        """Which values `[T, C]` are replaced by their repair."""
-        least = {"fail": FAIL, "all": SUSPECT, "none": FAIL + 1}[self.repair]
-        return judged.grades >= least
-
-    def _longest_gaps(self) -> list[float]:
-        """Rows of the longest gap that is repaired, of each channel."""
-        gaps = [rules.longest_gap for rules in self.channel_rules_]
-        return [np.inf if gap is None else gap.by_row(self.step_, "longest_gap") for gap in gaps]
+    @property
+    def _least_repaired(self) -> int:
+        """The lowest grade that is repaired."""
+        return {"fail": FAIL, "all": SUSPECT, "none": FAIL + 1}[self.repair]
 
     def check(self, data: Any) -> Quality:
         """Judge new rows by themselves and earlier rows: nothing after a row changes its answer.
@@ -284,12 +269,9 @@ class Guard:
         module, given = self.module(), read_recording(data)
         recording, order = given.ordered(self.columns_, self.step_)
         values = np.asarray(recording.values, np.float64)
-        numbers, before = (
-            np.arange(len(values)),
-            np.full((module.length - 1, values.shape[1]), np.nan),
-        )
-        times = recording.times
-        outside = under_maintenance(self.channel_rules_, self.columns_, times, numbers)
+        times, numbers = recording.times, np.arange(len(values))
+        before = np.full((module.length - 1, values.shape[1]), np.nan)
+        outside = rows_of_rule("maintenance", self.channel_rules_, self.columns_, times, numbers)
         shown = np.where(outside, np.nan, values)
         together = max(1, MODELS.most_entries // before.size // MODELS.block)
         parts = []
@@ -303,25 +285,25 @@ class Guard:
                 parts.append(self._judge_last(part, values[at], outside[at], when, numbers[at]))
         joined = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         back = np.argsort(order)
-        return self._quality(given, Judged(*(array[:, back] for array in joined)))
+        return self._quality(given, *(array[:, back] for array in joined))
 
     def _judge_last(
         self, windows: Array, values: Array, outside: Array, times: Array | None, numbers: Array
-    ) -> Judged:
-        """Judge the last rows `[B, C]` of windows `[B, L, C]`, in which maintenance is missing."""
+    ) -> tuple[Array, ...]:
+        """Flags, grades, rules, repairs and uncertainty of the last rows of windows `[B, L, C]`."""
         flags, grades, repaired, spread = self.module().judge_last(windows, self.repair == "all")
         ruled = np.zeros(flags.shape, np.uint8)
         for channel, rules in enumerate(self.channel_rules_):
             kinds, column, broken = flags[:, channel], values[:, channel], ruled[:, channel]
-            low, high = rules.range or (-np.inf, np.inf)
+            low, high = rules.range
             broken[kinds == RULE] = MAX_CHANGE
             broken[(kinds == RULE) & ((column < low) | (column > high))] = RANGE
             broken[(kinds == CODE) & np.isin(column, rules.codes)] = CODES
             if rules.longest_rest is not None:
                 broken[kinds == STUCK] = LONGEST_REST
         ruled[outside] = MAINTENANCE
-        kept = kept_mask(self.rules_.kept, self.columns_, times, numbers)
-        return Judged(*self._combine(flags, grades, values, ruled, kept), repaired, spread)
+        kept = rows_of_rule("keep", self.channel_rules_, self.columns_, times, numbers)
+        return (*self._combine(flags, grades, values, ruled, kept), repaired, spread)
 
     def transform(self, data: Any) -> Any:
         """The repaired rows of `check`, in the form in which they came."""
@@ -352,17 +334,6 @@ class Guard:
         self._check_fitted()
         return np.asarray(self.columns_, dtype=object)
 
-    def _check_params(self) -> None:
-        if self.repair not in REPAIRS:
-            raise ArgumentError(f"repair must be {', '.join(REPAIRS)}, got {self.repair!r}.")
-        number = isinstance(self.false_events, int | float)
-        if not number or isinstance(self.false_events, bool) or not 0 < self.false_events < np.inf:
-            raise ArgumentError(
-                f"false_events must be a positive number, got {self.false_events!r}."
-            )
-        if self.window is not None:
-            check_length(self.window)
-
     def _check_fitted(self) -> None:
         if not hasattr(self, "levels_"):
             raise ArgumentError("this Guard is not fitted: call fit with training rows first.")
@@ -384,11 +355,9 @@ class Guard:
             "levels": self.levels_.to_dict(),
             "repair_model": self.repair_.to_dict(),
             "unjudged": self.unjudged_,
-            "range": self.range_.tolist(),
-            "largest_change": self.largest_change_.tolist(),
         }
         tensors = {} if self.window_guard_ is None else self.window_guard_.state_dict()
-        write_weights(Path(path), tensors, metadata={"guard": json.dumps(record)})
+        write_weights(Path(path), tensors, metadata={"guard": json.dumps(record, default=str)})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -415,11 +384,10 @@ class Guard:
             guard.rules = guard.rules_ = Rules.from_dict(record["rules"])
             guard.columns_, guard.step_ = tuple(record["columns"]), record["step"]
             guard.n_features_in_ = len(guard.columns_)
-            guard.channel_rules_ = guard.rules_.of_channels(guard.columns_)
+            guard.channel_rules_ = guard.rules_.of_channels(guard.columns_, guard.step_)
             guard.levels_ = checks.Levels.from_dict(record["levels"])
             guard.repair_ = RepairModel.from_dict(record["repair_model"])
-            guard.unjudged_, guard.range_ = record["unjudged"], np.array(record["range"])
-            guard.largest_change_ = np.array(record["largest_change"])
+            guard.unjudged_ = record["unjudged"]
             guard.window_guard_ = WindowGuard(tensors).eval() if tensors else None
         except (KeyError, TypeError, ValueError, AttributeError):
             raise other_version_error(path) from None
@@ -455,7 +423,6 @@ class GuardStream:
         module = guard.module()
         self._rows = np.full((module.length, module.channels), np.nan)
         self._gap = np.zeros(module.channels, int)
-        self._longest_gaps = np.array(guard._longest_gaps())
         self._count = 0
         self._time: np.datetime64 | None = None
 
@@ -471,15 +438,16 @@ class GuardStream:
         """
         guard, values, number = self.guard, self._read(row), np.array([self._count])
         times = None if time is None else np.array([self._follow(time)])
-        outside = under_maintenance(guard.channel_rules_, guard.columns_, times, number)
+        rules = guard.channel_rules_
+        outside = rows_of_rule("maintenance", rules, guard.columns_, times, number)
         self._rows[:-1] = self._rows[1:]
         self._rows[-1] = np.where(outside[0], np.nan, values)
         judged = guard._judge_last(self._rows[None], values[None], outside, times, number)
-        changed = guard._repairs(judged)[0]
+        flags, grades, _, repaired, _ = (array[0] for array in judged)
+        changed = grades >= guard._least_repaired
         self._gap, self._count = np.where(changed, self._gap + 1, 0), self._count + 1
-        changed &= self._gap <= self._longest_gaps
-        repaired = np.where(changed, judged.repaired[0], values)
-        return StreamRow(repaired, judged.flags[0], judged.grades[0])
+        changed &= self._gap <= [rule.longest_gap for rule in rules]
+        return StreamRow(np.where(changed, repaired, values), flags, grades)
 
     def _read(self, row: Any) -> Array:
         columns = self.guard.columns_
@@ -533,12 +501,6 @@ class GuardStream:
         self._rows, self._gap = rows, np.array(state["gap"], int)
         self._count = int(state["count"])
         self._time = None if state["time"] is None else np.datetime64(state["time"], "ns")
-
-
-def _largest(column: Array) -> float:
-    """Largest finite value of a column, 0 if there is none."""
-    finite = column[np.isfinite(column)]
-    return float(finite.max()) if len(finite) else 0.0
 
 
 def other_version_error(path: str | Path) -> SACMError:

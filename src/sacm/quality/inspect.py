@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any
 
 from sacm.quality.guard import Guard
-from sacm.quality.labels import LabelQuality, find_wrong_labels
 from sacm.quality.recording import read_recording
 from sacm.quality.result import Quality
 
 
-@overload
 def inspect(
     data: Any,
     train: Any = None,
@@ -20,25 +18,7 @@ def inspect(
     repair: str = "fail",
     keep: Any = None,
     time: str | None = None,
-    y: None = None,
-) -> Quality: ...
-
-
-@overload
-def inspect(data: Any, *, y: Any, keep: Any = None) -> LabelQuality: ...
-
-
-def inspect(
-    data: Any,
-    train: Any = None,
-    rules: Any = None,
-    false_events: float = 1.0,
-    *,
-    repair: str = "fail",
-    keep: Any = None,
-    time: str | None = None,
-    y: Any = None,
-) -> Quality | LabelQuality:
+) -> Quality:
     """Find broken and unusual values, and what they probably were.
 
     Fail values are broken and repaired; suspect values are unusual, may be real, and stay.
@@ -54,11 +34,6 @@ def inspect(
         keep: Events that stay as measured: a table that `to_frame` or `--flags` wrote, with its
             column `keep` filled in.
         time: The time column of a frame or file, where it is not found by itself.
-        y: Labels `[N]` of cases `[N, C, L]`: the labels are then judged instead of the values, and
-            `keep` holds positions of cases whose label is right.
-
-    Returns:
-        A `Quality`, or a `LabelQuality` of `sacm.quality.labels` if there are labels.
 
     Raises:
         DataError: The data cannot be read.
@@ -72,8 +47,6 @@ def inspect(
         >>> [event.kind for event in inspect(rows).events]
         ['stuck']
     """
-    if y is not None:
-        return find_wrong_labels(data, y, keep=() if keep is None else keep)
-    guard = Guard(rules, false_events, None, repair, keep)
     reading = {} if time is None else {"time": time}
-    return guard.inspect(read_recording(data, train, reading=reading))
+    recording = read_recording(data, train, reading=reading)
+    return Guard(rules, false_events, None, repair, keep).inspect(recording)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from importlib.metadata import version
 from textwrap import fill
@@ -46,24 +45,6 @@ _GRADES = (
 _CHANNELS, _BINS = 24, 500  # of one picture, and of one channel in it
 _ENLARGED, _LISTED = 8, 300  # events
 _ROOM = 3.0  # of the normal range: flagged values further away are drawn at the edge
-# Checked events become a file for `--keep`.
-_KEEP = """<script>
-(() => {{
-  const lines = {lines}, button = document.getElementById('keep');
-  const boxes = [...document.querySelectorAll('input[data-event]')];
-  const show = () => {{ button.disabled = !boxes.some(box => box.checked); }};
-  boxes.forEach(box => box.addEventListener('change', show));
-  button.addEventListener('click', () => {{
-    const kept = boxes.filter(box => box.checked).map(box => lines[box.dataset.event] + 'yes');
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([[{header}, ...kept].join('\\n') + '\\n']));
-    link.download = 'keep.csv';
-    link.click();
-  }});
-  show();
-}})();
-</script>
-"""
 
 
 def quality_page(quality: Quality) -> str:
@@ -71,7 +52,7 @@ def quality_page(quality: Quality) -> str:
     verdict, *notes = quality.sentences()
     caption = "All channels over time, in their own units."
     drawing = embed_figure(draw_overview(quality), caption, name="overview", kind="wide-figure")
-    sections, script = [Section("Overview", (drawing, *map(paragraph, notes)))], ""
+    sections = [Section("Overview", (drawing, *map(paragraph, notes)))]
     worst = quality.worst_events(_ENLARGED)
     if worst:
         drawn = [
@@ -80,16 +61,20 @@ def quality_page(quality: Quality) -> str:
         ]
         meanings = [(kind, KIND_WORDS[kind]) for kind in _kinds(quality.flags)]
         kinds = Table(("kind", "meaning"), tuple(meanings), words=2).html(kind="settings")
-        listed, script = _event_list(quality)
+        hint = (
+            f"The worst of {len(quality.events):,} events. A click on a heading sorts. Events that "
+            "are real stay as measured with sacm quality --keep: see --flags."
+        )
+        listed = quality.event_table(_LISTED).html(kind="sortable")
         sections += [
             Section("What the kinds mean", (kinds, paragraph(_GRADES, note=True))),
             Section("The worst events, enlarged", (figures(*drawn),)),
             Section("Shares by channel", (quality.share_table().html(kind="sortable"),)),
-            Section("Events", listed),
+            Section("Events", (paragraph(hint, note=True), listed)),
         ]
     sections.append(Section("What training would see", (paragraph(_effect(quality)),)))
     sections.append(Section("What was read", (_what_was_read(quality).html(kind="settings"),)))
-    return page(f"Quality of {quality.recording.name}", [verdict], sections, script=script)
+    return page(f"Quality of {quality.recording.name}", [verdict], sections)
 
 
 def _kinds(flags: Array) -> list[str]:
@@ -101,33 +86,6 @@ def _caption(event: QualityEvent) -> str:
     rows = f"row {event.first + 1:,}" + (f" to {event.last + 1:,}" if event.rows > 1 else "")
     rule = f", rule {event.rule}" if event.rule else ""
     return f"{event.channel}, {rows}: {event.kind} ({GRADES[event.grade]}{rule})"
-
-
-def _event_list(quality: Quality) -> tuple[tuple[str, ...], str]:
-    """The worst events, each with a box to keep its values, and the script that saves them."""
-    position = {id(event): number for number, event in enumerate(quality.events)}
-    header, *lines = quality.to_frame().to_csv(index=False).splitlines()
-    worst = [lines[position[id(event)]] for event in quality.worst_events(_LISTED)]
-    script = _KEEP.format(header=_in_script(header), lines=_in_script(worst))
-    # The table with a column of boxes before the others.
-    head, _, body = quality.event_table(_LISTED).html(kind="sortable").partition("<tbody>")
-    boxes = "".join(
-        f'<tr><td><input type="checkbox" data-event="{number}" aria-label="keep"></td>{row}'
-        for number, row in enumerate(body.split("<tr>")[1:])
-    )
-    table = f"{head.replace('<thead><tr>', '<thead><tr><th>keep</th>')}<tbody>{boxes}"
-    hint = (
-        f"The {len(worst):,} worst of {len(lines):,} events. A click on a heading sorts. Check the "
-        "events that are real and stay as measured, then save them and run sacm quality again with "
-        "--keep keep.csv."
-    )
-    button = '<p><button id="keep" disabled>Save keep.csv</button></p>'
-    return (paragraph(hint, note=True), table, button), script
-
-
-def _in_script(value: Any) -> str:
-    """A value as JavaScript that cannot end its element."""
-    return json.dumps(value).replace("<", "\\u003c")
 
 
 def _what_was_read(quality: Quality) -> Table:
@@ -160,15 +118,7 @@ def _effect(quality: Quality) -> str:
 
 
 def draw_overview(quality: Quality, *, width: float = 2 * style.WIDTH) -> Figure:
-    """Draw every channel over time, flagged values in the colour of their kind.
-
-    Args:
-        quality: What was found.
-        width: In inches.
-
-    Returns:
-        The figure; of many channels those with the most flags.
-    """
+    """Draw the channels over time (of many those with the most flags), coloured by kind."""
     flagged = (quality.flags > 0).mean(axis=0)
     order = np.argsort(-flagged, kind="stable")[:_CHANNELS]
     if len(flagged) > _CHANNELS and flagged.any():

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 from torch import Tensor, nn
 
 from sacm.errors import ArgumentError, SACMWarning
@@ -56,13 +55,9 @@ class Protection:
         self,
         guard: WindowGuard,
         argument: WindowArgument,
-        units: tuple[Tensor, Tensor] | None,
         on_flag: Callable[[RepairReport], object] | None,
     ) -> None:
         self.guard, self.argument, self.on_flag = guard, argument, on_flag
-        self.units = units  # offset and slope by channel, from the model's units to the guard's
-        self.device: torch.device | None = None
-        self.checked = False
         self.last_report: RepairReport | None = None
 
     def __call__(
@@ -73,12 +68,9 @@ class Protection:
         return self.argument.replace(args, kwargs, self.repair(window))
 
     def repair(self, window: Tensor) -> Tensor:
-        """Return the window repaired, in the layout and the units it came in."""
-        if self.device != window.device:
-            self.device = window.device
+        """Return the window repaired, in the layout it came in."""
+        if self.guard.mean.device != window.device:
             self.guard.to(window.device)
-            if self.units is not None:
-                self.units = self.units[0].to(window.device), self.units[1].to(window.device)
         if window.dim() == 2 and self.argument.channels == 1:
             return self._repair(window.unsqueeze(-1)).squeeze(-1)
         if self.argument.layout == "BCL" and window.dim() > 2:
@@ -87,21 +79,15 @@ class Protection:
 
     def _repair(self, x: Tensor) -> Tensor:
         """Repair windows `[B, L, C]`; values that are not flagged stay as they are, bit by bit."""
-        if self.units is None:
-            repaired, _, grades = self.guard.inspect(x)
-        else:
-            offset, slope = self.units
-            repaired, _, grades = self.guard.inspect(x * slope + offset)
-            repaired = torch.where(grades == FAIL, ((repaired - offset) / slope).to(x.dtype), x)
+        repaired, _, grades = self.guard.inspect(x)
         if not tracing():  # graphs and traces hold no report
             self._report(x.detach(), grades == FAIL)
         return repaired
 
     def _report(self, x: Tensor, changed: Tensor) -> None:
         """Keep what was repaired, and tell the user; warn if units seem to be mixed up."""
-        self.last_report = RepairReport(changed)
-        if not self.checked:
-            self.checked = True
+        first, self.last_report = self.last_report is None, RepairReport(changed)
+        if first:
             share = float((changed & x.isfinite()).sum() / x.isfinite().sum().clamp(min=1))
             if share > OTHER_UNITS:
                 warnings.warn(
@@ -137,7 +123,7 @@ def protect(
         window_layout: "BLC" (batch, time, channel) or "BCL"; `[B, L]` is fine for one channel.
         scaler: What scales the model's windows, if the guard was fitted on rows before scaling: an
             object with `mean` and `std` by channel, or with a linear `inverse_transform` such as
-            those of scikit-learn. Windows are judged and repaired in the guard's units.
+            those of scikit-learn.
         on_flag: Called with a `RepairReport` after every batch in which a value was repaired; it
             makes every batch wait for the device.
 
@@ -174,8 +160,9 @@ def protect(
             f"input_arg must be a position, a name or a WindowPath, got {input_arg!r}: a function "
             "cannot put a repaired window back."
         )
-    units = None if scaler is None else _units_of(scaler, module.channels)
-    protection = Protection(module, argument, units, on_flag)
+    if scaler is not None:
+        module = module.rescaled(*_units_of(scaler, module.channels))
+    protection = Protection(module, argument, on_flag)
     model.register_forward_pre_hook(protection, with_kwargs=True)
     setattr(model, PROTECTION, protection)
     return model
@@ -222,8 +209,8 @@ def window_guard_of(guard: Any) -> WindowGuard:
     return made
 
 
-def _units_of(scaler: Any, channels: int) -> tuple[Tensor, Tensor]:
-    """Return offset and slope `[C]` of `original = scaled * slope + offset`.
+def _units_of(scaler: Any, channels: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation `[C]` of a linear scaler.
 
     Raises:
         ArgumentError: The scaler is none, is not linear, or has other channels.
@@ -247,14 +234,11 @@ def _units_of(scaler: Any, channels: int) -> tuple[Tensor, Tensor]:
             "scaler must have mean and std by channel, or inverse_transform, got "
             f"{type(scaler).__name__}."
         )
-    try:
-        parts = (torch.as_tensor(np.asarray(v)).float().reshape(-1) for v in (mean, std))
-        offset, slope = (part.expand(channels).clone() for part in parts)
-    except RuntimeError:
+    offset, slope = (np.asarray(v, np.float64).reshape(-1) for v in (mean, std))
+    if not {offset.size, slope.size} <= {1, channels}:
         raise ArgumentError(
-            f"the scaler has {np.asarray(mean).size} channels, but the guard was fitted on "
-            f"{channels}."
-        ) from None
-    if not (slope != 0).all():
+            f"the scaler has {offset.size} channels, but the guard was fitted on {channels}."
+        )
+    if not slope.all():
         raise ArgumentError("the scaler has a deviation of 0 in some channel.")
     return offset, slope

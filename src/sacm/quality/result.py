@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -23,15 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-PHRASES = {
-    "missing": "missing",
-    "code": "a code for a gap",
-    "stuck": "stuck",
-    "spike": "spikes",
-    "burst": "in bursts of noise",
-    "shift": "at another level for a while",
-    "rule": "against a rule",
-}
+TIME = "time"
+"""What events of the time axis have for a channel."""
+TIME_KINDS = ("duplicate rows", "missing rows", "jitter")
 _WORST = 5
 _LARGEST_SEVERITY = 10.0  # deviations; beyond it an event is as bad as it can be
 
@@ -148,7 +141,7 @@ class Quality:
 
     def shares(self) -> dict[str, dict[str, float]]:
         """Share of each channel's values by kind, for the kinds that occur."""
-        codes = [code for code in range(1, len(KINDS)) if (self.flags == code).any()]
+        codes = np.unique(self.flags[self.flags > 0])
         return {
             column: {KINDS[code]: float((self.flags[:, c] == code).mean()) for code in codes}
             for c, column in enumerate(self.recording.columns)
@@ -168,22 +161,23 @@ class Quality:
     def sentences(self) -> list[str]:
         """What was found, in plain words; the first sentence is the verdict."""
         rows, channels = self.flags.shape
-        size = f"{rows:,} rows of {channels} channel{'s' if channels > 1 else ''}"
+        size, name = f"{rows:,} rows of {_count(channels, 'channel')}", self.recording.name
         counts = Counter(self.flags[self.grades == FAIL].tolist()).most_common()
-        parts = [f"{format_share(n / self.flags.size)} {PHRASES[KINDS[k]]}" for k, n in counts]
-        verdict = f"{self.recording.name}: nothing broken was found in {size}."
-        if parts:
-            verdict = (
-                f"{self.recording.name}: {format_share(self.share)} of the values in {size} are "
-                f"broken: {', '.join(parts)}."
-            )
-        sentences, unusual = [verdict], float((self.grades == SUSPECT).mean())
-        if unusual:
+        kinds = ", ".join(f"{format_share(n / self.flags.size)} {KINDS[k]}" for k, n in counts)
+        broken = f"{format_share(self.share)} of the values in {size} are broken: {kinds}."
+        sentences = [f"{name}: {broken if kinds else f'nothing broken was found in {size}.'}"]
+        if unusual := float((self.grades == SUSPECT).mean()):
             sentences.append(
                 f"{format_share(unusual)} of the values are unusual and may be real: they are "
                 "reported and not repaired."
             )
-        sentences += _time_sentences(time_events(self.recording))
+        for kind in TIME_KINDS:
+            places = [event for event in time_events(self.recording) if event.kind == kind]
+            if places:
+                what = f"{sum(event.severity for event in places):,.0f} {kind}"
+                what = "Rows are not evenly spaced" if kind == "jitter" else what
+                at = f"{_count(len(places), 'place')}, first after {_short(places[0].first_time)}"
+                sentences.append(f"Time axis: {what} at {at}.")
         for reason in dict.fromkeys(self.unjudged.values()):
             names = [repr(name) for name, why in self.unjudged.items() if why == reason]
             sentences.append(
@@ -193,7 +187,7 @@ class Quality:
         return [*sentences, *self.recording.notes]
 
     def share_table(self) -> Table:
-        """Shares by channel and kind; channels without a finding have one row together."""
+        """Shares by channel and kind; channels without an event have one row together."""
         shares = self.shares()
         kinds = list(next(iter(shares.values()), {}))
         lines = [
@@ -201,10 +195,11 @@ class Quality:
             for column, share in shares.items()
             if sum(share.values())
         ]
-        clean = len(shares) - len(lines)
-        if clean:
-            name = f"{clean} channel{'s' if clean > 1 else ''} without a finding"
-            lines.append((name, *("" for _ in ("all", *kinds))))
+        normal = len(shares) - len(lines)
+        if normal:
+            lines.append(
+                (f"{_count(normal, 'channel')} without an event", "", *("" for _ in kinds))
+            )
         return Table(("channel", "flagged", *kinds), tuple(lines))
 
     def worst_events(self, count: int = _WORST) -> list[QualityEvent]:
@@ -213,7 +208,7 @@ class Quality:
         def weight(event: QualityEvent) -> tuple[int, float]:
             return event.grade, min(event.severity, _LARGEST_SEVERITY) * float(np.sqrt(event.rows))
 
-        values = [event for event in self.events if event.channel in self.recording.columns]
+        values = [event for event in self.events if event.kind in KINDS]
         return sorted(values, key=weight, reverse=True)[:count]
 
     def event_table(self, count: int = _WORST) -> Table:
@@ -237,12 +232,10 @@ class Quality:
             blocks.append(self.share_table().plain())
             total = len(self.events)
             ending = f", the {_WORST} worst:" if total > _WORST else ":"
-            title = ("1 event" if total == 1 else f"{total:,} events") + ending
-            blocks.append(f"{title}\n{self.event_table().plain()}")
+            blocks.append(f"{_count(total, 'event')}{ending}\n{self.event_table().plain()}")
         return "\n\n".join(blocks)
 
-    def __str__(self) -> str:
-        return self.summary()
+    __str__ = summary
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each event; with a column `keep` filled in, `keep=` takes it back."""
@@ -290,30 +283,17 @@ def time_events(recording: Recording) -> list[QualityEvent]:
         missing = gaps > 1.5
         uneven = np.abs(gaps - np.round(gaps)) > STEP_ROOM
         masks = (gaps == 0, missing, uneven & ~missing & (gaps > 0) & (not calendar))
-        for kind, mask in zip(_TIME_KINDS, masks, strict=True):
+        for kind, mask in zip(TIME_KINDS, masks, strict=True):
             for first, stop in zip(*find_segments(mask), strict=True):
                 i, j = segment.start + int(first), segment.start + int(stop)
                 count = (np.round(gaps) - 1)[first:stop].sum() if kind == "missing rows" else j - i
-                event = ("time", kind, SUSPECT, i, j, float(count), "", label)
+                event = (TIME, kind, SUSPECT, i, j, float(count), "", label)
                 events.append(QualityEvent(*event, *_times(recording, i, j)))
     return events
 
 
-_TIME_KINDS = ("duplicate rows", "missing rows", "jitter")
-
-
-def _time_sentences(events: Sequence[QualityEvent]) -> list[str]:
-    """One sentence for each kind of event of the time axis."""
-    sentences = []
-    for kind in _TIME_KINDS:
-        places = [event for event in events if event.kind == kind]
-        if places:
-            count = f"{len(places):,} place{'s' if len(places) > 1 else ''}"
-            what = f"{sum(event.severity for event in places):,.0f} {kind}"
-            what = "Rows are not evenly spaced" if kind == "jitter" else what
-            first = _short(places[0].first_time)
-            sentences.append(f"Time axis: {what} at {count}, first after {first}.")
-    return sentences
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' if number > 1 else ''}"
 
 
 def _times(recording: Recording, first: int, last: int) -> tuple[Any, Any]:

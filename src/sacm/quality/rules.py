@@ -18,15 +18,20 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 
 from sacm.errors import ArgumentError
-from sacm.quality.config import CODE, KINDS, RULE, STUCK
+from sacm.quality.config import CODE, FAIL, KINDS, RULE, STUCK
 from sacm.quality.predictor import Array, Rows, find_segments, list_names
+
+if TYPE_CHECKING:
+    from sacm.quality.guard import Guard
+    from sacm.quality.result import Quality
 
 ALL = "all"
 RULES = ("", "range", "max_change", "codes", "longest_rest", "maintenance")
@@ -38,62 +43,39 @@ KEYS = (*RULES[1:], "longest_gap", "leave_alone", "kinds")
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _AMOUNT = re.compile(r"\s*([-+]?\d+\.?\d*(?:[eE][-+]?\d+)?)\s*(/?)\s*(rows?|s|min|h|d)\s*")
 _YES, _NO = ("1", "yes", "y", "true", "x", "keep"), ("", "0", "no", "n", "false")
-Refuse = Callable[[str], NoReturn]
-
-
-class Amount(NamedTuple):
-    """A span such as 6 h, or a rate such as 2/min; `seconds` is None for one by rows."""
-
-    value: float
-    seconds: float | None
-    text: str
-
-    def by_row(self, step: float | None, rule: str) -> float:
-        """A span in rows that are `step` seconds apart, or a rate by such a row."""
-        if self.seconds is None:
-            return self.value
-        if not step:
-            raise ArgumentError(
-                f"{rule}: {self.text!r} is by time, but the rows have no times: write it by rows."
-            )
-        rows = self.seconds / step
-        return self.value / rows if "/" in self.text else self.value * rows
 
 
 class Interval(NamedTuple):
-    """First and last row, by number or by time."""
+    """First and last row by number, by time, or both; times count where the rows have them."""
 
-    first: Any
-    last: Any
+    rows: tuple[int, int] | None
+    times: tuple[Any, Any] | None
 
-    def holds(self, times: Array | None, numbers: Array) -> Array:
+    def holds(self, times: Array | None, numbers: Array, rule: str) -> Array:
         """Which rows `[T]` lie in it."""
-        rows = numbers if isinstance(self.first, int) else times
-        assert rows is not None  # callers check it
-        inside: Array = (rows >= self.first) & (rows <= self.last)
+        by_time = self.times is not None and times is not None
+        where, ends = (times, self.times) if by_time else (numbers, self.rows)
+        if where is None or ends is None:
+            raise ArgumentError(
+                f"{rule} is by time, but the rows have no times: write row numbers."
+            )
+        inside: Array = (where >= ends[0]) & (where <= ends[1])
         return inside
-
-
-class Kept(NamedTuple):
-    """An event that stays as measured: its channel, rows and times, where there are times."""
-
-    channel: str
-    rows: Interval
-    times: Interval | None
 
 
 @dataclass(frozen=True)
 class ChannelRules:
-    """What holds for one channel; None or empty where nothing was said."""
+    """What holds for one channel, with changes by row and lengths in rows."""
 
-    range: tuple[float, float] | None = None
-    max_change: Amount | None = None
+    range: tuple[float, float] = (-inf, inf)
+    max_change: float = inf
     codes: tuple[float, ...] = ()
-    longest_rest: Amount | None = None
-    longest_gap: Amount | None = None
+    longest_rest: float | None = None
+    longest_gap: float = inf
     leave_alone: bool = False
     maintenance: tuple[Interval, ...] = ()
     kinds: tuple[str, ...] = KINDS[1:]
+    keep: tuple[Interval, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,13 +84,13 @@ class Rules:
 
     Attributes:
         written: The rules of each pattern, as in a file.
-        kept: Events that stay as measured.
+        kept: Channel and rows of events that stay as measured.
         source: What errors call them.
         lines: The line of each pattern and of each of its rules.
     """
 
     written: dict[str, dict[str, Any]] = field(default_factory=dict)
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[tuple[str, Interval], ...] = ()
     source: str = "rules"
     lines: dict[tuple[str, ...], int] = field(default_factory=dict)
 
@@ -146,49 +128,57 @@ class Rules:
         """The rules of a pattern as `ChannelRules` holds them."""
         result = {}
         for key, value in self.written[pattern].items():
-
-            def refuse(why: str, key: str = str(key)) -> NoReturn:
-                self._refuse(why, pattern, key)
-
             if key not in KEYS:
-                refuse(f"is no rule; rules are {', '.join(KEYS)}")
-            result[key] = _READERS[key](value, refuse)
+                self._refuse(f"is no rule; rules are {', '.join(KEYS)}", pattern, str(key))
+            try:
+                result[key] = _READERS[key](value)
+            except _MalformedError as error:
+                self._refuse(f"must {error}, got {value!r}", pattern, key)
         return result
 
-    def of_channels(self, columns: Sequence[str]) -> list[ChannelRules]:
+    def of_channels(self, columns: Sequence[str], step: float | None) -> list[ChannelRules]:
         """The rules of each channel: those for all, then of patterns, then of its own name.
 
+        Args:
+            columns: Names of the channels.
+            step: Seconds between rows, None without times.
+
         Raises:
-            ArgumentError: A name matches no channel.
+            ArgumentError: A name matches no channel, or a rule is by time and there are no times.
         """
         merged: list[dict[str, Any]] = [{} for _ in columns]
         for pattern in sorted(self.written, key=lambda p: (p != ALL, p in columns)):
-            matched = [c for c, name in enumerate(columns) if fnmatchcase(name, pattern)]
+            matched = [
+                rules
+                for name, rules in zip(columns, merged, strict=True)
+                if pattern == ALL or fnmatchcase(name, pattern)
+            ]
             if not matched and pattern != ALL:
                 self._refuse(f"matches no channel; channels are {list_names(columns)}", pattern)
-            for channel in range(len(columns)) if pattern == ALL else matched:
-                merged[channel] |= self._parse(pattern)
+            parsed = self._parse(pattern)
+            for key, value in parsed.items():
+                if callable(value):
+                    parsed[key] = value(step, f"{pattern}.{key}")
+            for rules in matched:
+                rules |= parsed
+        for name, rows in self.kept:
+            if name not in columns:
+                raise ArgumentError(f"keep names the channel {name!r}, which is not there.")
+            rules = merged[list(columns).index(name)]
+            rules["keep"] = (*rules.get("keep", ()), rows)
         return [ChannelRules(**rules) for rules in merged]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a saved guard."""
-
-        def plain(value: Any) -> Any:
-            if isinstance(value, list | tuple):
-                return [plain(each) for each in value]
-            return value if isinstance(value, int | float | None) else str(value)
-
-        written = {p: {k: plain(v) for k, v in own.items()} for p, own in self.written.items()}
-        kept = [[k.channel, *map(int, k.rows), *map(str, k.times or ())] for k in self.kept]
-        return {"rules": written, "kept": kept}
+        """What a saved guard keeps; times are written as text."""
+        return {"rules": self.written, "kept": self.kept}
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
         """The rules that `to_dict` described."""
-        kept = []
-        for channel, first, last, *times in record["kept"]:
-            span = Interval(*map(np.datetime64, times)) if times else None
-            kept.append(Kept(channel, Interval(first, last), span))
+        kept = [
+            (name, Interval(rows, times and tuple(map(np.datetime64, times))))
+            for name, (rows, times) in record["kept"]
+        ]
         return cls(cls.read(record["rules"]).written, tuple(kept))
 
 
@@ -227,77 +217,84 @@ def _read_yaml(path: Path) -> tuple[dict[str, Any], dict[Any, int]]:
     return content, lines
 
 
-# Readers of single rules; `refuse` raises with line and key.
+# Readers of single rules
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+class _MalformedError(Exception):
+    """A value of a rule is wrong; the message completes "must ..."."""
 
 
-def _as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
+def _numbers(value: Any) -> list[Any]:
+    """One or several values, of which some may be None."""
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    plain = [isinstance(v, int | float) and not isinstance(v, bool) and v == v for v in values]
+    return values if all(ok or v is None for ok, v in zip(plain, values, strict=True)) else []
 
 
-def _read_range(value: Any, refuse: Refuse) -> tuple[float, float]:
-    ends = _as_list(value)
-    if len(ends) != 2 or not all(end is None or _is_number(end) for end in ends):
-        refuse(f"must be two numbers such as [-5, 40], got {value!r}")
-    low, high = (
-        end if given is None else float(given) for given, end in zip(ends, (-inf, inf), strict=True)
-    )
+def _read_range(value: Any) -> tuple[float, float]:
+    ends = _numbers(value)
+    if len(ends) != 2:
+        raise _MalformedError("be two numbers such as [-5, 40]")
+    low, high = -inf if ends[0] is None else ends[0], inf if ends[1] is None else ends[1]
     if not low < high:
-        refuse(f"must be the lower limit and then the upper one, got {value!r}")
-    return low, high
+        raise _MalformedError("be the lower limit and then the upper one")
+    return float(low), float(high)
 
 
-def _read_codes(value: Any, refuse: Refuse) -> tuple[float, ...]:
-    values = _as_list(value)
-    if not values or not all(map(_is_number, values)):
-        refuse(f"must be numbers such as [-9999], got {value!r}")
+def _read_codes(value: Any) -> tuple[float, ...]:
+    values = _numbers(value)
+    if not values or None in values:
+        raise _MalformedError("be numbers such as [-9999]")
     return tuple(map(float, values))
 
 
-def _read_amount(value: Any, refuse: Refuse, example: str, rate: str = "") -> Amount:
+def _read_amount(value: Any, *, rate: str, example: str) -> Callable[[float | None, str], float]:
+    """A function of the seconds between rows, which are known later: 6 h in rows, 2/min by row."""
     match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
     if match is None or match[2] != rate:
-        refuse(f"must look like {example}, got {value!r}")
-    if not float(match[1]) > 0:
-        refuse(f"must be above 0, got {value!r}")
-    return Amount(float(match[1]), UNITS.get(match[3]), str(value))
+        raise _MalformedError(f"look like {example}")
+    amount, seconds = float(match[1]), UNITS.get(match[3])
+    if not amount > 0:
+        raise _MalformedError("be above 0")
+
+    def by_row(step: float | None, rule: str) -> float:
+        if seconds is None:
+            return amount
+        if not step:
+            raise ArgumentError(
+                f"{rule}: {value!r} is by time, but the rows have no times: write it by rows."
+            )
+        return amount / (seconds / step) if rate else amount * (seconds / step)
+
+    return by_row
 
 
-def _read_rate(value: Any, refuse: Refuse) -> Amount:
-    return _read_amount(value, refuse, "2/min or 0.5/row", "/")
-
-
-def _read_span(value: Any, refuse: Refuse) -> Amount:
-    return _read_amount(value, refuse, "6 h, 30 min or 12 rows")
-
-
-def _read_leave_alone(value: Any, refuse: Refuse) -> bool:
+def _read_leave_alone(value: Any) -> bool:
     if not isinstance(value, bool):
-        refuse(f"must be true or false, got {value!r}")
+        raise _MalformedError("be true or false")
     return value
 
 
-def _read_kinds(value: Any, refuse: Refuse) -> tuple[str, ...]:
-    values = _as_list(value)
+def _read_kinds(value: Any) -> tuple[str, ...]:
+    values = value if isinstance(value, list | tuple) else [value]
     if not values or not all(kind in KINDS[1:] for kind in values):
-        refuse(f"must be some of {', '.join(KINDS[1:])}, got {value!r}")
+        raise _MalformedError(f"be some of {', '.join(KINDS[1:])}")
     return tuple(values)
 
 
-def _read_maintenance(value: Any, refuse: Refuse) -> tuple[Interval, ...]:
+def _read_maintenance(value: Any) -> tuple[Interval, ...]:
     result = []
-    for pair in _as_list(value):
-        if len(_as_list(pair)) != 2:
-            refuse(f"must be pairs such as [2024-01-03 08:00, 2024-01-03 12:00], got {pair!r}")
-        first, last = (end if isinstance(end, int) else _read_time(end) for end in pair)
-        if first is None or last is None or isinstance(first, int) != isinstance(last, int):
-            refuse(f"must be pairs of times or of row numbers, got {pair!r}")
-        if last < first:
-            refuse(f"must begin before it ends, got {pair!r}")
-        result.append(Interval(first, last))
+    for pair in value if isinstance(value, list | tuple) else [value]:
+        ends = pair if isinstance(pair, list | tuple) else ()
+        by_row = all(isinstance(end, int) for end in ends)
+        ends = tuple(ends if by_row else map(_read_time, ends))
+        if len(ends) != 2 or None in ends:
+            raise _MalformedError(
+                "be pairs of times or of row numbers such as [2024-01-03 08:00, 2024-01-03 12:00]"
+            )
+        if ends[1] < ends[0]:
+            raise _MalformedError("begin before it ends")
+        result.append(Interval(ends, None) if by_row else Interval(None, ends))
     return tuple(result)
 
 
@@ -307,12 +304,13 @@ def _read_time(value: Any) -> Any:
         time = np.datetime64(str(value).strip().replace(" ", "T"), "ns")
     except ValueError:
         return None
-    return None if np.isnat(time) else time
+    return None if isinstance(value, int) or np.isnat(time) else time
 
 
-_READERS: dict[str, Callable[[Any, Refuse], Any]] = {
+_read_span = partial(_read_amount, rate="", example="6 h, 30 min or 12 rows")
+_READERS: dict[str, Callable[[Any], Any]] = {
     "range": _read_range,
-    "max_change": _read_rate,
+    "max_change": partial(_read_amount, rate="/", example="2/min or 0.5/row"),
     "codes": _read_codes,
     "longest_rest": _read_span,
     "longest_gap": _read_span,
@@ -325,7 +323,7 @@ _READERS: dict[str, Callable[[Any, Refuse], Any]] = {
 # Events to keep
 
 
-def read_kept(source: Any) -> tuple[Kept, ...]:
+def read_kept(source: Any) -> tuple[tuple[str, Interval], ...]:
     """Events of a table that `sacm quality --flags` wrote and whose column `keep` is filled in.
 
     Args:
@@ -356,110 +354,82 @@ def read_kept(source: Any) -> tuple[Kept, ...]:
                 f"{name}, line 1: there is no column {column!r}; `sacm quality --flags` writes "
                 "such a table."
             )
-    text = frame.astype(object).where(frame.notna(), "").astype(str)
-    records: list[Any] = text.to_dict("records")
     kept = []
-    for line, record in enumerate(records, 2):
-        mark = record["keep"].strip().lower()
-        if mark in _NO:
-            continue
+    text = frame.astype(object).where(frame.notna(), "").astype(str)
+    for line, record in enumerate(text.to_dict("records"), 2):
+        fields = {str(key): value.strip() for key, value in record.items()}
+        mark = fields["keep"].lower()
         try:
-            if mark not in _YES:
+            if mark not in (*_YES, *_NO):
                 raise ArgumentError(f"keep must be yes or empty, got {mark!r}.")
-            kept.append(_read_event(record))
+            if mark in _YES:
+                kept.append((fields["channel"], _read_event(fields)))
         except ArgumentError as error:
             raise ArgumentError(f"{name}, line {line}: {error}") from None
     return tuple(kept)
 
 
-def _read_event(record: Mapping[str, str]) -> Kept:
-    """The event of one line."""
-    rows, times = [], []
-    for key in ("first", "last"):
-        text = record[key].strip()
-        if not re.fullmatch(r"\d+(\.0)?", text):
-            raise ArgumentError(f"{key} must be a row number, got {text!r}.")
-        rows.append(int(float(text)))
-        given = record.get(f"{key}_time", "").strip()
-        times.append(_read_time(given) if given else None)
-        if given and times[-1] is None:
-            raise ArgumentError(f"{key}_time is no time: {given!r}.")
-    if rows[1] < rows[0]:
-        raise ArgumentError(f"last is {rows[1]}, before first, which is {rows[0]}.")
+def _read_event(record: Mapping[str, str]) -> Interval:
+    """The rows of the event of one line."""
     if not record["channel"]:
         raise ArgumentError("channel is empty.")
-    return Kept(record["channel"], Interval(*rows), None if None in times else Interval(*times))
-
-
-def kept_mask(
-    kept: Sequence[Kept], columns: Sequence[str], times: Array | None, numbers: Array
-) -> Array:
-    """Which values `[T, C]` stay as measured; by time where both have times, else by row."""
-    mask = np.zeros((len(numbers), len(columns)), bool)
-    for event in kept:
-        if event.channel not in columns:
-            raise ArgumentError(f"keep names the channel {event.channel!r}, which is not there.")
-        span = event.rows if event.times is None or times is None else event.times
-        mask[:, list(columns).index(event.channel)] |= span.holds(times, numbers)
-    return mask
+    rows, times = [], []
+    for key in ("first", "last"):
+        if not re.fullmatch(r"\d+(\.0)?", record[key]):
+            raise ArgumentError(f"{key} must be a row number, got {record[key]!r}.")
+        rows.append(int(float(record[key])))
+        written = record.get(f"{key}_time", "")
+        times.append(_read_time(written))
+        if written and times[-1] is None:
+            raise ArgumentError(f"{key}_time is no time: {written!r}.")
+    first, last = rows
+    if last < first:
+        raise ArgumentError(f"last is {last}, before first, which is {first}.")
+    return Interval((first, last), None if None in times else (times[0], times[1]))
 
 
 # Rules on a table
+
+
+def rows_of_rule(
+    rule: str,
+    rules: Sequence[ChannelRules],
+    columns: Sequence[str],
+    times: Array | None,
+    numbers: Array,
+) -> Array:
+    """Values `[T, C]` in the intervals of `maintenance` or `keep`; by time, or by row numbers."""
+    mask = np.zeros((len(numbers), len(columns)), bool)
+    for channel, own in enumerate(rules):
+        for interval in getattr(own, rule):
+            mask[:, channel] |= interval.holds(times, numbers, f"{columns[channel]}.{rule}")
+    return mask
 
 
 def apply_rules(
     values: Array,
     rows: Rows,
     rules: Sequence[ChannelRules],
-    *,
     columns: Sequence[str],
     times: Array | None = None,
-    step: float | None = None,
 ) -> Array:
-    """Which rule each value breaks, uint8 `[T, C]`: a position in `RULES`, 0 for none.
-
-    Args:
-        values: `[T, C]`, NaN where missing.
-        rows: Their segments.
-        rules: Of each channel.
-        columns: Names of the channels, for errors.
-        times: `[T]` datetime64, or None.
-        step: Seconds between rows, or None.
-    """
+    """Which rule each value `[T, C]` breaks, uint8: a position in `RULES`, 0 for none."""
     broken = np.zeros(values.shape, np.uint8)
-    maintained = under_maintenance(rules, columns, times, np.arange(len(values)))
+    maintained = rows_of_rule("maintenance", rules, columns, times, np.arange(len(values)))
     for channel, rule in enumerate(rules):
-        column, name, ruled = values[:, channel], columns[channel], broken[:, channel]
+        column, ruled = values[:, channel], broken[:, channel]
         if rule.longest_rest is not None:
-            most = rule.longest_rest.by_row(step, f"{name}.longest_rest")
-            ruled[rests_longer(column, most, rows)] = LONGEST_REST
-        if rule.range is not None:
-            ruled[(column < rule.range[0]) | (column > rule.range[1])] = RANGE
+            ruled[_rests_longer(column, rule.longest_rest, rows)] = LONGEST_REST
+        ruled[(column < rule.range[0]) | (column > rule.range[1])] = RANGE
         ruled[np.isin(column, rule.codes)] = CODES
         ruled[maintained[:, channel]] = MAINTENANCE
-        if rule.max_change is not None:
-            rate = rule.max_change.by_row(step, f"{name}.max_change")
+        if rule.max_change < inf:
             accepted = np.isfinite(column) & ((ruled == 0) | (ruled == LONGEST_REST))
-            ruled[too_fast(column, accepted, rate, rows)] = MAX_CHANGE
+            ruled[_too_fast(column, accepted, rule.max_change, rows)] = MAX_CHANGE
     return broken
 
 
-def under_maintenance(
-    rules: Sequence[ChannelRules], columns: Sequence[str], times: Array | None, numbers: Array
-) -> Array:
-    """Values `[T, C]` of rows under maintenance; by time, or by row numbers `[T]`."""
-    mask = np.zeros((len(numbers), len(columns)), bool)
-    for channel, (rule, name) in enumerate(zip(rules, columns, strict=True)):
-        for interval in rule.maintenance:
-            if times is None and not isinstance(interval.first, int):
-                raise ArgumentError(
-                    f"{name}.maintenance is by time, but the rows have no times: write row numbers."
-                )
-            mask[:, channel] |= interval.holds(times, numbers)
-    return mask
-
-
-def too_fast(column: Array, accepted: Array, rate: float, rows: Rows) -> Array:
+def _too_fast(column: Array, accepted: Array, rate: float, rows: Rows) -> Array:
     """Values `[T]` that differ from the last accepted one by more than `rate` a row."""
     flagged = np.zeros(len(column), bool)
     for segment in rows.segments:
@@ -478,7 +448,7 @@ def too_fast(column: Array, accepted: Array, rate: float, rows: Rows) -> Array:
     return flagged
 
 
-def rests_longer(column: Array, most: float, rows: Rows) -> Array:
+def _rests_longer(column: Array, most: float, rows: Rows) -> Array:
     """Values `[T]` in runs of equal values of more than `most` rows."""
     same = (column[1:] == column[:-1]) & (rows.first[1:] == rows.first[:-1])
     flagged = np.zeros(len(column), bool)
@@ -487,8 +457,8 @@ def rests_longer(column: Array, most: float, rows: Rows) -> Array:
     return flagged
 
 
-def learnt_rules(guard: Any) -> str:
-    """A rules file of what a fitted `Guard` learnt, with comments, to be edited."""
+def learnt_rules(guard: Guard, quality: Quality) -> str:
+    """A rules file of what a guard learnt from the rows that it inspected, to be edited."""
     import yaml
 
     lines = [
@@ -497,20 +467,24 @@ def learnt_rules(guard: Any) -> str:
         "# all:",
         "#   longest_gap: 48 rows    # longer gaps are not repaired",
     ]
-    for channel, column in enumerate(guard.columns_):
-        low, high = guard.range_[channel]
+    at, _ = quality.recording.training_part()
+    normal = np.where(quality.grades == FAIL, np.nan, quality.recording.values)[at]
+    for column, values, codes, limit in zip(
+        guard.columns_, normal.T, guard.levels_.codes, guard.levels_.run_limit, strict=True
+    ):
+        finite = values[np.isfinite(values)]
+        low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
         room = (high - low) * guard.config_.online_range
-        codes = ", ".join(f"{code:.10g}" for code in guard.levels_.codes[channel])
-        rest = int(guard.levels_.run_limit[channel]) - 1
-        change = guard.largest_change_[channel]
+        change = np.nan_to_num(np.abs(np.diff(values))).max(initial=0.0)
         name = yaml.safe_dump({column: None}, width=inf).split(": null")[0].strip()
         lines += ["", f"{name}:"]
         if room > 0:
             comment = f"# values were between {low:.6g} and {high:.6g}"
             lines.append(f"  range: [{low - room:.6g}, {high + room:.6g}]    {comment}")
-        lines.append(f"  # longest_rest: {rest} rows    # longest normal run of equal values")
+        lines.append(f"  # longest_rest: {limit - 1} rows    # longest normal run of equal values")
         if codes:
-            lines.append(f"  codes: [{codes}]    # stand for a gap")
+            text = ", ".join(f"{code:.10g}" for code in codes)
+            lines.append(f"  codes: [{text}]    # stand for a gap")
         if change > 0:
             lines.append(f"  # max_change: {change:.4g}/row    # largest normal change")
         if not room > 0 and not codes:

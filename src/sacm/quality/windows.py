@@ -457,7 +457,6 @@ def fit_window_guard(
     repaired: np.ndarray | None = None,
     levels: checks.Levels | None = None,
     rules: Sequence[ChannelRules] | None = None,
-    step: float | None = None,
 ) -> WindowGuard:
     """Learn from training rows what windows look like; few rows teach only limits and runs.
 
@@ -470,7 +469,6 @@ def fit_window_guard(
         repaired: The rows without what is broken; made here if None.
         levels: What the checks learnt from the rows.
         rules: Of each channel.
-        step: Seconds between rows, for rules by time.
 
     Raises:
         ArgumentError: The rows are no numbers `[T, C]`.
@@ -490,11 +488,11 @@ def fit_window_guard(
         broken = grades == FAIL
         repaired = RepairModel.fit(array, broken, rows).fill(array, broken, rows)
     rules = [ChannelRules()] * array.shape[1] if rules is None else rules
-    tensors = _limit_tensors(repaired, levels, rules, config, step)
+    tensors = _limit_tensors(repaired, levels, rules, config)
     limits = _run_limits(array, broken, levels, rows, config, length)
     for channel, rule in enumerate(rules):
         if rule.longest_rest is not None:
-            limits[channel] = int(rule.longest_rest.by_row(step, "longest_rest")) + 1
+            limits[channel] = int(rule.longest_rest) + 1
     tensors["run_limit"] = torch.tensor(limits)
     z = ((torch.from_numpy(repaired) - tensors["mean"]) / tensors["scale"]).float()
     windows, stride = _cut(z, rows, length)
@@ -512,22 +510,17 @@ def _limit_tensors(
     levels: checks.Levels,
     rules: Sequence[ChannelRules],
     config: GuardConfig,
-    step: float | None,
 ) -> dict[str, Tensor]:
     """Buffers of units, limits, codes and rules."""
     mean, scale = repaired.mean(0), repaired.std(0)
     scale = np.where(scale > 0, scale, 1.0)
     z = (repaired - mean) / scale
     room = np.maximum(np.ptp(z, 0), 1.0) * config.online_range
-    ranges = np.array([rule.range or (-inf, inf) for rule in rules]).T
+    ranges = np.array([rule.range for rule in rules]).T
     limits = np.where(np.isfinite(ranges), [[-inf], [inf]], [z.min(0) - room, z.max(0) + room])
     rests = [
         [] if rule.longest_rest is not None else (np.array(values) - mean[c]) / scale[c]
         for c, (rule, values) in enumerate(zip(rules, levels.rests, strict=True))
-    ]
-    changes = [
-        inf if rule.max_change is None else rule.max_change.by_row(step, "max_change")
-        for rule in rules
     ]
     codes = [[*own, *rule.codes] for own, rule in zip(levels.codes, rules, strict=True)]
     arrays = {
@@ -537,7 +530,7 @@ def _limit_tensors(
         "rule_range": ranges,
         "codes": _table(codes),
         "rests": _table(rests),
-        "max_change": changes,
+        "max_change": [rule.max_change for rule in rules],
     }
     tensors = {name: torch.as_tensor(np.asarray(a)).float() for name, a in arrays.items()}
     return {**tensors, "alone": torch.tensor([rule.leave_alone for rule in rules])}

@@ -110,12 +110,11 @@ def page(
     sections: Sequence[Section],
     *,
     style: str = "",
-    script: str = "",
 ) -> str:
     """A complete HTML document: a title, sentences with the results, then tables and figures.
 
-    `style` is CSS beyond that of all pages, `script` a whole element at the page's end. A click
-    on a heading sorts a table of the class `sortable`; figures that have a class can be enlarged.
+    `style` is CSS beyond that of all pages. A click on a heading sorts a table of the class
+    `sortable`; figures that have a class can be enlarged.
     """
     body = [f"<h1>{escape(title)}</h1>"]
     body += [f'<p class="lead">{escape(sentence)}</p>' for sentence in lead]
@@ -132,7 +131,7 @@ def page(
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'  # otherwise a browser asks for one
         f"<title>{escape(title)}</title>\n<style>{whole}</style>\n</head>\n<body>\n<main>\n"
-        f"{text}\n</main>\n{shared}{script}</body>\n</html>\n"
+        f"{text}\n</main>\n{shared}</body>\n</html>\n"
     )
 
 

@@ -133,10 +133,8 @@ class FittedGuard(GuardStrategy):
     def with_files(self, rules: Path | None, keep: Path | None) -> FittedGuard:
         """The same guard with other rules; a channel with an event to keep is left alone."""
         guard = self.guard.with_rules(rules, keep)
-        kept = {event.channel for event in guard.rules_.kept} if keep else set()
-        channels = zip(guard.columns_, guard.channel_rules_, strict=True)
-        alone = torch.tensor([name in kept or rules.leave_alone for name, rules in channels])
-        module = None if self.module is None else self.module.leave_alone(alone)
+        alone = [r.leave_alone or bool(keep and r.keep) for r in guard.channel_rules_]
+        module = None if self.module is None else self.module.leave_alone(torch.tensor(alone))
         return replace(self, source=guard, module=module)
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
