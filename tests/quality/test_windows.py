@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
 from sacm.quality import windows
-from sacm.quality.config import FAIL, GuardConfig
-from sacm.quality.rules import Rules
-from sacm.quality.windows import WindowGuard, fit_window_guard
+from sacm.quality.config import FAIL
+from sacm.quality.guard import Guard
+from sacm.quality.windows import WindowGuard
 from tests.quality import tables
 
 LENGTH, CHANNELS, TRAIN = 48, 3, 2000
@@ -27,7 +27,7 @@ def rows(count: int = TRAIN, seed: int = 0) -> np.ndarray:
 
 @cache
 def guard() -> WindowGuard:
-    return fit_window_guard(rows(), LENGTH)
+    return Guard(window=LENGTH).fit(rows()).module()
 
 
 def clean_windows(count: int = 12, seed: int = 3) -> Tensor:
@@ -115,10 +115,8 @@ def test_channels_left_alone_are_only_filled() -> None:
 
 
 def test_rules_are_part_of_the_module() -> None:
-    rules = Rules.read(
-        {"0": {"range": [-0.5, 0.5]}, "1": {"max_change": "0.6/row"}, "2": {"codes": [7]}}
-    ).of_channels(["0", "1", "2"], None)
-    ruled = fit_window_guard(rows(), LENGTH, rules=rules)
+    rules = {"0": {"range": [-0.5, 0.5]}, "1": {"max_change": "0.6/row"}, "2": {"codes": [7]}}
+    ruled = Guard(rules, window=LENGTH).fit(rows()).module()
     x = clean_windows()
     x[0, 20, 1] += 2.0
     x[1, 3, 2] = 7.0
@@ -129,7 +127,7 @@ def test_rules_are_part_of_the_module() -> None:
 
 
 def test_few_rows_teach_limits_and_runs_alone() -> None:
-    few = fit_window_guard(rows(60), LENGTH)
+    few = Guard(window=LENGTH).fit(rows(60)).module()
     assert few.basis.shape[1] == 0
     x = broken_windows()
     flags = few.flags(x)
@@ -148,8 +146,7 @@ def test_it_is_rebuilt_from_its_state() -> None:
 
 def test_a_larger_budget_flags_more() -> None:
     lenient, strict = (
-        fit_window_guard(rows(), LENGTH, config=GuardConfig(false_events=budget))
-        for budget in (30.0, 0.1)
+        Guard(false_events=budget, window=LENGTH).fit(rows()).module() for budget in (30.0, 0.1)
     )
     x = clean_windows(100, 4)
     assert lenient.inspect(x).grades.sum() > strict.inspect(x).grades.sum()
@@ -168,15 +165,6 @@ def test_other_windows_are_refused(x: Tensor, sentence: str) -> None:
     for call in (guard(), guard().flags, guard().inspect):
         with pytest.raises(ArgumentError, match=sentence):
             call(x)
-
-
-@pytest.mark.parametrize(
-    ("values", "length"),
-    [(np.zeros(20), 8), (np.zeros((20, 0)), 8), (np.array([["a"]]), 8), (np.zeros((20, 2)), 2)],
-)
-def test_rows_that_teach_nothing_are_refused(values: np.ndarray, length: int) -> None:
-    with pytest.raises(ArgumentError):
-        fit_window_guard(values, length)
 
 
 class Protected(nn.Module):
@@ -230,7 +218,7 @@ def test_exported_and_onnx_models_repair_batches_of_any_size() -> None:
 @pytest.mark.parametrize("length", [5, 7])
 def test_windows_shorter_than_a_block_are_repaired(length: int) -> None:
     rows = np.sin(np.arange(144) / 2)[:, None]
-    guard = fit_window_guard(rows, length)
+    guard = Guard(window=length).fit(rows).module()
     window = torch.from_numpy(rows[:length]).float()[None]
     broken = window.clone()
     broken[0, 2] = 50.0

@@ -154,8 +154,7 @@ class ModelConfig:
         hidden_share: Share of the good values that are hidden to measure uncertainty.
         directions: Directions of the model of windows.
         entry_weight: Share of an observation that an entry counts as, because neighbours are alike.
-        block: Steps of the blocks that are judged together; also the fewest windows of a model.
-        folds: Parts of the training rows; each is judged by a model of the others to find cuts.
+        fewest_windows: Windows, end to end, that a model of windows needs.
         most_doubted: Share of a window, or of its channels, above which nothing is a fail.
         batch: Windows that are judged together.
         most_windows: Windows that a model of windows is learnt from, at most.
@@ -173,8 +172,7 @@ class ModelConfig:
     hidden_share: float = 0.1
     directions: int = 64
     entry_weight: float = 0.2
-    block: int = 8
-    folds: int = 4
+    fewest_windows: int = 8
     most_doubted: float = 0.5
     batch: int = 256
     most_windows: int = 5_000

@@ -26,7 +26,7 @@ from sacm.quality.config import (
     SUSPECT,
     GuardConfig,
 )
-from sacm.quality.predictor import Array, Rows, find_segments
+from sacm.quality.predictor import Array, find_segments
 from sacm.quality.recording import STEP_ROOM, Recording, read_recording
 from sacm.quality.repair import RepairModel
 from sacm.quality.result import Quality
@@ -124,8 +124,7 @@ class Guard:
         """Learn from the training rows of data, then judge all rows, each by those around it."""
         recording = read_recording(data)
         found = self._learn(recording, None)
-        whole = recording.parts()[0] == list(recording.segments)
-        if whole and recording.train == recording.segments:
+        if recording.parts().segments == recording.segments == recording.train:
             return self._judged_table(recording, *found)
         return self.judge(recording)
 
@@ -158,14 +157,12 @@ class Guard:
         self.window_guard_ = None
         if window is not None:
             self.window_guard_ = fit_window_guard(
-                values,
+                self.repair_.fill(values, fail, rows),
                 int(window),
                 rows=rows,
-                config=self.config_,
-                broken=fail,
-                repaired=self.repair_.fill(values, fail, rows),
                 levels=self.levels_,
                 rules=self.channel_rules_,
+                config=self.config_,
             )
         return flags, grades, ruled
 
@@ -214,8 +211,7 @@ class Guard:
         recording, _ = read_recording(data).ordered(self.columns_, None)
         ruled, kept = self._ruled_and_kept(recording)
         values = np.asarray(recording.values, np.float64)
-        rows = Rows(*recording.parts())
-        found = checks.judge(values, rows, self.config_, self.levels_, ruled > 0)
+        found = checks.judge(values, recording.parts(), self.config_, self.levels_, ruled > 0)
         return self._judged_table(recording, *self._combine(*found, values, ruled, kept))
 
     def _judged_table(
@@ -223,7 +219,7 @@ class Guard:
     ) -> Quality:
         bad = grades == FAIL if self.repair != "all" else flags > 0
         values = np.asarray(recording.values, np.float64)
-        filled = self.repair_.fill(values, bad, Rows(*recording.parts()))
+        filled = self.repair_.fill(values, bad, recording.parts())
         uncertainty = self.repair_.uncertainty(bad | ~np.isfinite(values))
         return self._quality(recording, flags, grades, ruled, filled, uncertainty)
 
@@ -273,7 +269,7 @@ class Guard:
         before = np.full((module.length - 1, values.shape[1]), np.nan)
         outside = rows_of_rule("maintenance", self.channel_rules_, self.columns_, times, numbers)
         shown = np.where(outside, np.nan, values)
-        together = max(1, MODELS.most_entries // before.size // MODELS.block)
+        together = max(1, MODELS.most_entries // before.size // MODELS.fewest_windows)
         parts = []
         for segment in recording.segments:
             padded = np.concatenate([before, shown[segment.start : segment.stop]])
@@ -291,7 +287,7 @@ class Guard:
         self, windows: Array, values: Array, outside: Array, times: Array | None, numbers: Array
     ) -> tuple[Array, ...]:
         """Flags, grades, rules, repairs and uncertainty of the last rows of windows `[B, L, C]`."""
-        flags, grades, repaired, spread = self.module().judge_last(windows, self.repair == "all")
+        flags, grades, repaired, since = self.module().judge_last(windows, self.repair == "all")
         ruled = np.zeros(flags.shape, np.uint8)
         for channel, rules in enumerate(self.channel_rules_):
             kinds, column, broken = flags[:, channel], values[:, channel], ruled[:, channel]
@@ -303,7 +299,11 @@ class Guard:
                 broken[kinds == STUCK] = LONGEST_REST
         ruled[outside] = MAINTENANCE
         kept = rows_of_rule("keep", self.channel_rules_, self.columns_, times, numbers)
-        return (*self._combine(flags, grades, values, ruled, kept), repaired, spread)
+        return (
+            *self._combine(flags, grades, values, ruled, kept),
+            repaired,
+            self.repair_.errors_after(since),
+        )
 
     def transform(self, data: Any) -> Any:
         """The repaired rows of `check`, in the form in which they came."""

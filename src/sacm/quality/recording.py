@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -31,9 +32,8 @@ class Recording:
         name: A short name.
         values: `[T, C]` float32 or float64, NaN where missing.
         columns: Names of the C channels.
-        segments: Ranges of rows that are series of their own and cover all rows.
-        labels: The name of each segment.
-        starts: The number of each segment's first row in its series.
+        segments: Ranges of rows that cover all rows; nothing is predicted across their borders.
+        labels: The series of each segment.
         train: The training rows of each segment.
         restore: Takes repaired values `[T, C]` and which of them were changed, and gives the data
             back in the form in which they came; what was not changed stays bit-identical.
@@ -48,7 +48,6 @@ class Recording:
     columns: tuple[str, ...]
     segments: tuple[range, ...]
     labels: tuple[str, ...]
-    starts: tuple[int, ...]
     train: tuple[range, ...]
     restore: Callable[[Array, Array], Any]
     times: Array | None = None
@@ -58,8 +57,13 @@ class Recording:
 
     @property
     def rows(self) -> Rows:
-        """The rows by segment."""
-        return Rows(self.segments, self.starts)
+        """The rows by segment; a series is counted through all its segments."""
+        counted: Counter[str] = Counter()
+        starts = []
+        for segment, label in zip(self.segments, self.labels, strict=True):
+            starts.append(counted[label])
+            counted[label] += len(segment)
+        return Rows(self.segments, starts)
 
     @property
     def step(self) -> float | None:
@@ -70,38 +74,32 @@ class Recording:
         seconds = np.concatenate(steps) / np.timedelta64(1, "s")
         return float(np.median(seconds[seconds > 0])) if (seconds > 0).any() else None
 
-    def parts(self) -> tuple[list[range], list[int]]:
-        """Segments cut at the borders of splits and of the training rows, and their starts."""
-        parts, starts = [], []
-        for segment, start, train in zip(self.segments, self.starts, self.train, strict=True):
+    def parts(self) -> Rows:
+        """The rows with segments cut at the borders of splits and of the training rows."""
+        parts = []
+        for segment, train in zip(self.segments, self.train, strict=True):
             cuts = {*self.borders, train.start, train.stop} if len(train) else {*self.borders}
             ends = sorted({segment.start, segment.stop, *(c for c in cuts if c in segment)})
-            for first, stop in pairwise(ends):
-                parts.append(range(first, stop))
-                starts.append(start + first - segment.start)
-        return parts, starts
+            parts += [range(first, stop) for first, stop in pairwise(ends)]
+        numbers = self.rows.number
+        return Rows(parts, [int(numbers[part.start]) for part in parts])
 
     def training_part(self) -> tuple[Array, Rows]:
         """Positions `[T']` of the training rows, and their segments."""
-        kept = [
-            (rows, start + rows.start - segment.start)
-            for rows, start, segment in zip(self.train, self.starts, self.segments, strict=True)
-            if len(rows)
-        ]
-        at = np.concatenate([np.arange(rows.start, rows.stop) for rows, _ in kept])
-        return at, Rows(_end_to_end([len(rows) for rows, _ in kept]), [start for _, start in kept])
+        kept = [rows for rows in self.train if len(rows)]
+        numbers = self.rows.number
+        starts = [int(numbers[rows.start]) for rows in kept]
+        return np.concatenate(kept), Rows(_end_to_end([len(rows) for rows in kept]), starts)
 
     def until(self, stop: int) -> Recording:
         """The rows before `stop`, all of them training rows."""
-        kept = slice(sum(segment.start < stop for segment in self.segments))
-        segments = tuple(range(s.start, min(s.stop, stop)) for s in self.segments[kept])
+        segments = tuple(range(s.start, min(s.stop, stop)) for s in self.segments if s.start < stop)
         return replace(
             self,
             values=self.values[:stop],
             times=None if self.times is None else self.times[:stop],
             segments=segments,
-            labels=self.labels[kept],
-            starts=self.starts[kept],
+            labels=self.labels[: len(segments)],
             train=segments,
         )
 
@@ -205,7 +203,6 @@ def _from_source(data: Any, options: dict[str, Any]) -> Recording:
         columns=table.names,
         segments=segments,
         labels=tuple(name for name, *_ in table.series),
-        starts=(0,) * len(segments),
         train=segments,
         times=table.times,
         restore=lambda new, changed: (
@@ -262,39 +259,20 @@ def _give_array(data: Any, content: Array, values: Array, changed: Array) -> Any
     marks, result = changed.reshape(content.shape), np.array(content)
     if marks.any():
         result = result if result.dtype.kind == "f" else result.astype(np.float64)
-        result[marks] = _within(values.reshape(content.shape)[marks], result.dtype)
+        result[marks] = values.reshape(content.shape)[marks]
     if isinstance(data, Tensor):
         tensor = from_numpy(result)
         return tensor.to(data.device, data.dtype if data.is_floating_point() else tensor.dtype)
-    if isinstance(data, np.ma.MaskedArray):
-        return np.ma.masked_invalid(result)
-    if type(data).__module__.partition(".")[0] == "polars":
-        import polars
-
-        return polars.Series(data.name, result)
-    return result
+    return np.ma.masked_invalid(result) if isinstance(data, np.ma.MaskedArray) else result
 
 
 def _give_column(column: Any, values: Array, changed: Array) -> Any:
     """One column of a frame with the changed values in it."""
     import pandas as pd
 
-    if pd.api.types.is_float_dtype(column):
-        result = column.copy()
-        plain = isinstance(column.dtype, np.dtype)
-        new = _within(values[changed], column.dtype) if plain else values[changed]
-        result.iloc[np.flatnonzero(changed)] = new
-        return result
-    numeric = column if pd.api.types.is_numeric_dtype(column) else pd.to_numeric(column)
-    floats = numeric.to_numpy(dtype=np.float64, na_value=np.nan).copy()
-    floats[changed] = values[changed]
-    return pd.Series(floats, index=column.index, name=column.name)
-
-
-def _within(values: Array, dtype: np.dtype) -> Array:
-    """Values in another precision, held inside its limits."""
-    limits = np.finfo(dtype)
-    return np.clip(values, float(limits.min), float(limits.max)).astype(dtype)
+    numbers = pd.to_numeric(column).to_numpy(np.float64, na_value=np.nan)
+    result = pd.Series(np.where(changed, values, numbers), index=column.index, name=column.name)
+    return result.astype(column.dtype) if pd.api.types.is_float_dtype(column) else result
 
 
 # The three data sets
@@ -311,22 +289,15 @@ def _from_forecasting(data: ForecastingData) -> Recording:
     if data.observed is not None:
         values = np.where(np.asarray(data.observed) > 0, values, np.float32(np.nan))
     segments = [segment for segment in data.segments if segment.stop > segment.start]
-    counted: dict[str, int] = {}
-    starts, train = [], []
-    for segment in segments:
-        starts.append(counted.get(segment.name, 0))
-        counted[segment.name] = starts[-1] + segment.stop - segment.start
-        first = max(segment.start, data.splits.train.start)
-        stop = min(segment.stop, data.splits.train.stop)
-        train.append(range(first, stop) if first < stop else range(segment.start, segment.start))
+    training = data.splits.train
+    ends = [(max(s.start, training.start), min(s.stop, training.stop)) for s in segments]
     return Recording(
         name=data.name,
         values=values,
         columns=data.columns,
         segments=tuple(range(segment.start, segment.stop) for segment in segments),
         labels=tuple(segment.name for segment in segments),
-        starts=tuple(starts),
-        train=tuple(train),
+        train=tuple(range(first, max(first, stop)) for first, stop in ends),
         times=data.timestamps,
         restore=lambda new, changed: replace(data, values=_replace(data.values, new, changed)),
         borders=tuple(end for rows in data.splits for end in (rows.start, rows.stop)),
@@ -337,20 +308,23 @@ def _from_forecasting(data: ForecastingData) -> Recording:
 def _from_anomaly(data: AnomalyData) -> Recording:
     """Training rows, then test rows; a machine's test rows follow its training rows."""
     count = len(data.train)
-    parts = [(s.name, s.train, 0, s.train) for s in data.segments]
-    for segment in data.segments:
-        test = range(segment.test.start + count, segment.test.stop + count)
-        parts.append((segment.name, test, len(segment.train), range(test.start, test.start)))
-    labels, segments, starts, train = zip(*(part for part in parts if len(part[1])), strict=True)
+    train = [(s.name, s.train, s.train) for s in data.segments]
+    tests = [(s.name, range(s.test.start + count, s.test.stop + count)) for s in data.segments]
+    parts = [*train, *((name, rows, rows[:0]) for name, rows in tests)]
+    labels, segments, trained = zip(*(part for part in parts if len(part[1])), strict=True)
 
     def restore(new: Array, changed: Array) -> AnomalyData:
         return replace(data, train=_replace(data.train, new[:count], changed[:count]))
 
-    columns = data.columns or tuple(map(str, range(data.channels)))
-    values = np.concatenate([data.train, data.test])
-    notes = (*data.notes, TEST_KEPT)
     return Recording(
-        data.name, values, columns, segments, labels, starts, train, restore, notes=notes
+        name=data.name,
+        values=np.concatenate([data.train, data.test]),
+        columns=data.columns or tuple(map(str, range(data.channels))),
+        segments=segments,
+        labels=labels,
+        train=trained,
+        restore=restore,
+        notes=(*data.notes, TEST_KEPT),
     )
 
 
@@ -380,8 +354,7 @@ def _from_classification(data: ClassificationData) -> Recording:
         columns=tuple(map(str, range(data.channels))),
         segments=segments,
         labels=tuple(f"{('training', 'test')[part]} case {case + 1}" for part, case, _ in cases),
-        starts=(0,) * len(segments),
-        train=(*segments[:trained], *(range(s.start, s.start) for s in segments[trained:])),
+        train=(*segments[:trained], *(rows[:0] for rows in segments[trained:])),
         restore=restore,
         notes=data.notes,
     )

@@ -132,6 +132,15 @@ class RepairModel(Learnt):
             spread[:, channel] = np.where(column, self.errors[_class(column), channel], 0.0)
         return spread * self.scale
 
+    def errors_after(self, rows: Array) -> Array:
+        """Deviation to expect of repairs `[T, C]` so many rows after the last good value.
+
+        A path that is held at one end leaves it like one that is held at both ends and twice as
+        long.
+        """
+        near = np.searchsorted(DISTANCES, 2 * np.maximum(rows, 1), "right") - 1
+        return np.take_along_axis(self.errors, near, 0) * self.scale
+
     def _measure(self, values: Array, bad: Array, rows: Rows) -> Array:
         """Deviations `[8, C]` of repairs of hidden values, in deviations of the channel.
 

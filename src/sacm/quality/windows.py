@@ -3,8 +3,8 @@
 A window is `mean + loadings @ factors + residual`; residuals of a channel have one variance, and as
 they are autocorrelated each entry counts as only `entry_weight` of an observation. With entries
 scaled by the root of their precision and the loadings turned, the fit of a complete window `y` is
-`U (Uᵀ y)`. What the fit would be without one entry or a block of entries follows exactly from the
-same `U`: the leave-out residual of a block `b` is `(I - U_b U_bᵀ)⁻¹ (y - U Uᵀ y)_b`.
+`U (Uᵀ y)`. What the fit would be without one entry follows exactly from the same `U`: its leave-out
+residual is that of the fit over `1 - |U_entry|²`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from sacm.errors import ArgumentError
-from sacm.quality import checks
+from sacm.quality.checks import Levels
 from sacm.quality.config import (
     BURST,
     CODE,
@@ -34,15 +34,11 @@ from sacm.quality.config import (
     SUSPECT,
     GuardConfig,
 )
-from sacm.quality.predictor import Rows, find_segments
-from sacm.quality.repair import INTERVAL, RepairModel
+from sacm.quality.predictor import Rows
 from sacm.quality.rules import ChannelRules
 
-BLOCK = MODELS.block
-SHORTEST_WINDOW = BLOCK // 2 + 1
+SHORTEST_WINDOW = 5
 GRAIN = 10 * SMALL  # relative distance up to which values are the same
-STEPS = tuple(2**k for k in range(6))
-"""Steps since the last good value, for which the error of a repair is measured."""
 
 
 class WindowJudgement(NamedTuple):
@@ -64,17 +60,15 @@ class WindowGuard(nn.Module):
     Args:
         tensors: The buffers, as `state_dict()` gives them (C channels, L steps): mean, scale `[C]`;
             basis `[L C, K]`, the `U` above; spread, carry `[C]`: variance and lag-1 correlation of
-            residuals; lever `[L, C]` and inverse `[n, C, 8, 8]`: the matrices of leave-out
-            residuals; size `[L, C]` and block_size `[n, C]`: their usual size; cuts `[2, 3, C]`:
-            for suspect and fail, of single entries, blocks and roughness, in usual sizes; limits,
-            rule_range `[2, C]`; codes `[m, C]`; rests `[r, C]`; run_limit, max_change `[C]`; alone
-            `[C]`: channels of which only gaps are filled; errors `[6, C]`: deviation of repairs by
-            steps since the last good value.
+            residuals; lever `[L, C]`: the divisors of leave-out residuals; size `[L, C]`: their
+            usual size; cuts `[2, 2, C]`: for suspect and fail, of entries and roughness, in usual
+            sizes; limits, rule_range `[2, C]`; codes `[m, C]`; rests `[r, C]`; run_limit,
+            max_change `[C]`; alone `[C]`: channels of which only gaps are filled.
 
     Example:
-        >>> import torch
+        >>> import sacm, torch
         >>> rows = torch.randn(2000, 2, generator=torch.Generator().manual_seed(0))
-        >>> guard = fit_window_guard(rows.numpy(), length=96)
+        >>> guard = sacm.Guard(window=96).fit(rows).module()
         >>> guard(rows[:96].unsqueeze(0)).shape
         torch.Size([1, 96, 2])
     """
@@ -85,9 +79,7 @@ class WindowGuard(nn.Module):
     spread: Tensor
     carry: Tensor
     lever: Tensor
-    inverse: Tensor
     size: Tensor
-    block_size: Tensor
     cuts: Tensor
     limits: Tensor
     rule_range: Tensor
@@ -96,11 +88,9 @@ class WindowGuard(nn.Module):
     run_limit: Tensor
     max_change: Tensor
     alone: Tensor
-    errors: Tensor
     _into: Tensor
     _out: Tensor
     _gain: Tensor
-    _block_gain: Tensor
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         super().__init__()
@@ -114,7 +104,6 @@ class WindowGuard(nn.Module):
             "_into": self.basis * root,  # from z-scores to factors
             "_out": (self.basis / root).T,
             "_gain": 1 / (self.lever * self.size),
-            "_block_gain": self.inverse / self.block_size[..., None, None],
         }
         for name, tensor in derived.items():
             self.register_buffer(name, tensor, persistent=False)
@@ -169,11 +158,9 @@ class WindowGuard(nn.Module):
         while rows < self._shortest_run - 1:
             further = min(rows, self._shortest_run - 1 - rows)
             runs, rows = runs[:, further:] & runs[:, :-further], rows + further
-        single, block, middle, shared = _scores(*self.residuals(z))
-        cuts = self.cuts[0] * shared.unsqueeze(1)
-        normal = normal & (single.amax(1) <= cuts[:, 0]) & (middle <= self.cuts[1, 2])
-        if len(self.inverse):
-            normal = normal & (block.amax(1) <= cuts[:, 1])
+        residual, middle, shared = _scores(self.residuals(z))
+        normal = normal & (residual.amax(1) <= self.cuts[0, 0] * shared)
+        normal = normal & (middle <= self.cuts[1, 1])
         return ~(normal & ~runs.any(1)).all(1)
 
     def _scaled(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -183,7 +170,7 @@ class WindowGuard(nn.Module):
         return values, ((values - self.mean) / self.scale).float()
 
     def judge_last(self, windows: np.ndarray, repair_all: bool) -> tuple[np.ndarray, ...]:
-        """Flags, grades, repaired values and uncertainty of the last rows of `[B, L, C]`."""
+        """Flags, grades, repaired values and rows since the last good value, of the last rows."""
         x = torch.from_numpy(np.array(windows)).to(self.mean.device)
         repaired, flags, grades = self.inspect(x)
         last = repaired[:, -1]
@@ -192,11 +179,8 @@ class WindowGuard(nn.Module):
             again = x.clone()
             again[:, -1].masked_fill_(suspect, torch.nan)
             last = torch.where(suspect, self.inspect(again).repaired[:, -1], last)
-        since = self.length - 1 - _last(grades != FAIL)[:, -1].long()
-        step = torch.tensor(STEPS, device=since.device)
-        at = torch.searchsorted(step, since.clamp_min(1).contiguous(), right=True) - 1
-        errors = (self.errors * self.scale).gather(0, at)
-        return tuple(t.cpu().numpy() for t in (flags[:, -1], grades[:, -1], last, errors))
+        since = self.length - 1 - _last(grades != FAIL)[:, -1]
+        return tuple(t.cpu().numpy() for t in (flags[:, -1], grades[:, -1], last, since))
 
     def leave_alone(self, channels: Tensor) -> WindowGuard:
         """A copy that fills only gaps in some channels, bool `[C]`."""
@@ -249,18 +233,9 @@ class WindowGuard(nn.Module):
         path = _bridge((z - fit).masked_fill(bad, 0.0), bad, self.carry)
         return torch.where(bad, fit + path, z)
 
-    def residuals(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """Leave-out residuals in usual sizes: of entries `[B, L, C]`, of blocks `[B, n, C]`."""
-        left = z - self._fit(z)
-        blocks = self._blocks(left).transpose(2, 3)
-        out = torch.einsum("ncij,bncj->bnci", self._block_gain, blocks)
-        return (left * self._gain).abs(), out.square().mean(-1).sqrt()
-
-    def _blocks(self, steps: Tensor) -> Tensor:
-        """Steps `[B, L, C]` as blocks `[B, n, 8, C]`; the first ones may have no block."""
-        count = len(self.inverse)
-        steps = steps[:, self.length - count * BLOCK :]
-        return steps.unflatten(1, (count, BLOCK))
+    def residuals(self, z: Tensor) -> Tensor:
+        """Leave-out residuals `[B, L, C]` in usual sizes."""
+        return ((z - self._fit(z)) * self._gain).abs()
 
     def _judge(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Repaired values, flags and grades: all checks in float32."""
@@ -317,39 +292,31 @@ class WindowGuard(nn.Module):
         return runs & ~((z.unsqueeze(-2) - self.rests).abs() <= near).any(-2)
 
     def _compare(self, z: Tensor, flags: Tensor, grades: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """z-scores with rough channels, spikes and bursts repaired, their flags and grades."""
+        """z-scores with rough channels and spikes repaired, their flags and grades."""
         measured = (flags == 0) & ~self.alone
-        single, block, middle, shared = _scores(*self.residuals(z))
+        residual, middle, shared = _scores(self.residuals(z))
         z, rough = self._smooth(z, middle)
-        start = self.length - len(self.inverse) * BLOCK
-        for number, (kind, distance) in enumerate(((SPIKE, single), (BURST, block))):
-            suspect_cut, cut = (cuts * shared for cuts in self.cuts[:, number])
-            doubt = distance > suspect_cut.unsqueeze(1)
-            if not _some(doubt):
-                continue
-            sure = distance > cut.unsqueeze(1)
-            if self.channels > 2:  # what most channels show at once is no fault
-                sure = sure & (doubt.float().mean(2, keepdim=True) <= MODELS.most_doubted)
-            if kind == BURST:
-                doubt, sure = _spread(doubt, start), _spread(sure, start)
-            sure = sure & measured
-            sure = sure & (sure.float().mean((1, 2), keepdim=True) <= MODELS.most_doubted)
-            sure = self._confirm(z, sure, kind, self.cuts[1, number])
-            z = self._fill(z, sure)
-            new = (flags == 0) & measured & (doubt | sure)
-            flags = torch.where(new, kind, flags)
-            grades = torch.where(sure, FAIL, torch.where(new, SUSPECT, grades))
-        if _some(rough):
-            steps = rough.unsqueeze(1) & measured
-            flags = torch.where(steps & (flags == 0), BURST, flags)
-            grades = torch.where(steps, FAIL, grades)
+        suspect_cut, fail_cut = ((cut * shared).unsqueeze(1) for cut in self.cuts[:, 0])
+        doubt = residual > suspect_cut
+        sure = (residual > fail_cut) & measured & self._few(doubt, 2)
+        sure = sure & self._few(sure, (1, 2))
+        z = self._fill(z, sure)
+        noisy = rough.unsqueeze(1) & measured
+        flags = torch.where(doubt & measured, SPIKE, torch.where(noisy, BURST, flags))
+        grades = torch.where(doubt & measured, SUSPECT, grades)
+        grades = torch.where(sure | noisy, FAIL, grades)
         return z, flags.to(torch.uint8), grades.to(torch.uint8)
+
+    def _few(self, doubted: Tensor, dim: int | tuple[int, int]) -> Tensor:
+        """Whether a minority is doubted: what most channels show at once is no fault."""
+        if self.channels <= 2 and dim != (1, 2):
+            return torch.ones_like(doubted)
+        return doubted.float().mean(dim, keepdim=True) <= MODELS.most_doubted
 
     def _smooth(self, z: Tensor, middle: Tensor) -> tuple[Tensor, Tensor]:
         """Take noise out of channels whose usual residual is large; which ones, `[B, C]`."""
-        rough = (middle > self.cuts[1, 2]) & ~self.alone
-        if self.channels > 2:
-            rough = rough & (rough.float().mean(1, keepdim=True) <= MODELS.most_doubted)
+        rough = (middle > self.cuts[1, 1]) & ~self.alone
+        rough = rough & self._few(rough, 1)
         usual = self.size.mean(0) / NORMAL_MEDIAN
         noise = torch.where(rough, usual.square() * (middle.square() - 1), 0.0).unsqueeze(1)
         if _some(rough):
@@ -357,16 +324,6 @@ class WindowGuard(nn.Module):
             fit = self._fit(z, weight.expand(z.shape))
             z = z + noise / (noise + self.spread) * (fit - z)
         return z, rough
-
-    def _confirm(self, z: Tensor, doubt: Tensor, kind: int, cut: Tensor) -> Tensor:
-        """Which doubted entries are far from what all others, without the doubted, expect."""
-        if not _some(doubt):
-            return doubt
-        distance = z - self._fit(z.masked_fill(doubt, 0.0), (~doubt).to(z.dtype))
-        if kind == SPIKE:
-            return doubt & (distance.abs() / self.size > cut)
-        far = self._blocks(distance).square().mean(2).sqrt() / self.block_size > cut
-        return doubt & _spread(far, self.length - len(self.inverse) * BLOCK)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> WindowGuard:
         """Follow a move to another device; a cast to another precision changes nothing."""
@@ -390,21 +347,15 @@ def _some(mask: Tensor) -> bool:
     return tracing() or bool(mask.any())
 
 
-def _scores(single: Tensor, block: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Residuals of entries and blocks, their usual size `[B, C]`, and what channels share `[B, 1]`.
+def _scores(residual: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Residuals, their usual size `[B, C]`, and what channels share `[B, 1]`.
 
     The usual size is about the median. What three quarters of the channels of a window exceed is
     shared: when everything moves, a move is no fault.
     """
-    middle = single.sqrt().mean(1).square()
+    middle = residual.sqrt().mean(1).square()
     shared = middle.sort(1).values[:, (middle.shape[1] - 1) // 4].clamp_min(1.0).unsqueeze(1)
-    return single, block, middle / shared, shared
-
-
-def _spread(blocks: Tensor, start: int) -> Tensor:
-    """Marks of blocks `[B, n, C]` on their steps `[B, L, C]`; the first `start` have no block."""
-    steps = blocks.repeat_interleave(BLOCK, 1)
-    return torch.cat([torch.zeros_like(steps[:, :1]).expand(-1, start, -1), steps], 1)
+    return residual, middle / shared, shared
 
 
 def _last(flags: Tensor) -> Tensor:
@@ -448,68 +399,33 @@ def check_length(length: Any) -> None:
 
 @torch.no_grad()
 def fit_window_guard(
-    values: Any,
+    repaired: np.ndarray,
     length: int,
     *,
-    rows: Rows | None = None,
-    config: GuardConfig | None = None,
-    broken: np.ndarray | None = None,
-    repaired: np.ndarray | None = None,
-    levels: checks.Levels | None = None,
-    rules: Sequence[ChannelRules] | None = None,
+    rows: Rows,
+    levels: Levels,
+    rules: Sequence[ChannelRules],
+    config: GuardConfig,
 ) -> WindowGuard:
-    """Learn from training rows what windows look like; few rows teach only limits and runs.
+    """Learn from repaired training rows `[T, C]` what windows look like, in the same units.
 
-    Args:
-        values: Training rows `[T, C]` in the units in which windows will come; NaN is missing.
-        length: Steps of a window.
-        rows: Segments of the rows; no window lies across two.
-        config: The thresholds.
-        broken: `[T, C]` what is broken; found here if None.
-        repaired: The rows without what is broken; made here if None.
-        levels: What the checks learnt from the rows.
-        rules: Of each channel.
-
-    Raises:
-        ArgumentError: The rows are no numbers `[T, C]`.
+    Few rows teach only limits and runs.
     """
-    config = GuardConfig() if config is None else config
-    array = values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
-    if array.ndim != 2 or array.dtype.kind not in "fiub" or not array.shape[1]:
-        raise ArgumentError(
-            f"values must be numbers [T, C] (rows, channels), got {array.dtype} of shape "
-            f"{list(array.shape)}."
-        )
-    check_length(length)
-    rows = Rows.single(len(array)) if rows is None else rows
-    array = array.astype(np.float64)
-    if broken is None or repaired is None or levels is None:
-        levels, _, grades = checks.learn(array, rows, config)
-        broken = grades == FAIL
-        repaired = RepairModel.fit(array, broken, rows).fill(array, broken, rows)
-    rules = [ChannelRules()] * array.shape[1] if rules is None else rules
-    tensors = _limit_tensors(repaired, levels, rules, config)
-    limits = _run_limits(array, broken, levels, rows, config, length)
-    for channel, rule in enumerate(rules):
-        if rule.longest_rest is not None:
-            limits[channel] = int(rule.longest_rest) + 1
-    tensors["run_limit"] = torch.tensor(limits)
+    tensors = _limit_tensors(repaired, levels, rules, config, length)
     z = ((torch.from_numpy(repaired) - tensors["mean"]) / tensors["scale"]).float()
-    windows, stride = _cut(z, rows, length)
+    windows = _cut(z, rows, length)
     # A shorter window is no example of what comes next.
-    enough = rows.count >= BLOCK * length and len(windows) > 1 and length >= BLOCK
-    model = _model_tensors(windows, stride, config) if enough else _blank(length, len(rules))
-    guard = WindowGuard({**model, **tensors}).eval()
-    if enough:
-        guard.errors.copy_(_measure(guard, windows))
-    return guard
+    enough = rows.count >= MODELS.fewest_windows * length and len(windows) > 1
+    model = _model_tensors(windows, config) if enough else _blank(length, len(rules))
+    return WindowGuard({**model, **tensors}).eval()
 
 
 def _limit_tensors(
     repaired: np.ndarray,
-    levels: checks.Levels,
+    levels: Levels,
     rules: Sequence[ChannelRules],
     config: GuardConfig,
+    length: int,
 ) -> dict[str, Tensor]:
     """Buffers of units, limits, codes and rules."""
     mean, scale = repaired.mean(0), repaired.std(0)
@@ -522,6 +438,10 @@ def _limit_tensors(
         [] if rule.longest_rest is not None else (np.array(values) - mean[c]) / scale[c]
         for c, (rule, values) in enumerate(zip(rules, levels.rests, strict=True))
     ]
+    runs = [
+        run if rule.longest_rest is None else int(rule.longest_rest) + 1
+        for run, rule in zip(levels.run_limit, rules, strict=True)
+    ]
     codes = [[*own, *rule.codes] for own, rule in zip(levels.codes, rules, strict=True)]
     arrays = {
         "mean": mean,
@@ -533,7 +453,12 @@ def _limit_tensors(
         "max_change": [rule.max_change for rule in rules],
     }
     tensors = {name: torch.as_tensor(np.asarray(a)).float() for name, a in arrays.items()}
-    return {**tensors, "alone": torch.tensor([rule.leave_alone for rule in rules])}
+    return {
+        **tensors,
+        "alone": torch.tensor([rule.leave_alone for rule in rules]),
+        # In a window that is mostly one run, nothing tells what comes next.
+        "run_limit": torch.tensor([int(r) if r <= length // 2 else length + 1 for r in runs]),
+    }
 
 
 def _table(values: Sequence[Any]) -> np.ndarray:
@@ -544,76 +469,35 @@ def _table(values: Sequence[Any]) -> np.ndarray:
     return table
 
 
-def _run_limits(
-    values: np.ndarray,
-    broken: np.ndarray,
-    levels: checks.Levels,
-    rows: Rows,
-    config: GuardConfig,
-    length: int,
-) -> list[int]:
-    """Shortest run that normal rows make seldom enough; too long for the window if there is none.
-
-    The end of a run is not known online, so that runs which end gently count as normal.
-    """
-    limits, most = [], config.suspect_rate * len(values)
-    for channel, column in enumerate(values.T):
-        normal = ~broken[:, channel] & ~np.isin(column, levels.rests[channel])
-        same = (column[1:] == column[:-1]) & normal[1:] & normal[:-1]
-        first, stop = find_segments(same & (rows.first[1:] == rows.first[:-1]))
-        limit = int(max(config.shortest, levels.run_limit[channel]))
-        while limit <= length // 2 and limit * (stop - first + 1 >= limit).sum() > most:
-            limit += 1
-        limits.append(limit if limit <= length // 2 else length + 1)
-    return limits
-
-
-def _cut(z: Tensor, rows: Rows, length: int) -> tuple[Tensor, int]:
-    """At most a few thousand windows `[N, L, C]` of rows `[T, C]`, and the rows between two."""
-    most = min(MODELS.most_windows, max(BLOCK, MODELS.most_entries // (length * z.shape[1])))
+def _cut(z: Tensor, rows: Rows, length: int) -> Tensor:
+    """At most a few thousand windows `[N, L, C]` of rows `[T, C]`."""
+    most = min(
+        MODELS.most_windows,
+        max(MODELS.fewest_windows, MODELS.most_entries // (length * z.shape[1])),
+    )
     ranges = [torch.arange(s.start, s.stop - length + 1) for s in rows.segments if len(s) >= length]
     starts = torch.cat([*ranges, torch.zeros(0, dtype=torch.long)])
-    stride = max(1, len(starts) // most)
-    return z[starts[::stride, None] + torch.arange(length)], stride
+    return z[starts[:: max(1, len(starts) // most), None] + torch.arange(length)]
 
 
-def _model_tensors(windows: Tensor, stride: int, config: GuardConfig) -> dict[str, Tensor]:
-    """Buffers of the Gaussian model, and the cuts that normal windows keep.
-
-    Sizes and cuts are those of windows that the model has not seen: the rows are cut into
-    `folds` parts in order of time, and each part is judged by a model of the others. A cut is that
-    of the part with the largest, so that a season or a year of its own is no fault.
-    """
-    model, unseen = _gaussian(windows), []
-    margin = windows.shape[1] // stride  # windows that overlap the part
-    most = MODELS.most_windows // MODELS.steps  # of a part that are judged
-    for number in range(MODELS.folds):
-        first, stop = (len(windows) * end // MODELS.folds for end in (number, number + 1))
-        others = torch.cat([windows[: max(first - margin, 0)], windows[stop + margin :]])
-        part = windows[first:stop][:: max(1, (stop - first) // (BLOCK * most))]
-        judged = map(WindowGuard(_gaussian(others)).residuals, part.split(MODELS.batch))
-        unseen.append([torch.cat(each) for each in zip(*judged, strict=True)])
-    size, block_size = (
-        torch.cat(parts).median(0).values.clamp_min(SMALL) for parts in zip(*unseen, strict=True)
-    )
-    cuts = []
-    for single, block in unseen:
-        single, block, middle, shared = _scores(single / size, block / block_size)
-        quantiles = (
-            _upper((single / shared.unsqueeze(1)).flatten(0, 1), config.false_rate),
-            _upper((block / shared.unsqueeze(1)).flatten(0, 1), config.false_rate * BLOCK),
-            _upper(middle, config.suspect_rate),
-        )
-        cuts.append(torch.stack(quantiles))
+def _model_tensors(windows: Tensor, config: GuardConfig) -> dict[str, Tensor]:
+    """Buffers of the Gaussian model, and the cuts that training windows keep."""
+    model = _gaussian(windows)
+    sample = windows[:: max(1, 2 * len(windows) // MODELS.most_windows)]
+    parts = sample.split(MODELS.batch)
+    residual = torch.cat([WindowGuard(model).residuals(part) for part in parts])
+    size = residual.median(0).values.clamp_min(SMALL)
+    residual, middle, shared = _scores(residual / size)
+    single = _upper((residual / shared.unsqueeze(1)).flatten(0, 1), config.false_rate)
+    cuts = torch.stack([single, _upper(middle, config.suspect_rate)])
     factors = torch.tensor([config.online_suspect, config.online_fail]).view(2, 1, 1)
-    cut = torch.stack(cuts).amax(0) * factors
-    return {**model, "size": size, "block_size": block_size, "cuts": cut}
+    return {**model, "size": size, "cuts": cuts * factors}
 
 
 def _blank(length: int, channels: int) -> dict[str, Tensor]:
     """Buffers by which nothing is flagged."""
     nothing, wide = torch.zeros(0, channels), torch.tensor([[-inf], [inf]]).repeat(1, channels)
-    one, steps, count = torch.ones(channels), torch.ones(length, channels), length // BLOCK
+    one, steps = torch.ones(channels), torch.ones(length, channels)
     return {
         "mean": torch.zeros(channels),
         "scale": one,
@@ -621,11 +505,8 @@ def _blank(length: int, channels: int) -> dict[str, Tensor]:
         "spread": one,
         "carry": one * MODELS.largest_carry,
         "lever": steps,
-        "inverse": torch.eye(BLOCK).repeat(count, channels, 1, 1),
         "size": steps,
-        "block_size": torch.ones(count, channels),
-        "cuts": torch.full((2, 3, channels), inf),
-        "errors": torch.ones(len(STEPS), channels),
+        "cuts": torch.full((2, 2, channels), inf),
         "limits": wide,
         "rule_range": wide,
         "codes": nothing,
@@ -651,16 +532,12 @@ def _gaussian(windows: Tensor) -> dict[str, Tensor]:
     factor = torch.linalg.cholesky(precision)
     basis = torch.linalg.solve_triangular(factor, scaled.T, upper=False).T
     basis = basis.to(flat.dtype).contiguous()
-    turned = basis.view(length, channels, -1)
-    count = length // BLOCK
-    blocks = turned[length - count * BLOCK :].reshape(count, BLOCK, channels, -1).transpose(1, 2)
-    inner = torch.eye(BLOCK, dtype=torch.float64) * (1 + SMALL) - blocks @ blocks.transpose(-1, -2)
+    lever = 1 - basis.view(length, channels, -1).square().sum(-1)
     return _blank(length, channels) | {
         "spread": power,
         "carry": (products / power).clamp(SMALL, MODELS.largest_carry),
         "basis": basis,
-        "lever": (1 - turned.square().sum(-1)).clamp_min(SMALL),
-        "inverse": torch.linalg.inv(inner).float(),
+        "lever": lever.clamp_min(SMALL),
     }
 
 
@@ -673,40 +550,9 @@ def _upper(values: Tensor, share: float) -> Tensor:
 
 
 def _leading_directions(flat: Tensor) -> tuple[Tensor, Tensor]:
-    """Leading eigenvectors `[D, K]` and eigenvalues `[K]` of the covariance of windows `[N, D]`.
-
-    Subspace iteration, so that windows of many channels cost no more than products of matrices.
-    """
+    """Leading eigenvectors `[D, K]` and eigenvalues `[K]` of the covariance of windows `[N, D]`."""
     count = max(1, min(MODELS.directions, len(flat) - 1, flat.shape[1]))
-    wide = min(count + 2 * BLOCK, *flat.shape)
-    generator = torch.Generator().manual_seed(0)
-    start = torch.randn(flat.shape[1], wide, generator=generator, dtype=flat.dtype)
-    space = torch.linalg.qr(start).Q
-    for _ in range(BLOCK):
-        space = torch.linalg.qr(flat.T @ (flat @ space)).Q
-    inside = flat @ space
-    values, turn = torch.linalg.eigh((inside.T @ inside / len(flat)).double())
-    vectors = space @ turn.flip(1)[:, :count].to(flat.dtype)
-    return vectors, values.flip(0)[:count].clamp_min(0).to(flat.dtype)
-
-
-def _measure(guard: WindowGuard, windows: Tensor) -> Tensor:
-    """Deviation `[6, C]` of repairs at the end of a window, by steps since the last good value.
-
-    It is scaled so that 90 % of the errors lie within a normal 90 % interval.
-    """
-    groups = min(guard.channels, BLOCK)
-    entries = MODELS.most_entries // guard.length  # every group and step is a pass over them
-    most = min(MODELS.batch, max(BLOCK, entries // windows[0].numel()))
-    sample = windows[:: max(1, len(windows) // most)]
-    errors = torch.ones(len(STEPS), guard.channels)
-    for number, steps in enumerate(STEPS):
-        if 2 * steps >= guard.length:
-            errors[number] = errors[number - 1]
-            continue
-        for group in range(groups):  # a part of the channels is hidden together
-            bad = torch.zeros_like(sample, dtype=torch.bool)
-            bad[:, -steps:, group::groups] = True
-            error = (guard._fill(sample, bad) - sample)[:, -1, group::groups].abs()
-            errors[number, group::groups] = error.quantile(MODELS.coverage, dim=0) / INTERVAL
-    return errors.cummax(0).values
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        _, values, vectors = torch.svd_lowrank(flat, min(count + count // 4, *flat.shape), niter=8)
+    return vectors[:, :count], values[:count].square() / len(flat)

@@ -169,7 +169,9 @@ def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
         window: Steps of a window.
     """
     from sacm.data.scaling import fit_scaler, scale_training_rows
+    from sacm.quality.checks import learn
     from sacm.quality.predictor import Rows
+    from sacm.quality.rules import ChannelRules
     from sacm.quality.windows import fit_window_guard
 
     segments = [rows for rows in data.ranges("train") if len(rows) >= window]
@@ -181,7 +183,12 @@ def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
     parts = [scaled[rows.start : rows.stop] for rows in segments]
     ends = np.cumsum([0, *map(len, parts)])
     joined = Rows([range(int(a), int(b)) for a, b in pairwise(ends)])
-    return fit_window_guard(np.concatenate(parts), window, rows=joined, config=guard.config_)
+    repaired, config = np.concatenate(parts).astype(np.float64), guard.config_
+    levels, *_ = learn(repaired, joined, config)
+    rules = [ChannelRules()] * repaired.shape[1]
+    return fit_window_guard(
+        repaired, window, rows=joined, levels=levels, rules=rules, config=config
+    )
 
 
 def mark_broken_rules(strategy: Strategy, data: Any) -> Any:

@@ -28,7 +28,6 @@ class Oracle(Strategy):
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Repair or leave out what is known to be broken."""
-        from sacm.quality.predictor import Rows
         from sacm.quality.recording import read_recording
         from sacm.quality.repair import RepairModel
 
@@ -43,7 +42,7 @@ class Oracle(Strategy):
         if self.repair:
             given = np.asarray(recording.values, np.float64)
             model = RepairModel.learn(given[at], data.broken[at], rows)
-            repaired = model.fill(given[:stop], broken, Rows(*known.parts()))
+            repaired = model.fill(given[:stop], broken, known.parts())
             values[:stop] = np.where(broken, repaired, values[:stop])
         if data.observed is not None:
             weights = weights * data.observed
