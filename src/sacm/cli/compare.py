@@ -47,12 +47,13 @@ def compare(
 
     Example: sacm compare forecasting --data ILI --seeds 2022,2023 --out report.html
     """
-    from sacm.strategies.guard import share_files
+    from sacm.strategies.guard import files_of, share_files
     from sacm.tasks import make_settings
 
     settings = make_settings(**asked)
     second = "sacm" if settings.strategy == "raw" else settings.strategy
-    names = share_files(split_strategies(strategies or f"raw,{second}"), settings.strategy or "raw")
+    files = files_of(settings.strategy or "raw")
+    names = share_files(split_strategies(strategies or f"raw,{second}"), files)
     numbers = options.whole_numbers(seeds, "--seeds")
     hardware = options.make_hardware(
         accelerator=accelerator, devices=devices, loggers=logger, quiet=as_json

@@ -40,7 +40,7 @@ def tune(
     from sacm.cli.runs import check_writable
     from sacm.data import resolve
     from sacm.experiments.tune import TUNED, tune
-    from sacm.strategies.guard import share_files
+    from sacm.strategies.guard import files_of, share_files
     from sacm.tasks import make_settings
 
     settings = make_settings(**asked)
@@ -53,7 +53,7 @@ def tune(
         settings,
         data,
         trials=trials,
-        strategies=share_files(names, settings.strategy or "raw"),
+        strategies=share_files(names, files_of(settings.strategy or "raw")),
         fixed=[name for name in TUNED if name in asked],
         folder=runs,
         hardware=hardware,

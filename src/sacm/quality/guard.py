@@ -41,7 +41,12 @@ from sacm.quality.rules import (
     apply_rules,
     rows_of_rule,
 )
-from sacm.quality.windows import WindowGuard, check_length, fit_window_guard
+from sacm.quality.windows import (
+    WindowGuard,
+    check_length,
+    fit_window_guard,
+    other_version_error,
+)
 
 
 class Guard:
@@ -501,11 +506,3 @@ class GuardStream:
         self._rows, self._gap = rows, np.array(state["gap"], int)
         self._count = int(state["count"])
         self._time = None if state["time"] is None else np.datetime64(state["time"], "ns")
-
-
-def other_version_error(path: str | Path) -> SACMError:
-    """The error for a file that is whole, but holds what this version does not understand."""
-    return SACMError(
-        f"{path} was saved by another version of sacm, which this one cannot read: fit the guard, "
-        "or train the run, again."
-    )

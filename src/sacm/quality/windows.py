@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from numbers import Integral
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, SACMError
 from sacm.quality.checks import Levels
 from sacm.quality.config import (
     BURST,
@@ -110,6 +111,16 @@ class WindowGuard(nn.Module):
         self._shortest_run = min(int(self.run_limit.min()), self.length)
         self._ruled = bool(torch.isfinite(self.rule_range).any())
         self._limits_change = bool(torch.isfinite(self.max_change).any())
+
+    @classmethod
+    def from_file(cls, path: Path) -> WindowGuard:
+        """Read the tensors that a run has saved."""
+        from sacm.files import read_weights
+
+        try:
+            return cls(read_weights(path)).eval()
+        except ArgumentError:
+            raise other_version_error(path) from None
 
     def forward(self, x: Tensor) -> Tensor:
         """Repair what is a fail in windows `[B, L, C]`, in the units of the training rows.
@@ -337,6 +348,14 @@ class WindowGuard(nn.Module):
 BUFFERS = tuple(name for name in WindowGuard.__annotations__ if not name.startswith("_"))
 
 
+def other_version_error(path: str | Path) -> SACMError:
+    """The error for a file that is whole, but holds what this version does not understand."""
+    return SACMError(
+        f"{path} was saved by another version of sacm, which this one cannot read: fit the guard, "
+        "or train the run, again."
+    )
+
+
 def tracing() -> bool:
     """Whether a graph is being made, so that no Python branch may depend on values."""
     return torch.compiler.is_compiling() or torch.jit.is_tracing()
@@ -438,8 +457,11 @@ def _limit_tensors(
         [] if rule.longest_rest is not None else (np.array(values) - mean[c]) / scale[c]
         for c, (rule, values) in enumerate(zip(rules, levels.rests, strict=True))
     ]
+    # In a window that is mostly one run nothing tells what comes next, unless a rule does.
     runs = [
-        run if rule.longest_rest is None else int(rule.longest_rest) + 1
+        int(run if run <= length // 2 else length + 1)
+        if rule.longest_rest is None
+        else int(rule.longest_rest) + 1
         for run, rule in zip(levels.run_limit, rules, strict=True)
     ]
     codes = [[*own, *rule.codes] for own, rule in zip(levels.codes, rules, strict=True)]
@@ -456,8 +478,7 @@ def _limit_tensors(
     return {
         **tensors,
         "alone": torch.tensor([rule.leave_alone for rule in rules]),
-        # In a window that is mostly one run, nothing tells what comes next.
-        "run_limit": torch.tensor([int(r) if r <= length // 2 else length + 1 for r in runs]),
+        "run_limit": torch.tensor(runs),
     }
 
 

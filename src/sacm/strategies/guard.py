@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,18 +70,18 @@ class GuardStrategy(Strategy):
     def load(self, folder: Path) -> Strategy:
         """The strategy as a run has fitted it."""
         from sacm.files import read_metadata, read_weights
-        from sacm.quality.guard import other_version_error
         from sacm.quality.windows import WindowGuard
 
-        path, module = folder / _GUARD, None
-        guard = path, read_weights(path), read_metadata(path)
-        path = folder / _WINDOWS
-        if path.exists():
-            try:
-                module = WindowGuard(read_weights(path)).eval()
-            except ArgumentError:
-                raise other_version_error(path) from None
-        return FittedGuard(**vars(self), source=guard, module=module)
+        def read_guard(path: Path, *content: Any) -> Guard:
+            from sacm.quality.guard import Guard
+
+            return Guard.from_file(path, *content)
+
+        # The files are read now: a run may be moved before its guard of tables is needed.
+        path, windows = folder / _GUARD, folder / _WINDOWS
+        source = partial(read_guard, path, read_weights(path), read_metadata(path))
+        module = WindowGuard.from_file(windows) if windows.exists() else None
+        return FittedGuard(**vars(self), source=source, module=module)
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class FittedGuard(GuardStrategy):
     """The strategy with what it learnt from training rows.
 
     Attributes:
-        source: The guard of tables, or its file as it was read: windows do not need it.
+        source: The guard of tables, or a function that makes it: windows do not need it.
         module: For z-scored windows of forecasting; None for other tasks and very short windows.
     """
 
@@ -100,9 +99,8 @@ class FittedGuard(GuardStrategy):
     @cached_property
     def guard(self) -> Guard:
         """The guard of tables."""
-        from sacm.quality.guard import Guard
-
-        return Guard.from_file(*self.source) if isinstance(self.source, tuple) else self.source
+        made: Guard = self.source() if isinstance(self.source, partial) else self.source
+        return made
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Repair cases one by one; series are repaired window by window, telemetry never."""
@@ -117,25 +115,17 @@ class FittedGuard(GuardStrategy):
         """Series in which what breaks a rule counts as missing."""
         from sacm.data.datasets import ForecastingData
 
-        if not isinstance(data, ForecastingData) or not self._has_rules():
+        if not self.rules or not isinstance(data, ForecastingData):
             return data
         broken = self.guard.breaks_rules(data)
-        if not broken.any():
-            return data
         return replace(data, values=np.where(broken, np.float32(np.nan), data.values))
-
-    def _has_rules(self) -> bool:
-        """Whether a user's rules judge values; the record of a run says so."""
-        if isinstance(self.source, tuple):
-            return bool(json.loads(self.source[2]["guard"])["rules"]["rules"])
-        return bool(self.guard.rules_.written)
 
     def with_files(self, rules: Path | None, keep: Path | None) -> FittedGuard:
         """The same guard with other rules; a channel with an event to keep is left alone."""
         guard = self.guard.with_rules(rules, keep)
         alone = [r.leave_alone or bool(keep and r.keep) for r in guard.channel_rules_]
-        module = None if self.module is None else self.module.leave_alone(torch.tensor(alone))
-        return replace(self, source=guard, module=module)
+        module = self.module and self.module.leave_alone(torch.tensor(alone))
+        return replace(self, rules=str(rules or self.rules), source=guard, module=module)
 
     def inputs(self, x: Tensor, *, training: bool = False) -> Tensor:
         """Windows `[B, L, C]` with what is broken in them repaired; training rows are already."""
@@ -161,13 +151,7 @@ class FittedGuard(GuardStrategy):
 
 
 def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
-    """The guard of windows that the task's scaler has changed.
-
-    Args:
-        guard: Fitted on rows before scaling.
-        data: The data set with repaired training rows.
-        window: Steps of a window.
-    """
+    """The guard of windows that the task's scaler has changed; training rows are repaired."""
     from sacm.data.scaling import fit_scaler, scale_training_rows
     from sacm.quality.checks import learn
     from sacm.quality.predictor import Rows
@@ -180,15 +164,13 @@ def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
     if not scaler.series:
         return guard.module().rescaled(scaler.mean, scaler.std)
     scaled = scale_training_rows(data, segments)  # every series by itself
-    parts = [scaled[rows.start : rows.stop] for rows in segments]
-    ends = np.cumsum([0, *map(len, parts)])
-    joined = Rows([range(int(a), int(b)) for a, b in pairwise(ends)])
-    repaired, config = np.concatenate(parts).astype(np.float64), guard.config_
-    levels, *_ = learn(repaired, joined, config)
+    repaired = np.concatenate([scaled[rows.start : rows.stop] for rows in segments])
+    ends = np.cumsum([0, *map(len, segments)]).tolist()
+    rows = Rows([range(first, stop) for first, stop in pairwise(ends)])
+    levels, *_ = learn(repaired, rows, guard.config_)
     rules = [ChannelRules()] * repaired.shape[1]
-    return fit_window_guard(
-        repaired, window, rows=joined, levels=levels, rules=rules, config=config
-    )
+    options: dict[str, Any] = {"levels": levels, "rules": rules, "config": guard.config_}
+    return fit_window_guard(repaired.astype(np.float64), window, rows=rows, **options)
 
 
 def mark_broken_rules(strategy: Strategy, data: Any) -> Any:
@@ -198,25 +180,25 @@ def mark_broken_rules(strategy: Strategy, data: Any) -> Any:
     return data
 
 
-def share_files(strategies: Sequence[str], source: str) -> list[str]:
-    """Strategies whose guards have the rules and kept events of the guard in `source`.
-
-    Example:
-        >>> share_files(["raw", "guard+sacm"], "guard(rules=my.yaml)")
-        ['raw', 'guard(rules=my.yaml)+sacm']
-    """
-    files: dict[str, Any] = files_of(source)
-    return [
-        spell(*(replace(p, **files) if isinstance(p, GuardStrategy) else p for p in parts_of(each)))
-        for each in map(parse, strategies)
-    ]
-
-
 def files_of(strategy: str) -> dict[str, str]:
     """Files of rules and of kept events of a strategy's guard, by option."""
-    own = [part for part in parts_of(parse(strategy)) if isinstance(part, GuardStrategy)]
-    names = ("rules", "keep")
-    return {name: getattr(p, name) for p in own for name in names if getattr(p, name)}
+    guards = [part for part in parts_of(parse(strategy)) if isinstance(part, GuardStrategy)]
+    files = {"rules": guards[0].rules, "keep": guards[0].keep} if guards else {}
+    return {name: file for name, file in files.items() if file}
+
+
+def share_files(strategies: Sequence[str], files: dict[str, str]) -> list[str]:
+    """Strategies whose guards have these files of rules and kept events.
+
+    Example:
+        >>> share_files(["raw", "guard+sacm"], {"rules": "my.yaml"})
+        ['raw', 'guard(rules=my.yaml)+sacm']
+    """
+    new: dict[str, Any] = files
+    return [
+        spell(*(replace(p, **new) if isinstance(p, GuardStrategy) else p for p in parts_of(each)))
+        for each in map(parse, strategies)
+    ]
 
 
 def with_files(strategy: str, rules: Path | None, keep: Path | None) -> str:
@@ -225,31 +207,22 @@ def with_files(strategy: str, rules: Path | None, keep: Path | None) -> str:
     Raises:
         ArgumentError: It has no guard, or a file's name cannot be part of a strategy's.
     """
-    files = {"rules": rules, "keep": keep}
-    options = ",".join(f"{name}={path}" for name, path in files.items() if path is not None)
-    if not options:
-        return strategy
-    for name, path in files.items():
-        if path is not None and re.search(r"[(),+=]", str(path)):
-            raise ArgumentError(f"--{name} {path}: give the file a name without ( ) , + or =.")
-    if not any(isinstance(part, GuardStrategy) for part in parts_of(parse(strategy))):
+    paths = {"rules": rules, "keep": keep}
+    files = {name: str(path) for name, path in paths.items() if path is not None}
+    for name, file in files.items():
+        if re.search(r"[(),+=]", file):
+            raise ArgumentError(f"--{name} {file}: give the file a name without ( ) , + or =.")
+    if files and not any(isinstance(p, GuardStrategy) for p in parts_of(parse(strategy))):
         raise ArgumentError(f"--rules and --keep are for the guard, which {strategy} has not.")
-    return share_files([strategy], f"guard({options})")[0]
+    return share_files([strategy], files)[0] if files else strategy
 
 
 def obeying(predictor: Any, rules: Path | None, keep: Path | None) -> Any:
     """A loaded network whose guard has other rules, or further events to keep.
 
-    Args:
-        predictor: What `sacm.Predictor.load` returns.
-        rules: A rules file in place of the rules of the run; None keeps those.
-        keep: A table of events; their channels are left alone.
-
     Raises:
         ArgumentError: The run has no guard, or a file cannot be read.
     """
-    if rules is None and keep is None:
-        return predictor
     # `backtest --refit` trains with the strategy of the settings.
     text = with_files(predictor.settings.strategy, rules, keep)
     settings = predictor.settings.model_copy(update={"strategy": text})
