@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from json import loads
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
-from sacm.cli.options import AsJson, takes_reading
+from sacm.cli.options import AsJson, KeepFile, RulesFile, takes_reading
 from sacm.errors import ArgumentError
 from sacm.settings import READING, TABLE_READING
 
@@ -29,6 +30,18 @@ _FalseEvents = Annotated[
 ]
 
 
+def _read_share(text: str | float) -> float:
+    """A share such as 1% or 0.01."""
+    digits = str(text)
+    try:
+        share = float(digits.removesuffix("%")) / (100 if digits.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise ArgumentError(f"--fail-above must be a share such as 1%, got {text!r}.")
+    return share
+
+
 @takes_reading(without=_LACKS)
 def quality(
     data: _File,
@@ -39,17 +52,15 @@ def quality(
     flags: Annotated[
         Path | None, typer.Option(help="Write the events, or suspicious cases, to this CSV file.")
     ] = None,
-    rules: Annotated[
-        Path | None, typer.Option(help="What you know about the channels: a file of `sacm rules`.")
-    ] = None,
-    keep: Annotated[
-        Path | None,
-        typer.Option(help="Events or labels that stay: a --flags file, column keep filled in."),
-    ] = None,
+    rules: RulesFile = None,
+    keep: KeepFile = None,
     repair: Annotated[str, typer.Option(help="What is repaired: fail, all or none.")] = "fail",
     fail_above: Annotated[
-        str, typer.Option(help="Exit with code 1 if a larger share is broken, such as 1%.")
-    ] = "",
+        float,
+        typer.Option(
+            parser=_read_share, help="Exit with code 1 if a larger share is broken, such as 1%."
+        ),
+    ] = 1.0,
     false_events: _FalseEvents = 1.0,
     train: _Train = None,
     as_json: AsJson = False,
@@ -67,7 +78,6 @@ def quality(
     from sacm.cli.runs import as_user_error, write_file
     from sacm.quality.guard import Guard
 
-    limit = _read_share(fail_above)
     _check_outputs(data, [path for path in (out, flags, repaired) if path is not None])
     with as_user_error():
         cases = read_labelled_cases(data, reading)
@@ -75,7 +85,7 @@ def quality(
             if rules is not None or repaired is not None or train is not None:
                 raise ArgumentError(f"--rules, --repaired and --train: {data} has labelled cases.")
             share = judge_labels(cases, out=out, flags=flags, keep=keep, as_json=as_json)
-            _fail_above(share, limit, "labels look wrong")
+            _fail_above(share, fail_above, "labels look wrong")
             return
     with as_user_error():
         guard = Guard(rules, false_events, None, repair, keep)
@@ -87,13 +97,16 @@ def quality(
     if repaired is not None:
         write_file(repaired, lambda file: _write_repaired(found, file))
     if as_json:
-        show_json(_record(found, out))
+        events = found.to_frame().drop(columns="keep").to_json(orient="records", date_format="iso")
+        notes = list(found.recording.notes)
+        report = None if out is None else str(out)
+        show_json({**found.overview(), "notes": notes, "events": loads(events), "report": report})
     else:
         typer.echo(found.summary())
         for name, written in (("report", out), ("flags", flags), ("repaired", repaired)):
             if written is not None:
                 typer.echo(f"{name}: {written}")
-    _fail_above(found.share, limit, "values are broken")
+    _fail_above(found.share, fail_above, "values are broken")
 
 
 @takes_reading(without=_LACKS)
@@ -124,24 +137,11 @@ def rules(
     typer.echo(f"rules: {out}")
 
 
-def _read_share(text: str) -> float | None:
-    """A share such as 1% or 0.01; None for an empty text."""
-    if not text:
-        return None
-    try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise ArgumentError(f"--fail-above must be a share such as 1%, got {text!r}.")
-    return share
-
-
-def _fail_above(share: float, limit: float | None, what: str) -> None:
+def _fail_above(share: float, limit: float, what: str) -> None:
     """End with exit code 1 if the share is above the limit."""
     from sacm.cli.output import note
 
-    if limit is not None and share > limit:
+    if share > limit:
         note(f"{share:.2%} of the {what}, more than --fail-above {limit:.6g}.")
         raise typer.Exit(1)
 
@@ -180,34 +180,12 @@ def _write_repaired(found: Quality, file: Path) -> None:
 
     table, recording = found.repaired, found.recording
     if not isinstance(table, pd.DataFrame):
-        rows = np.concatenate([table.train, table.test]) if isinstance(table, AnomalyData) else None
-        values = found.values if rows is None else rows  # test rows of telemetry stay as they are
+        anomaly = isinstance(table, AnomalyData)  # its test rows stay as they are
+        values = np.concatenate([table.train, table.test]) if anomaly else found.values
         table = pd.DataFrame(values, columns=list(recording.columns))
         if recording.times is not None:
             table.insert(0, "time", recording.times)
         if len(set(recording.labels)) > 1:
-            table.insert(
-                0, "series", np.repeat(recording.labels, list(map(len, recording.segments)))
-            )
+            lengths = list(map(len, recording.segments))
+            table.insert(0, "series", np.repeat(recording.labels, lengths))
     table.to_csv(file, index=False)
-
-
-def _record(found: Quality, out: Path | None) -> dict[str, Any]:
-    """What was found, for `--json`."""
-    from sacm.quality.config import GRADES
-
-    events = []
-    for event in found.events:
-        record = vars(event) | {"grade": GRADES[event.grade]}
-        if event.severity == float("inf"):
-            record["severity"] = None
-        for name in ("first_time", "last_time"):
-            time = record.pop(name)
-            record |= {} if time is None else {name: str(time)}
-        events.append(record)
-    return {
-        **found.overview(),
-        "notes": list(found.recording.notes),
-        "events": events,
-        "report": None if out is None else str(out),
-    }

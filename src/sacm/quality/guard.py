@@ -173,16 +173,15 @@ class Guard:
 
     def _ruled_and_kept(self, recording: Recording) -> tuple[Array, Array]:
         """Which rule each value `[T, C]` breaks, and which values stay as measured."""
-        about = self.channel_rules_, self.columns_, recording.times
-        kept = rows_of_rule("keep", *about, np.arange(len(recording.values)))
-        return apply_rules(recording.values, recording.rows, *about), kept
+        rules, times = self.channel_rules_, recording.times
+        kept = rows_of_rule("keep", rules, times, np.arange(len(recording.values)))
+        return apply_rules(recording.values, recording.rows, rules, times), kept
 
     def breaks_rules(self, data: Any) -> Array:
         """Which values `[T, C]` of rows with the channels of the fit break a rule, bool."""
         recording, _ = read_recording(data).ordered(self.columns_, None)
         ruled, kept = self._ruled_and_kept(recording)
-        alone = np.array([rules.leave_alone for rules in self.channel_rules_])
-        return (ruled > 0) & ~kept & ~alone
+        return (ruled > 0) & ~kept & ~np.array([rules.leave_alone for rules in self.channel_rules_])
 
     def with_rules(self, rules: Any = None, keep: Any = None) -> Self:
         """A copy that judges tables by other rules; None keeps those that it has."""
@@ -229,29 +228,18 @@ class Guard:
         return self._quality(recording, flags, grades, ruled, filled, uncertainty)
 
     def _quality(
-        self,
-        recording: Recording,
-        flags: Array,
-        grades: Array,
-        ruled: Array,
-        repaired: Array,
-        uncertainty: Array,
+        self, recording: Recording, flags: Array, grades: Array, ruled: Array, *repairs: Array
     ) -> Quality:
+        """What was found, with the repaired values and their uncertainty where they are used."""
         changed = grades >= self._least_repaired
         for channel, rules in enumerate(self.channel_rules_):
             for first, stop in zip(*find_segments(changed[:, channel]), strict=True):
                 changed[first:stop, channel] = stop - first <= rules.longest_gap
-        return Quality(
-            recording,
-            flags,
-            grades,
-            ruled,
-            np.where(changed, repaired, recording.values),
-            changed,
-            np.where(changed, uncertainty, 0.0),
-            self.config_,
-            dict(self.unjudged_),
-        )
+        repaired, uncertainty = repairs
+        values = np.where(changed, repaired, recording.values)
+        uncertainty = np.where(changed, uncertainty, 0.0)
+        found = flags, grades, ruled, values, changed, uncertainty
+        return Quality(recording, *found, self.config_, dict(self.unjudged_))
 
     @property
     def _least_repaired(self) -> int:
@@ -272,7 +260,7 @@ class Guard:
         values = np.asarray(recording.values, np.float64)
         times, numbers = recording.times, np.arange(len(values))
         before = np.full((module.length - 1, values.shape[1]), np.nan)
-        outside = rows_of_rule("maintenance", self.channel_rules_, self.columns_, times, numbers)
+        outside = rows_of_rule("maintenance", self.channel_rules_, times, numbers)
         shown = np.where(outside, np.nan, values)
         together = max(1, MODELS.most_entries // before.size // MODELS.fewest_windows)
         parts = []
@@ -303,12 +291,9 @@ class Guard:
             if rules.longest_rest is not None:
                 broken[kinds == STUCK] = LONGEST_REST
         ruled[outside] = MAINTENANCE
-        kept = rows_of_rule("keep", self.channel_rules_, self.columns_, times, numbers)
-        return (
-            *self._combine(flags, grades, values, ruled, kept),
-            repaired,
-            self.repair_.errors_after(since),
-        )
+        kept = rows_of_rule("keep", self.channel_rules_, times, numbers)
+        judged = self._combine(flags, grades, values, ruled, kept)
+        return (*judged, repaired, self.repair_.errors_after(since))
 
     def transform(self, data: Any) -> Any:
         """The repaired rows of `check`, in the form in which they came."""
@@ -316,8 +301,7 @@ class Guard:
 
     def fit_transform(self, data: Any, y: None = None) -> Any:
         """Learn from rows, and repair these rows causally."""
-        recording = read_recording(data)
-        return self.fit(recording).transform(recording)
+        return self.fit(data).transform(data)
 
     def stream(self) -> GuardStream:
         """Judge rows as they come, one at a time; agrees with `check`."""
@@ -351,11 +335,10 @@ class Guard:
         if Path(path).is_dir():
             raise ArgumentError(f"{path} is a folder: name a file in it.")
         record = {
-            "window": self.window,
-            "repair": self.repair,
+            "options": [self.window, self.repair],
             "config": asdict(self.config_),
             "rules": self.rules_.to_dict(),
-            "columns": list(self.columns_),
+            "columns": self.columns_,
             "step": self.step_,
             "levels": self.levels_.to_dict(),
             "repair_model": self.repair_.to_dict(),
@@ -384,9 +367,9 @@ class Guard:
             raise SACMError(f"{path} is no saved guard, or is damaged ({error}).") from None
         try:
             config = GuardConfig(**record["config"])
-            guard = cls(None, config.false_events, record["window"], record["repair"])
-            guard.config = guard.config_ = config
-            guard.rules = guard.rules_ = Rules.from_dict(record["rules"])
+            rules = Rules.from_dict(record["rules"])
+            guard = cls(rules, config.false_events, *record["options"], config=config)
+            guard.config_, guard.rules_ = config, rules
             guard.columns_, guard.step_ = tuple(record["columns"]), record["step"]
             guard.n_features_in_ = len(guard.columns_)
             guard.channel_rules_ = guard.rules_.of_channels(guard.columns_, guard.step_)
@@ -444,7 +427,7 @@ class GuardStream:
         guard, values, number = self.guard, self._read(row), np.array([self._count])
         times = None if time is None else np.array([self._follow(time)])
         rules = guard.channel_rules_
-        outside = rows_of_rule("maintenance", rules, guard.columns_, times, number)
+        outside = rows_of_rule("maintenance", rules, times, number)
         self._rows[:-1] = self._rows[1:]
         self._rows[-1] = np.where(outside[0], np.nan, values)
         judged = guard._judge_last(self._rows[None], values[None], outside, times, number)

@@ -67,6 +67,7 @@ class Interval(NamedTuple):
 class ChannelRules:
     """What holds for one channel, with changes by row and lengths in rows."""
 
+    name: str = ""
     range: tuple[float, float] = (-inf, inf)
     max_change: float = inf
     codes: tuple[float, ...] = ()
@@ -166,7 +167,7 @@ class Rules:
                 raise ArgumentError(f"keep names the channel {name!r}, which is not there.")
             rules = merged[list(columns).index(name)]
             rules["keep"] = (*rules.get("keep", ()), rows)
-        return [ChannelRules(**rules) for rules in merged]
+        return [ChannelRules(name, **own) for name, own in zip(columns, merged, strict=True)]
 
     def to_dict(self) -> dict[str, Any]:
         """What a saved guard keeps; times are written as text."""
@@ -392,30 +393,22 @@ def _read_event(record: Mapping[str, str]) -> Interval:
 
 
 def rows_of_rule(
-    rule: str,
-    rules: Sequence[ChannelRules],
-    columns: Sequence[str],
-    times: Array | None,
-    numbers: Array,
+    rule: str, rules: Sequence[ChannelRules], times: Array | None, numbers: Array
 ) -> Array:
     """Values `[T, C]` in the intervals of `maintenance` or `keep`; by time, or by row numbers."""
-    mask = np.zeros((len(numbers), len(columns)), bool)
+    mask = np.zeros((len(numbers), len(rules)), bool)
     for channel, own in enumerate(rules):
         for interval in getattr(own, rule):
-            mask[:, channel] |= interval.holds(times, numbers, f"{columns[channel]}.{rule}")
+            mask[:, channel] |= interval.holds(times, numbers, f"{own.name}.{rule}")
     return mask
 
 
 def apply_rules(
-    values: Array,
-    rows: Rows,
-    rules: Sequence[ChannelRules],
-    columns: Sequence[str],
-    times: Array | None = None,
+    values: Array, rows: Rows, rules: Sequence[ChannelRules], times: Array | None = None
 ) -> Array:
     """Which rule each value `[T, C]` breaks, uint8: a position in `RULES`, 0 for none."""
     broken = np.zeros(values.shape, np.uint8)
-    maintained = rows_of_rule("maintenance", rules, columns, times, np.arange(len(values)))
+    maintained = rows_of_rule("maintenance", rules, times, np.arange(len(values)))
     for channel, rule in enumerate(rules):
         column, ruled = values[:, channel], broken[:, channel]
         if rule.longest_rest is not None:
