@@ -10,7 +10,8 @@ import torch
 
 from sacm import backbones
 from sacm.backbones.registry import entry
-from sacm.testing.backbones import BackboneCase, dropouts, make, training_loss, windows
+from sacm.testing.backbones import BackboneCase, dropouts, make, training_loss
+from sacm.testing.shared import windows
 from sacm.types import TaskName
 
 # Name and task; dropout rates with their number of sites; calls of sites in a forward; trainable

@@ -11,7 +11,8 @@ from torch import Tensor
 from sacm import backbones
 from sacm.backbones.registry import entry
 from sacm.testing.backbones import BackboneCase as Case
-from sacm.testing.backbones import dropouts, flatten, make, training_loss, windows
+from sacm.testing.backbones import dropouts, make, training_loss
+from sacm.testing.shared import windows
 from sacm.types import TaskName
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "every_case",
     "every_detector",
     "every_forecaster",
-    "flatten",
     "in_daily_work",
     "make",
     "training_loss",

@@ -38,17 +38,6 @@ class Regression(pl.LightningModule):
         return torch.optim.Adam(self.parameters())
 
 
-class Late(Regression):
-    """The network is made in configure_model."""
-
-    def __init__(self) -> None:
-        pl.LightningModule.__init__(self)
-        self.network = None
-
-    def configure_model(self) -> None:
-        self.network = self.network or small_network(LENGTH, CHANNELS)
-
-
 class Itself(Regression):
     """The training step calls the LightningModule."""
 
@@ -83,9 +72,7 @@ def trainer(folder: Path, *callbacks: pl.Callback, epochs: int = 1) -> pl.Traine
     )
 
 
-@pytest.mark.parametrize(
-    ("module", "target"), [(Regression, "network"), (Late, "network"), (Itself, "")]
-)
+@pytest.mark.parametrize(("module", "target"), [(Regression, "network"), (Itself, "")])
 def test_scalars_are_trained_and_rates_logged(
     module: type[Regression], target: str, tmp_path: Path
 ) -> None:

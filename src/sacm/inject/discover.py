@@ -13,6 +13,7 @@ from sacm.inject.handlers import DROPOUTS, Handler, drop_between_layers
 from sacm.inject.sites import ModulationState, Site, SiteLayout
 from sacm.inject.stand_ins import SKIPPED, Coverage, StandIn, check_matches, drop_module, matches
 
+FROZEN = "frozen: nothing around it is trained"
 _RECURRENT = (nn.LSTM, nn.GRU, nn.RNN)
 _NAMES = ("drop", "stochasticdepth")
 
@@ -59,7 +60,7 @@ def discover(
             if site.adaptive and module in skipped:
                 site.leave_ordinary(SKIPPED)
             elif site.adaptive and all(_is_frozen(model, alias) for alias in aliases):
-                site.leave_ordinary("frozen: nothing around it is trained")
+                site.reason = FROZEN  # the probe sees whether gradients pass it
             if not site.adaptive and reason and not isinstance(module, _DropoutNd):
                 site = None  # the functions that it calls may still be intercepted
         needed = module in hosts or (site is not None and site.adaptive)

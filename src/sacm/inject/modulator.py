@@ -16,6 +16,7 @@ from sacm.core.mapper import RateMapper
 from sacm.core.no_compile import not_compiled
 from sacm.core.scorer import SpectralScorer, without_autocast
 from sacm.errors import ArgumentError, SACMError, SACMWarning
+from sacm.inject.discover import FROZEN
 from sacm.inject.probe import Probe, layout_error
 from sacm.inject.sites import ModulationState, Site
 from sacm.inject.stand_ins import Coverage
@@ -228,6 +229,13 @@ class CapacityModulator(nn.Module):
             if self.state.running:
                 raise
             return  # an example need not be enough for training: the first batch is
+        doubtful = [site for site in self.sites if site.adaptive and site.reason == FROZEN]
+        trained = probe.run(gradients=True).trained if doubtful else set()
+        for site in doubtful:  # a gradient may pass a site between frozen parameters
+            if site in trained:
+                site.reason = ""
+            else:
+                site.leave_ordinary(FROZEN)
         probe.find_layouts()
         self.random_training = probe.is_random()
         probe.training = False

@@ -51,6 +51,7 @@ class Pass:
     """
 
     calls: dict[CallKey, Tensor] = field(default_factory=dict)
+    trained: set[Site] = field(default_factory=set)  # whose activation has a gradient
     random_state: Tensor = field(default_factory=torch.get_rng_state)
 
 
@@ -114,6 +115,7 @@ class Probe:
         *,
         seed: int = 0,
         visit: Visit | None = None,
+        gradients: bool = False,
     ) -> Pass:
         """Run the model once; `visit` gets every activation and output, which are then not stored.
 
@@ -136,6 +138,8 @@ class Probe:
             key = site, counts[site]
             counts[site] += 1
             shown.append((site, h, h._version))
+            if h.requires_grad:
+                result.trained.add(site)
             changed = note(key, h)
             # A copy, as dropout gives: changes in place must not reach the activation itself.
             return h.clone() if changed is None else changed
@@ -145,7 +149,8 @@ class Probe:
                 module.training = self.training and not isinstance(module, _NormBase)
             seed_all_generators(seed)
             args, kwargs = copy_tensors(arguments or self.arguments)
-            returned = self.model.forward(*args, **kwargs)
+            with torch.set_grad_enabled(gradients):
+                returned = self.model.forward(*args, **kwargs)
             result.random_state = torch.get_rng_state()
             for site, h, version in shown:
                 site.overwritten |= h._version != version

@@ -1,8 +1,5 @@
 """SACM and guards in darts, for all its models that are trained with torch.
 
-model = TransformerModel(24, 6, pl_trainer_kwargs={"callbacks": [SACMCallback()]})
-model.fit(series, sample_weight=…)
-
 `model.save`, `load`, `predict` and training after loading work as before: the scalars are the state
 of the callback in darts' checkpoint, whose weights stay those of the raw network.
 """
@@ -15,9 +12,8 @@ from darts.utils.serialization.registry import add_safe_globals
 from torch import nn
 
 from sacm.core.config import SACMConfig
-from sacm.inject.modulator import CapacityModulator
 from sacm.inject.window import WindowPath
-from sacm.integrations.lightning import NetworkCallback, RawCheckpointCallback
+from sacm.integrations.lightning import AttachCallback, NetworkCallback
 from sacm.integrations.shared import WindowedNetwork
 from sacm.quality.protect import window_guard_of
 from sacm.quality.windows import WindowGuard
@@ -26,34 +22,25 @@ WINDOW = WindowPath((0, "past_target"))
 
 
 def locate_window(module: Any) -> WindowedNetwork:
-    """Return where a network of the library takes its windows: the past targets `[B, L, C]`.
-
-    Args:
-        module: `model.model` of a darts model.
-    """
+    """Return where `model.model` of a darts model takes its windows: past targets `[B, L, C]`."""
     return WindowedNetwork(module, module.n_targets, WINDOW)
 
 
-class SACMCallback(RawCheckpointCallback):
+class SACMCallback(AttachCallback):
     """Attaches when a model is fitted, and logs the mean dropout rate of every epoch."""
 
     locate = staticmethod(locate_window)
+    raw_checkpoints = True
 
     def change(self, windowed: WindowedNetwork) -> None:
-        """Attach."""
+        """Attach, and give losses and metrics their own forward back: checkpoints hold them."""
         super().change(windowed)
-        if self.modulator is not None:
-            _release_losses(windowed.network, self.modulator)
-
-
-def _release_losses(network: Any, modulator: CapacityModulator) -> None:
-    """Give losses and metrics their own forward back: darts writes them into its checkpoints."""
-    names = ("criterion", "train_criterion", "val_criterion", "train_metrics", "val_metrics")
-    held = [getattr(network, name, None) for name in names]
-    beside = {part for module in held if isinstance(module, nn.Module) for part in module.modules()}
-    for stand_in in [*modulator.coverage.stand_ins]:
-        if stand_in.module in beside:
-            modulator.coverage.remove(stand_in)
+        names = ("criterion", "train_criterion", "val_criterion", "train_metrics", "val_metrics")
+        held = [getattr(windowed.network, name, None) for name in names]
+        beside = {part for each in held if isinstance(each, nn.Module) for part in each.modules()}
+        for stand_in in [*self.modulator.coverage.stand_ins] if self.modulator else ():
+            if stand_in.module in beside:
+                stand_in.coverage.remove(stand_in)
 
 
 class ProtectCallback(NetworkCallback):

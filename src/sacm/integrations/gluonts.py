@@ -1,33 +1,23 @@
-"""SACM and guards in the torch models of GluonTS.
-
-estimator = PatchTSTEstimator(…, trainer_kwargs={"callbacks": [SACMCallback()]})
-predictor = estimator.train(dataset)
-
-Its models take NaN as missing: broken values may also be set to NaN in the data set.
-"""
+"""SACM and guards in the torch models of GluonTS."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sacm.inject.window import WindowPath
-from sacm.integrations.lightning import RawCheckpointCallback
+from sacm.integrations.lightning import AttachCallback
 from sacm.integrations.shared import WindowedNetwork
 
 WINDOW = "past_target"
 
 
 def locate_window(module: Any) -> WindowedNetwork:
-    """Return where a model of the library takes its windows: `past_target`.
-
-    Args:
-        module: The LightningModule of the library; its network is `module.model`.
-    """
+    """Return where the network of a LightningModule takes its windows: `past_target`."""
     shape = module.inputs.shapes[WINDOW]  # [B, L], or [B, L, C] for several channels
     return WindowedNetwork(module.model, shape[2] if len(shape) > 2 else 1, WINDOW)
 
 
-class SACMCallback(RawCheckpointCallback):
+class SACMCallback(AttachCallback):
     """Attaches when an estimator is trained, and logs the mean dropout rate of every epoch.
 
     A saved predictor is a raw one with the trained weights. The scalars stay in
@@ -35,6 +25,7 @@ class SACMCallback(RawCheckpointCallback):
     """
 
     locate = staticmethod(locate_window)
+    raw_checkpoints = True
 
 
 def protect_predictor(predictor: Any, guard: Any) -> None:

@@ -1,9 +1,4 @@
-"""SACM on the time-series models of Hugging Face transformers, also under PEFT.
-
-modulator = attach_transformer(PatchTSTForPrediction(config))       # any loop
-trainer = Trainer(model, arguments, callbacks=[SACMCallback()], …)  # the library's own
-sacm.protect(model, guard, input_arg="past_values")                 # before: repairs windows
-"""
+"""SACM on the time-series models of Hugging Face transformers, also under PEFT."""
 
 from __future__ import annotations
 
@@ -13,7 +8,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel, TrainerCallback
+from transformers import TrainerCallback
 
 from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
@@ -27,7 +22,6 @@ from sacm.integrations.shared import (
 )
 
 WINDOW = "past_values"  # what every time-series model of the library calls its window
-CHANNELS = ("num_input_channels", "input_size")
 
 
 def attach_transformer(
@@ -56,25 +50,18 @@ def attach_transformer(
     Raises:
         ArgumentError: The model takes no `past_values`.
     """
-    settings = _check_forward(model).config
-    if channels is None and settings.model_type.startswith("timesfm"):  # takes single series
-        channels = 1
-    for name in CHANNELS:
-        channels = getattr(settings, name, None) if channels is None else channels
-    return attach(model, channels=channels, config=config, input_arg=WINDOW, coverage=coverage)
-
-
-def _check_forward(model: nn.Module) -> PreTrainedModel:
-    """Return the library's model, also from inside a PeftModel; refuse other kinds of models."""
     adapted: Any = model
-    base: Any = adapted.get_base_model() if _is_adapted(model) else model
+    base = adapted.get_base_model() if _is_adapted(model) else adapted
     if WINDOW not in inspect.signature(base.forward).parameters:
         raise ArgumentError(
             f"{type(base).__name__}.forward takes no {WINDOW}, so it is no time-series model: use "
             "sacm.attach with input_arg=…"
         )
-    time_series_model: PreTrainedModel = base
-    return time_series_model
+    if channels is None and base.config.model_type.startswith("timesfm"):  # takes single series
+        channels = 1
+    for name in ("num_input_channels", "input_size"):
+        channels = getattr(base.config, name, None) if channels is None else channels
+    return attach(model, channels=channels, config=config, input_arg=WINDOW, coverage=coverage)
 
 
 def _is_adapted(model: Any) -> bool:
@@ -104,40 +91,31 @@ class SACMCallback(TrainerCallback):
         self.config, self.channels, self.coverage = config, channels, coverage
         self._rates: list[Tensor] = []  # means of the steps since the last log
 
-    def on_init_end(
-        self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
-    ) -> None:
+    def on_init_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """Attach; a model that is attached already stays as it is."""
-        if modulator_of(model) is None:
+        if modulator_of(objects["model"]) is None:
             attach_transformer(
-                model, config=self.config, channels=self.channels, coverage=self.coverage
+                objects["model"],
+                config=self.config,
+                channels=self.channels,
+                coverage=self.coverage,
             )
 
-    def on_train_begin(
-        self,
-        args: Any,
-        state: Any,
-        control: Any,
-        model: Any = None,
-        optimizer: Any = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_train_begin(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """Refuse an optimizer that was made too early; load the scalars of a checkpoint."""
-        modulator = modulator_of(model)
+        modulator, optimizer = modulator_of(objects["model"]), objects.get("optimizer")
         if modulator is not None and optimizer is not None:
             check_optimizers(modulator, [getattr(optimizer, "optimizer", optimizer)])
-        if state.global_step and _is_adapted(model):
-            load_scalars(model, _checkpoint(args, state))
+        if state.global_step and _is_adapted(objects["model"]):
+            load_scalars(objects["model"], _checkpoint(args, state))
 
-    def on_step_end(
-        self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
-    ) -> None:
+    def on_step_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """Remember the mean rate of a step."""
-        modulator = modulator_of(model)
+        modulator = modulator_of(objects["model"])
         if modulator is not None and modulator.rates is not None:
             self._rates.append(modulator.rates.mean())
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **objects: Any) -> None:
         """Add the mean rate since the last training log; logs of an evaluation stay as they are."""
         if logs is not None and "loss" in logs and self._rates:
             mean = float(torch.stack(self._rates).mean())
@@ -145,19 +123,17 @@ class SACMCallback(TrainerCallback):
             logs["sacm_rate_mean"] = mean  # for reporters, which are asked after this callback
             state.log_history[-1]["sacm_rate_mean"] = mean
 
-    def on_save(
-        self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
-    ) -> None:
+    def on_save(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """Put the scalars beside the adapters of a PEFT model."""
+        model = objects["model"]
         if _is_adapted(model) and modulator_of(model) is not None and args.should_save:
             save_scalars(model, _checkpoint(args, state))
 
-    def on_train_end(
-        self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any
-    ) -> None:
+    def on_train_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """Load the scalars of the best checkpoint of a PEFT model."""
-        if args.load_best_model_at_end and state.best_model_checkpoint and _is_adapted(model):
-            load_scalars(model, Path(state.best_model_checkpoint))
+        best = state.best_model_checkpoint if args.load_best_model_at_end else None
+        if best and _is_adapted(objects["model"]):
+            load_scalars(objects["model"], Path(best))
 
 
 def _checkpoint(args: Any, state: Any) -> Path:

@@ -1,9 +1,4 @@
-"""SACM and guards in NeuralForecast, for its models and its automatic models.
-
-nf = NeuralForecast([NHITS(h=24, input_size=96, dropout_prob_theta=0.1)], freq="h")
-attach_forecaster(nf)
-nf.fit(repair_frame(frame))  # from sacm.integrations.shared
-"""
+"""SACM and guards in NeuralForecast, for its models and its automatic models."""
 
 from __future__ import annotations
 
@@ -28,11 +23,7 @@ WINDOW = WindowPath((0, "insample_y"))
 
 
 def locate_window(model: BaseModel) -> WindowedNetwork:
-    """Return where a model of the library takes its windows: `[B, L, 1]`, or one channel a series.
-
-    Args:
-        model: A model of the library.
-    """
+    """Return where a model takes its windows: `[B, L, 1]`, or one channel a series."""
     return WindowedNetwork(model, model.n_series if model.MULTIVARIATE else 1, WINDOW)
 
 
@@ -74,22 +65,18 @@ def attach_forecaster(
 
 def _add_callback(model: BaseModel | BaseAuto, callback: SACMCallback) -> None:
     """Put the callback among those of a model, or of the models that an automatic one makes."""
-    if isinstance(model, BaseAuto):
-        if callable(model.config):  # Optuna asks a function for the settings of a trial
-            model.config = _SettingsWithCallback(model.config, callback)
-        else:
-            held = model.config.get("callbacks", [])
-            model.config = {**model.config, "callbacks": [*_others(held, model), callback]}
+    if isinstance(model, BaseAuto) and callable(model.config):  # Optuna asks a function
+        model.config = _SettingsWithCallback(model.config, callback)
         return
-    held = model.trainer_kwargs.get("callbacks") or []
-    model.trainer_kwargs["callbacks"] = [*_others(held, model), callback]
-
-
-def _others(callbacks: Any, model: Any) -> list[Any]:
-    """Return the callbacks there are, none of which may be ours."""
-    if any(isinstance(callback, SACMCallback) for callback in callbacks):
+    settings = model.config if isinstance(model, BaseAuto) else model.trainer_kwargs
+    callbacks = settings.get("callbacks") or []
+    if any(isinstance(each, SACMCallback) for each in callbacks):
         raise ArgumentError(f"{model} has a SACMCallback already: attach once.")
-    return list(callbacks)
+    changed = {**settings, "callbacks": [*callbacks, callback]}
+    if isinstance(model, BaseAuto):
+        model.config = changed
+    else:
+        model.trainer_kwargs = changed
 
 
 class _SettingsWithCallback:

@@ -1,8 +1,5 @@
 """SACM in pytorch-forecasting, whose models are LightningModules.
 
-trainer = lightning.Trainer(callbacks=[SACMCallback()])
-trainer.fit(TemporalFusionTransformer.from_dataset(dataset, dropout=0.1), loader)
-
 Its data sets scale every series before a network gets it, so broken values are repaired in the
 frame (`sacm.integrations.shared.repair_frame`), not in the windows.
 """
@@ -18,10 +15,7 @@ from sacm.integrations.shared import WindowedNetwork
 
 
 def locate_window(model: Any) -> WindowedNetwork:
-    """Return where a model of the library takes its windows: the targets in `encoder_cont`.
-
-    Args:
-        model: A model of the library, made with `from_dataset`.
+    """Return where a model made with `from_dataset` takes its windows: in `encoder_cont`.
 
     Raises:
         ArgumentError: The model does not say where its targets are, such as `NBeats`.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from torch import Tensor, nn
 
+from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
 from sacm.files import read_weights, write_weights
 from sacm.inject.attach import attach
@@ -25,28 +26,24 @@ FILE = "sacm_scalars.safetensors"
 
 
 class WindowedNetwork(NamedTuple):
-    """A network inside another library's model, and the window among its arguments.
-
-    Attributes:
-        network: The module whose forward takes the windows.
-        channels: Number of channels of a window; None if it is not known.
-        input_arg: The window among the arguments of forward.
-        window_layout: Order of the dimensions of the window.
-    """
+    """A network inside another library's model, and its window, as `sacm.attach` takes them."""
 
     network: nn.Module
     channels: int | None = None
     input_arg: InputArg = 0
     window_layout: WindowLayout = "BLC"
 
-    def attach(self, **options: Any) -> CapacityModulator:
-        """Attach to the network, with further options of `sacm.attach`."""
+    def attach(
+        self, config: SACMConfig | None, coverage: Literal["modules", "all"]
+    ) -> CapacityModulator:
+        """Attach to the network."""
         return attach(
             self.network,
             channels=self.channels,
+            config=config,
             input_arg=self.input_arg,
             window_layout=self.window_layout,
-            **options,
+            coverage=coverage,
         )
 
     def protect(self, guard: Any) -> None:
@@ -73,12 +70,8 @@ def modulator_of(model: nn.Module) -> CapacityModulator | None:
 
 def check_optimizers(modulator: CapacityModulator, optimizers: Iterable[Any]) -> None:
     """Refuse optimizers that were made too early to hold the modulator's scalars."""
-    held = {
-        id(parameter)
-        for optimizer in optimizers
-        for group in optimizer.param_groups
-        for parameter in group["params"]
-    }
+    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+    held = {id(parameter) for group in groups for parameter in group["params"]}
     lacking = [name for name, scalar in modulator.named_parameters() if id(scalar) not in held]
     if lacking:
         raise ArgumentError(
@@ -109,6 +102,13 @@ def load_scalars(model: nn.Module, folder: str | Path) -> None:
     put_scalars(_require_modulator(model), read_weights(Path(folder) / FILE), str(folder))
 
 
+def _require_modulator(model: nn.Module) -> CapacityModulator:
+    modulator = modulator_of(model)
+    if modulator is None:
+        raise ArgumentError(f"{type(model).__name__} is not attached: call sacm.attach first.")
+    return modulator
+
+
 def put_scalars(modulator: CapacityModulator, scalars: Mapping[str, Tensor], where: str) -> None:
     """Give a modulator its scalars, from a file of their own or from a whole model's state dict."""
     stored = {key.partition(f"{MODULATOR}.")[2] or key: value for key, value in scalars.items()}
@@ -120,14 +120,6 @@ def put_scalars(modulator: CapacityModulator, scalars: Mapping[str, Tensor], whe
             "channels: it was written by another model, or without SACM."
         )
     modulator.load_state_dict({key: stored[key] for key in needed})
-
-
-def _require_modulator(model: nn.Module) -> CapacityModulator:
-    """Return the modulator of an attached model."""
-    modulator = modulator_of(model)
-    if modulator is None:
-        raise ArgumentError(f"{type(model).__name__} is not attached: call sacm.attach first.")
-    return modulator
 
 
 def repair_frame(

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from torch import nn
 
 from sacm.core.config import SACMConfig
-from sacm.inject.attach import attach
 from sacm.inject.window import InputArg, WindowLayout
+from sacm.integrations.shared import WindowedNetwork
 
 
 class AttachedModule:
@@ -39,17 +39,11 @@ class AttachedModule:
         window_layout: WindowLayout = "BLC",
         coverage: Literal["modules", "all"] = "modules",
     ) -> None:
-        self.module = module
-        self.options: dict[str, Any] = {
-            "channels": channels,
-            "config": config,
-            "input_arg": input_arg,
-            "window_layout": window_layout,
-            "coverage": coverage,
-        }
+        self.module, self.config, self.coverage = module, config, coverage
+        self.window = channels, input_arg, window_layout
 
     def __call__(self, **parameters: Any) -> nn.Module:
         """Make a network and attach to it."""
         network = self.module(**parameters)
-        attach(network, **self.options)
+        WindowedNetwork(network, *self.window).attach(self.config, self.coverage)
         return network

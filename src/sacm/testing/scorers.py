@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from sacm.core.config import SACMConfig
 from sacm.inject.attach import attach
 from sacm.strategies.sacm import ScorerFactory, scorers
-from sacm.testing.backbones import windows
+from sacm.testing.shared import are_finite, require, run_checks, windows
 
 
 def check_scorer(scorer: str | ScorerFactory) -> None:
@@ -30,34 +30,31 @@ def check_scorer(scorer: str | ScorerFactory) -> None:
     """
     factory = scorers.get(scorer) if isinstance(scorer, str) else scorer
     name = scorer if isinstance(scorer, str) else getattr(scorer, "__name__", "scorer")
-    with torch.random.fork_rng(devices=[]):
-        for channels, length in ((3, 96), (1, 24), (7, 25)):
-            module = factory(channels, SACMConfig())
-            _require(isinstance(module, nn.Module), name, "the factory must give an nn.Module")
-            _check_scores(module, windows(6, length=length, channels=channels), name)
-        _check_training(factory, name)
+    run_checks(f"scorer {name}", (windows_are_scored_alone, attached_training_works), factory)
 
 
-def _check_scores(module: nn.Module, x: Tensor, name: str) -> None:
+def windows_are_scored_alone(factory: ScorerFactory) -> None:
     """One score a window, the same each time, whatever else is in the batch."""
-    before = x.clone()
-    scores = _scores(module, x)
-    what = f"for windows {list(x.shape)}"
-    _require(scores.shape == x.shape[:1], name, f"scores must be [{len(x)}] {what}")
-    _require(scores.is_floating_point(), name, f"scores must be floats, not {scores.dtype}")
-    _require(bool(scores.isfinite().all()), name, f"scores must be finite {what}")
-    _require(torch.equal(x, before), name, "the windows must be left alone")
-    _require(torch.equal(_scores(module, x), scores), name, "two calls give different scores")
-    alone = torch.cat([_scores(module, x[i : i + 1]) for i in range(len(x))])
-    close = torch.allclose(alone, scores, atol=1e-5, rtol=1e-5)
-    _require(close, name, "the score of a window must not depend on the others of its batch")
-    twin = _scores(copy.deepcopy(module), x)
-    _require(torch.equal(twin, scores), name, "a deep copy gives other scores")
-    constant = _scores(module, torch.zeros_like(x))
-    _require(bool(constant.isfinite().all()), name, "scores of constant windows must be finite")
+    for channels, length in ((3, 96), (1, 24), (7, 25)):
+        module = factory(channels, SACMConfig())
+        require(isinstance(module, nn.Module), "the factory must give an nn.Module")
+        x = windows(6, length=length, channels=channels)
+        before, scores, what = x.clone(), _scores(module, x), f"for windows {list(x.shape)}"
+        require(scores.shape == x.shape[:1], f"scores must be [{len(x)}] {what}")
+        require(scores.is_floating_point(), f"scores must be floats, not {scores.dtype}")
+        require(are_finite([scores]), f"scores must be finite {what}")
+        require(torch.equal(x, before), "the windows must be left alone")
+        require(torch.equal(_scores(module, x), scores), "two calls give different scores")
+        alone = torch.cat([_scores(module, x[i : i + 1]) for i in range(len(x))])
+        close = torch.allclose(alone, scores, atol=1e-5, rtol=1e-5)
+        require(close, "the score of a window must not depend on the others of its batch")
+        twin = _scores(copy.deepcopy(module), x)
+        require(torch.equal(twin, scores), "a deep copy gives other scores")
+        constant = _scores(module, torch.zeros_like(x))
+        require(are_finite([constant]), "scores of constant windows must be finite")
 
 
-def _check_training(factory: ScorerFactory, name: str) -> None:
+def attached_training_works(factory: ScorerFactory) -> None:
     """Attached, it gives rates in bounds and finite gradients, under autocast too."""
     torch.manual_seed(0)
     model, x = nn.Sequential(nn.Dropout(0.1), nn.Linear(3, 1)), windows(8)
@@ -68,22 +65,16 @@ def _check_training(factory: ScorerFactory, name: str) -> None:
         loss.backward()
         assert modulator.rates is not None
         low, high = SACMConfig.p_min, SACMConfig.p_max
-        within = bool(((modulator.rates >= low) & (modulator.rates <= high)).all())
-        _require(within, name, f"rates leave the bounds {low} … {high}")
-    gradients = [p.grad for p in modulator.parameters() if p.grad is not None]
-    finite = all(bool(each.isfinite().all()) for each in gradients)
-    _require(finite, name, "a gradient of the modulator is not finite")
+        within = ((modulator.rates >= low) & (modulator.rates <= high)).all()
+        require(within, f"rates leave the bounds {low} … {high}")
+    gradients = [p.grad for p in modulator.parameters()]
+    require(are_finite(gradients), "a gradient of the modulator is not finite")
 
 
 def _scores(module: nn.Module, x: Tensor) -> Tensor:
     with torch.no_grad():
         result = module(x)
     scores = getattr(result, "scores", result)
-    kind = type(scores).__name__
-    assert isinstance(scores, Tensor), f"the scorer must give a tensor, not {kind}."
+    require(isinstance(scores, Tensor), f"scores must be a tensor, not {type(scores).__name__}")
+    assert isinstance(scores, Tensor)
     return scores
-
-
-def _require(condition: bool, name: str, sentence: str) -> None:
-    if not condition:
-        raise AssertionError(f"scorer {name}: {sentence}.")
