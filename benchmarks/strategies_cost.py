@@ -39,8 +39,6 @@ NEEDED = {"fixed": "fixed(p=0.2)"}  # strategies that need an option
 VARIANTS = (
     "sacm(scale=free)",
     "sacm(score=amplitude)",
-    "selective(threshold=channel,share=0.3)",
-    "expose(consistency=1)",
     "guard+sacm",
 )
 

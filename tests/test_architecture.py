@@ -25,7 +25,7 @@ registry: errors
 settings: errors types
 theory: errors
 metrics: errors registry types
-reports: core errors
+reports:
 data: errors registry settings types
 backbones: core errors inject registry types
 quality: backbones data errors files inject reports
@@ -33,7 +33,7 @@ strategies: backbones core data errors files inject quality registry types
 tasks: backbones data errors metrics quality settings strategies types
 training: backbones data errors files inject settings strategies tasks
 inference: backbones data errors files metrics reports settings strategies tasks training
-experiments: core data errors files inject metrics quality reports settings strategies
+experiments: core data errors files inject metrics reports settings strategies
     tasks training
 estimators: backbones data errors files inference metrics settings tasks training types
 integrations: core errors files inject quality

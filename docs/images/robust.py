@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from sacm.metrics.catalogue import metric
-from sacm.reports.figures import gain_figure
 from sacm_lab.commands import Asked, collect_rows, owner_of
 from sacm_lab.experiment import Part
+from sacm_lab.paper.figures.gains import gain_figure
 from sacm_lab.report import pair_experiment
 from sacm_lab.robust.commands import widen
 from sacm_lab.robust.protocols import PROTOCOLS

@@ -21,6 +21,10 @@ class LayoutError(ArgumentError):
     """It is not known which rows of an activation belong to which window."""
 
 
+class RunError(SACMError):
+    """A training run failed, though what was asked for could have worked."""
+
+
 class SACMWarning(UserWarning):
     """Something worth knowing that does not stop the work."""
 

@@ -61,8 +61,8 @@ def read_part(
     ] = None,
 ) -> Asked:
     """The part of a grid that the options describe."""
-    from sacm.cli.compare import split_strategies
-    from sacm.cli.options import whole_numbers
+    from sacm.cli.options import numbers
+    from sacm.strategies.registry import split
     from sacm_lab.experiment import Part
 
     if size not in ("", "paper", "small"):
@@ -71,12 +71,12 @@ def read_part(
     part = Part(
         datasets=split_names(datasets),
         backbones=split_names(backbones),
-        horizons=whole_numbers(horizons, "--horizons"),
-        seeds=whole_numbers(seeds, "--seeds"),
+        horizons=numbers(horizons, "--horizons"),
+        seeds=numbers(seeds, "--seeds"),
         size=size,
         settings={name: value for name, value in settings.items() if value is not None},
     )
-    return Asked(part, tuple(split_strategies(strategies)))
+    return Asked(part, tuple(filter(None, split(strategies, ","))))
 
 
 class Work(NamedTuple):
@@ -169,16 +169,7 @@ def _setting(pair: str) -> tuple[str, Any]:
 
 
 def find_files(results: list[Path] | None, name: str, names: list[str]) -> list[Path]:
-    """The result files of an experiment: those that are named, and its own of a folder.
-
-    Args:
-        results: Files, and folders whose files are called `NAME.csv` or `NAME_anything.csv`.
-        name: The name of the experiment.
-        names: Those of all experiments; a file belongs to the longest that it begins with.
-
-    Raises:
-        ArgumentError: A folder has no file of the experiment.
-    """
+    """The result files of an experiment: those that are named, and its own of a folder."""
     found: list[Path] = []
     for path in results or ():
         files = [path]
@@ -199,14 +190,10 @@ def owner_of(path: Path, names: list[str]) -> str | None:
 def collect_rows(
     experiment: Experiment, part: Part, runs: Path | None, results: list[Path]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rows of an experiment, from run folders and result files, and the runs behind them.
-
-    Raises:
-        ArgumentError: A folder has no runs, or holds them one level further down.
-    """
-    from sacm.experiments.results import collect_runs, records, tidy
+    """The rows of an experiment, from run folders and result files, and the runs behind them."""
     from sacm_lab.experiment import select_rows
     from sacm_lab.results import join_results, read_results
+    from sacm_lab.runs import collect_runs, records, tidy
 
     parts, frames = [], []
     if runs is not None:
@@ -246,8 +233,7 @@ def carry_out(
     """Run what is not yet there; how many runs failed, or None if only the plan was shown."""
     from tqdm import tqdm
 
-    from sacm.cli.output import note
-    from sacm.cli.runs import check_writable
+    from sacm.cli.output import check_writable, note
     from sacm_lab.engines import make_engine
     from sacm_lab.experiment import make_jobs
     from sacm_lab.grid import Outcome, run_jobs, status
@@ -317,12 +303,11 @@ def show_plan(jobs: Any, states: dict[str, str], left: Any, work: Work, *, as_js
 
 def deliver(report: Report, output: Output) -> None:
     """Print a report, or write it to a file."""
-    from sacm.cli.runs import as_user_error, check_writable
+    from sacm.cli.output import check_writable
 
     if output.out is not None:
         check_writable(output.out.parent)
-        with as_user_error():
-            report.write(output.out, output.style)
+        report.write(output.out, output.style)
         typer.echo(f"written to {output.out}")
     elif output.style == "table":
         report.print()
@@ -361,11 +346,7 @@ def narrow_strategies(experiment: Experiment, strategies: tuple[str, ...]) -> Ex
 
 
 def write_between(path: Path, name: str, text: str) -> None:
-    """Replace what stands between `<!-- name:begin -->` and `<!-- name:end -->` of a file.
-
-    Raises:
-        ArgumentError: The file has no such marks.
-    """
+    """Replace what stands between `<!-- name:begin -->` and `<!-- name:end -->` of a file."""
     from sacm.files import write_atomically
 
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"

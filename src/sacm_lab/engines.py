@@ -11,7 +11,6 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -30,11 +29,7 @@ ENGINES: Registry[EngineFactory] = Registry("engine")
 
 
 def make_engine(name: str, *, workers: int) -> Engine:
-    """Make an engine by name.
-
-    Raises:
-        ArgumentError: If there is none of that name, or less than one worker.
-    """
+    """Make an engine by name."""
     if workers < 1:
         raise ArgumentError(f"--workers must be at least 1, got {workers}.")
     return ENGINES.get(name)(workers)
@@ -88,8 +83,9 @@ class _Worker:
         self.process = _SPAWN.Process(
             target=worker_loop, args=(other, str(folder), threads), daemon=True
         )
-        with _thread_count(threads):
-            self.process.start()
+        # Libraries read their number of threads from the environment, when they are loaded.
+        os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
+        self.process.start()
         other.close()
         self.job: Job | None = None
 
@@ -167,18 +163,3 @@ def _die_with_parent() -> None:
     assert parent is not None
     wait([parent.sentinel])
     os._exit(1)
-
-
-@contextmanager
-def _thread_count(threads: int) -> Iterator[None]:
-    """Libraries read their number of threads from the environment, when they are loaded."""
-    before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, str(threads)))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -13,10 +13,10 @@ import pandas as pd
 from sacm.data.load import find, is_present, is_synthetic
 from sacm.errors import ArgumentError
 from sacm.experiments.gains import CELL
-from sacm.experiments.results import setting_defaults
 from sacm.tasks import get_task
 from sacm_lab.grid import Job, merge_jobs
 from sacm_lab.results import BEST_FIXED, add_best_fixed, add_race
+from sacm_lab.runs import setting_defaults
 
 if TYPE_CHECKING:
     from sacm.types import TaskName
@@ -137,11 +137,7 @@ class Part:
 
 
 def choose(experiment: Experiment, part: Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The data sets and backbones of a part, checked against what the experiment has.
-
-    Raises:
-        ArgumentError: It has no such data set, backbone or horizon.
-    """
+    """The data sets and backbones of a part, checked against what the experiment has."""
     datasets = _names(experiment, experiment.datasets, part.datasets, "data set")
     backbones = _names(experiment, experiment.backbones, part.backbones, "backbone")
     known = dict.fromkeys(each for data in datasets for each in experiment.horizons_of(data))

@@ -210,15 +210,7 @@ def run_jobs(
     budget: float | None = None,
     on_outcome: Callable[[Outcome], object] | None = None,
 ) -> Tally:
-    """Run jobs in order; whatever happens to one is written down and stops nothing.
-
-    Args:
-        jobs: What is left to do.
-        engine: Runs them.
-        folder: Where runs are kept.
-        budget: Seconds after which no run is begun.
-        on_outcome: Hears of each run as it ends.
-    """
+    """Run jobs in order; whatever happens to one is written down and stops nothing."""
     started, ended, failed = time.monotonic(), 0, []
 
     def admitted() -> Iterator[Job]:

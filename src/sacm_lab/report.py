@@ -6,13 +6,12 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from sacm.errors import ArgumentError
 from sacm.experiments.gains import format_gain, pair_runs, summarise_gains
-from sacm.experiments.results import records
 from sacm.files import write_atomically
 from sacm.metrics.catalogue import metric as find_metric
 from sacm.reports.page import Section, page, paragraph
@@ -28,9 +27,7 @@ from sacm.reports.table import (
 )
 from sacm_lab.experiment import Experiment, count_declared
 from sacm_lab.results import results_csv
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from sacm_lab.runs import records
 
 FORMATS = ("table", "md", "latex", "csv", "json", "html")
 LEGEND = (
@@ -63,22 +60,14 @@ class Report:
     rows: str
     notes: tuple[str, ...] = ()
 
-    def print(self, console: Console | None = None) -> None:
+    def print(self) -> None:
         """Print on a terminal."""
-        from rich.console import Console
-
-        console = console or Console()
         for table in self.tables:
-            table.print(console)
-        for text in (*self.sentences, *(f"Note: {note}" for note in self.notes)):
-            console.print(text, highlight=False, markup=False)
+            table.print()
+        print(*self.sentences, *(f"Note: {note}" for note in self.notes), sep="\n")
 
     def render(self, style: str) -> str:
-        """The report as text in one of `FORMATS`.
-
-        Raises:
-            ArgumentError: There is no such format.
-        """
+        """The report as text in one of `FORMATS`."""
         if style not in FORMATS:
             raise ArgumentError(f"--format {style!r}: use {', '.join(FORMATS)}.")
         return str(getattr(self, f"_{style}")())
@@ -136,16 +125,7 @@ def value_table(
     beside: Beside | None = None,
     caption: str = "",
 ) -> Table:
-    """One line for every group, size, metric and strategy: its value, and its gain over the first.
-
-    Args:
-        experiment: The declaration.
-        frame: Its rows.
-        pairs: Their pairs.
-        by: Columns that make a group; the size is always one.
-        beside: Adds columns.
-        caption: What the table shows.
-    """
+    """One line for every group, size, metric and strategy: its value, and its gain over the first."""
     done = frame[frame["state"] == "done"]
     cell = [name for name in experiment.cell if name in done]
     keys = [name for name in cell if name in by or name == "size"]
@@ -206,14 +186,7 @@ def overall_table(
     *,
     more: Callable[[str, str], dict[str, Any]] | None = None,
 ) -> Table:
-    """One line for every size, metric and strategy over all cells.
-
-    Args:
-        experiment: The declaration.
-        frame: Its rows.
-        pairs: Their pairs.
-        more: Gives further columns of a size and strategy, for the first metric.
-    """
+    """One line for every size, metric and strategy over all cells."""
     lines = []
     for row in records(summarise_gains(pairs)):
         if row["strategy"] not in experiment.shown_strategies:
@@ -365,18 +338,7 @@ def experiment_report(
     tables: Sequence[Table] = (),
     sentences: Sequence[str] = (),
 ) -> Report:
-    """Everything that the runs of an experiment say.
-
-    Args:
-        experiment: The declaration.
-        frame: The rows that belong to it, from `select_rows`.
-        rows: The runs themselves, which `--format csv` writes.
-        beside: Adds columns to the first table.
-        race: The name of the race's rows, if there is one.
-        more: Adds columns to the table over all cells.
-        tables: Further tables, after those.
-        sentences: Further sentences.
-    """
+    """Everything that the runs of an experiment say."""
     pairs = pair_experiment(experiment, frame)
     first = value_table(experiment, frame, pairs, experiment.rows, beside=beside, caption="By row")
     averaged = [name for name in experiment.rows if name != "horizon"]

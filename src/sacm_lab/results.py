@@ -1,6 +1,6 @@
 """Result files, and rows that are derived from the runs of a grid.
 
-A result file is CSV of the frame of `sacm.experiments.results`, one row a run.
+A result file is CSV of the frame of `sacm_lab.runs`, one row a run.
 """
 
 from __future__ import annotations
@@ -14,18 +14,14 @@ import pandas as pd
 
 from sacm.errors import DataError
 from sacm.experiments.gains import CELL, check_unique
-from sacm.experiments.results import FIRST, KEYS, OUTCOMES, records, setting_defaults, tidy
 from sacm.files import write_atomically
+from sacm_lab.runs import FIRST, KEYS, OUTCOMES, records, setting_defaults, tidy
 
 BEST_FIXED = "best_fixed"  # the strategy of a row that is chosen among fixed rates
 
 
 def read_results(paths: Iterable[Path]) -> pd.DataFrame:
-    """Read result files, and all of the folders among them, as one frame; a run counts once.
-
-    Raises:
-        DataError: A file is missing or holds no results, or two rows of one run differ.
-    """
+    """Read result files, and all of the folders among them, as one frame; a run counts once."""
     frames = []
     for path in paths:
         files = sorted(path.glob("*.csv")) if path.is_dir() else [path]
@@ -38,11 +34,7 @@ def read_results(paths: Iterable[Path]) -> pd.DataFrame:
 
 
 def join_results(*frames: pd.DataFrame) -> pd.DataFrame:
-    """Several frames as one; of the same run, a finished row stands for one that is not.
-
-    Raises:
-        DataError: Two finished rows of one run differ in their results.
-    """
+    """Several frames as one; of the same run, a finished row stands for one that is not."""
     whole = pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
     finished = whole[whole["state"] == "done"]
     for name, rows in finished[finished["run"].duplicated(keep=False)].groupby("run"):

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from sacm import backbones
-from sacm.strategies import names
-from sacm.strategies.registry import describe_all
+from sacm.strategies import describe, names
 from tests.cli.conftest import Command
 
 
@@ -34,7 +33,7 @@ def test_json_holds_both_sizes_and_all_settings(sacm: Command) -> None:
 def test_every_strategy_and_option_is_shown(sacm: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     shown = sacm("strategies").out
-    for strategy in describe_all():
+    for strategy in [describe(name) for name in names()]:
         assert strategy.name in shown
         assert all(option.name in shown for option in strategy.options)
     assert "Scorers: spectral. Mappers: tanh." in shown

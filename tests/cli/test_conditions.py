@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 import torch
 
-from sacm.cli.main import resource_sentence
+from sacm.cli.main import explain
 from tests.cli.conftest import Command, Example
 
 TRAIN = ("train", "forecasting", "--size", "small", "--backbone", "iTransformer", "--epochs", "1")
@@ -79,18 +79,11 @@ def test_square_brackets_are_part_of_a_name(sacm: Command) -> None:
     assert "[/x]" in outcome.out
 
 
-def test_a_dollar_is_no_formula(sacm: Command) -> None:
-    hourly().rename(columns={"v": r"price $\frac{$ $"}).to_csv("x.csv", index=False)
-    outcome = sacm("score", "x.csv", "--window", 24, "--plot", "x.png")
-    assert outcome.code == 0
-    assert Path("x.png").stat().st_size > 0
-
-
 def test_no_memory_is_a_sentence() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.empty(2**60)
     for error in (caught.value, MemoryError(), np.exceptions.AxisError("x")):
-        said = resource_sentence(error)
+        said, _ = explain(error)
         expected = not isinstance(error, np.exceptions.AxisError)
         assert (said is not None and "not enough memory" in said) == expected
 

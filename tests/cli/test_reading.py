@@ -175,5 +175,5 @@ def test_labels_are_named(sacm: Command) -> None:
 
 
 def test_names_with_commas_stand_in_quotes() -> None:
-    assert check_reading({"columns": '"a,b",c', "ignore": None}) == {"columns": ("a,b", "c")}
+    assert check_reading(columns='"a,b",c', ignore=None) == {"columns": ("a,b", "c")}
     assert ReadOptions(columns=["a,b"]).columns == ("a,b",)

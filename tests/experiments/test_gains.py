@@ -44,6 +44,14 @@ def test_shares_gain_points_and_scores_gain_upwards() -> None:
     assert pair["improvement"] == pytest.approx(0.1)
 
 
+def test_values_that_are_almost_equal_tie_and_nothing_is_a_share_of_zero() -> None:
+    rows = [run("raw", 1, 0.1 + 0.2), run("sacm", 1, 0.3), run("raw", 2, 0.0), run("sacm", 2, 1.0)]
+    first, second = pair_runs(frame(*rows), ["mse"]).to_dict("records")
+    assert (first["improvement"], first["gain"]) == (0, 0)
+    assert second["improvement"] == -1
+    assert np.isnan(second["gain"])
+
+
 def test_one_cell_by_hand() -> None:
     before, after = [4.354, 3.996, 4.307, 4.182], [3.957, 3.759, 3.866, 4.2]
     rows = [run("raw", s, v) for s, v in enumerate(before)]

@@ -17,10 +17,11 @@ import pytest
 
 from sacm.data import forecasting_data
 from sacm.tasks import make_settings
+from tests.experiments.cases import write_run
 from tests.training.cases import make_data, waves
 
 pytest.importorskip("optuna", reason="needs the `tune` extra")
-from sacm.experiments.tune import best_first, input_lengths, tune, without_test
+from sacm.experiments.tune import Tuned, input_lengths, tune, without_test
 
 TINY: dict[str, Any] = {
     "backbone": "iTransformer",
@@ -62,7 +63,7 @@ def test_data_without_their_test_part_hold_nothing_of_it(task: str) -> None:
     data = make_data(task)
     seen: Any = without_test(data)
     if task == "forecasting":
-        assert len(seen.values) == data.splits.test.start
+        assert len(seen.splits.test) == 0
     else:
         assert len(seen.X_test if task == "classification" else seen.test) == 0
 
@@ -73,11 +74,13 @@ def test_input_lengths_leave_validation_windows() -> None:
     assert input_lengths(base, data) == [12, 24, 48]
 
 
-def test_the_best_trial_comes_first() -> None:
+@pytest.mark.parametrize(("task", "order"), [("forecasting", [2, 0]), ("classification", [0, 2])])
+def test_the_best_trial_comes_first(task: str, order: list[int], tmp_path: Path) -> None:
     ends = (("complete", 2.0), ("pruned", 0.1), ("complete", 1.0))
     trials = [{"number": at, "state": state, "value": v} for at, (state, v) in enumerate(ends)]
-    assert [each["number"] for each in best_first(trials, maximise=False)] == [2, 0]
-    assert [each["number"] for each in best_first(trials, maximise=True)] == [0, 2]
+    run = write_run(tmp_path, strategy="raw", seed=1, row={}, task=task, backbone="iTransformer")
+    found = Tuned(run, {}, 1.0, trials, tmp_path).best_first()
+    assert [trial["number"] for trial in found] == order
 
 
 @pytest.mark.nightly

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from sacm.experiments.results import tidy
 from sacm.tasks import get_task
 from sacm_lab.experiment import Experiment
+from sacm_lab.runs import tidy
 
 Value = Callable[[dict[str, Any], str], float | None]  # keys and metric to a result
 

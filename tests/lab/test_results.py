@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from sacm.errors import DataError
-from sacm.experiments.results import collect_runs
 from sacm_lab.results import add_best_fixed, add_race, join_results, read_results, write_results
+from sacm_lab.runs import collect_runs
 from tests.experiments.cases import write_run
 from tests.experiments.test_gains import frame, run
 

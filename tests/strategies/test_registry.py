@@ -6,7 +6,7 @@ import pytest
 
 from sacm.errors import ArgumentError
 from sacm.strategies import canonical, describe, names, parse
-from sacm.strategies.registry import describe_all, without
+from sacm.strategies.registry import without
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,7 @@ def test_one_spelling_for_one_meaning(text: str, spelling: str) -> None:
         ("sacm(p_min=0.6)", "p_min"),
         ("sacm(detrend=cubic)", "detrend must be one of"),
         ("raw+raw", "twice"),
-        ("selective(masks=all)", "masks must be one of both"),
-        ("selective(threshold=none)", "threshold must be one of pooled"),
+        ("sacm(rates=all)", "rates must be one of own"),
         ("hard_denoise(keep=0)", "keep"),
         ("", "there is no strategy"),
         ("sacm(p_max=0.4", "parentheses do not match"),
@@ -67,7 +66,7 @@ def test_a_wrong_strategy_is_one_sentence(text: str, message: str) -> None:
 
 
 def test_every_strategy_and_option_is_explained() -> None:
-    found = describe_all()
+    found = [describe(name) for name in names()]
     assert [each.name for each in found] == names()
     for strategy in found:
         assert strategy.summary.endswith(".")
@@ -78,13 +77,12 @@ def test_every_strategy_and_option_is_explained() -> None:
 def test_options_have_kinds_defaults_and_choices() -> None:
     (p,) = describe("FIXED").options
     assert (p.name, p.kind, p.default, p.required) == ("p", "number", None, True)
-    masks, share, threshold, *_ = describe("selective").options
-    assert threshold.default == "pooled"  # the paper's experiments are spelt without it
-    assert masks.kind == "both, uncertainty, anomaly"
-    assert masks.help.endswith("(anomaly), or both.")
+    (share,) = describe("selective").options
     assert (share.default, share.required) == (0.1, False)
     options = {option.name: option for option in describe("sacm").options}
     assert options["log_norm"].kind == "true or false"
+    assert options["rates"].kind == "own, permuted, mean, reversed"
+    assert options["rates"].help.endswith("most reliable window drops most (reversed).")
     assert (options["scorer"].default, options["mapper"].default) == ("spectral", "tanh")
 
 

@@ -41,36 +41,35 @@ def backtest(
 
     Example: sacm backtest latest --origins 12 --refit 4 --out forecasts.csv
     """
-    from sacm.cli.runs import as_user_error, load_predictor
+    from sacm.cli.runs import load_predictor
     from sacm.inference.backtest import backtest as look_back
     from sacm.inference.history import read_history
     from sacm.training import Hardware
 
     finished, predictor = load_predictor(run, reading, rules, keep)
-    with as_user_error():
-        series: Any = finished.load_data() if data is None else read_history(predictor, data)
-        forecasts = finished.settings.task == "forecasting"
-        if data is None and not refit and forecasts and not len(series.splits.test):
-            raise ArgumentError(
-                "the run's data have no test part, and the network knows the other rows: name new "
-                "ones with --data, or train anew with --refit."
-            )
-        past = look_back(
-            predictor,
-            series,
-            origins=origins,
-            step=step,
-            refit=refit,
-            folder=runs,
-            hardware=Hardware(show_progress=False),
-            on_refit=lambda number: note(f"Training for origin {number + 1} …"),
+    series: Any = finished.load_data() if data is None else read_history(predictor, data)
+    forecasts = finished.settings.task == "forecasting"
+    if data is None and not refit and forecasts and not len(series.splits.test):
+        raise ArgumentError(
+            "the run's data have no test part, and the network knows the other rows: name new "
+            "ones with --data, or train anew with --refit."
         )
+    past = look_back(
+        predictor,
+        series,
+        origins=origins,
+        step=step,
+        refit=refit,
+        folder=runs,
+        hardware=Hardware(show_progress=False),
+        on_refit=lambda number: note(f"Training for origin {number + 1} …"),
+    )
     if len(past.origins) < origins:
         note(f"Note: there is room for {len(past.origins)} origins, fewer than {origins}.")
     if share := past.unmeasured:
         note(f"{share:.1%} of the targets were not measured and do not count.")
     if out is not None:
-        output.write(past.long(), out)
+        output.write_frame(past.long(), out)
         note(f"{len(past.forecasts):,} forecasts written to {out}.")
     if as_json:
         typer.echo(past.table().to_json(orient="records", date_format="iso", indent=1))
@@ -80,18 +79,15 @@ def backtest(
 
 def show_backtest(table: pd.DataFrame, *, season: int) -> None:
     """One row an origin, their means, and who is better."""
+    words = [name for name in ("row", "from") if name in table]
     errors = [name for name in ("mae", "naive", "seasonal_naive") if name in table]
-    times = [name for name in ("from",) if name in table]
-    rows = [
-        [str(row["row"]), *(str(row[name]) for name in times), *(row[name] for name in errors)]
-        for row in table.to_dict("records")
-    ]
-    means = {name: float(table[name].to_numpy().mean()) for name in errors}
-    rows.append(["mean", *("" for _ in times), *means.values()])
-    headings = ["first row", *times, *(name.replace("_", " ") for name in errors)]
+    means = table[errors].mean()
+    rows = list(table[words].astype(str).join(table[errors]).itertuples(index=False, name=None))
+    rows.append(("mean", *[""] * (len(words) - 1), *means))
+    headings = ["first row", *words[1:], *(name.replace("_", " ") for name in errors)]
     title = "mean absolute error of each forecast, z-scored"
-    output.show_table(headings, rows, title=title, words=1 + len(times))
-    best = min(errors[1:], key=means.__getitem__)
+    output.show_table(headings, rows, title=title, words=len(words))
+    best = str(means[errors[1:]].idxmin())
     if means["mae"] >= means[best]:
         what = "the last value" if best == "naive" else f"the last season of {season} steps"
         note(f"Note: this model loses to repeating {what}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 import typer
 
@@ -33,33 +33,26 @@ def backbones(
 
     if task is not None:
         check_task(task)
-    pairs = [
-        (describe(name, each), describe(name, each, size="small"))
-        for each in get_args(TaskName)
-        if task in (None, each)
-        for name in names(each)
-    ]
-    if as_json:
-        records = []
-        for paper, small in pairs:
-            record: dict[str, Any] = {"name": paper.name, "task": paper.task, "cost": paper.cost}
-            record |= {"reference": paper.reference, "takes": list(paper.takes)}
-            record["sizes"] = {
-                each.size: {
-                    "parameters": each.parameters,
-                    "dropout_sites": each.dropout_sites,
-                    "settings": asdict(each.config),
+    rows, records = [], []
+    for each in get_args(TaskName):
+        for name in names(each) if task in (None, each) else ():
+            paper, small = (describe(name, each, size=size) for size in ("paper", "small"))
+            counts = f"{paper.parameters:,}", f"{small.parameters:,}"
+            rows.append((paper.name, each, paper.cost, *counts, paper.dropout_sites))
+            sizes = {
+                found.size: {
+                    "parameters": found.parameters,
+                    "dropout_sites": found.dropout_sites,
+                    "settings": asdict(found.config),
                 }
-                for each in (paper, small)
+                for found in (paper, small)
             }
-            records.append(record)
+            record = {"name": paper.name, "task": each, "cost": paper.cost, "sizes": sizes}
+            records.append({**record, "reference": paper.reference, "takes": list(paper.takes)})
+    if as_json:
         show_json(records)
         return
-    rows = []
-    for paper, small in pairs:
-        sizes = f"{paper.parameters:,}", f"{small.parameters:,}"
-        rows.append((paper.name, paper.task, paper.cost, *sizes, paper.dropout_sites))
-    title = f"{len({paper.name for paper, _ in pairs})} backbones"
+    title = f"{len({row[0] for row in rows})} backbones"
     show_table(("name", "task", "cost", "parameters", "small", "sites"), rows, title=title, words=3)
     note(_LEGEND)
 
@@ -69,20 +62,16 @@ def strategies(as_json: AsJson = False) -> None:
 
     Example: sacm strategies
     """
-    from sacm.strategies import mappers, scorers
-    from sacm.strategies.registry import describe_all, spell_value
+    from sacm.strategies import describe, mappers, names, scorers
 
-    described = describe_all()
+    described = [describe(name) for name in names()]
     if as_json:
         parts = {"scorers": scorers.names(), "mappers": mappers.names()}
         show_json({"strategies": [asdict(each) for each in described], **parts})
         return
     for strategy in described:
         typer.echo(f"{strategy.name}: {strategy.summary}")
-        rows = []
-        for option in strategy.options:
-            default = "(needed)" if option.required else spell_value(option.default) or "(none)"
-            rows.append((option.name, default, option.kind, option.help))
+        rows = [(o.name, o.default_text, o.kind, o.help) for o in strategy.options]
         if rows:
             show_texts(("option", "default", "takes", "meaning"), rows)
         else:

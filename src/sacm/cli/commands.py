@@ -15,31 +15,24 @@ OPERATION = "In operation"
 RESEARCH = "For research"
 GROUPS = (ANALYSIS, OPERATION, RESEARCH)
 
-_BUILT_IN = {
-    ANALYSIS: (
-        ("demo", "sacm.cli.demo:demo", "Compare raw training with SACM and with the guard."),
-        ("quality", "sacm.cli.quality:quality", "Find broken values in a table, or wrong labels."),
-        ("rules", "sacm.cli.quality:rules", "Write a file of rules for the guard, to edit."),
-        ("train", "sacm.cli.train:train", "Train a network, test it, and keep the run."),
-        ("predict", "sacm.cli.predict:predict", "Forecast, classify or detect with a run."),
-        ("evaluate", "sacm.cli.evaluate:evaluate", "Test a run again, also on other data."),
-        ("score", "sacm.cli.score:score", "Rank windows of a series by unreliability."),
-    ),
-    OPERATION: (
-        ("runs", "sacm.cli.runs:app", "List, show, compare, report and remove runs."),
-        ("backtest", "sacm.cli.backtest:backtest", "Forecast the past from several origins."),
-        ("export", "sacm.cli.export:export", "Write the network of a run for other programs."),
-    ),
-    RESEARCH: (
-        ("compare", "sacm.cli.compare:compare", "Compare strategies on the same seeds."),
-        ("tune", "sacm.cli.tune:tune", "Search settings by validation results."),
-        ("backbones", "sacm.cli.catalogues:backbones", "List the networks."),
-        ("strategies", "sacm.cli.catalogues:strategies", "List the strategies."),
-    ),
-}
-for _group, _commands in _BUILT_IN.items():
-    for _name, _place, _help in _commands:
-        COMMANDS.register(_name, group=_group, help=_help)(_place)
+for _group, _place, _help in (
+    (ANALYSIS, "demo:demo", "Compare raw training with SACM and with the guard."),
+    (ANALYSIS, "quality:quality", "Find broken values in a table, or wrong labels."),
+    (ANALYSIS, "quality:rules", "Write a file of rules for the guard, to edit."),
+    (ANALYSIS, "train:train", "Train a network, test it, and keep the run."),
+    (ANALYSIS, "predict:predict", "Forecast, classify or detect with a run."),
+    (ANALYSIS, "evaluate:evaluate", "Test a run again, also on other data."),
+    (ANALYSIS, "score:score", "Rank windows of a series by unreliability."),
+    (OPERATION, "runs:runs", "List, show, compare, report and remove runs."),
+    (OPERATION, "backtest:backtest", "Forecast the past from several origins."),
+    (OPERATION, "export:export", "Write the network of a run for other programs."),
+    (RESEARCH, "compare:compare", "Compare strategies on the same seeds."),
+    (RESEARCH, "tune:tune", "Search settings by validation results."),
+    (RESEARCH, "catalogues:backbones", "List the networks."),
+    (RESEARCH, "catalogues:strategies", "List the strategies."),
+):
+    _name = _place.partition(":")[2]
+    COMMANDS.register(_name, group=_group, help=_help)(f"sacm.cli.{_place}")
 
 
 def names() -> list[str]:

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     without=("strategy", "seed", "time_limit"),
     lead=("data", "strategies", "seeds", "horizon", "backbone", "out"),
 )
+@options.takes(options.make_hardware, into="hardware")
 def compare(
     asked: dict[str, Any],
+    hardware: Any,
     strategies: Annotated[
         str,
         typer.Option(
@@ -35,9 +37,6 @@ def compare(
         str, typer.Option(help="Whole numbers, separated by commas.")
     ] = "2022,2023,2024,2025,2026",
     runs: options.Runs = Path("runs"),
-    accelerator: options.Accelerator = "auto",
-    devices: options.Devices = 1,
-    logger: options.Logger = None,
     out: Annotated[Path | None, typer.Option(help="Write an HTML report to this file.")] = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -48,29 +47,20 @@ def compare(
     Example: sacm compare forecasting --data ILI --seeds 2022,2023 --out report.html
     """
     from sacm.strategies.guard import files_of, share_files
+    from sacm.strategies.registry import split
     from sacm.tasks import make_settings
 
     settings = make_settings(**asked)
-    second = "sacm" if settings.strategy == "raw" else settings.strategy
-    files = files_of(settings.strategy or "raw")
-    names = share_files(split_strategies(strategies or f"raw,{second}"), files)
-    numbers = options.whole_numbers(seeds, "--seeds")
-    hardware = options.make_hardware(
-        accelerator=accelerator, devices=devices, loggers=logger, quiet=as_json
-    )
+    default = settings.strategy or "raw"
+    named = strategies or f"raw,{'sacm' if default == 'raw' else default}"
+    names = share_files([name for name in split(named, ",") if name], files_of(default))
+    numbers = options.numbers(seeds, "--seeds")
     comparison, _ = run_comparison(settings, names, numbers, runs, hardware, out, quiet=as_json)
     if as_json and comparison is not None:
         from sacm.experiments.compare import headline
 
         page = None if out is None else str(out)
         output.show_json({**comparison.to_dict(), "headline": headline(comparison), "report": page})
-
-
-def split_strategies(text: str) -> list[str]:
-    """Split `raw,sacm(p_max=0.4,gamma=2)` at the commas outside of parentheses."""
-    from sacm.strategies.registry import split
-
-    return [part for part in split(text, ",") if part]
 
 
 def run_comparison(
@@ -89,17 +79,15 @@ def run_comparison(
     Returns:
         The comparison, None in other processes than the first, and the data.
     """
-    from sacm.cli.runs import as_user_error, check_writable, is_main_process
+    from sacm.cli.runs import is_main_process
     from sacm.data import resolve
     from sacm.experiments.compare import compare
 
-    check_writable(runs)
+    output.check_writable(runs)
     if out is not None:
         if out.is_dir():
             raise ArgumentError(f"--out {out} is a folder: name a file in it, such as report.html.")
-        if out.suffix.lower() not in (".html", ".htm"):
-            raise ArgumentError(f"--out {out}: a report is an .html file.")
-        check_writable(out.parent)
+        output.check_writable(out.parent)
     data = resolve(settings.data, task=settings.task, reading=settings.reading())
     if is_main_process():
         output.show_reading(data, settings)
@@ -112,12 +100,10 @@ def run_comparison(
     if not quiet:
         show_comparison(comparison)
     if out is not None:
-        from sacm.experiments.compare_page import write_compare_page
+        from sacm.experiments.compare_page import compare_page
 
-        with as_user_error():
-            write_compare_page(comparison, out, data=data, command=command)
-        if not quiet:
-            typer.echo(f"report: {out}")
+        output.write_text(compare_page(comparison, data=data, command=command), out)
+        typer.echo(f"report: {out}", err=quiet)
     return comparison, data
 
 
@@ -128,15 +114,12 @@ def announce(settings: RunSettings, number: int, total: int) -> None:
 
 def show_comparison(comparison: Comparison) -> None:
     """The tables and what they say."""
-    from rich.console import Console
-
     from sacm.experiments import compare
 
-    console = Console()
-    compare.result_table(comparison).print(console)
-    compare.cost_table(comparison).print(console)
+    compare.result_table(comparison).print()
+    compare.cost_table(comparison).print()
     for sentence in compare.headline(comparison):
-        console.print(sentence, highlight=False, markup=False)
+        typer.echo(sentence)
     note(compare.LEGEND)
-    if comparison.task == "anomaly":
+    if comparison.settings["task"] == "anomaly":
         note(compare.ANOMALY_LEGEND)

@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
 from sacm.cli.options import AsJson
-from sacm.cli.output import note, show_json
+from sacm.cli.output import note, save_figure, show_json
 from sacm.errors import ArgumentError
 
-if TYPE_CHECKING:
-    from sacm.experiments.compare import Comparison
-
 SEEDS = (2022, 2023, 2024)
-
-
-class Part(NamedTuple):
-    """One comparison of the demo: what it shows, its strategies and its settings."""
-
-    introduction: str
-    strategies: tuple[str, str]
-    settings: dict[str, Any]
-
-
-PARTS = {
-    "method": Part(
+# What each part shows, its strategies and its settings.
+PARTS: dict[str, tuple[str, tuple[str, str], dict[str, Any]]] = {
+    "method": (
         "1. The paper's method on the paper's data. ILI: weekly flu statistics of the US CDC. An "
         "iTransformer in the paper's size forecasts 36 weeks, with its own dropout (raw) and with "
         "a dropout rate for each training window by its spectrum (sacm).",
         ("raw", "sacm"),
         {"data": "ILI", "horizon": 36, "size": "paper"},
     ),
-    "sensors": Part(
+    "sensors": (
         "2. Broken sensors. A simulated plant: a quarter of the training values are outliers, "
         "bursts of noise, stuck or zero. A small iTransformer learns from the original rows (raw) "
         "and from repaired rows (guard). Test rows are clean.",
@@ -66,45 +54,37 @@ def demo(
     import torch
 
     from sacm.cli.compare import run_comparison
+    from sacm.experiments.examples import rate_sample
+    from sacm.reports.figures import windows_with_rates
+    from sacm.reports.style import colours
     from sacm.tasks import make_settings
     from sacm.training import Hardware
 
     if only and only not in PARTS:
         raise ArgumentError(f"--only {only!r}: use {' or '.join(PARTS)}.")
     torch.set_num_threads(1)  # tensors this small gain nothing from a second thread
-    hardware = Hardware(show_progress=not as_json)
-    changed = {} if epochs is None else {"epochs": epochs}
+    shared = {"task": "forecasting", "backbone": "iTransformer"}
+    limit = {} if epochs is None else {"epochs": epochs}
     records = {}
-    for name, part in PARTS.items():
-        if only not in ("", name):
-            continue
-        note(part.introduction)
-        settings = make_settings(
-            **{"task": "forecasting", "backbone": "iTransformer", **part.settings, **changed}
-        )
-        command = f"sacm demo --only {name}" + (f" --epochs {epochs}" if epochs else "")
+    for name in [only] if only else PARTS:
+        introduction, strategies, settings = PARTS[name]
+        note(introduction)
         comparison, data = run_comparison(
-            *(settings, part.strategies, SEEDS, folder / "runs", hardware, folder / f"{name}.html"),
+            make_settings(**{**shared, **settings, **limit}),
+            strategies,
+            SEEDS,
+            folder / "runs",
+            Hardware(),
+            folder / f"{name}.html",
             quiet=as_json,
-            command=command,
+            command=f"sacm demo --only {name}" + (f" --epochs {epochs}" if epochs else ""),
         )
-        assert comparison is not None
-        if "sacm" in part.strategies:
-            draw_windows(comparison, data, folder / "windows.png")
+        assert comparison is not None  # one process alone
         records[name] = comparison.to_dict()
+        if "sacm" in strategies:
+            sample = rate_sample(comparison.runs["sacm", SEEDS[0]], data)
+            figure = windows_with_rates(sample.windows, sample.rates, colours(strategies)["sacm"])
+            save_figure(figure, folder / "windows.png")
+            note(f"picture: {folder / 'windows.png'}")
     if as_json:
         show_json(records)
-
-
-def draw_windows(comparison: Comparison, data: Any, path: Path) -> None:
-    """Write a picture of training windows with the dropout rates that the first seed gave them."""
-    from sacm.cli.output import save_figure
-    from sacm.experiments.examples import rate_sample
-    from sacm.reports.figures import windows_with_rates
-    from sacm.reports.style import colours
-    from sacm.training.run import Run
-
-    sample = rate_sample(Run.load(comparison.folders["sacm", SEEDS[0]]), data)
-    colour = colours(comparison.strategies)["sacm"]
-    save_figure(windows_with_rates(sample.windows, sample.rates, colour), path)
-    note(f"picture: {path}")

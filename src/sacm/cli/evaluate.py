@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
 from sacm.cli import options, output
 from sacm.cli.output import note
 from sacm.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from sacm.inference import Predictor
 
 
 @options.takes_reading(without=options.FIXED_READING)
@@ -36,33 +33,36 @@ def evaluate(
 
     Example: sacm evaluate latest --data new.csv
     """
-    from sacm.cli.runs import as_user_error, load_predictor
+    from sacm.cli.runs import load_predictor
     from sacm.data import fingerprint
     from sacm.files import read_json
+    from sacm.inference.forecast import prepare_evaluation
+    from sacm.inference.intervals import measure_uncertainty
 
-    nominal = options.shares(coverage, "--coverage")
+    nominal = options.numbers(coverage, "--coverage", shares=True)
     finished, predictor = load_predictor(run, reading, rules, keep)
+    if nominal and finished.settings.task != "forecasting":
+        raise ArgumentError("intervals are for forecasts.")
+    source: Any = finished.load_data() if data is None else data
+    result = predictor.evaluate(source)
     facts: dict[str, Any] = {"run": str(finished.folder)}
-    with as_user_error():
-        source: Any = finished.load_data() if data is None else data
-        result = predictor.evaluate(source)
-        metrics: dict[str, Any] = {
-            "test": result.row,
-            "report": result.report,
-            "evaluated_windows": result.evaluated,
-            "test_windows": result.evaluated,
-            "baselines": result.baselines,
-        }
-        if nominal:
-            metrics["uncertainty"] = judge_intervals(predictor, source, nominal)
+    metrics: dict[str, Any] = {
+        "test": result.row,
+        "report": result.report,
+        "evaluated_windows": result.evaluated,
+        "test_windows": result.evaluated,
+        "baselines": result.baselines,
+    }
+    if nominal:
+        _, windows = prepare_evaluation(predictor, source)
+        metrics["uncertainty"] = measure_uncertainty(predictor, windows, nominal)
     if data is None:
         trained_on = read_json(finished.folder / "environment.json").get("fingerprint")
-        changes = changed_results(finished.metrics.get("test", {}), metrics["test"])
+        changes = changed_results(finished.metrics.get("test", {}), result.row)
         facts |= {"same_data": trained_on == fingerprint(source), "same_results": not changes}
-        if not facts["same_data"] and not as_json:
+        if not facts["same_data"]:
             note(f"Note: {finished.settings.data} has changed since the run was trained.")
-        for name, (then, now) in changes.items() if not as_json else ():
-            note(f"Note: {name} is {now}, but the run recorded {then}.")
+        output.show_notes(changes)
     else:
         facts["data"] = data
     if as_json:
@@ -71,17 +71,6 @@ def evaluate(
     output.show_results(finished.settings.task, metrics)
     if nominal:
         show_intervals(metrics["uncertainty"])
-
-
-def judge_intervals(predictor: Predictor, source: Any, nominal: Sequence[float]) -> dict[str, Any]:
-    """How conformal intervals do: half of the windows calibrates, the other half tests."""
-    from sacm.inference.forecast import prepare_evaluation
-    from sacm.inference.intervals import measure_uncertainty
-
-    if predictor.settings.task != "forecasting":
-        raise ArgumentError("intervals are for forecasts.")
-    _, windows = prepare_evaluation(predictor, source)
-    return measure_uncertainty(predictor, windows, nominal)
 
 
 def show_intervals(report: Mapping[str, Any]) -> None:
@@ -100,16 +89,15 @@ def show_intervals(report: Mapping[str, Any]) -> None:
     )
 
 
-def changed_results(
-    then: Mapping[str, float | None], now: Mapping[str, float | None]
-) -> dict[str, tuple[float | None, float | None]]:
-    """Results that differ from the recorded ones by more than rounding: `{name: (then, now)}`."""
-    changes: dict[str, tuple[float | None, float | None]] = {}
+def changed_results(then: Mapping[str, float | None], now: Mapping[str, float | None]) -> list[str]:
+    """A sentence for each result that differs from the recorded one by more than rounding."""
+    changes = []
     for name in {**then, **now}:
         old, new = then.get(name), now.get(name)
-        if old is not None and new is not None:
-            if not math.isclose(old, new, rel_tol=1e-5, abs_tol=1e-12):
-                changes[name] = old, new
-        elif old is not new:
-            changes[name] = old, new
+        if None in (old, new):
+            same = old is new
+        else:
+            same = math.isclose(old, new, rel_tol=1e-5, abs_tol=1e-12)  # type: ignore[arg-type]
+        if not same:
+            changes.append(f"{name} is {new}, but the run recorded {old}.")
     return changes

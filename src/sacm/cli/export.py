@@ -28,7 +28,7 @@ def export(
 
     Example: sacm export latest --to onnx --out model.onnx
     """
-    from sacm.cli.runs import as_user_error, load_predictor
+    from sacm.cli.runs import load_predictor
     from sacm.inference.export import export as write_model
 
     if to not in _SUFFIX:
@@ -37,8 +37,7 @@ def export(
     path = out or finished.folder / f"model{_SUFFIX[to]}"
     if path.suffix != _SUFFIX[to]:
         raise ArgumentError(f"{path}: a file for {to} ends in {_SUFFIX[to]}.")
-    with as_user_error():
-        described = write_model(predictor, path, to)
+    described = write_model(predictor, path, to)
     note("Its answers have been checked against those of `sacm predict`.")
     note(f"Described in {described}.")
     typer.echo(f"model: {path}")

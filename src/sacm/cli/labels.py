@@ -68,7 +68,7 @@ def judge_labels(
 ) -> float:
     """Judge the labels of cases, print or write what is found, and return the share flagged."""
     from sacm.cli.output import show_json
-    from sacm.cli.runs import write_file
+    from sacm.files import write_atomically
     from sacm.quality.labels import find_wrong_labels
 
     quality = find_wrong_labels(**cases, keep=() if keep is None else _kept_cases(keep))
@@ -76,7 +76,7 @@ def judge_labels(
         quality.report(out)
     table = quality.to_frame()
     if flags is not None:
-        write_file(flags, lambda file: table.to_csv(file, index=False))
+        write_atomically(flags, lambda file: table.to_csv(file, index=False))
     if as_json:
         record = {"cases": len(quality.given), "trust": quality.trust, "reason": quality.reason}
         record |= {"noise_rate": quality.noise_rate, "noise_interval": list(quality.noise_interval)}

@@ -12,7 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from sacm.cli import commands
 from sacm.cli.commands import COMMANDS
-from sacm.errors import ArgumentError, SACMError, SACMWarning
+from sacm.errors import RunError, SACMError, SACMWarning
 
 _FIRST_OPTIONS = 6  # that the help of a command shows before headings
 _INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
@@ -30,22 +30,15 @@ class LazyGroup(TyperGroup):
         return TyperCommand(cmd_name, help=line, rich_help_panel=group or None)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Give the command that is to run."""
         return args[0], load_command(args[0]), args[1:]
 
 
 def load_command(name: str) -> Any:
-    """Import a command and make it one of Typer's; its help begins with six options.
-
-    Raises:
-        ArgumentError: If there is no such command.
-    """
-    function_or_app = COMMANDS.get(name)
-    if isinstance(function_or_app, typer.Typer):
-        group = function_or_app
-    else:
-        group = typer.Typer(add_completion=False)
-        group.command()(function_or_app)
+    """Import a command and make it one of Typer's; its help begins with six options."""
+    group = COMMANDS.get(name)
+    if not isinstance(group, typer.Typer):
+        function, group = group, typer.Typer(add_completion=False)
+        group.command()(function)
     command = typer.main.get_command(group)
     command.name = name
     for each in (command, *getattr(command, "commands", {}).values()):
@@ -87,7 +80,7 @@ def sacm(
     """
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run the command line: exit code 2 for what the user can mend, 1 for a failed run."""
     show_other = warnings.showwarning
 
@@ -103,45 +96,34 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     with warnings.catch_warnings():
         warnings.showwarning = show
-        run_command()
-
-
-def run_command() -> NoReturn:
-    """Run the command of the command line and leave with its exit code."""
-    try:
-        code = app(prog_name="sacm", standalone_mode=False)
-    except SACMError as error:
-        fail(str(error), 2 if isinstance(error, ArgumentError) else 1)
-    except typer.TyperException as error:
-        context = getattr(error, "ctx", None)
-        path = "sacm" if context is None else context.command_path
-        message = error.format_message().rstrip(".")  # empty if help has been printed
-        fail(message and f"{message}: see `{path} --help`.", 2)
-    except typer.Abort:
-        fail("stopped.", 1)
-    except KeyboardInterrupt:
-        fail("stopped: the same command continues a training run.", _INTERRUPTED)
-    except (OSError, MemoryError, RuntimeError) as error:
-        sentence = resource_sentence(error)
-        if sentence is None:
-            raise
-        fail(sentence, 1)
+        try:
+            code = app(prog_name="sacm", standalone_mode=False)
+        except (Exception, KeyboardInterrupt) as error:
+            sentence, code = explain(error)
+            if sentence is None:
+                raise
+            if sentence:
+                typer.echo(f"Error: {sentence}", err=True)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def resource_sentence(error: Exception) -> str | None:
-    """Say what the machine lacks; None if the error is another."""
-    text = str(error)
+def explain(error: BaseException) -> tuple[str | None, int]:
+    """Give the sentence and exit code of an error; no sentence for one that is a bug."""
+    if isinstance(error, SACMError):
+        return str(error), 1 if isinstance(error, RunError) else 2
+    if isinstance(error, typer.TyperException):
+        context = getattr(error, "ctx", None)
+        path = "sacm" if context is None else context.command_path
+        message = error.format_message().rstrip(".")  # empty if help has been printed
+        return message and f"{message}: see `{path} --help`.", 2
+    if isinstance(error, typer.Abort):
+        return "stopped.", 1
+    if isinstance(error, KeyboardInterrupt):
+        return "stopped: the same command continues a training run.", _INTERRUPTED
     if isinstance(error, OSError) and error.strerror and not isinstance(error, BrokenPipeError):
         path = "" if error.filename is None else f"{error.filename}: "
-        return f"{path}{error.strerror.lower()}."
+        return f"{path}{error.strerror.lower()}.", 1
+    text = str(error)
     if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
-        return "there is not enough memory: use a smaller network, batch or window, or fewer rows."
-    return None
-
-
-def fail(sentence: str, code: int) -> NoReturn:
-    """Print one sentence on standard error and leave."""
-    if sentence:
-        typer.echo(f"Error: {sentence}", err=True)
-    sys.exit(code)
+        return "not enough memory: use a smaller network, batch or window, or fewer rows.", 1
+    return None, 1

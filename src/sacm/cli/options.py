@@ -14,19 +14,16 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
 from sacm.errors import ArgumentError
 from sacm.settings import READING, RunSettings, extras_of, is_duration, option_name
 
-if TYPE_CHECKING:
-    from sacm.training import Hardware
-
 Command = Callable[..., None]
 
-HARDWARE, DETAILS = "Hardware and logs", "Training in detail"  # headings in the help
+_HARDWARE, _DETAILS = "Hardware and logs", "Training in detail"  # headings in the help
 RunName = Annotated[
     Path,
     typer.Argument(metavar="RUN", help="A run: its folder, the beginning of its name, or latest."),
@@ -35,14 +32,6 @@ RunData = Annotated[
     str | None, typer.Option(help="A file or data set. Default: what the run was trained on.")
 ]
 Runs = Annotated[Path, typer.Option(help="Folder that holds the runs.")]
-Accelerator = Annotated[str, typer.Option(help="cpu, gpu, mps or auto.", rich_help_panel=HARDWARE)]
-Devices = Annotated[int, typer.Option(help="Number of devices.", min=1, rich_help_panel=HARDWARE)]
-Logger = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="tensorboard or mlflow, beside the CSV. Repeatable.", rich_help_panel=HARDWARE
-    ),
-]
 RulesFile = Annotated[
     Path | None,
     typer.Option("--rules", help="What you know about the channels: a file of `sacm rules`."),
@@ -125,18 +114,7 @@ def takes_settings(
     options = [_option(name, time_flag=alone) for name in names if name not in without]
     files = {"rules": RulesFile, "keep": KeepFile, "config": ConfigFile}
     options += [_parameter(name, annotation) for name, annotation in files.items()]
-
-    def merge(
-        rules: Path | None, keep: Path | None, config: Path | None, **given: Any
-    ) -> dict[str, Any]:
-        asked = _merge(given, config)
-        if rules is not None or keep is not None:
-            from sacm.strategies.guard import with_files
-
-            asked["strategy"] = with_files(asked.get("strategy") or "guard", rules, keep)
-        return asked
-
-    return takes(merge, into="asked", options=options, lead=lead)
+    return takes(_merge, into="asked", options=options, lead=lead)
 
 
 def takes_reading(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]:
@@ -148,10 +126,10 @@ def takes_reading(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]:
         without: Options that the command has no use for.
     """
     options = [_option(name, time_flag=True) for name in READING if name not in without]
-    return takes(lambda **given: check_reading(given), into="reading", first=False, options=options)
+    return takes(check_reading, into="reading", first=False, options=options)
 
 
-def check_reading(given: dict[str, Any]) -> dict[str, Any]:
+def check_reading(**given: Any) -> dict[str, Any]:
     """Options for reading as the readers take them; those at None were not given."""
     named = {name: value for name, value in given.items() if value is not None}
     # The task and the data have no say in what these options may be.
@@ -167,17 +145,17 @@ def _parameter(name: str, annotation: Any) -> inspect.Parameter:
 def _option(name: str, *, time_flag: bool) -> inspect.Parameter:
     """The option of one setting; with `time_flag` the time column is `--time` too."""
     field = RunSettings.model_fields[name]
-    help = field.description or ""
     if name == "task":
-        return _parameter(name, Annotated[str | None, typer.Argument(metavar="TASK", help=help)])
+        argument = typer.Argument(metavar="TASK", help=field.description)
+        return _parameter(name, Annotated[str | None, argument])
     hidden = field.default in (None, False, {}) or field.is_required()
     flags = [option_name(name), *(["--time"] if name == "time" and time_flag else [])]
     option = typer.Option(
         *flags,
-        help=help,
+        help=field.description,
         metavar="KEY=VALUE" if name == "overrides" else None,
         show_default=False if hidden else str(field.default),
-        rich_help_panel=extras_of(field).get("panel") or (None if name in _FIRST else DETAILS),
+        rich_help_panel=extras_of(field).get("panel") or (None if name in _FIRST else _DETAILS),
     )
     plain: Any = str if name in _TEXT else _plain_type(field.annotation)
     return _parameter(name, Annotated[plain | None, option])
@@ -194,21 +172,25 @@ def _plain_type(annotation: Any) -> Any:
     return str if get_origin(annotation) in (Literal, tuple) else annotation
 
 
-def _merge(given: dict[str, Any], file: Path | None) -> dict[str, Any]:
+def _merge(
+    rules: Path | None, keep: Path | None, config: Path | None, **given: Any
+) -> dict[str, Any]:
     """The settings that were named: options over those of a file."""
-    from sacm.tasks import make_settings
-
     named = {name: value for name, value in given.items() if value is not None}
     if "time_limit" in named and not is_duration(named["time_limit"]):
         named["time"] = named.pop("time_limit")  # --time date names the column, as elsewhere
     pairs = named.pop("overrides", None)
-    asked = {**(read_config(file) if file else {}), **named}
+    asked = {**(read_config(config) if config else {}), **named}
     for name, what in (("task", "argument 'TASK'"), ("data", "option '--data'")):
         if name not in asked:
             raise ArgumentError(f"Missing {what}: name it, or a file of settings with --config.")
     if pairs is not None:
-        settings = make_settings(**{**asked, "overrides": {}})
-        asked["overrides"] = {**asked.get("overrides", {}), **parse_overrides(pairs, settings)}
+        overrides = parse_overrides(pairs, {**asked, "overrides": {}})
+        asked["overrides"] = {**asked.get("overrides", {}), **overrides}
+    if rules is not None or keep is not None:
+        from sacm.strategies.guard import with_files
+
+        asked["strategy"] = with_files(asked.get("strategy") or "guard", rules, keep)
     return asked
 
 
@@ -218,21 +200,21 @@ def read_config(path: Path) -> dict[str, Any]:
 
     try:
         record = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ArgumentError(f"--config {path} cannot be read ({error.strerror}).") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
-        raise ArgumentError(f"--config {path} is neither YAML nor JSON: {reason}.") from None
+        raise ArgumentError(f"--config {path} cannot be read: {reason}.") from None
     if not isinstance(record, dict):
         raise ArgumentError(f"--config {path} holds no settings: write lines such as `epochs: 20`.")
     # A run of a task without a horizon records 0.
     return {name: value for name, value in record.items() if (name, value) != ("horizon", 0)}
 
 
-def parse_overrides(pairs: list[str], settings: RunSettings) -> dict[str, Any]:
+def parse_overrides(pairs: list[str], asked: dict[str, Any]) -> dict[str, Any]:
     """`key=value` pairs with values of the type that the backbone's own have."""
     from sacm.backbones.registry import configure, entry
+    from sacm.tasks import make_settings
 
+    settings = make_settings(**asked)
     backbone = entry(str(settings.backbone), settings.task)
     defaults = configure(backbone, size=settings.size, overrides={})
     chosen: dict[str, Any] = {}
@@ -264,33 +246,33 @@ def as_like(key: str, text: str, default: Any) -> Any:
     return value
 
 
-def whole_numbers(text: str, option: str) -> tuple[int, ...]:
-    """`24,36` as numbers."""
+def numbers(text: str | None, option: str, *, shares: bool = False) -> tuple[Any, ...]:
+    """`24,36` as whole numbers, or `0.8,0.95` as shares between 0 and 1."""
+    kind, what = (float, "numbers between 0 and 1") if shares else (int, "whole numbers")
     try:
-        return tuple(int(part) for part in text.split(",") if part.strip())
+        found = tuple(kind(part) for part in (text or "").split(",") if part.strip())
     except ValueError:
-        raise ArgumentError(
-            f"{option} {text!r}: expected whole numbers separated by commas, such as 24,36."
-        ) from None
-
-
-def shares(text: str | None, option: str) -> tuple[float, ...]:
-    """`0.8,0.95` as numbers between 0 and 1."""
-    try:
-        numbers = tuple(float(part) for part in (text or "").split(",") if part.strip())
-    except ValueError:
-        numbers = (0.0,)
-    if not all(0 < share < 1 for share in numbers):
-        raise ArgumentError(
-            f"{option} {text!r}: expected numbers between 0 and 1 separated by commas, such as "
-            "0.8,0.95."
-        )
-    return numbers
+        found = (math.nan,)
+    if any(not 0 < number < 1 if shares else math.isnan(number) for number in found):
+        such = "0.8,0.95" if shares else "24,36"
+        raise ArgumentError(f"{option} {text!r}: expected {what} separated by commas: {such}.")
+    return found
 
 
 def make_hardware(
-    *, accelerator: str, devices: int, loggers: list[str] | None = None, quiet: bool
-) -> Hardware:
+    accelerator: Annotated[
+        str, typer.Option(help="cpu, gpu, mps or auto.", rich_help_panel=_HARDWARE)
+    ] = "auto",
+    devices: Annotated[
+        int, typer.Option(help="Number of devices.", min=1, rich_help_panel=_HARDWARE)
+    ] = 1,
+    logger: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="tensorboard or mlflow, beside the CSV. Repeatable.", rich_help_panel=_HARDWARE
+        ),
+    ] = None,
+) -> Any:
     """Where to train, once Lightning has agreed that it is there."""
     import torch
     from lightning.fabric import Fabric
@@ -306,9 +288,4 @@ def make_hardware(
     except Exception as error:  # Lightning has several of its own for hardware that is not there
         reason = str(error).splitlines()[0].rstrip(".")
         raise ArgumentError(f"--accelerator {accelerator} --devices {devices}: {reason}.") from None
-    return Hardware(
-        accelerator=accelerator,
-        devices=devices,
-        show_progress=not quiet,
-        loggers=tuple(loggers or ()),
-    )
+    return Hardware(accelerator, devices, loggers=tuple(logger or ()))

@@ -6,6 +6,7 @@ Results go to standard output, everything else to standard error.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,22 +62,21 @@ def describe_cut(data: Any, settings: RunSettings) -> list[str]:
     task = get_task(settings.task)
     resolved = task.resolve(settings, data)
     lines = []
-    if settings.task == "forecasting":
-        parts = ("training", "validation", "test")
-        counts = [f"{len(rows):,} {name}" for rows, name in zip(data.splits, parts, strict=True)]
-        lines.append(f"split (--split): {', '.join(counts)} rows")
+    if settings.task != "forecasting":
+        counts = f"{len(data.train):,} training, {len(data.test):,} test rows"
+        windows = f"{resolved.input_len} rows (--input-len)"
+    else:
+        train, val, test = map(len, data.splits)
+        counts = f"{train:,} training, {val:,} validation, {test:,} test rows"
         windows = (
             f"{resolved.input_len} rows in (--input-len), {resolved.horizon} ahead (--horizon)"
         )
         if short := short_series(data, resolved.input_len + resolved.horizon):
             named = ", ".join(map(repr, short[:5])) + (" …" if len(short) > 5 else "")
             lines.append(f"too short to train on ({len(short)} of the series): {named}")
-    else:
-        lines.append(f"split (--split): {len(data.train):,} training, {len(data.test):,} test rows")
-        windows = f"{resolved.input_len} rows (--input-len)"
     reason = task.explain_lengths(settings, data)
-    lines.append(f"windows: {windows}" + (f"; {reason}" if reason else ""))
-    return lines
+    windows += f"; {reason}" if reason else ""
+    return [f"split (--split): {counts}", *lines, f"windows: {windows}"]
 
 
 def short_series(data: Any, needed: int) -> list[str]:
@@ -165,6 +165,16 @@ def format_cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def check_writable(folder: Path) -> None:
+    """Refuse a folder for results before any work is done for them."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ArgumentError(f"{folder} cannot be made: {error.strerror}.") from None
+    if not os.access(folder, os.W_OK):
+        raise ArgumentError(f"{folder} cannot be written to: permission denied.")
+
+
 def check_figure(path: Path | None) -> None:
     """Refuse a file that is no figure."""
     if path is not None and path.suffix not in FIGURES:
@@ -173,16 +183,23 @@ def check_figure(path: Path | None) -> None:
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Write a figure as the kind of image that the name of its file asks for."""
-    from sacm.cli.runs import write_file
+    from sacm.files import write_atomically
 
-    write_file(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
+    write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:], dpi=150))
 
 
-def write(frame: pd.DataFrame, path: Path) -> None:
+def write_text(text: str, path: Path) -> None:
+    """Write a text file, whole or not at all."""
+    from sacm.files import write_atomically
+
+    write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
+
+
+def write_frame(frame: pd.DataFrame, path: Path) -> None:
     """Write a table as the kind of file that its name asks for."""
-    from sacm.cli.runs import write_file
+    from sacm.files import write_atomically
 
     if path.suffix == ".parquet":
-        write_file(path, lambda file: frame.to_parquet(file, index=False))
+        write_atomically(path, lambda file: frame.to_parquet(file, index=False))
     else:
-        write_file(path, lambda file: frame.to_csv(file, index=False, float_format=DIGITS))
+        write_atomically(path, lambda file: frame.to_csv(file, index=False, float_format=DIGITS))

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from sacm.cli import options, output
 from sacm.cli.output import note
 from sacm.errors import ArgumentError
-
-if TYPE_CHECKING:
-    from sacm.inference import Predictor
 
 
 @options.takes_reading(without=options.FIXED_READING)
@@ -63,28 +60,31 @@ def predict(
 
     Example: sacm predict latest --data new.csv --coverage 0.8 --out next.csv --plot next.png
     """
-    from sacm.cli.runs import as_user_error, load_predictor
+    from sacm.cli.runs import load_predictor
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise ArgumentError(f"{out}: predictions are written to .csv or .parquet files.")
     output.check_figure(plot)
     asked: dict[str, Any] = {
-        "intervals": options.shares(coverage, "--coverage"),
-        "quantiles": options.shares(quantiles, "--quantiles"),
+        "intervals": options.numbers(coverage, "--coverage", shares=True),
+        "quantiles": options.numbers(quantiles, "--quantiles", shares=True),
         "horizon": horizon,
         "future_data": future_data,
         "max_repaired": max_repaired,
     }
     _, predictor = load_predictor(run, reading, rules, keep)
-    with as_user_error():
-        if not repair:
-            from sacm.strategies.registry import without
+    if not repair:
+        from sacm.strategies.registry import without
 
-            predictor = replace(predictor, strategy=without(predictor.strategy, "guard"))
-        source = data or predictor.settings.data
-        if threshold is not None:
-            predictor = with_threshold(predictor, threshold, source)
-        answer = predictor.tabulate(source, **asked)
+        predictor = replace(predictor, strategy=without(predictor.strategy, "guard"))
+    source = data or predictor.settings.data
+    if threshold is not None:
+        from sacm.inference.detect import choose_threshold
+
+        value, reason = choose_threshold(predictor, threshold, source)
+        note(f"Threshold: {value:.6g}, {reason}.")
+        predictor = replace(predictor, threshold=value)
+    answer = predictor.tabulate(source, **asked)
     output.show_understood(answer.understood)
     output.show_notes(answer.notes)
     frame = answer.frame
@@ -95,18 +95,9 @@ def predict(
         output.save_figure(figure, plot)
         note(f"Drawn in {plot}. {shown}".rstrip())
     if out is not None:
-        output.write(frame, out)
+        output.write_frame(frame, out)
         note(f"{len(frame):,} rows written to {out}.")
     elif as_json:
         typer.echo(frame.to_json(orient="records", date_format="iso", indent=1))
     else:
         typer.echo(frame.to_csv(index=False, float_format=output.DIGITS), nl=False)
-
-
-def with_threshold(predictor: Predictor, way: str, source: str) -> Predictor:
-    """The detector with another threshold, which is printed."""
-    from sacm.inference.detect import choose_threshold
-
-    value, reason = choose_threshold(predictor, way, source)
-    note(f"Threshold: {value:.6g}, {reason}.")
-    return replace(predictor, threshold=value)

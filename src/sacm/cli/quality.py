@@ -75,27 +75,25 @@ def quality(
     """
     from sacm.cli.labels import judge_labels, read_labelled_cases
     from sacm.cli.output import show_json
-    from sacm.cli.runs import as_user_error, write_file
+    from sacm.files import write_atomically
     from sacm.quality.guard import Guard
 
     _check_outputs(data, [path for path in (out, flags, repaired) if path is not None])
-    with as_user_error():
-        cases = read_labelled_cases(data, reading)
-        if cases is not None:
-            if rules is not None or repaired is not None or train is not None:
-                raise ArgumentError(f"--rules, --repaired and --train: {data} has labelled cases.")
-            share = judge_labels(cases, out=out, flags=flags, keep=keep, as_json=as_json)
-            _fail_above(share, fail_above, "labels look wrong")
-            return
-    with as_user_error():
-        guard = Guard(rules, false_events, None, repair, keep)
-        found = guard.inspect(_read(data, train, reading))
-        if out is not None:
-            found.report(out)
+    cases = read_labelled_cases(data, reading)
+    if cases is not None:
+        if rules is not None or repaired is not None or train is not None:
+            raise ArgumentError(f"--rules, --repaired and --train: {data} has labelled cases.")
+        share = judge_labels(cases, out=out, flags=flags, keep=keep, as_json=as_json)
+        _fail_above(share, fail_above, "labels look wrong")
+        return
+    guard = Guard(rules, false_events, None, repair, keep)
+    found = guard.inspect(_read(data, train, reading))
+    if out is not None:
+        found.report(out)
     if flags is not None:
-        write_file(flags, lambda file: found.to_frame().to_csv(file, index=False))
+        write_atomically(flags, lambda file: found.to_frame().to_csv(file, index=False))
     if repaired is not None:
-        write_file(repaired, lambda file: _write_repaired(found, file))
+        write_atomically(repaired, lambda file: _write_repaired(found, file))
     if as_json:
         events = found.to_frame().drop(columns="keep").to_json(orient="records", date_format="iso")
         notes = list(found.recording.notes)
@@ -122,18 +120,17 @@ def rules(
 
     Example: sacm rules my.csv --out rules.yaml
     """
-    from sacm.cli.runs import as_user_error, write_file
+    from sacm.files import write_atomically
     from sacm.quality.guard import Guard
     from sacm.quality.rules import learnt_rules
 
     _check_outputs(data, [] if out is None else [out])
-    with as_user_error():
-        guard = Guard(false_events=false_events, window=None)
-        text = learnt_rules(guard, guard.inspect(_read(data, train, reading)))
+    guard = Guard(false_events=false_events, window=None)
+    text = learnt_rules(guard, guard.inspect(_read(data, train, reading)))
     if out is None:
         typer.echo(text, nl=False)
         return
-    write_file(out, lambda file: file.write_text(text, encoding="utf-8"))
+    write_atomically(out, lambda file: file.write_text(text, encoding="utf-8"))
     typer.echo(f"rules: {out}")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,23 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sacm.cli.options import AsJson, RunName, Runs
-from sacm.cli.output import note, show_json, show_results, show_table, show_texts
-from sacm.errors import ArgumentError, SACMError
+from sacm.cli.output import note, show_json, show_results, show_table, show_texts, write_text
+from sacm.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sacm.inference import Predictor
     from sacm.training import Run
 
-app = typer.Typer(
+runs = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     help="List, show, compare, report or remove runs.\n\nExample: sacm runs list",
 )
 LATEST, RUNS = Path("latest"), Path("runs")
 _LEADING = {"forecasting": "mae", "classification": "accuracy", "anomaly": "f1"}
+_BESIDE_BASELINES = {True: "better", False: "worse", None: ""}
 
 
-@app.command("list")
+@runs.command("list")
 def list_runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
     """List the runs of a folder, the newest first.
 
@@ -47,19 +46,18 @@ def list_runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
         return
     from sacm.reports.table import Table
 
-    beats = {True: "better", False: "worse", None: ""}
     rows = []
     for record in records:
         *values, measure, value, better = record.values()
         measure = "MAE, z-scored" if measure == "mae" else measure
-        rows.append((*values, measure, value, beats[better]))
-    headings = [name.removeprefix("beats_") for name in records[0]]
+        rows.append((*values, measure, value, _BESIDE_BASELINES[better]))
+    headings = tuple(name.removeprefix("beats_") for name in records[0])
     # Not wrapped: a name must be copied whole.
-    typer.echo(Table(tuple(headings), tuple(rows), words=3).plain())
+    typer.echo(Table(headings, tuple(rows), words=3).plain())
     note("baselines: whether the run is better or worse than the best forecast without a network.")
 
 
-@app.command()
+@runs.command()
 def show(run: RunName = LATEST, as_json: AsJson = False) -> None:
     """Show the results and settings of a run.
 
@@ -76,7 +74,7 @@ def show(run: RunName = LATEST, as_json: AsJson = False) -> None:
     typer.echo(f"run: {finished.folder}")
 
 
-@app.command()
+@runs.command()
 def latest(runs: Runs = RUNS) -> None:
     """Print the folder of the newest finished run.
 
@@ -85,7 +83,7 @@ def latest(runs: Runs = RUNS) -> None:
     typer.echo(find_run(runs / LATEST))
 
 
-@app.command()
+@runs.command()
 def compare(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN RUN …", help="Two or more runs.")],
     as_json: AsJson = False,
@@ -104,14 +102,19 @@ def compare(
     if as_json:
         show_json({"runs": names, "settings": different, "results": results})
         return
-    for number, name in enumerate(names, 1):
-        note(f"run {number}: {name}")
+    headings = [f"run {number}" for number in range(1, len(names) + 1)]
+    for heading, name in zip(headings, names, strict=True):
+        note(f"{heading}: {name}")
     rows: list[Any] = [(name, *map(str, row)) for name, row in different.items()]
-    rows += [(name, *row) for name, row in results.items()]
-    show_table(("", *(f"run {number + 1}" for number in range(len(names)))), rows)
+    show_table(("", *headings), [*rows, *((name, *row) for name, row in results.items())])
 
 
-@app.command()
+def _side_by_side(records: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(name for record in records for name in record)
+    return {name: [record.get(name) for record in records] for name in names}
+
+
+@runs.command()
 def report(
     run: RunName = LATEST,
     out: Annotated[Path, typer.Option(help="The HTML file.")] = Path("run.html"),
@@ -122,12 +125,11 @@ def report(
     """
     from sacm.inference.run_page import run_page
 
-    text = run_page(load_run(run))
-    write_file(out, lambda file: file.write_text(text, encoding="utf-8"))
+    write_text(run_page(load_run(run)), out)
     typer.echo(f"report: {out}")
 
 
-@app.command()
+@runs.command()
 def remove(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run, as for runs show.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -140,15 +142,11 @@ def remove(
 
     from sacm.training import Run
 
-    with as_user_error():
-        folder = Run.load(find_run(run)).folder
+    folder = Run.load(find_run(run)).folder
     if not yes and not typer.confirm(f"Delete {folder}?", err=True):
         note("Nothing was deleted.")
         return
-    try:
-        shutil.rmtree(folder)
-    except OSError as error:
-        raise ArgumentError(f"{folder} cannot be deleted: {error.strerror}.") from None
+    shutil.rmtree(folder)
     note(f"{folder} is deleted.")
 
 
@@ -183,22 +181,6 @@ def summarise_run(folder: Path) -> dict[str, Any]:
     return record
 
 
-def _side_by_side(records: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    names = dict.fromkeys(name for record in records for name in record)
-    return {name: [record.get(name) for record in records] for name in names}
-
-
-@contextmanager
-def as_user_error() -> Iterator[None]:
-    """Re-raise an SACMError as an ArgumentError, so that the command exits with 2, not 1."""
-    try:
-        yield
-    except ArgumentError:
-        raise
-    except SACMError as error:
-        raise ArgumentError(str(error)) from None
-
-
 def find_run(name: Path) -> Path:
     """The folder that a user means: a folder, `latest`, or the beginning of a run's name.
 
@@ -212,7 +194,7 @@ def find_run(name: Path) -> Path:
         if not results:
             raise ArgumentError(f"there is no finished run in {folder}: train one first.")
         return results[-1].parent
-    if name.exists() or not folder.is_dir() or not name.name:
+    if name.exists() or not name.name:
         return name
     begun = sorted(file.parent for file in folder.glob("*/config.json"))
     begun = [run for run in begun if run.name.startswith(name.name)]
@@ -226,11 +208,10 @@ def load_run(folder: Path) -> Run:
     """A finished run: a folder, `latest`, or the beginning of a name."""
     from sacm.training import Run
 
-    with as_user_error():
-        run = Run.load(find_run(folder))
-        if not run.finished:
-            raise ArgumentError(f"{run.folder} is not finished: run the same training again.")
-        _ = run.settings, run.scaler, run.metrics, run.shape  # read now, to complain now
+    run = Run.load(find_run(folder))
+    if not run.finished:
+        raise ArgumentError(f"{run.folder} is not finished: run the same training again.")
+    _ = run.settings, run.scaler, run.metrics, run.shape  # read now, to complain now
     return run
 
 
@@ -239,35 +220,12 @@ def load_predictor(
 ) -> tuple[Run, Predictor]:
     """A finished run and its network, with other options for reading and other rules."""
     from sacm.inference import Predictor
+    from sacm.strategies.guard import obeying
 
     run = load_run(folder).read_as(reading)
-    with as_user_error():
-        predictor = Predictor.load(run)
-        if rules is not None or keep is not None:
-            from sacm.strategies.guard import obeying
-
-            predictor = obeying(predictor, rules, keep)
-    return run, predictor
-
-
-def check_writable(folder: Path) -> None:
-    """Refuse a folder for results before any work is done for them."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ArgumentError(f"{folder} cannot be made: {error.strerror}.") from None
-    if not os.access(folder, os.W_OK):
-        raise ArgumentError(f"{folder} cannot be written to: permission denied.")
+    return run, obeying(Predictor.load(run), rules, keep)
 
 
 def is_main_process() -> bool:
     """True in the process that prints; of several that share a run, the first does."""
     return os.environ.get("LOCAL_RANK", "0") == "0"
-
-
-def write_file(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file of results, whole or not at all."""
-    from sacm.files import write_atomically
-
-    with as_user_error():
-        write_atomically(path, write)

@@ -17,12 +17,11 @@ _LARGE = 3_000_000  # values, which take about half a minute
 
 
 @options.takes_settings()
+@options.takes(options.make_hardware, into="hardware")
 def train(
     asked: dict[str, Any],
+    hardware: Any,
     runs: options.Runs = Path("runs"),
-    accelerator: options.Accelerator = "auto",
-    devices: options.Devices = 1,
-    logger: options.Logger = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Train a network, test it, and keep the run.
@@ -32,16 +31,13 @@ def train(
     Example: sacm train forecasting --data my.csv --horizon 24
     """
     from sacm import training
-    from sacm.cli.runs import check_writable, is_main_process
+    from sacm.cli.runs import is_main_process
     from sacm.data import resolve
     from sacm.files import write_json
     from sacm.tasks import get_task, let_compete, make_settings
 
     settings = make_settings(**let_compete(asked))
-    hardware = options.make_hardware(
-        accelerator=accelerator, devices=devices, loggers=logger, quiet=as_json
-    )
-    check_writable(runs)
+    output.check_writable(runs)
     data = resolve(settings.data, task=settings.task, reading=settings.reading())
     task = get_task(settings.task)
     data = task.divide(task.resolve(settings, data), data)

@@ -13,8 +13,7 @@ import pandas as pd
 from sacm.data import resolve
 from sacm.data.datasets import AnyData
 from sacm.errors import ArgumentError, DataError
-from sacm.experiments.gains import format_gain, pair_runs, summarise_gains
-from sacm.experiments.results import read_runs
+from sacm.experiments.gains import CELL, format_gain, pair_runs, summarise_gains
 from sacm.files import read_json
 from sacm.metrics.catalogue import metric, order_metrics
 from sacm.reports.table import (
@@ -32,7 +31,6 @@ from sacm.training.hardware import Hardware
 from sacm.training.run import DEFAULT_FOLDER, Run
 from sacm.training.trainer import train
 
-OnStart = Callable[[RunSettings, int, int], object]
 SIGNIFICANT = 0.05
 FEW = 5  # pairs, below which a t-test rests on hardly any spread
 LEGEND = (
@@ -54,38 +52,41 @@ class Comparison:
         settings: Those of all runs, without strategy and seed.
         strategies: In the order that was asked for.
         seeds: Likewise.
-        frame: One row a run, as `read_runs` gives them.
-        folders: The run folders, by strategy and seed.
-        environment: Where the first of the runs was made.
+        frame: One row a run: what was run, and `run_results`.
+        runs: The runs, by strategy and seed.
     """
 
     settings: dict[str, Any]
     strategies: tuple[str, ...]
     seeds: tuple[int, ...]
     frame: pd.DataFrame
-    folders: dict[tuple[str, int], Path]
-    environment: dict[str, Any]
+    runs: dict[tuple[str, int], Run]
 
     @property
-    def task(self) -> str:
-        """The task of all runs."""
-        return str(self.settings["task"])
+    def first_run(self) -> Run:
+        """The first run of the baseline."""
+        return next(iter(self.runs.values()))
+
+    @cached_property
+    def environment(self) -> dict[str, Any]:
+        """Where the first of the runs was made."""
+        return read_json(self.first_run.folder / "environment.json")
 
     @cached_property
     def metrics(self) -> list[str]:
         """Names of the test results, in the order they are shown in."""
-        row = Run(next(iter(self.folders.values()))).row
-        return [name for name in order_metrics(set(row)) if name in self.frame]
+        return [name for name in order_metrics(set(self.first_run.row)) if name in self.frame]
 
-    @cached_property
-    def pairs(self) -> pd.DataFrame:
-        """One row a pair and metric."""
-        return pair_runs(self.frame, self.metrics, baseline=self.strategies[0])
+    @property
+    def leading_metrics(self) -> list[str]:
+        """Those by which strategies are judged."""
+        leading = get_task(self.settings["task"]).leading_metrics
+        return [name for name in leading if name in self.metrics]
 
     @cached_property
     def gains(self) -> pd.DataFrame:
         """One row a metric and strategy."""
-        return summarise_gains(self.pairs)
+        return summarise_gains(pair_runs(self.frame, self.metrics, baseline=self.strategies[0]))
 
     def values(self, strategy: str, name: str) -> pd.Series:
         """One column of a strategy's runs, as far as it is defined."""
@@ -125,7 +126,7 @@ def compare(
     folder: str | Path = DEFAULT_FOLDER,
     hardware: Hardware | None = None,
     data: AnyData | None = None,
-    on_start: OnStart | None = None,
+    on_start: Callable[[RunSettings, int, int], object] | None = None,
 ) -> Comparison:
     """Train every strategy with every seed (finished runs are reused) and compare in pairs.
 
@@ -141,15 +142,18 @@ def compare(
     Raises:
         ArgumentError: Too few strategies or seeds, or one is named twice.
     """
-    names = _distinct([canonical(name) for name in strategies], what="strategy")
-    numbers = _distinct(list(seeds), what="seed")
+    names = [canonical(name) for name in strategies]
+    for what, values in (("strategy", names), ("seed", [str(seed) for seed in seeds])):
+        for value in values:
+            if values.count(value) > 1:
+                raise ArgumentError(f"{what} {value} is named twice.")
     if len(names) < 2:
         raise ArgumentError("a comparison needs at least two strategies, such as raw and sacm.")
-    if not numbers:
+    if not seeds:
         raise ArgumentError("a comparison needs at least one seed.")
     wanted = [
         make_settings(**{**base.model_dump(), "strategy": name, "seed": seed})
-        for seed in numbers
+        for seed in seeds
         for name in names
     ]
     if data is None:
@@ -169,44 +173,57 @@ def compare_runs(runs: Sequence[Run]) -> Comparison:
         ArgumentError: The runs are not pairs.
         DataError: There was nothing to test on.
     """
-    if not runs:
-        raise ArgumentError("there are no runs to compare.")
-    strategies = tuple(dict.fromkeys(run.settings.strategy for run in runs))
-    seeds = tuple(dict.fromkeys(run.settings.seed for run in runs))
-    folders = {(run.settings.strategy, run.settings.seed): run.folder for run in runs}
+    first = runs[0]
+    shared = _shared(first)
+    for run in runs[1:]:
+        for name, value in _shared(run).items():
+            if value != shared[name]:
+                raise ArgumentError(
+                    f"{run.folder} has {name} = {value!r} where {first.folder} has "
+                    f"{shared[name]!r}: these runs are not pairs."
+                )
+    found = {(run.settings.strategy, run.settings.seed): run for run in runs}
+    strategies, seeds = (tuple(dict.fromkeys(names)) for names in zip(*found, strict=True))
     for strategy in strategies:
         for seed in seeds:
-            if (strategy, seed) not in folders:
+            if (strategy, seed) not in found:
                 raise ArgumentError(f"pairs are needed, but {strategy} has no run of seed {seed}.")
-    if "test" not in runs[0].metrics:
-        raise DataError(f"{runs[0].settings.data} has no test windows to compare on.")
-    environment = read_json(runs[0].folder / "environment.json")
-    settings = _shared_settings(runs, environment)
-    return Comparison(
-        settings, strategies, seeds, read_runs(folders.values()), folders, environment
-    )
+    if "test" not in first.metrics:
+        raise DataError(f"{first.settings.data} has no test windows to compare on.")
+    del shared["fingerprint"]
+    rows = [
+        {
+            "run": run.folder.name,
+            "state": "done",
+            **{name: getattr(run.settings, name) for name in (*CELL, "strategy", "seed")},
+            **run_results(run),
+        }
+        for run in runs
+    ]
+    return Comparison(shared, strategies, seeds, pd.DataFrame(rows), found)
 
 
-def _distinct(values: list[Any], *, what: str) -> list[Any]:
-    repeated = [value for value in values if values.count(value) > 1]
-    if repeated:
-        raise ArgumentError(f"{what} {repeated[0]} is named twice.")
-    return values
+def run_results(run: Run) -> dict[str, Any]:
+    """Test results of a finished run by name, what they cost, and the dropout rates."""
+    metrics = run.metrics
+    epochs, seconds = metrics["epochs"], metrics["train_seconds"]
+    last = run.history[-1] if run.history else {}
+    return {
+        **{name: value for name, value in metrics.get("test", {}).items() if value is not None},
+        "epochs": epochs,
+        "best_epoch": metrics.get("best_epoch"),
+        "seconds": seconds,
+        "seconds_per_epoch": round(seconds / max(epochs, 1), 4),
+        "parameters": metrics.get("parameters"),
+        "windows": metrics.get("evaluated_windows"),
+        **{name: float(last[name]) for name in ("rate_mean", "rate_std") if last.get(name)},
+    }
 
 
-def _shared_settings(runs: Sequence[Run], environment: dict[str, Any]) -> dict[str, Any]:
-    """The settings all runs have in common; runs that differ elsewhere are not pairs."""
-    first = runs[0].settings.model_dump(exclude={"strategy", "seed"})
-    for run in runs:
-        for name, value in run.settings.model_dump(exclude={"strategy", "seed"}).items():
-            if value != first[name]:
-                raise ArgumentError(
-                    f"{run.folder} has {name} = {value!r} where {runs[0].folder} has "
-                    f"{first[name]!r}: these runs are not pairs."
-                )
-        if read_json(run.folder / "environment.json")["fingerprint"] != environment["fingerprint"]:
-            raise ArgumentError(f"{run.folder} saw other data than {runs[0].folder}.")
-    return first
+def _shared(run: Run) -> dict[str, Any]:
+    """What the runs of a comparison have in common: settings, and the fingerprint of the data."""
+    mark = read_json(run.folder / "environment.json")["fingerprint"]
+    return run.settings.model_dump(exclude={"strategy", "seed"}) | {"fingerprint": mark}
 
 
 def result_table(comparison: Comparison) -> Table:
@@ -229,10 +246,9 @@ def result_table(comparison: Comparison) -> Table:
             if random is not None and (reached := comparison.mean(strategy, random)):
                 rows.append(("", f"random ({strategy})", reached, *(None,) * 4, count))
     headings = ("metric", "strategy", "mean", "gain", "95 %", "W/T/L", "p", "n")
-    seeds = ", ".join(map(str, comparison.seeds))
     plural = "s" if len(comparison.seeds) > 1 else ""
-    caption = f"Test results over {len(comparison.seeds)} seed{plural}: {seeds}"
-    return Table(headings, tuple(rows), caption, words=2)
+    seeds = f"{len(comparison.seeds)} seed{plural}: {', '.join(map(str, comparison.seeds))}"
+    return Table(headings, tuple(rows), f"Test results over {seeds}", words=2)
 
 
 def cost_table(comparison: Comparison) -> Table:
@@ -244,26 +260,21 @@ def cost_table(comparison: Comparison) -> Table:
         "rate mean": "rate_mean",
         "rate spread": "rate_std",
     }
-    rows = tuple(
-        (
-            strategy,
-            *(comparison.mean(strategy, name, digits=3) for name in columns.values()),
-            f"{int(comparison.values(strategy, 'parameters').iloc[0]):,}",
-        )
-        for strategy in comparison.strategies
-    )
+    rows = []
+    for strategy in comparison.strategies:
+        means = [comparison.mean(strategy, name, digits=3) for name in columns.values()]
+        parameters = int(comparison.values(strategy, "parameters").iloc[0])
+        rows.append((strategy, *means, f"{parameters:,}"))
     caption = "Cost of training, and dropout rates of the windows in the last epoch"
-    return Table(("strategy", *columns, "parameters"), rows, caption)
+    return Table(("strategy", *columns, "parameters"), tuple(rows), caption)
 
 
 def headline(comparison: Comparison) -> list[str]:
     """A sentence for each strategy and leading metric: what changed, and how sure that is."""
-    leading = get_task(comparison.settings["task"]).leading_metrics
     return [
         _sentence(comparison, strategy, name)
         for strategy in comparison.strategies[1:]
-        for name in leading
-        if name in comparison.metrics
+        for name in comparison.leading_metrics
     ]
 
 
@@ -276,16 +287,10 @@ def _sentence(comparison: Comparison, strategy: str, name: str) -> str:
     before, after, n = number(float(row["before"])), number(float(row["after"])), int(row["n"])
     gain = format_gain(row["gain"], name) or "undefined"
     ties = f", equal in {row['ties']}" if row["ties"] else ""
-    text = f"{strategy}: {phrase} of {place} {before} ({base}) → {after}, gain {gain} "
-    text += f"(better in {row['wins']} of {n} seed{'' if n == 1 else 's'}{ties}). {_chance(row, n)}"
-    random = metric(name).random
-    if random is None:
-        return text
-    reached = ", ".join(
-        f"{number(float(comparison.values(each, random).mean()))} ({each})"
-        for each in (base, strategy)
+    return (
+        f"{strategy}: {phrase} of {place} {before} ({base}) → {after}, gain {gain} (better in "
+        f"{row['wins']} of {n} seed{'' if n == 1 else 's'}{ties}). {_chance(row, n)}"
     )
-    return f"{text} Random scores that raise as many alarms reach {reached}."
 
 
 def _chance(row: Any, n: int) -> str:

@@ -32,19 +32,18 @@ class RateSample:
 
 def rate_sample(run: Run, data: Any) -> RateSample:
     """Score training windows in the order of training, by the run's own scorer if it has one."""
-    settings, strategy = run.settings, run.strategy
-    windows = run.task.windows(settings, data)
+    settings, windows = run.settings, run.task.windows(run.settings, data)
     scorer, mapper, learned = _modulation(run, data.channels)
     size = min(settings.batch_size, len(windows.train))
     batches = WindowBatches(windows.train, size, shuffle=True, drop_last=True, seed=settings.seed)
-    seen, scores, rates = [], [], []
+    seen: list[torch.Tensor] = []
+    for batch in batches:
+        seen.append(run.strategy.inputs(batch.x))
+        if len(seen) * size >= _WINDOWS:
+            break
     with torch.no_grad():
-        for batch in batches:
-            seen.append(strategy.inputs(batch.x))
-            scores.append(scorer(seen[-1]).scores)
-            rates.append(mapper(scores[-1]))
-            if len(scores) * size >= _WINDOWS:
-                break
+        scores = [scorer(x).scores for x in seen]
+        rates = [mapper(each) for each in scores]  # a batch by itself, as in training
     drawn, found, mapped = (torch.cat(parts).numpy() for parts in (seen, scores, rates))
     return RateSample(learned, drawn, found, mapped)
 
@@ -53,10 +52,9 @@ def _modulation(run: Run, channels: int) -> tuple[SpectralScorer, RateMapper, bo
     """Scorer and mapper as trained; fresh ones where the run has none, or registered ones."""
     method = next((part for part in parts_of(run.strategy) if isinstance(part, SACM)), SACM())
     scorer, mapper = SpectralScorer(channels, method.config()), RateMapper(method.config())
+    usual = (method.scorer, method.mapper) == (SACM().scorer, SACM().mapper)
+    weights = read_weights(run.folder / "best.safetensors") if usual else {}
     learned = False
-    if (method.scorer, method.mapper) != (SACM().scorer, SACM().mapper):
-        return scorer, mapper, learned
-    weights = read_weights(run.folder / "best.safetensors")
     for name, module in (("scorer", scorer), ("mapper", mapper)):
         prefix = f"{MODULATOR}.{name}."
         state = {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}

@@ -14,13 +14,10 @@ import pandas as pd
 
 from sacm.errors import ArgumentError
 from sacm.experiments.statistics import (
-    Floats,
     Interval,
     bootstrap_interval,
     holm,
-    improvements,
     paired_t_test,
-    relative_gain,
     t_interval,
     wilcoxon_test,
 )
@@ -28,6 +25,7 @@ from sacm.metrics.catalogue import metric as find_metric
 from sacm.reports.table import is_undefined, percent, signed
 
 CELL = ("task", "data", "backbone", "size", "horizon")
+TIE_TOLERANCE = 1e-9  # of the larger magnitude: closer values are one value
 
 
 def pair_runs(
@@ -54,20 +52,24 @@ def pair_runs(
         ArgumentError: Two runs have the same cell, strategy and seed.
     """
     done = frame[frame["state"] == "done"]
-    keys = [name for name in cell if name in done]
-    check_unique(done, [*keys, "strategy", "seed"])
-    before = done[done["strategy"] == baseline]
-    others = done[done["strategy"] != baseline]
-    rows: list[dict[str, Any]] = []
-    together = others.merge(before, on=[*keys, "seed"], suffixes=("", "|before"))
-    for row in together.to_dict("records"):
-        for name in metrics:
-            first, second = row.get(f"{name}|before"), row.get(name)
-            if pd.notna(first) and pd.notna(second):
-                shared = {key: row[key] for key in (*keys, "seed", "strategy")}
-                rows.append({**shared, **_compare(name, float(first), float(second))})
-    columns = [*keys, "seed", "strategy", "metric", "before", "after", "improvement", "gain"]
-    return pd.DataFrame(rows, columns=columns)
+    shared = [*(name for name in cell if name in done), "seed"]
+    check_unique(done, [*shared, "strategy"])
+    measured = [name for name in metrics if name in done]
+    long = done.melt([*shared, "strategy"], measured, "metric", "after").dropna(subset="after")
+    long["after"] = long["after"].astype(float)
+    is_baseline = long["strategy"] == baseline
+    before = long[is_baseline].drop(columns="strategy").rename(columns={"after": "before"})
+    pairs = long[~is_baseline].merge(before, on=[*shared, "metric"])
+    kinds = [find_metric(name.partition("@")[0]) for name in pairs["metric"]]
+    change = pairs["after"] - pairs["before"]
+    change *= [1.0 if kind.higher_is_better else -1.0 for kind in kinds]
+    larger = pairs[["before", "after"]].abs().max(axis=1)
+    pairs["improvement"] = change.where(change.abs() > TIE_TOLERANCE * larger, 0.0)
+    size = pairs["before"].abs().replace(0.0, np.nan)
+    relative = (100 * change / size).where(pairs["improvement"] != 0, 0.0)
+    is_share = pd.Series([kind.share for kind in kinds], index=pairs.index, dtype=bool)
+    pairs["gain"] = relative.where(~is_share, 100 * pairs["improvement"])
+    return pairs[[*shared, "strategy", "metric", "before", "after", "improvement", "gain"]]
 
 
 def check_unique(frame: pd.DataFrame, keys: Sequence[str]) -> None:
@@ -77,29 +79,17 @@ def check_unique(frame: pd.DataFrame, keys: Sequence[str]) -> None:
         return
     first, second = (row for _, row in twice.sort_values(list(keys)).head(2).iterrows())
     place = ", ".join(f"{key} {first[key]}" for key in keys if key != "task")
-    ignored = {"run", "reason", "commit", "threads"}
+    results = {"run", "reason", "commit", "threads", *frame.select_dtypes("float")}
     differing = [
         name
-        for name in map(str, frame.columns)
-        if name not in ignored and not isinstance(first[name], float)
-        if pd.notna(first[name]) and first[name] != second[name]
+        for name in map(str, frame)
+        if name not in results and pd.notna(first[name]) and first[name] != second[name]
     ]
-    by = f"--where {differing[0]}={first[differing[0]]}" if differing else "--where run=NAME"
+    name = differing[0] if differing else "run"
     raise ArgumentError(
-        f"{place}: there are two runs, {first['run']} and {second['run']}; choose with {by}."
+        f"{place}: there are two runs, {first['run']} and {second['run']}; choose with "
+        f"--where {name}={first[name]}."
     )
-
-
-def _compare(name: str, before: float, after: float) -> dict[str, Any]:
-    known = find_metric(name.partition("@")[0])
-    better = known.higher_is_better
-    (improvement,) = improvements([before], [after], higher_is_better=better)
-    if known.share:
-        gain: float | None = 100 * float(improvement)
-    else:
-        gain = relative_gain(before, after, higher_is_better=better) if improvement else 0.0
-    values = {"before": before, "after": after, "improvement": float(improvement), "gain": gain}
-    return {"metric": name, **values}
 
 
 def summarise_gains(pairs: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame:
@@ -121,18 +111,18 @@ def summarise_gains(pairs: pd.DataFrame, by: Sequence[str] = ()) -> pd.DataFrame
         one metric and size.
     """
     cell = list(pairs.columns[: list(pairs.columns).index("seed")])
-    groups = [name for name in cell if name in by or name == "size"]
-    rows = []
-    keys = ["metric", *groups, "strategy"]
+    keys = ["metric", *(name for name in cell if name in by or name == "size"), "strategy"]
     numbered = pairs.assign(cell=pairs.groupby(cell, sort=False, dropna=False).ngroup())
-    for values, part in numbered.groupby(keys, sort=False, dropna=False):
-        rows.append({**dict(zip(keys, values, strict=True)), **_summary(part)})
-    found = pd.DataFrame(rows, columns=[*keys, *_SUMMARY])
-    families = [name for name in ("metric", "size") if name in found]
-    for _, part in found.groupby(families, sort=False):
+    rows = [
+        {**dict(zip(keys, values, strict=True)), **_summary(part)}
+        for values, part in numbered.groupby(keys, sort=False, dropna=False)
+    ]
+    table = pd.DataFrame(rows, columns=[*keys, *_SUMMARY])
+    families = [name for name in ("metric", "size") if name in table]
+    for _, part in table.groupby(families, sort=False):
         adjusted = holm([None if pd.isna(p) else float(p) for p in part["p"]])
-        found.loc[part.index, "p_holm"] = pd.Series(adjusted, index=part.index, dtype=float)
-    return found
+        table.loc[part.index, "p_holm"] = pd.Series(adjusted, index=part.index, dtype=float)
+    return table
 
 
 _SUMMARY = (
@@ -143,55 +133,40 @@ _SUMMARY = (
 
 def _summary(part: pd.DataFrame) -> dict[str, Any]:
     """The row of one group; the column `cell` numbers its cells."""
-    cell, seed = part["cell"].to_numpy(), part["seed"].to_numpy()
-    columns = ("gain", "improvement", "before", "after")
-    gain, improvement, before, after = (part[name].to_numpy(dtype=float) for name in columns)
-    cells = [cell == each for each in dict.fromkeys(cell.tolist())]
-
-    def by_cell(values: Floats) -> Floats:
-        return np.array([values[own].mean() for own in cells])
-
-    means = by_cell(gain)
-    alone, known = len(cells) == 1, bool(np.isfinite(means).all())
-    seeds = _over_seeds(gain, seed, cells) if known else Interval(None, None)
-    over = bootstrap_interval(means) if known else Interval(None, None)
-    spread = [before[own].std(ddof=1) if own.sum() > 1 else 0.0 for own in cells]
-    units = [i / s for i, s in zip(by_cell(improvement), spread, strict=True) if s > 0]
-    tested = improvement if alone or not known else gain
+    cells = part.groupby("cell", sort=False)
+    means = cells[["gain", "improvement", "before", "after"]].mean()
+    improvement, gain = part["improvement"], float(means["gain"].mean())
+    seeds = over_cells = Interval(None, None)
+    known = bool(part["gain"].notna().all())
+    if known:
+        over_cells = bootstrap_interval(means["gain"])
+        several = cells["gain"].transform("size") > 1
+        distance = (part["gain"] - cells["gain"].transform("mean"))[several]
+        around = t_interval(distance.groupby(part["seed"]).mean())
+        if around.low is not None and around.high is not None:
+            half = (around.high - around.low) / 2
+            seeds = Interval(gain - half, gain + half)
+    spread = cells["before"].std()
+    units = (means["improvement"] / spread)[spread > 0]
+    test = paired_t_test if len(means) == 1 else wilcoxon_test
     return {
         "n": len(part),
-        "cells": len(cells),
-        "seeds": len(set(seed.tolist())),
-        "before": by_cell(before).mean(),
-        "after": by_cell(after).mean(),
-        "gain": means.mean(),
+        "cells": len(means),
+        "seeds": part["seed"].nunique(),
+        "before": means["before"].mean(),
+        "after": means["after"].mean(),
+        "gain": gain if known else np.nan,
         "low": seeds.low,
         "high": seeds.high,
-        "cells_low": over.low,
-        "cells_high": over.high,
-        "in_deviations": float(np.mean(units)) if units else None,
+        "cells_low": over_cells.low,
+        "cells_high": over_cells.high,
+        "in_deviations": units.mean() if len(units) else None,
         "wins": int((improvement > 0).sum()),
         "ties": int((improvement == 0).sum()),
         "losses": int((improvement < 0).sum()),
-        "p": paired_t_test(tested) if alone else wilcoxon_test(tested),
+        "p": test(improvement if len(means) == 1 or not known else part["gain"]),
         "p_holm": None,
     }
-
-
-def _over_seeds(gain: Floats, seed: Any, cells: list[Any]) -> Interval:
-    """The interval of the mean gain if other seeds had been drawn for the same cells."""
-    mean = float(np.mean([gain[own].mean() for own in cells]))
-    distances: dict[Any, list[float]] = {}
-    for own in (each for each in cells if each.sum() > 1):
-        for name, value in zip(seed[own].tolist(), gain[own] - gain[own].mean(), strict=True):
-            distances.setdefault(name, []).append(float(value))
-    if not distances:
-        return Interval(None, None)
-    around = t_interval([float(np.mean(values)) for values in distances.values()])
-    if around.low is None or around.high is None:
-        return around
-    half = (around.high - around.low) / 2
-    return Interval(mean - half, mean + half)
 
 
 def format_gain(value: float | None, metric: str) -> str | None:

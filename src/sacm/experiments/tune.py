@@ -1,8 +1,9 @@
 """Search for good settings with Optuna; the best become a run like any other.
 
-Trials see training and validation rows only: the data they get have no test part. Trials are runs
-in a folder of the search, and the sampler is seeded: a search that was killed tries the same
-settings again, takes what its finished runs say, and goes on with the one that was interrupted.
+Trials learn from training rows and are judged on validation rows: the data they get have no test
+part. Trials are runs in a folder of the search, and the sampler is seeded: a search that was killed
+tries the same settings again, takes what its finished runs say, and goes on with the one that was
+interrupted.
 """
 
 from __future__ import annotations
@@ -14,16 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sacm.data.datasets import (
-    AnomalyData,
-    AnyData,
-    ClassificationData,
-    Segment,
-    Splits,
-    TelemetrySegment,
-    fingerprint,
-)
-from sacm.errors import ArgumentError, SACMError
+from sacm.data.datasets import AnomalyData, AnyData, ClassificationData, fingerprint
+from sacm.errors import ArgumentError, RunError, SACMError
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.tasks import get_task
 from sacm.training import Hardware, Run, train
@@ -33,7 +26,6 @@ _INPUTS = (24, 48, 96, 192, 336)
 _BATCHES = (16, 32, 64, 128)
 _LEARNING_RATES = (1e-5, 1e-2)
 _STARTUP_TRIALS = 5  # drawn at random before the sampler learns from them
-OnTrial = Callable[[int, dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
@@ -46,6 +38,12 @@ class Tuned:
     trials: list[dict[str, Any]]
     folder: Path
 
+    def best_first(self) -> list[dict[str, Any]]:
+        """Complete trials, the best first."""
+        done = [trial for trial in self.trials if trial["state"] == "complete"]
+        highest = self.run.settings.select == "accuracy"
+        return sorted(done, key=lambda trial: trial["value"], reverse=highest)
+
 
 def tune(
     settings: RunSettings,
@@ -56,9 +54,9 @@ def tune(
     fixed: Collection[str] = (),
     folder: Path = Path("runs"),
     hardware: Hardware | None = None,
-    on_trial: OnTrial | None = None,
+    on_trial: Callable[[int, dict[str, Any]], None] | None = None,
 ) -> Tuned:
-    """Search settings, then train the best on all training rows and test it.
+    """Search settings, then train the best and test it.
 
     Args:
         settings: What all trials share.
@@ -75,14 +73,27 @@ def tune(
 
     Raises:
         ArgumentError: Optuna is missing.
-        SACMError: No trial succeeded.
+        RunError: No trial succeeded.
     """
-    optuna = _import_optuna()
-    hardware = hardware or Hardware(show_progress=False)
+    try:
+        import optuna
+    except ImportError:
+        raise ArgumentError("tuning needs Optuna: pip install 'sacm[tune]'.") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    hardware = replace(hardware or Hardware(), show_progress=False)
     seen = without_test(data)
     base = get_task(settings.task).resolve(settings, data)
-    choices = _choices(base, seen, strategies, fixed)
-    trials_folder = folder / "tuning" / _study_name(base, strategies, fixed, fingerprint(data))
+    choices: dict[str, Sequence[Any]] = {
+        "size": ("small", "paper"),
+        "batch_size": _BATCHES,
+        "input_len": input_lengths(base, seen),
+    }
+    choices = {name: values for name, values in choices.items() if name not in fixed}
+    choices["strategy"] = strategies
+    # One folder for one search: the same settings, data and choices continue it.
+    search = [base.identity(), [sorted(strategies), sorted(fixed)], fingerprint(data)]
+    digest = hashlib.sha256(json.dumps(search, sort_keys=True).encode()).hexdigest()[:10]
+    trials_folder = folder / "tuning" / f"{base.run_id('').rpartition('_')[0]}_{digest}"
     trials_folder.mkdir(parents=True, exist_ok=True)
     column = f"val_{base.select}"
     study = optuna.create_study(
@@ -97,9 +108,11 @@ def tune(
             limits = _LEARNING_RATES
             chosen["learning_rate"] = trial.suggest_float("learning_rate", *limits, log=True)
         for name, values in choices.items():
-            chosen[name] = trial.suggest_categorical(name, values)
+            if len(values) > 1 or name == "strategy":
+                chosen[name] = trial.suggest_categorical(name, values)
         if on_trial is not None:
             on_trial(trial.number, chosen)
+        reported: list[int] = []
 
         def report(epoch: int, value: float) -> None:
             reported.append(epoch)
@@ -107,7 +120,6 @@ def tune(
             if trial.should_prune():
                 raise optuna.TrialPruned
 
-        reported: list[int] = []
         settings = base.model_copy(update=chosen)
         run = train(settings, folder=trials_folder, hardware=hardware, data=seen, on_epoch=report)
         if not reported:  # finished before: later trials are compared with its epochs all the same
@@ -116,29 +128,15 @@ def tune(
         return float(run.metrics[f"best_{column}"])
 
     study.optimize(train_trial, n_trials=trials, catch=(SACMError,))
-    if not any(trial.state.name == "COMPLETE" for trial in study.trials):
-        raise SACMError("no trial succeeded: see what stops a single training with `sacm train`.")
-    chosen = dict(study.best_trial.params)
-    run = train(base.model_copy(update=chosen), folder=folder, hardware=hardware, data=data)
     records = [
         {"number": t.number, "state": t.state.name.lower(), "value": t.value, **t.params}
         for t in study.trials
     ]
+    if not any(record["state"] == "complete" for record in records):
+        raise RunError("no trial succeeded: see what stops a single training with `sacm train`.")
+    chosen = dict(study.best_trial.params)
+    run = train(base.model_copy(update=chosen), folder=folder, hardware=hardware, data=data)
     return Tuned(run, chosen, float(study.best_value), records, trials_folder)
-
-
-def _choices(
-    base: ResolvedSettings, data: AnyData, strategies: Sequence[str], fixed: Collection[str]
-) -> dict[str, list[Any]]:
-    """What is searched besides the learning rate; what the user fixed is left out."""
-    lengths = input_lengths(base, data)
-    choices: dict[str, list[Any]] = {
-        "size": ["small", "paper"],
-        "batch_size": list(_BATCHES),
-        "input_len": lengths if len(lengths) > 1 else [],
-    }
-    named = {name: values for name, values in choices.items() if values and name not in fixed}
-    return {**named, "strategy": list(strategies)} if strategies else named
 
 
 def input_lengths(base: ResolvedSettings, data: AnyData) -> list[int]:
@@ -150,52 +148,15 @@ def input_lengths(base: ResolvedSettings, data: AnyData) -> list[int]:
     return sorted(fit | {base.input_len})
 
 
-def best_first(trials: Sequence[dict[str, Any]], *, maximise: bool) -> list[dict[str, Any]]:
-    """Complete trials, the best first."""
-    done = [each for each in trials if each["state"] == "complete"]
-    return sorted(done, key=lambda each: each["value"], reverse=maximise)
-
-
 def without_test(data: AnyData) -> AnyData:
-    """The same data as if their test part did not exist."""
+    """The same data without a test part."""
     if isinstance(data, ClassificationData):
-        subjects = None if data.subjects_test is None else data.subjects_test[:0]
-        return replace(
-            data,
-            X_test=data.X_test[:0],
-            y_test=data.y_test[:0],
-            lengths_test=data.lengths_test[:0],
-            subjects_test=subjects,
-        )
+        names = ("X_test", "y_test", "lengths_test", "subjects_test")
+        arrays = {name: getattr(data, name) for name in names}
+        empty: dict[str, Any] = {n: None if a is None else a[:0] for n, a in arrays.items()}
+        return replace(data, **empty)
     if isinstance(data, AnomalyData):
-        segments = tuple(TelemetrySegment(s.name, s.train, range(0)) for s in data.segments)
+        segments = tuple(segment._replace(test=range(0)) for segment in data.segments)
         return replace(data, test=data.test[:0], labels=data.labels[:0], segments=segments)
-    if not len(data.splits.test):
-        return data
     stop = data.splits.test.start
-    series = [Segment(s.name, s.start, min(s.stop, stop)) for s in data.segments if s.start < stop]
-    arrays: dict[str, Any] = {
-        name: None if getattr(data, name) is None else getattr(data, name)[:stop]
-        for name in ("values", "timestamps", "targets", "observed")
-    }
-    splits = Splits(data.splits.train, data.splits.val, range(stop, stop))
-    return replace(data, splits=splits, segments=tuple(series), **arrays)
-
-
-def _import_optuna() -> Any:
-    """Optuna, silent, or a sentence on how to get it."""
-    try:
-        import optuna
-    except ImportError:
-        raise ArgumentError("tuning needs Optuna: pip install 'sacm[tune]'.") from None
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    return optuna
-
-
-def _study_name(
-    base: ResolvedSettings, strategies: Sequence[str], fixed: Collection[str], mark: str
-) -> str:
-    """One name for one search: the same settings, data and choices continue it."""
-    text = json.dumps([base.identity(), [sorted(strategies), sorted(fixed)], mark], sort_keys=True)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:10]
-    return f"{base.run_id(mark).rpartition('_')[0]}_{digest}"
+    return replace(data, splits=replace(data.splits, test=range(stop, stop)))

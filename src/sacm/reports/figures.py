@@ -7,20 +7,16 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from matplotlib.axes import Axes
-from matplotlib.collections import PatchCollection
-from matplotlib.colors import to_rgba
+from matplotlib.colors import LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from sacm.core.scorer import SpectralScorer
 from sacm.reports.style import (
     ALARM,
     INK,
     KEPT,
-    LEFT,
     MUTED,
     WIDTH,
     canvas,
@@ -31,7 +27,6 @@ from sacm.reports.style import (
     key,
     number_axis,
     plain,
-    thin_out,
     thin_out_range,
 )
 
@@ -130,94 +125,18 @@ def confusion_matrix(counts: np.ndarray, classes: Sequence[str], title: str) -> 
     size = len(classes)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     figure, (axes,) = canvas(height=WIDTH * 0.85)
-    places = np.argwhere(counts).tolist()
-    cells = [Rectangle((guess - 0.5, true - 0.5), 1, 1) for true, guess in places]
-    shades = [
-        to_rgba(KEPT if true == guess else LEFT, 0.75 * float(shares[true, guess]))
-        for true, guess in places
-    ]
-    axes.add_collection(PatchCollection(cells, facecolors=shades, linewidths=0))
-    for true, guess in places if size <= _CELLS else []:
+    shades = LinearSegmentedColormap.from_list("", [to_rgba(KEPT, 0), to_rgba(KEPT, 0.75)])
+    axes.pcolormesh(range(size), range(size), shares, cmap=shades, vmin=0, vmax=1)
+    for true, guess in np.argwhere(counts).tolist() if size <= _CELLS else []:
         axes.text(guess, true, str(counts[true, guess]), ha="center", va="center")
     ticks = range(0, size, max(1, size // 20))
     named = [plain(shorten(str(classes[tick]), 12, placeholder="…")) for tick in ticks]
     axes.set_xticks(ticks, named, rotation=90 if sum(map(len, named)) > 40 else 0)
     axes.set_yticks(ticks, named)
-    axes.set_xlim(-0.5, size - 0.5)
-    axes.set_ylim(size - 0.5, -0.5)
-    axes.set_aspect("equal")
+    axes.set(aspect="equal", title=title, xlabel="predicted class", ylabel="true class")
+    axes.invert_yaxis()
     axes.grid(visible=False)
-    axes.set_title(title)
-    axes.set_xlabel("predicted class")
-    axes.set_ylabel("true class")
     return figure
-
-
-@house_style()
-def score_figure(
-    values: np.ndarray,
-    scores: np.ndarray,
-    *,
-    window: int,
-    stride: int,
-    columns: Sequence[str],
-    count: int = 3,
-    times: np.ndarray | None = None,
-) -> Figure:
-    """Scores along a series [T, C], and its worst and best windows with what a fresh scorer keeps.
-
-    `scores` [N] belongs to windows of `window` rows, `stride` apart; of windows that overlap only
-    the most extreme is drawn, in its least reliable channel. `times` [T] are those of the rows.
-    """
-    places = np.arange(len(values)) if times is None else times
-    ends = {"least reliable": np.argsort(-scores), "most reliable": np.argsort(scores)}
-    picks = {name: _apart(order, count, window, stride) for name, order in ends.items()}
-    rows = max(map(len, picks.values()))
-    figure = Figure(figsize=(8.5, 1.9 * rows + 2.1), dpi=150, layout="constrained")
-    grid = figure.add_gridspec(rows + 1, 2)
-    along = figure.add_subplot(grid[0, :])
-    starts, peaks = thin_out(scores)
-    along.plot(places[starts * stride], peaks, color=MUTED, linewidth=0.8)
-    where = "at a row" if times is None else "at a time"
-    along.set_title(f"unreliability score of the window that begins {where}")
-    for column, (name, chosen) in enumerate(picks.items()):
-        colour = KEPT if column else ALARM
-        begins = places[np.array(chosen) * stride]
-        along.scatter(begins, scores[chosen], color=colour, s=22, zorder=3)
-        for row, place in enumerate(chosen):
-            first = place * stride
-            channel, whole, kept = split_window(values[first : first + window])
-            axes = figure.add_subplot(grid[row + 1, column])
-            steps: Any = np.arange(window)
-            axes.plot(steps, whole, color=MUTED, linewidth=0.9)
-            axes.plot(steps, kept, color=KEPT, linewidth=1.4)
-            shade: Any = {"color": LEFT, "alpha": 0.35, "linewidth": 0, "interpolate": True}
-            axes.fill_between(steps, kept, whole, **shade)
-            span = f"rows {first + 1:,} – {first + window:,}"
-            axes.set_title(f"{name}: {span}, {plain(columns[channel])}, {scores[place]:.3g}")
-    left = Rectangle((0, 0), 1, 1, color=LEFT, alpha=0.6)
-    key(figure, {"window": MUTED, "kept": KEPT, "left": left})
-    return figure
-
-
-def _apart(order: np.ndarray, count: int, window: int, stride: int) -> list[int]:
-    """The first `count` windows of an order that do not overlap."""
-    chosen: list[int] = []
-    for place in order.tolist():
-        if all(abs(place - other) * stride >= window for other in chosen):
-            chosen.append(place)
-        if len(chosen) == count:
-            break
-    return chosen
-
-
-def split_window(window: np.ndarray) -> tuple[int, np.ndarray, np.ndarray]:
-    """The least reliable channel of a window [L, C], its values [L] and what the mask keeps [L]."""
-    x = torch.from_numpy(np.ascontiguousarray(window))[None]
-    with torch.no_grad():
-        scored = SpectralScorer(x.shape[2])(x)
-    channel = int(scored.channel_scores[0].argmax())
-    return channel, window[:, channel], scored.reconstruction[0, :, channel].numpy()
 
 
 @house_style()
@@ -386,35 +305,3 @@ def _bands(forecast: pd.DataFrame, column: str) -> list[tuple[str, Any, Any]]:
     start = f"{column}_lower_"
     ends = [name.removeprefix(start) for name in forecast.columns if str(name).startswith(start)]
     return [(end, forecast[f"{start}{end}"], forecast[f"{column}_upper_{end}"]) for end in ends]
-
-
-@house_style()
-def gain_figure(
-    gains: Mapping[str, Mapping[str, Sequence[float]]], *, unit: str = "%", title: str = ""
-) -> Figure:
-    """Gain over the baseline by cell, strategies side by side: a dot a seed, a bar their mean.
-
-    Args:
-        gains: Cell, then strategy, then the gains of its seeds.
-        unit: Of the gains.
-        title: What was measured.
-    """
-    strategies = list(dict.fromkeys(name for row in gains.values() for name in row))
-    chosen, step = colours(strategies), 0.8 / max(len(strategies), 1)
-    height = 1.4 + 0.13 * len(gains) * (len(strategies) + 1)
-    figure, (axes,) = canvas(height=height, width=WIDE)
-    for row, cell in enumerate(gains.values()):
-        for place, strategy in enumerate(strategies):
-            values = np.asarray(cell.get(strategy, ()), dtype=float)
-            if len(values):
-                y, colour = row - 0.4 + step * (place + 0.5), chosen[strategy]
-                axes.barh(y, values.mean(), height=0.9 * step, alpha=0.45, color=colour)
-                axes.plot(values, np.full(len(values), y), ".", markersize=4, color=colour)
-    axes.axvline(0, color=INK, linewidth=0.8)
-    axes.set_yticks(range(len(gains)), list(gains))
-    axes.set_ylim(len(gains) - 0.5, -0.5)
-    axes.set_xlabel(f"gain over the baseline, {unit}")
-    axes.set_title(title)
-    axes.grid(axis="y", visible=False)
-    key(figure, chosen)
-    return figure

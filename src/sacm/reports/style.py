@@ -89,12 +89,6 @@ def count_axis(axes: Axes, label: str) -> None:
     axes.set_xlabel(label)
 
 
-def thin_out(values: np.ndarray, bins: int = 700) -> tuple[np.ndarray, np.ndarray]:
-    """The largest value of each of at most `bins` stretches, with the rows where they begin."""
-    edges = np.linspace(0, len(values), min(bins, len(values)) + 1).astype(int)[:-1]
-    return edges, np.fmax.reduceat(values, edges)
-
-
 def thin_out_range(values: np.ndarray, bins: int) -> np.ndarray:
     """Rows of the lowest and the highest value of each of at most `bins` stretches, ascending."""
     if len(values) <= 2 * bins:

@@ -11,11 +11,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from sacm.errors import ArgumentError
-
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Console
 
 UNDEFINED = "–"
 _LATEX = str.maketrans(
@@ -49,13 +46,6 @@ class Table:
     rows: tuple[tuple[Any, ...], ...]
     caption: str = ""
     words: int = 1
-
-    def __post_init__(self) -> None:
-        for position, row in enumerate(self.rows, 1):
-            if len(row) != len(self.headings):
-                raise ArgumentError(
-                    f"row {position} has {len(row)} cells for {len(self.headings)} headings."
-                )
 
     @classmethod
     def from_frame(cls, frame: pd.DataFrame, *, caption: str = "", words: int = 1) -> Table:
@@ -138,27 +128,13 @@ class Table:
             for row in self.rows
         ]
 
-    def print(self, console: Console | None = None) -> None:
-        """Print on a terminal; lines of a table that is too wide are as long as they are."""
-        from rich.box import SIMPLE_HEAD
-        from rich.console import Console
-        from rich.markup import escape as plain
-        from rich.table import Table as RichTable
-
-        console = console or Console()
-        if self.caption:  # not as rich's title, which is wrapped to the width of the columns
-            console.print(self.caption, style="italic", markup=False, highlight=False)
-        drawn = RichTable(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-        for at, heading in enumerate(self.headings):
-            justify = "left" if at < self.words else "right"
-            drawn.add_column(plain(heading), justify=justify, no_wrap=True)  # type: ignore[arg-type]
-        for row in self.cells:
-            drawn.add_row(*map(plain, row))
-        unlimited = console.options.update(width=10_000)
-        if console.measure(drawn, options=unlimited).maximum <= console.width:
-            console.print(drawn)
-        else:
-            console.print(self.plain() + "\n", soft_wrap=True, highlight=False, markup=False)
+    def print(self) -> None:
+        """Print on a terminal, with a rule below the headings; no line is wrapped."""
+        head, *rows = self.plain().split("\n")
+        rule = "─" * max(map(len, (head, *rows)))
+        if self.caption:
+            print(self.caption)
+        print("", *(f" {line}" for line in (head, rule, *rows)), "", sep="\n")
 
 
 def record_table(title: str, record: dict[str, Any]) -> Table:

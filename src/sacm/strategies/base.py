@@ -2,8 +2,7 @@
 
 A strategy has eight hooks, each with a default that changes nothing: `prepare`, `inputs`, `build`
 and `begin` of the `Strategy`, a frozen dataclass of its options; `begin_epoch`, `weights`, `loss`
-and `after_step` of the `StrategyRun`, which is the strategy at work in one training. `save` and
-`load` keep what a strategy learnt, `state_dict` and `load_state_dict` what a run knows.
+and `after_step` of the `StrategyRun`, which is the strategy at work in one training.
 """
 
 from __future__ import annotations
@@ -134,10 +133,7 @@ class StrategyRun:
         """Get ready for an epoch; called before epoch 1, 2, … ."""
 
     def weights(self, batch: Any, prediction: Tensor) -> Tensor | None:
-        """How much each target `[B, H, C]` (or case `[B]`) counts in the loss, in [0, 1].
-
-        None if all of them count in full.
-        """
+        """How much each target `[B, H, C]` (or case `[B]`) counts, in [0, 1]; None: in full."""
         return None
 
     def loss(self, step: Step) -> Tensor | None:
@@ -178,20 +174,17 @@ class Step:
         """The windows `[B, L, C]` as the network sees them."""
         return self.strategy.inputs(self.batch.x, training=True)
 
-    def answer(self, x: Tensor | None = None) -> Tensor:
+    def answer(self, x: Tensor | None = None) -> Any:
         """Forecasts `[B, H, C]` or logits `[B, K]` for `inputs`, or for other windows."""
-        answer: Tensor = self.task.answer(self.model, self.batch, self.inputs if x is None else x)
-        return answer
+        return self.task.answer(self.model, self.batch, self.inputs if x is None else x)
 
-    def loss(self, x: Tensor | None = None) -> Tensor:
+    def loss(self, x: Tensor | None = None) -> Any:
         """The task's own loss, a scalar, for `inputs`, or for other windows."""
-        loss: Tensor = self.task.loss(self, self.inputs if x is None else x)
-        return loss
+        return self.task.loss(self, self.inputs if x is None else x)
 
-    def losses(self, answer: Tensor) -> Tensor:
+    def losses(self, answer: Tensor) -> Any:
         """The task's own loss of each target, `[B, H, C]`, or of each case, `[B]`."""
-        losses: Tensor = self.task.losses(answer, self.batch)
-        return losses
+        return self.task.losses(answer, self.batch)
 
     def weights(self, answer: Tensor) -> Tensor | None:
         """How much each target counts: by the strategy, and by how well it was measured."""
@@ -199,10 +192,7 @@ class Step:
         return multiply(weights, getattr(self.batch, "observed", None))
 
     def mean(self, losses: Tensor, answer: Tensor, *, keep: Tensor | None = None) -> Tensor:
-        """Weighted mean of losses that have the shape of the targets.
-
-        `keep` holds further weights of the same shape.
-        """
+        """Weighted mean of losses `[B, H, C]`; `keep` holds further weights of that shape."""
         weights = multiply(keep, self.weights(answer))
         if weights is None:
             return losses.mean()

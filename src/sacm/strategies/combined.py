@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, is_dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,7 @@ from sacm.strategies.base import (
 
 # What strategies made of data sets before: runs of one experiment differ in backbone or in one
 # part of their strategy, and fitting a guard takes longer than many of them train.
-_prepared: OrderedDict[tuple[str, str, int], Prepared] = OrderedDict()
+_prepared: dict[tuple[str, str, int], Prepared] = {}
 _MOST_PREPARED = 6
 
 
@@ -34,22 +32,21 @@ def prepare_once(strategy: Strategy, data: Any, *, window: int) -> Prepared:
 
     Each part of a combined strategy is remembered by itself.
     """
-    options: list[Any] = [None]
-    if is_dataclass(strategy):
-        options = [getattr(strategy, field.name) for field in fields(strategy)]
-    # A fitted strategy holds more than options, and has no name to be remembered by.
+    options = list(vars(strategy).values())
+    # A fitted or combined strategy holds more than options, and has no name to be remembered by.
     plain = all(isinstance(option, str | int | float) for option in options)
     if type(strategy).prepare is Strategy.prepare or not plain:
         return strategy.prepare(data, window=window)
     key = (f"{strategy.name}{options}", fingerprint(data), window)
-    if key not in _prepared:
+    prepared = _prepared.pop(key, None)
+    if prepared is None:
         started = time.perf_counter()
         prepared = strategy.prepare(data, window=window)
-        _prepared[key] = prepared._replace(seconds=time.perf_counter() - started)
-        while len(_prepared) > _MOST_PREPARED:
-            _prepared.popitem(last=False)
-    _prepared.move_to_end(key)
-    return _prepared[key]
+        prepared = prepared._replace(seconds=time.perf_counter() - started)
+    _prepared[key] = prepared  # the last is the newest
+    if len(_prepared) > _MOST_PREPARED:
+        del _prepared[next(iter(_prepared))]
+    return prepared
 
 
 class Combined(Strategy):
@@ -90,7 +87,6 @@ class Combined(Strategy):
         return CombinedRun(part.begin(model, context) for part in self.parts)
 
     def flags(self, x: Tensor) -> Tensor | None:
-        """Flags of the first part that repairs anything."""
         return _first(part.flags(x) for part in self.parts)
 
     def save(self, folder: Path) -> None:

@@ -56,25 +56,15 @@ class Race(Strategy):
 
 @dataclass(frozen=True)
 class RaceResult:
-    """Who won a race, and by how much.
-
-    Attributes:
-        winner: The strategy that goes on.
-        scores: The mean validation result of each member.
-        margin: The difference between the winner's score and the next best, as a share of the
-            latter.
-        extra_seconds: What the other members cost.
-        sentence: The same for people.
-        members: Of candidates that are no strategies: those that the run is the mean of.
-        table: The candidates with errors, weights, steps and seconds.
-        error: The validation result of their mean.
-    """
+    """Who won a race, and by how much."""
 
     winner: str
-    scores: dict[str, float]
-    margin: float
-    extra_seconds: float
-    sentence: str
+    scores: dict[str, float]  # the mean validation result of each member
+    margin: float  # between the best two scores, as a share of the second
+    extra_seconds: float  # of the other members
+    sentence: str  # the same for people
+    # Of candidates that are no strategies: those that the run is the mean of, all of them with
+    # errors, weights, steps and seconds, and the validation result of the mean.
     members: list[dict[str, Any]] = field(default_factory=list)
     table: list[dict[str, Any]] = field(default_factory=list)
     error: float | None = None
@@ -97,7 +87,6 @@ class Winner(Combined):
         self.result = result
 
     def save(self, folder: Path) -> None:
-        """Write the result of the race, and what the winner learnt."""
         super().save(folder)
         self.result.save(folder)
 
@@ -105,13 +94,7 @@ class Winner(Combined):
 def decide(
     validation: dict[str, Sequence[float]], seconds: dict[str, float], *, select: str
 ) -> RaceResult:
-    """Find the winner of a race.
-
-    Args:
-        validation: The validation result of every epoch, by member in their order.
-        seconds: What each member cost.
-        select: What the results are called; lower is better for all but accuracy.
-    """
+    """Find the winner by validation results of every epoch; only of accuracies more is better."""
     # The first epoch says little; where it is the only one, it decides.
     counted = {name: values[1:] or values for name, values in validation.items()}
     scores = {name: sum(values) / len(values) for name, values in counted.items()}

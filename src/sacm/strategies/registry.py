@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -122,14 +121,9 @@ def spell(*parts: Strategy) -> str:
             if isinstance(value, tuple):
                 options += value
             elif value != field.default:
-                options.append(f"{field.name}={spell_value(value)}")
+                options.append(f"{field.name}={_spell_value(value)}")
         texts.append(part.name + (f"({','.join(options)})" if options else ""))
     return "+".join(texts)
-
-
-def spell_value(value: Any) -> str:
-    """Spell an option's value as strategies are written."""
-    return str(value).lower() if isinstance(value, bool) else f"{value}"
 
 
 def split(text: str, separator: str) -> list[str]:
@@ -178,10 +172,8 @@ def _parse_part(text: str) -> Strategy:
             continue
         key = key or fields[len(options)] if fields else ""
         if key not in fields:
-            options_text = ", ".join(fields) or "none"
-            raise ArgumentError(
-                f"strategy {text!r}: no option {key or item!r}; options: {options_text}."
-            )
+            known = ", ".join(fields) or "none"
+            raise ArgumentError(f"strategy {text!r}: no option {key or item!r}; options: {known}.")
         try:
             options[key] = _read_value(value, hints[key])
         except (KeyError, ValueError):
@@ -205,6 +197,10 @@ def _read_value(text: str, hint: Any) -> Any:
     return hint(text) if hint in (float, int) else text
 
 
+def _spell_value(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value}"
+
+
 def _takes(hint: Any) -> str:
     """What an option takes, in words."""
     if get_origin(hint) is Literal:
@@ -223,6 +219,15 @@ class StrategyOption:
     default: Any
     required: bool
     help: str
+
+    @property
+    def default_text(self) -> str:
+        """The default as strategies are written."""
+        if self.required:
+            return "(needed)"
+        if isinstance(self.default, tuple):
+            return ", ".join(self.default)
+        return _spell_value(self.default) or "(none)"
 
 
 @dataclass(frozen=True)
@@ -245,7 +250,7 @@ def describe(name: str) -> StrategyDescription:
         [('keep', 0.1), ('kind', 'largest')]
     """
     kind = STRATEGIES.get(name)
-    text, hints = inspect.getdoc(kind) or "", get_type_hints(kind)
+    hints = get_type_hints(kind)
     # `name: sentence` lines of docstrings; longer sentences go on in indented lines.
     texts = "\n\n".join(base.__doc__ or "" for base in reversed(kind.__mro__))
     lines = re.findall(r"^ *(\w+): (.+(?:\n(?! *\w+: ) +.+)*)", texts, flags=re.MULTILINE)
@@ -254,13 +259,7 @@ def describe(name: str) -> StrategyDescription:
     for field in _fields(kind):
         required = field.default is dataclasses.MISSING
         takes = _takes(hints[field.name]).removeprefix("one of ").removeprefix("a ")
-        default = None if required else field.default
-        help = helps.get(field.name, "")
+        default, help = None if required else field.default, helps.get(field.name, "")
         options.append(StrategyOption(field.name, takes, default, required, help))
-    summary = " ".join(text.partition("\n\n")[0].split())
-    return StrategyDescription(kind.name, summary, tuple(options))
-
-
-def describe_all() -> list[StrategyDescription]:
-    """Describe every registered strategy, plug-ins included."""
-    return [describe(name) for name in names()]
+    summary = (kind.__doc__ or "").partition("\n\n")[0]
+    return StrategyDescription(kind.name, " ".join(summary.split()), tuple(options))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +15,6 @@ from sacm.core.mapper import RateMapper
 from sacm.core.scorer import SpectralScorer
 from sacm.errors import ArgumentError
 from sacm.inject.attach import attach
-from sacm.inject.modulator import CapacityModulator
 from sacm.registry import Registry
 from sacm.strategies.base import SETS_RATES, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import register
@@ -74,25 +73,23 @@ class SACM(Strategy, SACMConfig):
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Attach; the layout probe runs on the first training batch."""
-        config, channels = self.config(), context.channels
-        scorer = scorers.get(self.scorer)(channels, config)
+        config = self.config()
+        scorer = scorers.get(self.scorer)(context.channels, config)
         mapper = mappers.get(self.mapper)(config)
         if self.score == "amplitude":
             scorer = AmplitudeScorer()
         if self.rates != "own":
             mapper = RearrangedMapper(config, self.rates)
         skip = [self.skip] if self.skip else []
-        return ModulatedRun(
-            attach(model, channels=channels, config=config, scorer=scorer, mapper=mapper, skip=skip)
-        )
+        return ModulatedRun(model, context, config=config, scorer=scorer, mapper=mapper, skip=skip)
 
 
 class ModulatedRun(StrategyRun):
-    """Reads rates off the modulator; its scalars carry no weight decay."""
+    """Attaches a modulator and reads rates off it; its scalars carry no weight decay."""
 
-    def __init__(self, modulator: CapacityModulator) -> None:
-        self.modulator = modulator
-        self.scalars = list(modulator.parameters())
+    def __init__(self, model: nn.Module, context: TrainingContext, **options: Any) -> None:
+        self.modulator = attach(model, channels=context.channels, **options)
+        self.scalars = list(self.modulator.parameters())
 
     @property
     def rates(self) -> Tensor | None:  # type: ignore[override]  # an attribute of the base
@@ -137,17 +134,8 @@ class LearnedGlobal(Strategy):
     roles: ClassVar[tuple[str, ...]] = (SETS_RATES,)
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
-        """Attach, with a constant in place of scorer and mapper."""
-        scorer, mapper = ConstantScore(), GlobalRate()
-        return ModulatedRun(attach(model, channels=context.channels, scorer=scorer, mapper=mapper))
-
-
-class ConstantScore(nn.Module):
-    """Every window scores 0."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """`[B, L, C]` to `[B]`."""
-        return x.new_zeros(x.shape[0], dtype=torch.promote_types(x.dtype, torch.float32))
+        """Attach; the mapper only counts the scores, which can be any."""
+        return ModulatedRun(model, context, scorer=AmplitudeScorer(), mapper=GlobalRate())
 
 
 class GlobalRate(nn.Module):

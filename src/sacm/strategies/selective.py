@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -31,88 +31,60 @@ class Selective(Strategy):
 
     Source: Y. Fu and others, Selective learning for deep time series forecasting, NeurIPS 2025.
 
-    masks: Which masks choose them: residuals that vary most (uncertainty), steps where the model
-        beats a small linear one by most (anomaly), or both.
-    share: The share of targets that each mask leaves out, in (0, 1).
-    threshold: Where residuals vary too much: one threshold for all channels (pooled), as in the
-        paper's experiments, or one for each (channel), as published by its authors.
+    share: The share of targets that each of two masks leaves out, in (0, 1).
     """
 
     tasks: ClassVar[tuple[TaskName, ...]] = ("forecasting",)
 
-    masks: Literal["both", "uncertainty", "anomaly"] = "both"
     share: float = 0.1
-    threshold: Literal["pooled", "channel"] = "pooled"
 
     def __post_init__(self) -> None:
         if not 0 < self.share < 1:
             raise ArgumentError(f"selective(share=…) must be in (0, 1), got {self.share}.")
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
-        """Pretrain the estimator where the anomaly mask is asked for."""
+        """Pretrain the estimator of the anomaly mask."""
         device = next(model.parameters()).device
-        spread = estimator = None
-        if self.masks != "uncertainty":
-            estimator = pretrain(context.train, context.val, seed=context.seed, device=device)
-        if self.masks != "anomaly":
-            by_channel = self.threshold == "channel"
-            spread = ResidualSpread(
-                context.rows, context.channels, self.share, device, by_channel=by_channel
-            )
-        return SelectiveRun(self.share, spread=spread, estimator=estimator)
+        estimator = pretrain(context.train, context.val, seed=context.seed, device=device)
+        spread = ResidualSpread(context.rows, context.channels, self.share, device)
+        return SelectiveRun(self.share, spread, estimator)
 
 
 class SelectiveRun(StrategyRun):
     """One training with the two masks."""
 
-    def __init__(
-        self, share: float, *, spread: ResidualSpread | None, estimator: LinearEstimator | None
-    ) -> None:
+    def __init__(self, share: float, spread: ResidualSpread, estimator: LinearEstimator) -> None:
         self.share, self.spread, self.estimator = share, spread, estimator
 
     def begin_epoch(self, epoch: int) -> None:
-        if self.spread is not None and epoch > 1:
+        if epoch > 1:
             self.spread.begin_epoch()
 
     @torch.no_grad()
-    def weights(self, batch: Any, prediction: Tensor) -> Tensor | None:
+    def weights(self, batch: Any, prediction: Tensor) -> Tensor:
         residual = (batch.y - prediction).abs()  # [B, H, C]
-        kept: Tensor | None = None
-        if self.spread is not None:
-            rows = batch.positions.to(residual.device)[:, None] + batch.x.shape[1]
-            rows = rows + torch.arange(residual.shape[1], device=residual.device)  # [B, H]
-            kept = self.spread.keep(rows)
-            self.spread.add(rows, residual)
-        if self.estimator is not None:
-            advantage = residual - (batch.y - self.estimator(batch.x)).abs()
-            count = int(self.share * residual.shape[1])
-            lowest = advantage.topk(count, dim=1, largest=False).indices
-            normal = torch.ones_like(residual, dtype=torch.bool).scatter_(1, lowest, False)
-            kept = normal if kept is None else kept & normal
-        return kept
+        advantage = residual - (batch.y - self.estimator(batch.x)).abs()
+        lowest = advantage.topk(int(self.share * residual.shape[1]), dim=1, largest=False).indices
+        normal = torch.ones_like(residual, dtype=torch.bool).scatter_(1, lowest, False)
+        rows = batch.positions.to(residual.device)[:, None] + batch.x.shape[1]
+        rows = rows + torch.arange(residual.shape[1], device=residual.device)  # [B, H]
+        kept = self.spread.keep(rows)
+        self.spread.add(rows, residual)
+        return normal if kept is None else kept & normal
 
     def state_dict(self) -> dict[str, Any]:
-        parts = {"spread": self.spread, "estimator": self.estimator}
-        return {name: part.state_dict() for name, part in parts.items() if part is not None}
+        return {"spread": self.spread.state_dict(), "estimator": self.estimator.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name, part_state in state.items():
-            getattr(self, name).load_state_dict(part_state)
+        self.spread.load_state_dict(state["spread"])
+        self.estimator.load_state_dict(state["estimator"])
 
 
 class ResidualSpread:
     """Variance of the absolute residuals of every row and channel over one epoch's windows."""
 
-    def __init__(
-        self,
-        rows: int,
-        channels: int,
-        share: float,
-        device: torch.device,
-        *,
-        by_channel: bool = False,
-    ) -> None:
-        self.share, self.by_channel = share, by_channel
+    def __init__(self, rows: int, channels: int, share: float, device: torch.device) -> None:
+        self.share = share
         # Windows seen, sum and sum of squares of their residuals, in double precision; on the
         # device, to spare it waiting at every step, unless that has no float64.
         where = torch.device("cpu") if device.type == "mps" else device
@@ -133,11 +105,7 @@ class ResidualSpread:
         count, total, squares = self.sums
         seen = count > 0
         variance = squares / count.clamp_min(1) - (total / count.clamp_min(1)).square()
-        values, counted = variance.float().cpu(), seen.cpu()
-        limit = quantile(values[counted], 1 - self.share)
-        if self.by_channel:
-            channels = zip(values.T, counted.T, strict=True)
-            limit = torch.stack([quantile(each[rows], 1 - self.share) for each, rows in channels])
+        limit = quantile(variance.float().cpu()[seen.cpu()], 1 - self.share)
         self.kept = ~(seen & (variance > limit.to(variance.device)))
         self.sums.zero_()
 
@@ -195,21 +163,16 @@ def pretrain(
             optimizer.zero_grad()
             (estimator(batch.x.to(device)) - batch.y.to(device)).abs().mean().backward()
             optimizer.step()
+        total = count = 0.0
+        with torch.no_grad():
+            for batch in val:
+                error = (estimator(batch.x.to(device)) - batch.y.to(device)).abs()
+                total += float(error.sum())
+                count += error.numel()
         waited += 1
-        error = _mean_error(estimator, val, device)
-        if error < best:
-            best, best_state, waited = error, copy.deepcopy(estimator.state_dict()), 0
+        if total / count < best:
+            best, best_state, waited = total / count, copy.deepcopy(estimator.state_dict()), 0
         if waited == _PATIENCE:
             break
     estimator.load_state_dict(best_state)
     return estimator.eval().requires_grad_(False)
-
-
-@torch.no_grad()
-def _mean_error(estimator: LinearEstimator, val: Iterable[Any], device: torch.device) -> float:
-    total = count = 0.0
-    for batch in val:
-        error = (estimator(batch.x.to(device)) - batch.y.to(device)).abs()
-        total += float(error.sum())
-        count += error.numel()
-    return total / count

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 from torch import Tensor
 
-from sacm.errors import SACMError
+from sacm.errors import RunError
 
 _REDRAW_SECONDS = 0.1  # between two looks of the bar; redrawing it is not free
 _FIRST_LINE, _LINE_SECONDS = 2.0, 30.0  # until the first line, and between two, without a terminal
@@ -113,7 +113,7 @@ def check_losses(losses: Sequence[Tensor], epoch: int) -> None:
     if math.isfinite(float(losses[-1])):
         return
     step = next(i for i, loss in enumerate(losses, 1) if not math.isfinite(float(loss)))
-    raise SACMError(
+    raise RunError(
         f"the loss is {float(losses[step - 1])} at epoch {epoch}, step {step}: lower the learning "
         "rate (--lr), or look for extreme values in the data."
     )

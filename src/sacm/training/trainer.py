@@ -20,7 +20,7 @@ from sacm.backbones.base import Backbone, DetectorNetwork
 from sacm.data.batches import WindowBatches
 from sacm.data.datasets import AnyData, ForecastingData, fingerprint
 from sacm.data.load import resolve
-from sacm.errors import DataError, SACMError
+from sacm.errors import DataError, RunError, SACMError
 from sacm.files import (
     read_state,
     read_weights,
@@ -393,7 +393,7 @@ class Training:
         """Save an epoch: first the best weights, then the state to resume from."""
         progress = self.progress
         if not math.isfinite(value):
-            raise SACMError(
+            raise RunError(
                 f"validation {self.settings.select} is {value} after epoch {epoch}: lower the "
                 "learning rate or look for extreme values in the data."
             )

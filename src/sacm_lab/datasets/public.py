@@ -230,11 +230,7 @@ def borders(name: str) -> tuple[Border, ...]:
 
 
 def number_matrix(table: Any, where: str) -> np.ndarray:
-    """All columns of a frame as float32 `[T, C]`.
-
-    Raises:
-        DataError: A column holds something else than numbers.
-    """
+    """All columns of a frame as float32 `[T, C]`."""
     from sacm.data.columns import Reading, read_numbers
 
     columns = []

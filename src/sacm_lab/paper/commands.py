@@ -108,14 +108,12 @@ def report(
 
     Example: sacm paper report replication_ili --results results/replication_ili.csv
     """
-    from sacm.cli.runs import as_user_error
     from sacm_lab.paper.catalogue import EXPERIMENTS
 
     experiment = narrow_strategies(EXPERIMENTS.get(name), asked.strategies)
     folder = runs if runs is not None or results else Path("runs")
     files = find_files(results, experiment.name, EXPERIMENTS.names())
-    with as_user_error():
-        found = make_report(experiment, *collect_rows(experiment, asked.part, folder, files))
+    found = make_report(experiment, *collect_rows(experiment, asked.part, folder, files))
     deliver(found, output)
 
 
@@ -146,16 +144,13 @@ def make_report(experiment: Experiment, frame: pd.DataFrame, rows: pd.DataFrame)
 def paper_gain(before: float, after: Any, metric: str) -> str | None:
     """The gain of a printed value over the printed baseline, as printed where it is."""
     from sacm.experiments.gains import format_gain
-    from sacm.experiments.statistics import relative_gain
     from sacm.metrics.catalogue import metric as find_metric
 
-    known = find_metric(metric)
     if after.gain is not None:
         return format_gain(after.gain, metric)
-    if known.share:
-        return format_gain(100 * (after.value - before), metric)
-    better = known.higher_is_better
-    return format_gain(relative_gain(before, after.value, higher_is_better=better), metric)
+    kind = find_metric(metric)
+    change = (after.value - before) * (100 if kind.higher_is_better else -100)
+    return format_gain(change if kind.share else change / abs(before), metric)
 
 
 @app.command()
@@ -180,18 +175,14 @@ def summary(
 
 
 def summary_table(results: Path) -> Any:
-    """The first metric of every experiment that has a file in a folder.
-
-    Raises:
-        ArgumentError: There is none.
-    """
+    """The first metric of every experiment that has a file in a folder."""
     from sacm.experiments.gains import summarise_gains
-    from sacm.experiments.results import records
     from sacm.metrics.catalogue import metric as find_metric
     from sacm.reports.table import Table
     from sacm_lab.experiment import Part
     from sacm_lab.paper.catalogue import EXPERIMENTS
     from sacm_lab.report import gain_cells, pair_experiment
+    from sacm_lab.runs import records
 
     lines = []
     for path in sorted(results.glob("*.csv")):
@@ -232,8 +223,7 @@ def figure(
 
     Example: sacm paper figure gains --results results/replication_ili.csv --out gains.png
     """
-    from sacm.cli.output import note
-    from sacm.cli.runs import as_user_error, check_writable
+    from sacm.cli.output import check_writable, note
     from sacm_lab.paper import figures
 
     path = out if out.suffix else out / f"{name}.png"
@@ -249,11 +239,10 @@ def figure(
         for each in wanted:
             file = out / f"{each}.png" if name == "all" else path
             try:
-                with as_user_error():
-                    if each == GAINS:
-                        figures.write(draw_gains(results, runs, strategies), file)
-                    else:
-                        figures.save(each, file, runs=runs)
+                if each == GAINS:
+                    figures.write(draw_gains(results, runs, strategies), file)
+                else:
+                    figures.save(each, file, runs=runs)
             except SACMError as error:
                 if name != "all":
                     raise
@@ -267,20 +256,20 @@ def figure(
 
 def draw_gains(results: list[Path] | None, runs: Path, strategies: str) -> Any:
     """Gain over raw by cell, for the experiments whose files are named, or all runs."""
-    from sacm.cli.compare import split_strategies
     from sacm.experiments.gains import CELL, pair_runs
-    from sacm.experiments.results import collect_runs
     from sacm.metrics.catalogue import metric as find_metric
-    from sacm.reports.figures import gain_figure
+    from sacm.strategies.registry import split
     from sacm.tasks import get_task
+    from sacm_lab.paper.figures.gains import gain_figure
     from sacm_lab.results import add_best_fixed, add_race, read_results
+    from sacm_lab.runs import collect_runs
 
     frame = read_results(results) if results else collect_runs(runs)
     frame = add_race(add_best_fixed(frame))
     tasks = frame["task"].dropna().unique()
     metrics = [get_task(task).leading_metrics[0] for task in tasks]
     pairs = pair_runs(frame, metrics)
-    wanted = split_strategies(strategies) or list(dict.fromkeys(pairs["strategy"]))
+    wanted = list(filter(None, split(strategies, ","))) or list(dict.fromkeys(pairs["strategy"]))
     pairs = pairs[pairs["strategy"].isin(wanted)]
     if pairs.empty:
         raise ArgumentError("there is no pair of raw and another strategy to draw.")

@@ -119,17 +119,7 @@ def _check_shares(strategy: Strategy, *names: str) -> None:
 
 
 def corrupt_some(x: Tensor, kinds: Sequence[str], *, share: float, severity: float) -> Tensor:
-    """Windows `[B, L, C]`, some of them with one fault of a random kind.
-
-    Args:
-        x: Windows of z-scores.
-        kinds: Names of faults.
-        share: The chance of a window to get one.
-        severity: The largest severity; each window draws its own below it.
-
-    Returns:
-        A copy with faults, drawn from torch's own generator, which a run seeds for every epoch.
-    """
+    """Windows `[B, L, C]`, some of them with one fault of a random kind."""
     chosen = torch.rand(len(x)) < share
     family = torch.randint(len(kinds), (len(x),))
     severities = severity * torch.rand(len(x))

@@ -113,15 +113,7 @@ class DetectorCommittee(Committee, DetectorNetwork):
 
 
 def make_committee(members: Sequence[Backbone], rule: Rule) -> Committee:
-    """A committee for the task of its members.
-
-    Args:
-        members: Networks of one task and one size.
-        rule: Makes one answer of the members' in evaluation.
-
-    Raises:
-        ArgumentError: The networks are of no task of this package.
-    """
+    """A committee for the task of its members."""
     first = members[0]
     sizes: dict[str, Any] = {"input_len": first.input_len, "channels": first.channels}
     committee: Committee
@@ -138,11 +130,7 @@ def make_committee(members: Sequence[Backbone], rule: Rule) -> Committee:
 
 
 def check_processes(strategy: str, context: TrainingContext) -> None:
-    """Refuse several trained networks in several processes, which would wait for each other's.
-
-    Raises:
-        ArgumentError: There are several of both.
-    """
+    """Refuse several trained networks in several processes, which would wait for each other's."""
     if context.processes > 1:
         raise ArgumentError(
             f"{strategy} trains several networks, which works in one process alone: use devices=1."

@@ -103,13 +103,7 @@ def filter_trend(values: Array, penalty: float = 0.3) -> Array:
 
     Iteratively reweighted least squares: absolute values are rounded off, less in every round, and
     each round solves a system of five diagonals.
-
-    Args:
-        values: A series `z` `[T]`.
-        penalty: What a bend costs.
-
-    Returns:
-        The trend `[T]`.
+    `values` is the series `z` `[T]`.
 
     Example:
         >>> import numpy as np

@@ -114,16 +114,14 @@ def report(
 
     Example: sacm robust report training --results results/robust --format html --out t.html
     """
-    from sacm.cli.runs import as_user_error
     from sacm_lab.robust.protocols import PROTOCOLS
     from sacm_lab.robust.report import protocol_report
 
     experiment, part = choose_protocol(name, asked, kind, ratio, references)
     files = find_files(results, experiment.name, PROTOCOLS.names())
     folder = runs if runs is not None or results else Path("runs")
-    with as_user_error():
-        experiment = widen(experiment, asked, files)
-        found = protocol_report(experiment, *collect_rows(experiment, part, folder, files))
+    experiment = widen(experiment, asked, files)
+    found = protocol_report(experiment, *collect_rows(experiment, part, folder, files))
     deliver(found, output)
 
 
@@ -169,11 +167,7 @@ def summary(
 def choose_protocol(
     name: str, asked: Asked, kind: str = "", ratio: str = "", references: str = ""
 ) -> tuple[Experiment, Part]:
-    """A protocol with what was asked for in place of what it declares, also other names.
-
-    Raises:
-        ArgumentError: A name is unknown, or the protocol breaks no training data.
-    """
+    """A protocol with what was asked for in place of what it declares, also other names."""
     from sacm.backbones.registry import entry
     from sacm.data.load import find, is_synthetic
     from sacm.strategies.registry import canonical

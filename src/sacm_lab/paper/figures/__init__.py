@@ -37,17 +37,7 @@ def register(
 ) -> Callable[[DrawFunction], DrawFunction]:
     """Give a decorator that makes a figure available as `sacm paper figure NAME`.
 
-    Args:
-        name: The name of the figure.
-        description: One line on what it shows.
-        needs_runs: Whether it is drawn from finished runs.
-
-    Returns:
-        A decorator for a function that returns a matplotlib figure. It takes no argument, or the
-        folder of the runs if it needs runs.
-
-    Raises:
-        ArgumentError: If the name is taken.
+    The function takes no argument, or the folder of finished runs if it needs runs.
     """
 
     def add(draw: DrawFunction) -> DrawFunction:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullFormatter
 
-from sacm.reports.style import INK, KEPT, LEFT, MUTED, house_style, thin_out
+from sacm.reports.style import INK, KEPT, LEFT, MUTED, house_style, thin_out_range
 from sacm_lab.paper.figures.modes import Modes, correlation, dominant
 from sacm_lab.paper.figures.panels import footnote, sheet
 from sacm_lab.paper.figures.real_series import real_series
@@ -57,8 +57,8 @@ def draw() -> Figure:
 
 def _spectrum(axes: Axes, modes: Modes, length: int) -> None:
     amplitude = modes.amplitude[1:]
-    places, peaks = thin_out(amplitude)
-    axes.plot((places + 1) / length, peaks, color=LEFT, linewidth=0.8)
+    places = thin_out_range(amplitude, 350)
+    axes.plot((places + 1) / length, amplitude[places], color=LEFT, linewidth=0.8)
     axes.axhline(modes.threshold, color=INK, linewidth=0.9, linestyle=":")
     axes.set_yscale("log")
     axes.yaxis.set_minor_formatter(NullFormatter())

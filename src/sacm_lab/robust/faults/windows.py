@@ -198,17 +198,11 @@ def corrupt_windows(x: Tensor, kind: str, severity: Tensor | float, *, seed: int
     """Put one fault into each window.
 
     Args:
-        x: Windows of z-scores `[B, L, C]`.
+        x: Windows of z-scores `[B, L, C]`, which stay unchanged.
         kind: A fault. One that is defined for series only corrupts a share `severity` of the steps
             of every channel.
         severity: `[B]` or one number, between 0 and 1.
         seed: Of the channels, positions and noise.
-
-    Returns:
-        Corrupted windows; `x` stays unchanged.
-
-    Raises:
-        ArgumentError: If an argument is none of these.
 
     Example:
         >>> x = torch.randn(4, 96, 3)

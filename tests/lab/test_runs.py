@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sacm.errors import DataError
-from sacm.experiments.results import collect_runs
 from sacm.files import read_json, write_csv, write_json
+from sacm_lab.runs import collect_runs
 from tests.experiments.cases import write_run
 
 
@@ -79,7 +79,7 @@ def test_every_state_has_a_row(tmp_path: Path) -> None:
         done.folder.name: "done",
     }
     assert frame.loc["failed", "reason"] == "the loss is nan."
-    assert "holds no epochs" in frame.loc["torn", "reason"]
+    assert "holds no 'epochs'" in frame.loc["torn", "reason"]
 
 
 def test_settings_that_this_version_does_not_know_are_left_out(tmp_path: Path) -> None:
