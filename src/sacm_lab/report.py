@@ -125,7 +125,7 @@ def value_table(
     beside: Beside | None = None,
     caption: str = "",
 ) -> Table:
-    """One line for every group, size, metric and strategy: its value, and its gain over the first."""
+    """One line for every group, size, metric and strategy: its value, and its gain."""
     done = frame[frame["state"] == "done"]
     cell = [name for name in experiment.cell if name in done]
     keys = [name for name in cell if name in by or name == "size"]

@@ -141,7 +141,7 @@ FLAGS: dict[str, Callable[[Array, int], Array]] = {
 
 
 def fill(values: Array, bad: Array, season: int) -> Array:
-    """Rows `[T, C]` with short bad stretches on lines, and long ones like the seasons beside them."""
+    """Rows `[T, C]`: short bad segments on lines, long ones like the seasons beside them."""
     import pandas as pd
 
     lines = interpolate(values, bad)
