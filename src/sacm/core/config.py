@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from sacm.errors import ArgumentError
 
 Detrend = Literal["ols", "endpoint", "none"]
-ScoreRange = Literal["batch", "running"]
-NonFinite = Literal["propagate", "max_rate"]
-Scale = Literal["data", "free"]
 
 
 @dataclass(frozen=True)
@@ -60,20 +57,22 @@ class SACMConfig:
     log_norm: bool = True
     sfm_anchor: bool = True
     eps: float = 1e-8
-    score_range: ScoreRange = "batch"
+    score_range: Literal["batch", "running"] = "batch"
     global_batch: bool = True
-    nonfinite: NonFinite = "propagate"
-    scale: Scale = "data"
+    nonfinite: Literal["propagate", "max_rate"] = "propagate"
+    scale: Literal["data", "free"] = "data"
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(field.default, float) and not (
-                isinstance(value, int | float) and math.isfinite(value)
-            ):
-                raise ArgumentError(f"{field.name} must be a finite number, got {value!r}.")
-            if isinstance(field.default, bool) and not isinstance(value, bool):
-                raise ArgumentError(f"{field.name} must be True or False, got {value!r}.")
+        for name, kind in get_type_hints(SACMConfig).items():
+            value = getattr(self, name)
+            is_number = isinstance(value, int | float) and math.isfinite(value)
+            if kind is float and not is_number:
+                raise ArgumentError(f"{name} must be a finite number, got {value!r}.")
+            if kind is bool and not isinstance(value, bool):
+                raise ArgumentError(f"{name} must be True or False, got {value!r}.")
+            if get_origin(kind) is Literal and value not in get_args(kind):
+                allowed = ", ".join(map(repr, get_args(kind)))
+                raise ArgumentError(f"{name} must be one of {allowed}, got {value!r}.")
         if not 0 <= self.p_min < self.p_max < 1:
             raise ArgumentError(
                 f"dropout bounds must satisfy 0 <= p_min < p_max < 1, got p_min={self.p_min} and "
@@ -81,18 +80,6 @@ class SACMConfig:
             )
         if self.eps <= 0:
             raise ArgumentError(f"eps must be positive, got {self.eps}.")
-        choices = {
-            "detrend": Detrend,
-            "score_range": ScoreRange,
-            "nonfinite": NonFinite,
-            "scale": Scale,
-        }
-        for name, choice in choices.items():
-            if getattr(self, name) not in get_args(choice):
-                allowed = ", ".join(map(repr, get_args(choice)))
-                raise ArgumentError(
-                    f"{name} must be one of {allowed}, got {getattr(self, name)!r}."
-                )
 
 
 def check_config(config: Any) -> SACMConfig:

@@ -74,7 +74,10 @@ class RateMapper(nn.Module):
         if scores.dim() != 1 or scores.shape[0] == 0:
             raise ArgumentError(f"scores must be a non-empty [B] tensor, got {list(scores.shape)}.")
         config = self.config
-        low_of, high_of = _mask_scores(scores, reliable)
+        low_of = high_of = scores
+        if reliable is not None:  # windows that are not never win a minimum or maximum
+            low_of = torch.where(reliable, scores, torch.inf)
+            high_of = torch.where(reliable, scores, -torch.inf)
         if config.global_batch and dist.is_available() and dist.is_initialized():
             low, high = reduce_extremes(low_of, high_of)
         elif reliable is None:
@@ -98,11 +101,3 @@ class RateMapper(nn.Module):
             known = torch.where(running.isnan(), batch, running)
             running.copy_(torch.where(usable, known.lerp(batch, _MOMENTUM), running))
         return self.low.to(low.dtype, copy=True), self.high.to(high.dtype, copy=True)
-
-
-def _mask_scores(scores: Tensor, reliable: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Return scores for a minimum and for a maximum, in which unreliable windows never win."""
-    if reliable is None:
-        return scores, scores
-    low_of = torch.where(reliable, scores, torch.inf)
-    return low_of, torch.where(reliable, scores, -torch.inf)

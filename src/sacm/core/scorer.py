@@ -50,18 +50,6 @@ class ScorerOutput(NamedTuple):
     trend: Tensor
 
 
-class _Stages(NamedTuple):
-    """Results of the stages as they are computed, time and frequency last."""
-
-    series: Tensor  # [B, C, L]
-    residual: Tensor  # [B, C, L]
-    flatness: Tensor  # [B, C]
-    threshold: Tensor  # [B, C]
-    mask: Tensor  # [B, C, K]
-    error: Tensor  # [B, C, L]
-    channel_scores: Tensor  # [B, C]
-
-
 class SpectralScorer(nn.Module):
     """Score windows `[B, L, C]` by their spectral residual; 2C + 1 learnable scalars.
 
@@ -93,13 +81,8 @@ class SpectralScorer(nn.Module):
     def set_channels(self, channels: int) -> None:
         """Give the parameters of the channels their size; optimizers made before stay valid."""
         self.channels = check_whole_number("channels", channels)
-        for parameter, start in (
-            (self.weight, self.config.sfm_weight),
-            (self.bias, self.config.sfm_bias),
-        ):
-            parameter.data = torch.full(
-                (self.channels,), float(start), dtype=parameter.dtype, device=parameter.device
-            )
+        self.weight.data = self.weight.new_full((self.channels,), float(self.config.sfm_weight))
+        self.bias.data = self.bias.new_full((self.channels,), float(self.config.sfm_bias))
 
     def extra_repr(self) -> str:
         """Shown by `print(model)`."""
@@ -117,66 +100,65 @@ class SpectralScorer(nn.Module):
         Raises:
             ArgumentError: The windows have another shape or type.
         """
-        self._check(x)
-        with without_autocast(x.device.type):
-            stages = self._run_stages(x)
-            return ScorerOutput(
-                scores=stages.channel_scores.mean(dim=-1),
-                channel_scores=stages.channel_scores,
-                sfm=stages.flatness,
-                threshold=stages.threshold,
-                mask=stages.mask.transpose(1, 2),
-                reconstruction=(stages.series + stages.error).transpose(1, 2),
-                trend=(stages.series - stages.residual).transpose(1, 2),
-            )
+        series, residual, flatness, threshold, mask, error, channel_scores = self._run_stages(x)
+        return ScorerOutput(
+            scores=channel_scores.mean(dim=-1),
+            channel_scores=channel_scores,
+            sfm=flatness,
+            threshold=threshold,
+            mask=mask.transpose(1, 2),
+            reconstruction=(series + error).transpose(1, 2),
+            trend=(series - residual).transpose(1, 2),
+        )
 
     def score(self, x: Tensor) -> Tensor:
         """Return the scores `[B]` of windows alone: the same numbers as `forward`, in less time."""
-        self._check(x)
-        with without_autocast(x.device.type):
-            return self._run_stages(x).channel_scores.mean(dim=-1)
+        *_, channel_scores = self._run_stages(x)
+        return channel_scores.mean(dim=-1)
 
-    def _run_stages(self, x: Tensor) -> _Stages:
+    def _run_stages(self, x: Tensor) -> tuple[Tensor, ...]:
         """Run all stages in float32 or better, on series `[B, C, L]`."""
+        self._check(x)
         dtype = torch.promote_types(x.dtype, torch.float32)
         # Beyond this bound sums over a window would overflow; the score stays the highest anyway.
         bound = torch.finfo(dtype).max ** 0.75
-        series = x.to(dtype).transpose(1, 2).contiguous().clamp(-bound, bound)  # [B, C, L]
         config = self.config
-        residual = detrend(series, config.detrend)
-        spectrum = torch.fft.rfft(residual)  # Z [B, C, K]
-        if config.detrend == "ols":
-            # Least squares leaves no mean; what is there is rounding, which the log would enlarge.
-            spectrum[..., 0] = 0
-        log_amp = log_amplitude(spectrum)
-        amplitude = normalise_amplitude(log_amp, config.eps) if config.log_norm else log_amp
-        flatness = spectral_flatness(log_amp, config.eps)
-        weight, bias, alpha = (p.to(dtype) for p in (self.weight, self.bias, self.alpha))
-        anchor = flatness if config.sfm_anchor else None
-        threshold = compute_threshold(anchor, weight, bias)
-        if anchor is None:
-            threshold = threshold.expand_as(flatness)
-        mask = soft_mask(amplitude, threshold, alpha)
-        # x' - x, in which the trend cancels. In this order, because the first operand's gradient
-        # needs no change of sign.
-        error = torch.fft.irfft(spectrum * mask, n=series.shape[-1]) - residual
-        channel_scores = error.abs().mean(dim=-1)
-        if config.scale == "free":
-            channel_scores = channel_scores / _deviation(series, residual, config.eps)
-        return _Stages(series, residual, flatness, threshold, mask, error, channel_scores)
+        with without_autocast(x.device.type):
+            series = x.to(dtype).transpose(1, 2).contiguous().clamp(-bound, bound)  # [B, C, L]
+            residual = detrend(series, config.detrend)
+            spectrum = torch.fft.rfft(residual)  # Z [B, C, K]
+            if config.detrend == "ols":
+                # Least squares leaves no mean; what is there is rounding, which the log enlarges.
+                spectrum[..., 0] = 0
+            log_amp = log_amplitude(spectrum)
+            amplitude = normalise_amplitude(log_amp, config.eps) if config.log_norm else log_amp
+            flatness = spectral_flatness(log_amp, config.eps)
+            weight, bias, alpha = (p.to(dtype) for p in (self.weight, self.bias, self.alpha))
+            anchor = flatness if config.sfm_anchor else None
+            threshold = compute_threshold(anchor, weight, bias)
+            if anchor is None:
+                threshold = threshold.expand_as(flatness)
+            mask = soft_mask(amplitude, threshold, alpha)
+            # x' - x, in which the trend cancels. In this order, because the first operand's
+            # gradient needs no change of sign.
+            error = torch.fft.irfft(spectrum * mask, n=series.shape[-1]) - residual
+            channel_scores = error.abs().mean(dim=-1)
+            if config.scale == "free":
+                channel_scores = channel_scores / _deviation(series, residual, config.eps)
+        return series, residual, flatness, threshold, mask, error, channel_scores
 
     def _check(self, x: Tensor) -> None:
         """Refuse windows of another shape or type."""
         if not isinstance(x, Tensor):
             raise ArgumentError(f"windows must be a torch tensor, got {type(x).__name__}.")
-        if x.dim() != 3 or 0 in x.shape:
+        shape = list(x.shape)
+        if x.dim() != 3 or 0 in shape:
             raise ArgumentError(
-                f"windows must be a non-empty [B, L, C] tensor (batch, time, channel), got "
-                f"{list(x.shape)}."
+                f"windows must be a non-empty [B, L, C] tensor (batch, time, channel), got {shape}."
             )
-        if x.shape[2] != self.channels:
+        if shape[2] != self.channels:
             raise ArgumentError(
-                f"windows {list(x.shape)} have {x.shape[2]} channels, but this scorer was made for "
+                f"windows {shape} have {shape[2]} channels, but this scorer was made for "
                 f"channels={self.channels}."
             )
         if x.is_complex():
@@ -198,7 +180,6 @@ def score_windows(
     stride: int = 1,
     *,
     config: SACMConfig | None = None,
-    check_finite: bool = True,
 ) -> Values:
     """Return the unreliability of every window of a series; higher is less reliable.
 
@@ -207,7 +188,6 @@ def score_windows(
         window: Rows per window.
         stride: Rows from the start of one window to the start of the next.
         config: Settings; the paper's for None.
-        check_finite: Refuse NaN and infinity.
 
     Returns:
         Scores `[N]`, an array for an array and a tensor for a tensor; window i covers the rows
@@ -227,7 +207,20 @@ def score_windows(
     if series.dim() == 1:
         series = series.unsqueeze(-1)
     window, stride = check_whole_number("window", window), check_whole_number("stride", stride)
-    _check_series(series, window, stride, check_finite=check_finite)
+    if series.dim() != 2 or series.shape[1] == 0:
+        raise ArgumentError(f"a series must be [T] or [T, C], got shape {list(series.shape)}.")
+    if series.shape[0] < window:
+        raise ArgumentError(
+            f"the series has {series.shape[0]} rows, fewer than one window of {window}: choose a "
+            "shorter window."
+        )
+    unknown = (~torch.isfinite(series)).nonzero()
+    if len(unknown):
+        row, channel = unknown[0].tolist()
+        raise ArgumentError(
+            f"row {row}, channel {channel} is {series[row, channel].item()} (first in window "
+            f"{max(0, -(-(row - window + 1) // stride))}): fill or drop missing values first."
+        )
     views = series.unfold(0, window, stride).transpose(1, 2)  # [N, window, C], no copy
     scorer = SpectralScorer(series.shape[1], config).to(series.device)
     rows = max(1, _CHUNK // (window * series.shape[1]))
@@ -248,25 +241,6 @@ def _as_tensor(values: Values) -> Tensor:
         needs_copy = min(native.strides, default=0) < 0 or not native.flags.writeable
         series = torch.from_numpy(native.copy() if needs_copy else native)
     return series if series.is_floating_point() or series.is_complex() else series.float()
-
-
-def _check_series(series: Tensor, window: int, stride: int, *, check_finite: bool) -> None:
-    """Refuse a series that cannot be scored."""
-    if series.dim() != 2 or series.shape[1] == 0:
-        raise ArgumentError(f"a series must be [T] or [T, C], got shape {list(series.shape)}.")
-    if series.shape[0] < window:
-        raise ArgumentError(
-            f"the series has {series.shape[0]} rows, fewer than one window of {window}: choose a "
-            "shorter window."
-        )
-    if check_finite:
-        finite = torch.isfinite(series)
-        if not bool(finite.all()):
-            row, channel = (~finite).nonzero()[0].tolist()
-            raise ArgumentError(
-                f"row {row}, channel {channel} is {series[row, channel].item()} (first in window "
-                f"{max(0, -(-(row - window + 1) // stride))}): fill or drop missing values first."
-            )
 
 
 def check_whole_number(name: str, value: Any) -> int:
