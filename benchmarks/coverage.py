@@ -1,9 +1,8 @@
 """How well conformal intervals keep their promise: `python -m benchmarks.coverage [SET …]`.
 
 A set is a name or a CSV file; without any, all forecasting sets at hand. A small network a set. The
-first half of the test windows calibrates, the second half tests; fixed intervals stay as
-calibrated, wider after windows that move further; "alike" are the same without that; adaptive ones
-learn from every row as it becomes known. Adds to results/users/coverage.json.
+first half of the test windows calibrates, the second half tests; intervals are wider after windows
+that move further; "alike" are the same without that. Adds to results/users/coverage.json.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from sacm.data.datasets import Splits
 from sacm.errors import SACMError
 from sacm.files import read_json, write_json
 from sacm.inference import Predictor
-from sacm.inference.forecast import evaluation_windows
+from sacm.inference.forecast import prepare_evaluation
 from sacm.inference.intervals import CRPS_LEVELS, measure_uncertainty
 from sacm.metrics.probabilistic import crps, measure_intervals
 from sacm.tasks import make_settings
@@ -58,11 +57,12 @@ def measure(source: str, folder: Path, epochs: int = 3) -> dict[str, Any]:
     )
     run = train(settings, folder=folder, data=data, hardware=Hardware(show_progress=False))
     predictor = Predictor.load(run)
-    windows = evaluation_windows(predictor, data)
+    _, windows = prepare_evaluation(predictor, data)
     found = measure_uncertainty(predictor, windows, NOMINAL)
+    found["intervals"] = [{"nominal": e["nominal"], "fixed": e} for e in found["intervals"]]
     add_alike(found, predictor, windows)
     for each in found["intervals"]:
-        for kind in {"fixed", "adaptive", "alike"} & set(each):
+        for kind in ("fixed", "alike"):
             each[kind] = {name: round(each[kind][name], 4) for name in ("coverage", "width")}
     return {**found, "baselines": run.metrics["baselines"]}
 
@@ -89,7 +89,7 @@ def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("sources", nargs="*", default=SETS, help="names of data sets, or files")
     sources = parser.parse_args().sources
-    print("set        nominal  fixed  alike  adaptive   widths        CRPS, alike")
+    print("set        nominal  fixed  alike   widths        CRPS, alike")
     results = read_json(OUT) if OUT.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
         for source in sources:
@@ -100,7 +100,7 @@ def main() -> None:
                 print(f"{name}: {error}")
                 continue
             for each in results[name]["intervals"]:
-                kinds = [each[kind] for kind in ("fixed", "alike", "adaptive")]
+                kinds = [each[kind] for kind in ("fixed", "alike")]
                 shares = "  ".join(f"{own['coverage']:6.3f}" for own in kinds)
                 widths = " ".join(f"{own['width']:5.2f}" for own in kinds)
                 measures = ("crps", "crps_alike")

@@ -27,7 +27,7 @@ from sacm.data.datasets import ForecastingData, Splits
 from sacm.data.scaling import fill_gaps
 from sacm.errors import SACMError
 from sacm.inference import Predictor
-from sacm.inference.forecast import forecast_values
+from sacm.inference.forecast import forecast_data
 from sacm.tasks import get_task, let_compete, make_settings
 from sacm.tasks.lengths import find_season
 from sacm.training import Hardware, train
@@ -184,9 +184,9 @@ def forecast_from(
     splits = Splits(range(len(kept)), range(0), range(0))
     part = replace(data, segments=(segment,), splits=splits, targets=None, broken=None, **arrays)
     if not predictor.scaler.series:
-        return forecast_values(predictor, part, max_repaired=1.0)[0]
+        return forecast_data(predictor, part, max_repaired=1.0).values[0]
     part = replace(part, name=name)
-    return forecast_values(predictor, part, max_repaired=1.0)[0]
+    return forecast_data(predictor, part, max_repaired=1.0).values[0]
 
 
 def summarize(rows: list[dict[str, str]]) -> str:

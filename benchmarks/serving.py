@@ -54,7 +54,7 @@ def main(rounds: int = 300) -> None:
 
     functions = {
         "bare network": bare,
-        "forecast [1, L, C]": lambda: predictor.forecast(windows[:1]),
+        "predict [1, L, C]": lambda: predictor.predict(windows[:1]),
         "predict [L, C]": lambda: predictor.predict(windows[0]),
         "with a guard": lambda: guarded.predict(windows[0]),
     }

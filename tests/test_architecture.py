@@ -35,7 +35,7 @@ training: backbones data errors files inject settings strategies tasks
 inference: backbones data errors files metrics reports settings strategies tasks training
 experiments: core data errors files inject metrics reports settings strategies
     tasks training
-estimators: backbones data errors files inference metrics settings tasks training types
+estimators: data errors files inference metrics settings tasks training types
 integrations: core errors files inject quality
 testing: backbones core data errors inject strategies tasks types
 cli: __init__ backbones data errors experiments files inference metrics quality registry reports

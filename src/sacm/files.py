@@ -86,14 +86,19 @@ def write_json(path: Path, record: Any) -> None:
     write_atomically(path, lambda file: file.write_text(text + "\n", encoding="utf-8"))
 
 
-def read_json(path: Path) -> Any:
-    """Read a JSON file of a run folder."""
+def _read(path: Path, read: Callable[[Path], Any]) -> Any:
+    """What `read` makes of a file of a run folder."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return read(path)
     except FileNotFoundError:
         raise SACMError(f"{path} is missing: this is not a finished run folder.") from None
-    except (OSError, ValueError) as error:
-        raise SACMError(f"{path} is damaged: {error}.") from None
+    except Exception as error:  # safetensors has several of its own for damaged files
+        raise SACMError(f"{path} is damaged and cannot be read: {error}.") from None
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file of a run folder."""
+    return _read(path, lambda file: json.loads(file.read_text(encoding="utf-8")))
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -121,12 +126,8 @@ def read_metadata(path: Path) -> dict[str, str]:
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Read a state_dict from safetensors."""
-    try:
-        return load_file(path)
-    except FileNotFoundError:
-        raise SACMError(f"{path} is missing: this is not a finished run folder.") from None
-    except Exception as error:  # safetensors has several of its own for damaged files
-        raise SACMError(f"{path} is damaged and cannot be read: {error}.") from None
+    weights: dict[str, Tensor] = _read(path, load_file)
+    return weights
 
 
 def write_state(path: Path, state: Mapping[str, Any]) -> None:
@@ -156,5 +157,5 @@ def is_alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass
     return True

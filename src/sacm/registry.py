@@ -31,8 +31,8 @@ _plugins_loading = threading.Event()
 _registries: list[Registry[Any]] = []
 
 
-class _Entry(NamedTuple):
-    """A registered thing, the name it is shown by, and the class or function it came from."""
+class Entry(NamedTuple):
+    """A registered thing by the name it is shown by, and the class or function it came from."""
 
     name: str
     value: Any
@@ -68,7 +68,7 @@ class Registry(Generic[T]):
     ) -> None:
         self.kind, self.simplify = kind, simplify
         self._scope = f" for {scope}" if scope else ""
-        self._entries: dict[str, _Entry] = {}  # by simplified name, aliases included
+        self._entries: dict[str, Entry] = {}  # by simplified name, aliases included
         _registries.append(self)
 
     def register(
@@ -103,53 +103,54 @@ class Registry(Generic[T]):
                 if not self.simplify(each):
                     raise ArgumentError(f"a {self.kind} needs a name, got {each!r}.")
                 known = self._entries.get(self.simplify(each))
-                if known is not None and not _is_same(known.origin, source):
+                if known is not None and known.origin != source:
                     raise ArgumentError(
                         f"a {self.kind} named {known.name!r} is already registered{self._scope}: "
                         "choose another name."
                     )
                 from_plugin = known.from_plugin if known else from_plugin
-            entry = _Entry(name, value, source, from_plugin, group, help)
+            entry = Entry(name, value, source, from_plugin, group, help)
             self._entries.update({self.simplify(each): entry for each in (name, *aliases)})
             return value
 
         return add
 
-    def find(self, name: str) -> T | None:
-        """Look a name up in any letter case, plug-ins included; None if there is none."""
-        return self.get(name) if name in self else None
-
-    def get(self, name: str) -> T:
-        """Look a name up in any letter case, plug-ins included.
+    def entry(self, name: str) -> Entry:
+        """Look an entry up in any letter case, plug-ins included.
 
         Raises:
             ArgumentError: If there is none; the message suggests the nearest name and lists all.
         """
-        return self._value(self._entry(name))
+        if name not in self:
+            raise self.unknown(name)
+        return self._entries[self.simplify(name)]
 
-    def spelling(self, name: str) -> str:
-        """Return the name as it was registered; errors as `get`."""
-        return self._entry(name).name
+    def get(self, name: str) -> T:
+        """Return what a name stands for; what was registered as text is imported."""
+        entry = self.entry(name)
+        value: T = import_reference(entry.value) if isinstance(entry.value, str) else entry.value
+        return value
 
-    def group(self, name: str) -> str:
-        """Return the group that a name was registered under; errors as `get`."""
-        return self._entry(name).group
-
-    def help(self, name: str) -> str:
-        """Return the line that a name was registered with; errors as `get`."""
-        return self._entry(name).help
+    def find(self, name: str) -> T | None:
+        """Return what a name stands for; None if it is not registered."""
+        return self.get(name) if name in self else None
 
     def names(self, group: str | None = None) -> list[str]:
-        """List all names, or those of a group; values registered as text are not imported."""
-        return [entry.name for entry in self._distinct() if group in (None, entry.group)]
+        """List all names, or those of a group; nothing is imported."""
+        load_plugins()
+        entries = [
+            entry for key, entry in self._entries.items() if key == self.simplify(entry.name)
+        ]
+        entries.sort(key=lambda entry: entry.from_plugin)
+        return [entry.name for entry in entries if group in (None, entry.group)]
 
     def items(self) -> list[tuple[str, T]]:
-        """List all names with what they stand for, in the order of `names`."""
-        return [(entry.name, self._value(entry)) for entry in self._distinct()]
+        """List all names with what they stand for."""
+        return [(name, self.get(name)) for name in self.names()]
 
     def values(self) -> list[T]:
         """List everything registered, in the order of `names`."""
-        return [value for _, value in self.items()]
+        return [self.get(name) for name in self.names()]
 
     def unknown(self, name: str) -> ArgumentError:
         """Return the error about a name that is not registered."""
@@ -160,46 +161,16 @@ class Registry(Generic[T]):
         )
 
     def __contains__(self, name: str) -> bool:
-        key = self.simplify(name)
-        if key not in self._entries:
+        if self.simplify(name) not in self._entries:
             load_plugins()
-        return key in self._entries
+        return self.simplify(name) in self._entries
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
-    def __len__(self) -> int:
-        return len(self.names())
-
-    def _entry(self, name: str) -> _Entry:
-        if name not in self:
-            raise self.unknown(name)
-        return self._entries[self.simplify(name)]
-
-    def _distinct(self) -> list[_Entry]:
-        """Every entry once, whatever its number of aliases; those of plug-ins last."""
-        load_plugins()
-        entries = [
-            entry for key, entry in self._entries.items() if key == self.simplify(entry.name)
-        ]
-        return sorted(entries, key=lambda entry: entry.from_plugin)
-
-    def _value(self, entry: _Entry) -> T:
-        """Return what an entry stands for; import it if it was registered as text."""
-        value: T = import_reference(entry.value) if isinstance(entry.value, str) else entry.value
-        if value is not entry.value:
-            for key, known in list(self._entries.items()):
-                if known is entry:
-                    self._entries[key] = entry._replace(value=value)
-        return value
-
 
 def import_reference(reference: str) -> Any:
-    """Import what the text `"package.module:attribute"` names.
-
-    Raises:
-        ArgumentError: If the text has another form, or the module lacks the attribute.
-    """
+    """Import what the text `"package.module:attribute"` names."""
     module_name, _, attribute = reference.partition(":")
     if not module_name or not attribute:
         raise ArgumentError(
@@ -257,10 +228,6 @@ def temporary_entries() -> Iterator[None]:
     finally:
         for registry, entries in before:
             registry._entries = entries
-
-
-def _is_same(first: Any, second: Any) -> bool:
-    return first is second or (isinstance(first, str) and first == second)
 
 
 def _reference(thing: Any) -> Any:

@@ -34,14 +34,10 @@ Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 def setting(
     default: Any, help: str, *, flag: str | None = None, panel: str | None = None, **limits: Any
 ) -> Any:
-    """Declare one setting.
+    """Declare one setting; `...` as default if it must be named.
 
-    Args:
-        default: What a user gets who does not name it; `...` if it must be named.
-        help: One line for the command line and the documentation.
-        flag: The option's name, where it is not the field's with dashes.
-        panel: The heading under which the help lists the option, if it has one of its own.
-        limits: Bounds as pydantic has them (`ge`, `gt`, `le`, …).
+    `flag` is the name of its option where it is not the field's with dashes, `panel` the heading
+    under which the help lists it, and limits are bounds as pydantic has them (`ge`, `gt`, …).
     """
     extra: Any = {"flag": flag, "panel": panel}
     return Field(default, description=help, json_schema_extra=extra, **limits)
@@ -67,12 +63,7 @@ def _order_of_dates(value: Any) -> Any:
 
 
 def is_duration(value: Any) -> bool:
-    """Whether a text says how long: `60`, `90s`, `10m`, `1h`, or `none`.
-
-    Example:
-        >>> is_duration("10m"), is_duration("date")
-        (True, False)
-    """
+    """Whether a text says how long: `60`, `90s`, `10m`, `1h`, or `none`."""
     return not isinstance(_seconds(str(value)), str)
 
 
@@ -148,25 +139,22 @@ class ReadOptions(BaseModel):
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
-        """Check plain values; everything that is wrong with them is one sentence.
-
-        Raises:
-            ArgumentError: A value is of the wrong type or outside its limits, or has no setting.
-        """
+        """Check plain values; an `ArgumentError` names everything that is wrong with them."""
         try:
             return cls(**values)
         except ValidationError as error:
-            raise ArgumentError(" ".join(map(cls._sentence, error.errors()))) from None
-
-    @classmethod
-    def _sentence(cls, problem: Any) -> str:
-        name = ".".join(map(str, problem["loc"]))
-        if problem["type"] == "extra_forbidden":
-            names = ", ".join(cls.model_fields)
-            return f"there is no setting {name!r}; the settings are {names}."
-        if problem["type"] == "missing":
-            return f"the setting {name!r} is missing."
-        return f"{name} = {problem['input']!r}: {problem['msg'].lower()}."
+            problems = error.errors()
+        sentences = []
+        for problem in problems:
+            name = ".".join(map(str, problem["loc"]))
+            if problem["type"] == "extra_forbidden":
+                known = ", ".join(cls.model_fields)
+                sentences.append(f"there is no setting {name!r}; the settings are {known}.")
+            elif problem["type"] == "missing":
+                sentences.append(f"the setting {name!r} is missing.")
+            else:
+                sentences.append(f"{name} = {problem['input']!r}: {problem['msg'].lower()}.")
+        raise ArgumentError(" ".join(sentences))
 
     def reading(self) -> dict[str, Any]:
         """The options for reading that were given, by name."""
@@ -247,10 +235,7 @@ class RunSettings(ReadOptions):
         5e-4, "Weight decay of Adam; not for SACM's scalars.", ge=0, allow_inf_nan=False
     )
     gradient_clip: float = setting(
-        0.0,
-        "Largest norm of the gradients of a step; 0 leaves them as they are.",
-        ge=0,
-        allow_inf_nan=False,
+        0.0, "Largest norm of a step's gradients; 0: any.", ge=0, allow_inf_nan=False
     )
     stride: int = setting(
         1,
@@ -320,19 +305,11 @@ class ResolvedSettings(RunSettings):
 
     def identity(self) -> dict[str, Any]:
         """The settings that tell this run from others."""
-        fields = type(self).model_fields
-        return {
-            name: value
-            for name, value in self.model_dump().items()
-            if name in _IDENTITY or value != fields[name].default
-        }
+        fields, values = type(self).model_fields, self.model_dump()
+        return {k: v for k, v in values.items() if k in _IDENTITY or v != fields[k].default}
 
     def run_id(self, fingerprint: str) -> str:
-        """Name the run: readable parts, then a hash of its identity and its data.
-
-        Args:
-            fingerprint: Of the data, from `sacm.data.fingerprint`.
-        """
+        """Name the run: readable parts, then a hash of its identity and of its data's."""
         record = json.dumps({**self.identity(), "fingerprint": fingerprint}, sort_keys=True)
         digest = hashlib.sha256(record.encode()).hexdigest()[:10]
         data = "stdin" if self.data == _STDIN else PurePath(self.data).name

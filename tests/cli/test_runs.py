@@ -85,7 +85,7 @@ def test_a_page_tells_of_one_run(sacm: Command, kept: Path) -> None:
         text = Path("run.html").read_text()
         for heading in ("How to use it", "Details"):
             assert f"<h2>{heading}</h2>" in text
-        for folded in ("Model card", "Training", "Settings", "Environment"):
+        for folded in ("Training", "Settings", "Environment"):
             assert f"<details><summary>{folded}</summary>" in text
         if name == "series":
             for heading in ("Forecast", "Forecasts and truth", "Errors by channel and by step"):

@@ -16,7 +16,7 @@ from sacm import Forecaster, Predictor
 from sacm.data import ForecastingData, forecasting_data
 from sacm.errors import ArgumentError, DataError
 from sacm.inference.backtest import backtest
-from sacm.inference.forecast import evaluation_windows
+from sacm.inference.forecast import prepare_evaluation
 from sacm.tasks import make_settings
 from sacm.training import Hardware, Run, train
 from tests.cli.conftest import Command, sacm
@@ -99,7 +99,7 @@ def test_no_forecast_depends_on_later_targets_or_past_covariates(
     changed = replace(HISTORY, values=targets, covariates=covariates)
 
     def forecast(data: ForecastingData) -> np.ndarray:
-        batch = evaluation_windows(predictor, data).batch([start])
+        batch = prepare_evaluation(predictor, data)[1].batch([start])
         assert batch.covariates is not None
         return predictor.run(predictor.network, batch.x, None, batch.covariates).numpy()
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from sacm import Forecaster, Predictor
 from sacm.errors import ArgumentError
-from sacm.inference.intervals import AdaptiveIntervals, follow
 from sacm.tasks.calibration import ErrorQuantiles, learn_widening
 from tests.cli.conftest import Command, sacm
 
@@ -177,26 +176,6 @@ def test_intervals_end_with_the_trained_horizon(fitted: Forecaster, table: pd.Da
         fitted.predictor_.predict(table, intervals=[0.8], horizon=7)
     short = fitted.predictor_.predict(table, intervals=[0.8], horizon=2)
     assert len(short) == 2
-
-
-def test_adaptive_intervals_hold_through_a_shift_where_fixed_ones_fail() -> None:
-    errors = ErrorQuantiles.fit(normal(300))
-    wild = np.concatenate([normal(300, seed=1), normal(1200, seed=2, scale=3.0)])
-    lower, upper = follow(errors, wild, np.arange(1500), 0.9)
-    inside = (wild >= lower) & (wild <= upper)
-    assert inside[500:].mean() == pytest.approx(0.9, abs=0.03)
-    low, high = errors.offset(0.05), errors.offset(0.95)
-    assert ((wild >= low) & (wild <= high))[500:].mean() < 0.6
-
-
-def test_a_row_that_was_not_measured_teaches_adaptive_intervals_nothing() -> None:
-    intervals = AdaptiveIntervals(ErrorQuantiles.fit(normal(50)), coverage=0.8)
-    first = intervals.issue(np.zeros((3, 2)))
-    for _ in range(40):
-        intervals.observe(np.full(2, np.nan))
-    np.testing.assert_array_equal(intervals.issue(np.zeros((3, 2))).upper, first.upper)
-    with pytest.raises(ArgumentError, match="10 calibration windows"):
-        AdaptiveIntervals(ErrorQuantiles.fit(normal(5)))
 
 
 def test_a_channel_without_measured_targets_widens_no_interval() -> None:

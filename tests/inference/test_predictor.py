@@ -14,7 +14,6 @@ import polars as pl
 import pytest
 import torch
 
-import sacm
 from sacm import AnomalyDetector, Classifier, Forecaster, Predictor
 from sacm.errors import ArgumentError, DataError, SACMError
 from sacm.training import Run
@@ -55,7 +54,7 @@ def test_a_forecast_is_the_networks_in_raw_units(runs: dict[str, Run], windows: 
     scaled = torch.from_numpy((some - run.scaler.mean) / run.scaler.std)
     with torch.no_grad():
         expected = run.load_model()(scaled).numpy() * run.scaler.std + run.scaler.mean
-    np.testing.assert_allclose(predictor.forecast(some), expected, **CLOSE)
+    np.testing.assert_allclose(predictor.predict(some), expected, **CLOSE)
     given = predictor.predict(torch.from_numpy(some).double())
     assert isinstance(given, torch.Tensor)
     assert not given.is_inference()
@@ -65,7 +64,7 @@ def test_a_forecast_is_the_networks_in_raw_units(runs: dict[str, Run], windows: 
 def test_a_long_history_is_forecast_from_its_end(runs: dict[str, Run]) -> None:
     predictor = Predictor.load(runs["forecasting"])
     rows = waves(200, 3, seed=5).astype(np.float32)
-    expected = predictor.forecast(rows[None, -LENGTH:])[0]
+    expected = predictor.predict(rows[None, -LENGTH:])[0]
     assert np.array_equal(predictor.predict(rows), expected)
     times = pd.date_range("2024-01-01", periods=200, freq="h")
     frame = pd.DataFrame(rows, index=times, columns=["0", "1", "2"])
@@ -78,7 +77,8 @@ def test_classes_have_labels_and_probabilities(runs: dict[str, Run]) -> None:
     run, data = runs["classification"], make_data("classification")
     predictor = Predictor.load(run)
     cases = np.ascontiguousarray(data.X_test.transpose(0, 2, 1))  # [N, L, C]
-    labels, probabilities = predictor.predict(cases), predictor.probabilities(cases)
+    labels, table = predictor.predict(cases), predictor.tabulate(cases).frame
+    probabilities = table[["p_0", "p_1", "p_2"]].to_numpy()
     assert probabilities.shape == (12, 3)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
     assert (labels == np.asarray(data.classes)[probabilities.argmax(axis=1)]).all()
@@ -162,8 +162,6 @@ def test_wrong_data_are_one_sentence(runs: dict[str, Run], tmp_path: Path) -> No
         predictor.predict(waves(30, 2).astype(np.float32))
     with pytest.raises(DataError, match="has 5 rows"):
         predictor.predict(waves(5, 3).astype(np.float32))
-    with pytest.raises(ArgumentError, match="a network for forecasting cannot classify"):
-        predictor.probabilities(np.zeros((1, 24, 3)))
     extreme = np.zeros((3, 24, 3), dtype=np.float32)
     extreme[1, 4, 0] = np.inf
     with pytest.raises(SACMError, match="the forecast of window 2 is not finite"):
@@ -178,9 +176,6 @@ def test_calendar_features_are_asked_for(tmp_path: Path) -> None:
     forecaster = Forecaster("Informer", size="small", epochs=1, input_len=12, horizon=4).fit(frame)
     window = frame[["a", "b"]].to_numpy()[None, -12:]
     predictor = forecaster.predictor_
-    with pytest.raises(ArgumentError, match="trained with calendar features"):
-        predictor.forecast(window)
-    ahead = pd.date_range(times[-12], periods=16, freq="h")
-    stamps = sacm.data.stamp_features(ahead.to_numpy())[None]
-    found = predictor.forecast(window, stamps)[0]
-    np.testing.assert_allclose(found, forecaster.predict()[["a", "b"]].to_numpy(), **CLOSE)
+    for rows in (window, window[0]):
+        with pytest.raises(ArgumentError, match="trained with calendar features"):
+            predictor.predict(rows)

@@ -13,7 +13,7 @@ from sacm.data import forecasting_data
 from sacm.files import read_json
 from sacm.inference import Predictor
 from sacm.inference.backtest import backtest
-from sacm.inference.export import RawUnits, answer_of, example_inputs, export, input_names
+from sacm.inference.export import RawUnits, answer_of, export
 from sacm.tasks import make_settings
 from sacm.training import Hardware, Run, train
 from tests.data.test_series_scaling import panel
@@ -84,16 +84,15 @@ def test_intervals_have_the_width_of_their_series(run: Run, tmp_path: Path):
 
 def test_a_file_for_others_takes_the_place_of_the_series(run: Run):
     predictor = Predictor.load(run)
-    assert input_names(predictor) == ["window", "series"]
     module = RawUnits(predictor).eval()
-    window, _ = example_inputs(predictor)
-    window = torch.from_numpy(
-        np.random.default_rng(0).normal(1e4, 50, size=(2, *window.shape[1:])).astype(np.float32)
-    )
+    assert module.names == ["window", "series"]
+    table = panel(LENGTHS)
+    tails = [own["y"].to_numpy()[-8:] for _, own in table.groupby("unique_id", sort=False)]
+    windows = torch.from_numpy(np.stack(tails)[..., None].astype(np.float32))
     with torch.inference_mode():
-        answer = module(window, torch.tensor([1, 1])).numpy()
-    ours = predictor.forecast(window.numpy(), scaler=predictor.scaler.of_series(["high", "high"]))
-    np.testing.assert_allclose(answer, ours, rtol=1e-5)
+        answer = module(windows, torch.arange(3)).numpy()
+    ours = predictor.predict(table)["y"].to_numpy().reshape(3, 3)
+    np.testing.assert_allclose(answer[..., 0], ours, rtol=1e-4)
 
 
 @pytest.mark.slow

@@ -70,10 +70,10 @@ def test_two_identical_trainings_at_once_do_the_work_once(
     trained = []
     original = trainer._train
 
-    def count(*arguments: object) -> None:
+    def count(*arguments: object, **named: object) -> None:
         trained.append(1)
         time.sleep(1.0)  # so that the other one meets the lock
-        original(*arguments)  # type: ignore[arg-type]  # as they came
+        original(*arguments, **named)  # type: ignore[arg-type]  # as they came
 
     monkeypatch.setattr(trainer, "_train", count)
     settings, data = make_settings("forecasting", epochs=1), make_data("forecasting")

@@ -37,5 +37,5 @@ for _group, _place, _help in (
 
 def names() -> list[str]:
     """List all commands by group; groups that plug-ins name themselves come last."""
-    groups = dict.fromkeys([*GROUPS, *map(COMMANDS.group, COMMANDS.names())])
+    groups = dict.fromkeys([*GROUPS, *(COMMANDS.entry(name).group for name in COMMANDS.names())])
     return [name for group in groups for name in COMMANDS.names(group)]

@@ -26,7 +26,7 @@ class LazyGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Give a command without its options, which is what the list of commands shows."""
-        line, group = COMMANDS.help(cmd_name), COMMANDS.group(cmd_name)
+        line, group = COMMANDS.entry(cmd_name).help, COMMANDS.entry(cmd_name).group
         return TyperCommand(cmd_name, help=line, rich_help_panel=group or None)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

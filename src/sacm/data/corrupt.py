@@ -223,7 +223,7 @@ def corrupt_series(
 
 def series_parts(kind: str) -> dict[str, SeriesFault]:
     """Give the faults of a kind by name: itself, or those of a mixture."""
-    kinds = CORRUPTIONS.get(kind).parts or (CORRUPTIONS.spelling(kind),)
+    kinds = CORRUPTIONS.get(kind).parts or (CORRUPTIONS.entry(kind).name,)
     parts = {name: CORRUPTIONS.get(name).series for name in kinds}
     defined = {name: series for name, series in parts.items() if series is not None}
     if len(defined) < len(parts):
@@ -245,7 +245,7 @@ def parse_contamination(text: str) -> tuple[str, float]:
         raise ArgumentError(
             f"contamination {text!r}: write a fault and a share in (0, 1], such as mix(0.3)."
         )
-    return CORRUPTIONS.spelling(match[1]), ratio
+    return CORRUPTIONS.entry(match[1]).name, ratio
 
 
 def corrupt_training(data: AnyData, contamination: str, *, seed: int = 0) -> AnyData:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from sacm.estimators.anomaly_detector import AnomalyDetector
 from sacm.estimators.base import NotFittedError
 from sacm.estimators.classifier import Classifier
-from sacm.estimators.forecaster import Forecaster
-from sacm.inference.intervals import Interval
+from sacm.estimators.forecaster import Forecaster, Interval
 
 __all__ = ["AnomalyDetector", "Classifier", "Forecaster", "Interval", "NotFittedError"]

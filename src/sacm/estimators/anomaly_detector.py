@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,17 +10,21 @@ from sklearn.base import OutlierMixin
 
 from sacm.data.datasets import HELD_OUT, AnomalyData
 from sacm.errors import DataError
-from sacm.estimators.base import Estimator, TableReading, check_share, like_rows
-from sacm.inference.detect import read_rows, read_telemetry, row_scores, validation_scores
+from sacm.estimators.base import Estimator, check_share, like_rows
+from sacm.inference.detect import (
+    read_rows,
+    read_telemetry,
+    row_scores,
+    threshold_of,
+    validation_scores,
+)
 from sacm.inference.predictor import warn
 from sacm.metrics.anomaly import evaluate_scores
 from sacm.metrics.pointwise import quantile_threshold
 from sacm.tasks.anomaly import flag
-from sacm.types import ScoreKind, TaskName
 
 
-@dataclass(eq=False, repr=False)
-class AnomalyDetector(OutlierMixin, TableReading, Estimator):
+class AnomalyDetector(OutlierMixin, Estimator):
     """Scores every row of `[T, C]`, learnt from rows that are mostly normal; no labels needed.
 
     Data are arrays `[T, C]` or `[T]`, pandas or polars frames, or files. Windows begin every
@@ -31,12 +35,7 @@ class AnomalyDetector(OutlierMixin, TableReading, Estimator):
     `decision_function` is negative for alarms, `fit_predict(X)` is `fit(X).predict(X)`. `alarms`
     gives a bool for every row, `anomaly_scores` what rows are judged by, higher is worse.
 
-    See `Estimator` and `TableReading` for the other parameters and the attributes of a fitted one.
-
-    Args:
-        input_len: Rows of a window. Default: 100, less for few rows.
-        score_kind: The detector's own score ("native") or its "reconstruction" error.
-        quantile: Share of the scores of the last fifth of the training rows below the threshold.
+    See `Estimator` for the attributes of a fitted one.
 
     Example:
         >>> import numpy as np
@@ -46,14 +45,17 @@ class AnomalyDetector(OutlierMixin, TableReading, Estimator):
         (300,)
     """
 
-    _task: ClassVar[TaskName] = "anomaly"
+    _task = "anomaly"
+    # All rows are for training, without a grid; `score` is the method.
+    _without = ("id", "frequency", "resample", "split", "scaling", "score")
+    _added: ClassVar = {
+        "score_kind": ("native", "The detector's own score, native, or its reconstruction error."),
+        "quantile": (0.95, "Share of the validation scores, of the last fifth, below an alarm."),
+    }
 
-    backbone: str | None = "TranAD"
-    _: KW_ONLY
-    strategy: str = "raw"
-    input_len: int | None = None
-    score_kind: ScoreKind = "native"
-    quantile: float = 0.95
+    input_len: int | None
+    score_kind: str
+    quantile: float
 
     def fit(self, X: Any, y: None = None) -> Self:
         """Train on rows; `y` is there for scikit-learn and not used."""
@@ -61,7 +63,6 @@ class AnomalyDetector(OutlierMixin, TableReading, Estimator):
         settings = self._settings("data", score=self.score_kind)
         rows = read_telemetry(X, settings.reading(), held_out=HELD_OUT)
         warn(rows.notes)
-        settings = settings.model_copy(update={"data": rows.name})
         needed = 5 * (self.input_len or 1)
         if len(rows.values) < needed:  # the last fifth must hold a window
             raise DataError(
@@ -78,18 +79,17 @@ class AnomalyDetector(OutlierMixin, TableReading, Estimator):
             columns=rows.columns or (),
             notes=rows.notes,
         )
-        self._train(settings, data)
+        self._train(settings.model_copy(update={"data": rows.name}), data)
         scores = validation_scores(self.predictor_)
         threshold = quantile_threshold(scores, quantile=self.quantile)
-        self._adopt(replace(self.predictor_, threshold=threshold))
+        self.predictor_ = replace(self.predictor_, threshold=threshold)
         return self
 
     @property
     def threshold_(self) -> float:
         """The score from which a row is an alarm."""
         self._check_fitted()
-        assert self.predictor_.threshold is not None
-        return self.predictor_.threshold
+        return threshold_of(self.predictor_)
 
     def predict(self, X: Any) -> Any:
         """-1 for every row that is an alarm, +1 for the others, `[T]`."""
@@ -109,12 +109,7 @@ class AnomalyDetector(OutlierMixin, TableReading, Estimator):
 
     def decision_function(self, X: Any) -> Any:
         """Threshold minus score `[T]`; 0 or below is an alarm."""
-        scores = self._scores(X)
-        return like_rows(self.threshold_ - scores, X, "decision")
-
-    def fit_predict(self, X: Any, y: None = None, **unused: Any) -> Any:
-        """Fit, then predict the same rows."""
-        return self.fit(X).predict(X)
+        return like_rows(-self._scores(X) + self.threshold_, X, "decision")
 
     def evaluate(self, X: Any, labels: Any) -> dict[str, float | None]:
         """Measures against 0/1 labels `[T]`, the point-adjusted beside those it flatters."""
@@ -135,5 +130,4 @@ class AnomalyDetector(OutlierMixin, TableReading, Estimator):
         return row_scores(self.predictor_, rows)
 
     def _flags(self, X: Any) -> np.ndarray:
-        scores = self._scores(X)
-        return flag(scores, self.threshold_) == 1
+        return flag(self._scores(X), self.threshold_) == 1

@@ -1,4 +1,4 @@
-"""What the three estimators share: settings, one training run, the fitted state, save and load."""
+"""What the three estimators share: parameters, one training run, fitted state, save and load."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 import random
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from inspect import Parameter, Signature, getdoc
 from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import sklearn.exceptions
@@ -19,50 +19,40 @@ import torch
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
-from sacm.backbones.base import Backbone
-from sacm.data.scaling import ChannelScaler
 from sacm.errors import ArgumentError
 from sacm.files import read_json, read_weights, write_json, write_weights
 from sacm.inference.predictor import Predictor
-from sacm.settings import Precision, ResolvedSettings, RunSettings, Selection
-from sacm.tasks import make_settings
+from sacm.settings import READING, RunSettings
+from sacm.tasks import get_task, make_settings
 from sacm.training import Hardware, train
-from sacm.types import Size, TaskName
+from sacm.types import TaskName
 
 _RECORD, _TENSORS = "estimator.json", "kept.safetensors"
+_NO_PARAMETERS = ("task", "data", "contamination", "watch")  # settings for experiments
+# Parameters of all estimators that are no settings of a run: default and help.
+_BESIDE_SETTINGS: dict[str, tuple[Any, str]] = {
+    "overrides": (None, "Settings of the backbone by name, a dict."),
+    "accelerator": ("auto", "auto, cpu, gpu or mps."),
+    "folder": (None, "Keep the training run there; it is not repeated for the same data."),
+    "verbose": (False, "Whether progress is shown."),
+}
+
+
+# How data are read comes last.
+_ORDER = [name for name in RunSettings.model_fields if name not in READING] + list(READING)
 
 
 class NotFittedError(ArgumentError, sklearn.exceptions.NotFittedError):
     """Something was asked of an estimator that has not been fitted."""
 
 
-@dataclass(eq=False, repr=False)
 class Estimator(BaseEstimator):
     """Base of the estimators: parameters are the settings of a run, with the same defaults.
 
-    A subclass states its task, builds the task's data container in `fit`, and says what besides
-    the network it must keep (`_kept`, `_restore`). The constructor only stores its parameters.
-
-    Args:
-        backbone: A network from `sacm.backbones.names(task)`.
-        strategy: What is done for robustness: a name from `sacm strategies`.
-        size: "paper" or "small".
-        seed: Of the weights, the order of the data and the masks.
-        batch_size: Windows in a batch. Default: what suits the task.
-        epochs: Passes over the training windows, at most.
-        patience: Epochs without improvement before training stops.
-        time_limit: Seconds after which training stops, or text such as "10m".
-        learning_rate: Of Adam.
-        weight_decay: Of Adam.
-        gradient_clip: Largest norm of the gradients of a step; 0 leaves them as they are.
-        stride: Rows between two training windows.
-        select: What chooses the epoch. Default: what suits the task.
-        precision: "32-true", "bf16-mixed" or "16-mixed".
-        compile: Whether the network is compiled.
-        overrides: Settings of the backbone, by name.
-        accelerator: "auto", "cpu", "gpu" or "mps".
-        folder: Keep the training run there; it is not repeated for the same data and settings.
-        verbose: Whether progress is shown.
+    Signature and help of a subclass are made from `sacm.settings.RunSettings`, so that Python and
+    the command line have the same names. A subclass states its task, builds the task's data in
+    `fit`, and says what besides the network it must keep (`_kept`, `_restore`). The constructor
+    only stores its parameters; `backbone` may be given without its name.
 
     Attributes after `fit`:
         predictor_: The `sacm.Predictor`.
@@ -75,40 +65,62 @@ class Estimator(BaseEstimator):
     """
 
     _task: ClassVar[TaskName]
+    _without: ClassVar[tuple[str, ...]] = ()  # settings that are no parameters
+    _added: ClassVar[Mapping[str, tuple[Any, str]]] = {}  # further parameters: default and help
 
-    backbone: str | None = None
-    _: KW_ONLY
-    strategy: str = "raw"
-    size: Size = "paper"
-    seed: int = 42
-    batch_size: int | None = None
-    epochs: int = 100
-    patience: int = 10
-    time_limit: float | str | None = None
-    learning_rate: float = 2e-4
-    weight_decay: float = 5e-4
-    gradient_clip: float = 0.0
-    stride: int = 1
-    select: Selection | None = None
-    precision: Precision = "32-true"
-    compile: bool = False
-    overrides: dict[str, Any] | None = None
-    accelerator: str = "auto"
-    folder: str | Path | None = None
-    verbose: bool = False
+    folder: str | Path | None
+    overrides: dict[str, Any] | None
+    strategy: str
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        task = get_task(cls._task)
+        skipped = {*_NO_PARAMETERS, *task.unused, *cls._without}
+        names = sorted(RunSettings.model_fields.keys() - skipped, key=_ORDER.index)
+        fields = [RunSettings.model_fields[name] for name in names]
+        helps = {n: (f.default, f.description) for n, f in zip(names, fields, strict=True)}
+        helps |= {**cls._added, **_BESIDE_SETTINGS}
+        defaults = {name: default for name, (default, _) in helps.items()}
+        defaults["strategy"] = task.default_strategy
+        if cls._task != "forecasting":  # where candidates compete
+            defaults["backbone"] = task.default_backbone
+        first, rest = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
+        signature = Signature(
+            [
+                Parameter("self", first),
+                Parameter("backbone", first, default=defaults.pop("backbone")),
+                *(Parameter(name, rest, default=value) for name, value in defaults.items()),
+            ]
+        )
+
+        def store(self: Estimator, *arguments: Any, **named: Any) -> None:
+            bound = signature.bind(self, *arguments, **named)
+            bound.apply_defaults()
+            for name, value in list(bound.arguments.items())[1:]:
+                setattr(self, name, value)
+
+        store.__signature__ = signature  # type: ignore[attr-defined]
+        cls.__init__ = store  # type: ignore[method-assign]
+        lines = "\n".join(f"    {name}: {text}" for name, (_, text) in helps.items())
+        text, example, code = (getdoc(cls) or "").partition("Example:")
+        cls.__doc__ = f"{text}Args:\n{lines}\n\n{example}{code}"
+
+    def __init__(self, backbone: str | None = None, **parameters: Any) -> None:
+        """Store the parameters; every subclass has its own version, made by the class itself."""
 
     def _settings(self, name: str, **others: Any) -> RunSettings:
         """The parameters as the settings of a run on the data called `name`."""
-        parameters = self.get_params(deep=False)
-        values = {
-            key: value for key, value in parameters.items() if key in RunSettings.model_fields
-        }
+        given = self.get_params(deep=False).items()
+        values = {key: value for key, value in given if key in RunSettings.model_fields}
         values |= {"task": self._task, "data": name, "overrides": self.overrides or {}, **others}
         return make_settings(**{key: _to_json_value(value) for key, value in values.items()})
 
     def _train(self, settings: RunSettings, data: Any) -> None:
         """Train on a data container and keep the outcome."""
-        hardware = Hardware(accelerator=self.accelerator, show_progress=self.verbose)
+        parameters = self.get_params(deep=False)
+        hardware = Hardware(
+            accelerator=parameters["accelerator"], show_progress=parameters["verbose"]
+        )
         with _own_randomness(), tempfile.TemporaryDirectory(prefix="sacm-") as temporary:
             folder = Path(self.folder or temporary)
             run = train(settings, folder=folder, hardware=hardware, data=data)
@@ -118,11 +130,9 @@ class Estimator(BaseEstimator):
 
     def _adopt(self, predictor: Predictor) -> None:
         """Take over a trained network."""
-        self.predictor_: Predictor = predictor
-        self.model_: Backbone = predictor.network
-        self.settings_: ResolvedSettings = predictor.settings
-        self.scaler_: ChannelScaler = predictor.scaler
-        self.n_features_in_: int = predictor.shape.channels
+        self.predictor_ = predictor
+        self.model_, self.settings_ = predictor.network, predictor.settings
+        self.scaler_, self.n_features_in_ = predictor.scaler, predictor.shape.channels
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether `fit` has been called."""
@@ -186,40 +196,6 @@ class Estimator(BaseEstimator):
                 f"{path} is damaged or lacks a file: save the estimator again."
             ) from None
         return estimator
-
-
-@dataclass(eq=False, repr=False)
-class TableReading:
-    """Parameters of estimators that read tables, by the names of the command line's options.
-
-    Args:
-        time: The time column, or several that make the time. Default: found.
-        date_order: "day first", "month first" or "year first".
-        zone: Time zone of the times, such as "Europe/Berlin".
-        columns: The channels. Default: all that are nothing else.
-        ignore: Columns to leave out.
-        label: A column of labels, which is no channel.
-        decimal: The sign before fractions in text.
-        category: Columns of words that become inputs of 0 and 1.
-        duplicates: "mean" or "first" merges rows of the same time. Default: an error.
-        na: Words or numbers that stand for a missing value.
-        sheet: The sheet of an Excel file, or the file in a zip archive.
-        encoding: Code page of a text file.
-    """
-
-    _: KW_ONLY
-    time: str | Sequence[str] | None = None
-    date_order: str | None = None
-    zone: str | None = None
-    columns: Sequence[str] | None = None
-    ignore: Sequence[str] | None = None
-    label: str | None = None
-    decimal: Literal[",", "."] | None = None
-    category: Sequence[str] | None = None
-    duplicates: Literal["mean", "first", "error"] | None = None
-    na: Sequence[str] | None = None
-    sheet: str | None = None
-    encoding: str | None = None
 
 
 def check_share(name: str, value: Any) -> None:

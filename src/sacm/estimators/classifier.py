@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
 from sklearn.base import ClassifierMixin
+from sklearn.utils import check_array
 from torch import Tensor
 
 from sacm.data.cases import classification_data
@@ -17,10 +17,9 @@ from sacm.estimators.base import Estimator, like_rows
 from sacm.inference.classify import as_array, case_logits, case_probabilities, case_windows
 from sacm.inference.predictor import warn
 from sacm.metrics.classification import measure_classes
-from sacm.types import TaskName
+from sacm.settings import READING
 
 
-@dataclass(eq=False, repr=False)
 class Classifier(ClassifierMixin, Estimator):
     """Finds the class of each case of `[N, C, L]`.
 
@@ -29,8 +28,7 @@ class Classifier(ClassifierMixin, Estimator):
     longest training case. A frame holds one case of one channel a row and is answered with a series
     or frame that has its index. `strategy="labels"` finds and repairs wrong labels.
 
-    See `Estimator` for the parameters and the attributes of a fitted one; `classes_` are the
-    labels as given, sorted.
+    See `Estimator` for the attributes of a fitted one; `classes_` are the labels as given, sorted.
 
     Example:
         >>> import numpy as np
@@ -40,19 +38,16 @@ class Classifier(ClassifierMixin, Estimator):
         (20,)
     """
 
-    _task: ClassVar[TaskName] = "classification"
-
-    backbone: str | None = "InceptionTime"
-    _: KW_ONLY
-    strategy: str = "raw"
+    _task = "classification"
+    # Cases come as arrays, whose length is theirs.
+    _without = ("input_len", *READING)
 
     def fit(self, X: Any, y: Any, *, subjects: Any = None) -> Self:
         """Train on cases and their labels; `subjects` `[N]` are kept together in validation."""
         if y is None:
             raise ArgumentError("Classifier requires y to be passed, but the target y is None.")
-        X = check_cases(X)
         labels = _check_labels(y)
-        data = classification_data(X, labels, subjects=subjects)
+        data = classification_data(_check_cases(X), labels, subjects=subjects)
         warn(data.notes)
         self._train(self._settings(data.name), data)
         self.classes_ = np.unique(labels)
@@ -67,22 +62,21 @@ class Classifier(ClassifierMixin, Estimator):
         best = self._probabilities(X).argmax(axis=1)
         return like_rows(self.classes_[best], X, "class")
 
-    def evaluate(self, X: Any, y: Any) -> dict[str, float]:
+    def evaluate(self, X: Any, y: Any) -> dict[str, float | None]:
         """Accuracy, balanced accuracy, macro F1 and negative log-likelihood."""
         self._check_fitted()
-        places = {label: place for place, label in enumerate(self.classes_.tolist())}
-        labels = _as_labels(y).tolist()
-        for label in labels:
-            if label not in places:
-                raise DataError(f"label {label!r} is not among the classes that were trained on.")
-        codes = np.array([places[label] for label in labels])
-        windows = case_windows(self.predictor_, check_cases(X), codes)
+        labels = _as_labels(y)
+        unknown = labels[~np.isin(labels, self.classes_)].tolist()
+        if unknown:
+            raise DataError(f"label {unknown[0]!r} is not among the classes that were trained on.")
+        codes = np.searchsorted(self.classes_, labels)
+        windows = case_windows(self.predictor_, _check_cases(X), codes)
         logits = case_logits(self.predictor_, windows)
         return measure_classes(logits, torch.from_numpy(codes)).row()
 
     def _probabilities(self, X: Any) -> np.ndarray:
         self._check_fitted()
-        return case_probabilities(self.predictor_, check_cases(X))
+        return case_probabilities(self.predictor_, _check_cases(X))
 
     def __sklearn_tags__(self) -> Any:
         """NaN is allowed: it ends a case or is a gap in it. Cases may have several channels."""
@@ -90,11 +84,8 @@ class Classifier(ClassifierMixin, Estimator):
         tags.input_tags.allow_nan = tags.input_tags.three_d_array = True
         return tags
 
-    def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        return {"label_type": str(self.classes_.dtype)}, {}
-
     def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        self.classes_ = np.array(self.predictor_.shape.classes, dtype=values["label_type"])
+        self.classes_ = np.array(self.predictor_.shape.classes)
 
 
 def _as_labels(y: Any) -> np.ndarray:
@@ -122,29 +113,12 @@ def _check_labels(y: Any) -> np.ndarray:
     return labels
 
 
-def check_cases(X: Any) -> Any:
+def _check_cases(X: Any) -> Any:
     """Cases as an array or a list; what cannot be cases is refused in scikit-learn's words."""
-    if hasattr(X, "toarray"):
-        raise ArgumentError("sparse input is not supported: pass a dense array.")
-    if not hasattr(X, "to_numpy") and not isinstance(X, np.ndarray | Tensor | list | tuple):
-        X = np.asarray(X) if hasattr(X, "__array__") else X
-    X = as_array(X)
-    if not isinstance(X, np.ndarray):
-        return X
-    if X.dtype == object and X.ndim > 1:
-        try:
-            X = X.astype(np.float64)
-        except (TypeError, ValueError):
-            return X  # the reader says which case is wrong
-    if X.dtype.kind == "c":
-        raise ArgumentError("Complex data not supported: pass real numbers.")
-    if X.ndim == 1 and X.dtype != object:
-        raise ArgumentError(
-            f"cases must be [N, C, L] or [N, L], got {list(X.shape)}. Reshape your data: a single "
-            "case is X[None]."
-        )
-    if X.ndim > 1 and 0 in X.shape[1:]:
-        raise ArgumentError(
-            f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
-        )
-    return X
+    objects = isinstance(X, np.ndarray) and X.dtype.kind == "O"  # cases of different lengths
+    if isinstance(X, Tensor) or objects or not (hasattr(X, "__array__") or hasattr(X, "toarray")):
+        return as_array(X)
+    try:
+        return check_array(X, allow_nd=True, ensure_all_finite=False, ensure_min_samples=0)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(" ".join(str(error).split())) from None

@@ -2,66 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from sacm.data.datasets import ForecastingData, Form, Segment, Splits
-from sacm.estimators.base import Estimator, TableReading, check_share
+from sacm.estimators.base import Estimator, check_share
 from sacm.inference.forecast import Forecast, forecast_data
-from sacm.inference.history import add_future, form_of, read_history, read_series
-from sacm.inference.intervals import Interval
+from sacm.inference.history import form_of, read_series
 from sacm.inference.predictor import warn
 from sacm.settings import RunSettings
 from sacm.tasks import let_compete
 from sacm.tasks.calibration import MAX_REPAIRED
-from sacm.types import TaskName
+from sacm.tasks.forecasting import Forecasting
 
 # What a forecast starts from: arrays of rows, and what is of no use any more.
 _ARRAYS = ("values", "timestamps", "observed", "covariates")
 _NOT_KEPT = ("splits", "ahead", "form", "targets", "broken", "interpolated")
 
 
-@dataclass(eq=False, repr=False)
-class Forecaster(TableReading, Estimator):
+class Interval(NamedTuple):
+    """Two forecasts that should enclose the truth, each in the form of the data."""
+
+    lower: Any
+    upper: Any
+
+
+class Forecaster(Estimator):
     """Forecasts the next `horizon` steps of rows `[T, C]`, in their own units.
 
     Data are pandas or polars frames, wide (times and channels) or long (`unique_id, ds, y`), arrays
     or tensors `[T, C]` or `[T]`, or files; forecasts come back in the same form, with the times
-    that follow. Parameters have the names and the defaults of `sacm train forecasting`. See
-    `Estimator` and `TableReading` for the other parameters and the attributes of a fitted one.
+    that follow. Parameters have the names and the defaults of `sacm train forecasting`.
 
-    Args:
-        backbone: A network from `sacm.backbones.names("forecasting")`. Default: candidates compete
-            within `time_limit`, and the best or their mean is taken; but PatchTST if a setting of
-            one network, such as `epochs`, is named.
-        strategy: "guard" repairs broken and missing values, "raw" takes them as they are. Where
-            candidates compete the default tries both, and validation decides.
-        time_limit: Seconds, or text such as "10m" or "none". Default: 60 where candidates compete.
-        minimum: No forecast is below it; "none" for no limit. Default: 0 for channels that never
-            were below it.
-        input_len: Steps that the network sees. Default: two seasons or more, less for short series.
-        horizon: Steps to forecast. Default: a season, less for short series.
-        validation_stride: Rows between two validation windows.
-        train_fraction: Use this share of the training windows only.
-        frequency: Time step as a pandas alias. Default: found.
-        resample: Average irregular rows into steps of this length.
-        target: The channels to forecast; the others are inputs. Default: all.
-        id: The column that tells several series apart. Default: found.
-        split: Shares of the rows for training, validation and test, in order of time. Default:
-            0.7, 0.1, 0.2. Validation rows choose the epoch; test rows measure and calibrate
-            intervals, or validation rows if there are none.
-        scaling: Whether each of several "series" is scaled by its own rows, or all by "shared"
-            ones.
-        past: Columns that are inputs only.
-        future: Columns that are known ahead.
-        static: Columns that never change within a series of several.
-        calendar: Features of the times: "hour", "weekday", "weekend", "monthday", "yearday".
-        holidays: Country whose public holidays count.
+    Without a `backbone` candidates compete within `time_limit`, on original and on repaired rows,
+    and the best or their mean is taken; but PatchTST if a setting of one network, such as `epochs`,
+    is named. Validation rows choose the epoch; test rows measure and calibrate intervals, or
+    validation rows if there are none. See `Estimator` for the attributes of a fitted one.
 
     Example:
         >>> import numpy as np
@@ -73,32 +54,13 @@ class Forecaster(TableReading, Estimator):
         (6,)
     """
 
-    _task: ClassVar[TaskName] = "forecasting"
-
-    _: KW_ONLY
-    strategy: str = "guard"
-    input_len: int | None = None
-    horizon: int | None = None
-    validation_stride: int = 1
-    train_fraction: float = 1.0
-    minimum: float | str | None = None
-    frequency: str | None = None
-    resample: str | None = None
-    target: str | Sequence[str] | None = None
-    id: str | Sequence[str] | None = None
-    split: Sequence[float] | None = None
-    scaling: Literal["series", "shared"] | None = None
-    past: Sequence[str] | None = None
-    future: Sequence[str] | None = None
-    static: Sequence[str] | None = None
-    calendar: Sequence[str] | None = None
-    holidays: str | None = None
+    _task = "forecasting"
 
     def _settings(self, name: str, **others: Any) -> RunSettings:
         """The parameters as settings; candidates compete where no network is described."""
         parameters = self.get_params(deep=False)
         given = {key: value for key, value in parameters.items() if value is not None}
-        if self.strategy == type(self).strategy:  # the default: no strategy is named
+        if self.strategy == Forecasting.default_strategy:  # no strategy is named
             del given["strategy"]
         chosen = let_compete({"task": self._task, "data": "data.csv", **given})
         picked = {key: chosen.get(key) for key in ("backbone", "time_limit", "strategy")}
@@ -131,8 +93,8 @@ class Forecaster(TableReading, Estimator):
                 rows after the last value hold them.
             max_repaired: The share of the last rows' values that may be repaired or missing.
         """
-        options = {"horizon": horizon, "max_repaired": max_repaired}
-        return self._forecast(history, future_data, **options).as_data()
+        options = {"horizon": horizon, "future_data": future_data, "max_repaired": max_repaired}
+        return self._forecast(history, **options).as_data()
 
     def predict_interval(
         self,
@@ -149,8 +111,8 @@ class Forecaster(TableReading, Estimator):
         holds if the future resembles these windows. Arguments as for `predict`.
         """
         check_share("coverage", coverage)
-        options = {"intervals": [coverage], "max_repaired": max_repaired}
-        forecast = self._forecast(history, future_data, **options)
+        options = {"future_data": future_data, "max_repaired": max_repaired}
+        forecast = self._forecast(history, intervals=[coverage], **options)
         return Interval(*map(forecast.give, forecast.bounds.values()))
 
     def evaluate(self, test: Any) -> dict[str, float | None]:
@@ -164,18 +126,10 @@ class Forecaster(TableReading, Estimator):
         assert error is not None
         return -error
 
-    def _forecast(self, source: Any, future_data: Any, **options: Any) -> Forecast:
+    def _forecast(self, history: Any, **options: Any) -> Forecast:
         self._check_fitted()
-        horizon = options.get("horizon") or self.settings_.horizon
-        if source is not None:
-            data = read_history(self.predictor_, source, future_data, horizon)
-        else:
-            data = self._data
-            if future_data is not None:
-                reading, plan = self.settings_.reading(), self.predictor_.plan
-                data = add_future(data, future_data, plan, horizon=horizon, options=reading)
-        forecast = forecast_data(self.predictor_, data, **options)
-        known = set(data.notes) if source is None else set()
+        start, known = (self._data, self._data.notes) if history is None else (history, ())
+        forecast = forecast_data(self.predictor_, start, **options)
         warn(note for note in forecast.notes if note not in known)
         return forecast
 

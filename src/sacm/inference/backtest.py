@@ -16,41 +16,35 @@ import numpy as np
 from sacm.data.datasets import ForecastingData, Splits
 from sacm.data.scaling import cover_series, fill_gaps
 from sacm.errors import ArgumentError
-from sacm.inference.forecast import forecast_values
+from sacm.inference.forecast import forecast_data
 from sacm.inference.predictor import Array, Predictor
 from sacm.metrics.forecasting import season_length
+from sacm.tasks.calibration import MAX_REPAIRED
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sacm.training import Hardware
 
+_ORIGINS = 10
+
 
 @dataclass(frozen=True, eq=False)
 class Backtest:
     """Forecasts `[K, H, C]` from K origins, the truth, and what repeating the past would have said.
 
-    Attributes:
-        data: The series.
-        origins: First forecast row of each origin, `[K]`.
-        forecasts: In raw units.
-        truth: In raw units, NaN where nothing was observed.
-        naive: The last value, repeated.
-        seasonal: The last season, repeated.
-        season: Its length in steps.
-        scale: Deviation of each channel `[C]`, in which errors are stated.
-        refitted: Whether a network was trained for an origin, `[K]`.
+    All are in raw units.
     """
 
     data: ForecastingData
-    origins: Array
-    forecasts: Array
-    truth: Array
-    naive: Array
-    seasonal: Array
-    season: int
-    scale: Array
-    refitted: Array
+    origins: Array  # [K] first forecast row
+    forecasts: Array  # NaN where too much of the rows before an origin was missing
+    truth: Array  # NaN where nothing was observed
+    naive: Array  # the last value, repeated
+    seasonal: Array  # the last season, repeated
+    season: int  # its length in steps
+    scale: Array  # [C] deviation of each channel, in which errors are stated
+    refitted: Array  # [K] whether a network was trained for an origin
 
     @property
     def unmeasured(self) -> float:
@@ -63,9 +57,7 @@ class Backtest:
 
         def errors(forecasts: Array) -> Array:
             off = np.abs(forecasts - self.truth) / self.scale
-            counts = np.isfinite(off).sum(axis=(1, 2))
-            sums: Array = np.nansum(off, axis=(1, 2))
-            return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+            return pd.DataFrame(off.reshape(len(off), -1)).mean(axis=1).to_numpy()
 
         columns: dict[str, Any] = {"row": self.origins + 1}
         if self.data.timestamps is not None:
@@ -80,21 +72,25 @@ class Backtest:
         import pandas as pd
 
         origin, step, channel = (each.ravel() for each in np.indices(self.forecasts.shape))
-        rows = self.origins[origin] + step
-        columns: dict[str, Any] = {"origin": self.origins[origin] + 1, "step": step + 1}
-        columns["row"] = rows + 1
-        if self.data.timestamps is not None:
-            columns["time"] = self.data.timestamps[rows]
-        columns["channel"] = np.array(self.data.columns)[channel]
-        columns |= {"forecast": self.forecasts.ravel(), "truth": self.truth.ravel()}
-        return pd.DataFrame(columns)
+        rows, times = self.origins[origin] + step, self.data.timestamps
+        return pd.DataFrame(
+            {
+                "origin": self.origins[origin] + 1,
+                "step": step + 1,
+                "row": rows + 1,
+                **({} if times is None else {"time": times[rows]}),
+                "channel": np.array(self.data.columns)[channel],
+                "forecast": self.forecasts.ravel(),
+                "truth": self.truth.ravel(),
+            }
+        )
 
 
 def backtest(
     predictor: Predictor,
     data: ForecastingData,
     *,
-    origins: int | None = None,
+    origins: int = _ORIGINS,
     step: int | None = None,
     refit: int = 0,
     folder: Path = Path("runs"),
@@ -106,7 +102,7 @@ def backtest(
     Args:
         predictor: A forecasting network.
         data: One series; without refits the origins lie in its test part.
-        origins: How many, at most. Default: as many as there are, up to 10.
+        origins: How many, at most.
         step: Rows between two origins. Default: the horizon.
         refit: Retrain every so many origins; 0 = never.
         folder: Where the runs of refits are kept; they are not repeated.
@@ -117,8 +113,8 @@ def backtest(
         ArgumentError: The network does not forecast, there are several series, or no origin fits.
     """
     length, horizon = predictor.shape.input_len, predictor.shape.horizon
-    places = _find_origins(predictor, data, origins or 10, step or horizon, refitted=refit > 0)
-    before = cut(data, 0, int(places[0]))
+    places = _find_origins(predictor, data, origins, step or horizon, refitted=refit > 0)
+    before = _cut(data, 0, int(places[0]))
     # Long enough for the training rows of the first refit to hold the season three times.
     season = season_length(fill_gaps(before.values), data.frequency)
     season = season if season <= places[0] else 1
@@ -128,17 +124,18 @@ def backtest(
         data, before = replace(data, name=name), replace(before, name=name, segments=())
     scaler = cover_series(predictor.scaler, before, length)
     current = predictor = replace(predictor, scaler=scaler)
-    forecasts, refitted = [], []
-    for number, origin in enumerate(places):
-        refitted.append(bool(refit) and number % refit == 0)
-        if refitted[-1]:
+    forecasts = np.full((len(places), horizon, data.channels), np.nan, np.float32)
+    refitted = np.arange(len(places)) % refit == 0 if refit else np.zeros(len(places), bool)
+    for number, origin in enumerate(places.tolist()):
+        if refitted[number]:
             if on_refit is not None:
                 on_refit(number)
-            current = _train_before(predictor, data, int(origin), folder, hardware)
-        forecasts.append(forecast_values(current, cut(data, int(origin - length), int(origin)))[0])
+            current = _train_before(predictor, data, origin, folder, hardware)
+        found = forecast_data(current, _cut(data, origin - length, origin), max_repaired=1.0)
+        if found.repaired.mean() <= MAX_REPAIRED:
+            forecasts[number] = found.values[0]
     steps = places[:, None] + np.arange(horizon)
-    truth = data.clean[steps].astype(np.float64)
-    values = data.values.astype(np.float64)
+    truth, values = data.clean[steps].astype(np.float64), data.values.astype(np.float64)
     if data.observed is not None:
         truth[data.observed[steps] < 1] = np.nan
         values[data.observed == 0] = np.nan
@@ -147,13 +144,13 @@ def backtest(
     return Backtest(
         data=data,
         origins=places,
-        forecasts=np.stack(forecasts),
+        forecasts=forecasts,
         truth=truth,
         naive=np.repeat(past[:, -1:], horizon, axis=1),
         seasonal=past[:, np.arange(horizon) % season],
         season=season,
         scale=scaler.of_series(list(before.last_rows(1))).std.reshape(-1),
-        refitted=np.array(refitted),
+        refitted=refitted,
     )
 
 
@@ -179,7 +176,7 @@ def _find_origins(
     return last - step * np.arange(min(count, (last - earliest) // step + 1))[::-1]
 
 
-def cut(data: ForecastingData, start: int, stop: int) -> ForecastingData:
+def _cut(data: ForecastingData, start: int, stop: int) -> ForecastingData:
     """Rows `start … stop - 1` of one series."""
     arrays: dict[str, Any] = {
         name: None if getattr(data, name) is None else getattr(data, name)[start:stop]
@@ -204,5 +201,5 @@ def _train_before(
 
     border = origin - max(origin // 5, predictor.shape.input_len + predictor.shape.horizon)
     splits = Splits(range(border), range(border, origin), range(origin, origin))
-    past = replace(cut(data, 0, origin), splits=splits)
+    past = replace(_cut(data, 0, origin), splits=splits)
     return Predictor.load(train(predictor.settings, folder=folder, data=past, hardware=hardware))

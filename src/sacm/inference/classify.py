@@ -17,20 +17,16 @@ from sacm.data.load import names_file, resolve
 from sacm.data.scaling import fill_cases
 from sacm.data.windows import SplitWindows
 from sacm.errors import ArgumentError
-from sacm.inference.predictor import Answer, Array, Predictor, check_finite, is_array
+from sacm.inference.predictor import Answer, Array, Predictor, as_tensor, check_finite, is_array
 from sacm.tasks import Result, get_task
 from sacm.tasks.base import EVALUATION_BATCH
 
 
 def predict(predictor: Predictor, data: Any) -> Any:
     """The label of every case; of a single window `[L, C]` one label."""
-    classes = np.asarray(predictor.shape.classes)
-    if not is_array(data):
-        return classes[case_probabilities(predictor, find_cases(predictor, data)).argmax(axis=1)]
-    single = data.ndim == 2
-    probabilities = predictor.probabilities(data[None] if single else data)
-    labels = classes[np.asarray(probabilities.argmax(-1).tolist())]
-    return labels[0] if single else labels
+    places = case_probabilities(predictor, _find_cases(predictor, data)).argmax(axis=1)
+    labels = np.asarray(predictor.shape.classes)[places]
+    return labels[0] if is_array(data) and data.ndim == 2 else labels
 
 
 def tabulate(predictor: Predictor, data: Any) -> Answer:
@@ -38,7 +34,7 @@ def tabulate(predictor: Predictor, data: Any) -> Answer:
     import pandas as pd
 
     classes = predictor.shape.classes
-    probabilities = case_probabilities(predictor, find_cases(predictor, data))
+    probabilities = case_probabilities(predictor, _find_cases(predictor, data))
     frame = pd.DataFrame(probabilities, columns=[f"p_{name}" for name in classes])
     frame.insert(0, "case", range(1, len(frame) + 1))
     frame.insert(1, "class", [classes[place] for place in probabilities.argmax(axis=1)])
@@ -60,8 +56,12 @@ def evaluate(predictor: Predictor, source: Any) -> Result:
     return get_task("classification").evaluate(predictor.trained, split, data)
 
 
-def find_cases(predictor: Predictor, source: Any) -> Any:
-    """The cases that a source stands for: the test cases of a data set, all cases of a file."""
+def _find_cases(predictor: Predictor, source: Any) -> Any:
+    """Cases `[N, C, L]` of windows `[N, L, C]`, of a data set's test part, or of a whole file."""
+    if is_array(source):
+        windows = source[None] if source.ndim == 2 else source
+        predictor.check_windows(windows)
+        return as_tensor(windows).cpu().numpy().transpose(0, 2, 1)
     if isinstance(source, str | Path):
         if str(source) != predictor.settings.data and names_file(source):
             arrays = parse_case_file(Path(source), None)
@@ -76,11 +76,8 @@ def find_cases(predictor: Predictor, source: Any) -> Any:
 def case_windows(predictor: Predictor, X: Any, codes: Array | None = None) -> LabelledWindows:
     """Cases cut or padded to the length of the network, gaps filled, repaired, scaled.
 
-    Args:
-        predictor: The network.
-        X: An array `[N, C, L]` or `[N, L]`, a list of arrays `[C, L_i]`, or a frame with one case
-            of one channel a row.
-        codes: Positions `[N]` of their classes, if these are known.
+    `X` is an array `[N, C, L]` or `[N, L]`, a list of arrays `[C, L_i]`, or a frame with one case
+    of one channel a row; `codes` `[N]` are the positions of their classes, if these are known.
     """
     X = as_array(X)
     codes = np.zeros(len(X), dtype=np.int64) if codes is None else codes
@@ -90,19 +87,17 @@ def case_windows(predictor: Predictor, X: Any, codes: Array | None = None) -> La
     lengths = np.array([min(case.shape[1], length) for case in cases])
     padded = pad([case[:, :length] for case in cases], channels, length)  # [N, C, L]
     fill_cases(padded, lengths, "data")
-    nothing = padded[:0], codes[:0]
-    new = ClassificationData("data", padded, codes, *nothing, lengths, lengths[:0], classes=())
-    repaired = predictor.strategy.prepare(new, window=padded.shape[2]).data.X_train
-    return LabelledWindows(
-        repaired, lengths, codes, starts=np.arange(len(cases)), scaler=predictor.scaler
-    )
+    none = padded[:0], codes[:0]
+    new = ClassificationData("data", padded, codes, *none, lengths, lengths[:0], classes=())
+    repaired = predictor.strategy.prepare(new, window=length).data.X_train
+    places = np.arange(len(cases))
+    return LabelledWindows(repaired, lengths, codes, starts=places, scaler=predictor.scaler)
 
 
 def case_logits(predictor: Predictor, windows: LabelledWindows) -> Tensor:
     """Finite logits `[N, K]` in float64."""
     batches = WindowBatches(windows, EVALUATION_BATCH)
-    parts = [predictor.run(predictor.network, batch.x) for batch in batches]
-    logits = torch.cat(parts).double()
+    logits = torch.cat([predictor.run(predictor.network, batch.x) for batch in batches]).double()
     check_finite(logits, "the class of case {} is undecided, for the answer is not finite")
     return logits
 

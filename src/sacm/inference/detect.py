@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
+from sacm.backbones.base import DetectorNetwork
 from sacm.data.batches import Series, TelemetryWindows, window_starts
 from sacm.data.datasets import AnomalyData, hold_out_tail
 from sacm.data.scaling import fill_gaps
 from sacm.errors import ArgumentError, DataError
-from sacm.inference.predictor import Answer, Array, Predictor, as_tensor, is_array, like, warn
+from sacm.inference.predictor import (
+    Answer,
+    Array,
+    Predictor,
+    as_tensor,
+    check_finite,
+    is_array,
+    like,
+    warn,
+)
 from sacm.metrics.intervals import read_labels
 from sacm.metrics.pointwise import best_cut, quantile_threshold
 from sacm.settings import ReadOptions
@@ -26,7 +36,6 @@ if TYPE_CHECKING:
     from sacm.data.read import Table
 
 _NOT_READ = ("split", "target", "id", "columns", "scaling")  # options of other uses
-_WAYS = "a number, quantile=0.99, alarms-a-day=2 or labels=FILE"
 _CANDIDATES = 2000  # thresholds that are tried to reach a rate of alarms
 
 
@@ -42,17 +51,15 @@ def predict(predictor: Predictor, data: Any) -> Any:
 
     Rows `[T, C]` get one score each; windows `[B, L, C]` are scored one by one, `[B, L]`.
     """
-    threshold = threshold_of(predictor)
     if is_array(data):
         if data.ndim == 3:
-            scores: Any = predictor.window_scores(data)
+            scores = _window_scores(predictor, data)
         else:
             values = as_tensor(data).cpu().numpy().reshape(len(data), -1)
-            warn(gap_notes(values))
-            values = score_values(predictor, fill_gaps(values), name="data")
-            scores = like(torch.from_numpy(values), data)
-        alarms = flag(np.asarray(torch.as_tensor(scores).cpu()), threshold)
-        return Alarms(scores, like(torch.from_numpy(alarms), data))
+            warn(_gap_notes(values))
+            scores = score_values(predictor, fill_gaps(values), name="data")
+        alarms = flag(scores, threshold_of(predictor))
+        return Alarms(*(like(torch.from_numpy(each), data) for each in (scores, alarms)))
     answer = tabulate(predictor, data)
     warn(answer.notes)
     frame = answer.frame[["score", "alarm"]]
@@ -64,28 +71,23 @@ def predict(predictor: Predictor, data: Any) -> Any:
 
 
 def tabulate(predictor: Predictor, data: Any) -> Answer:
-    """Row number, time, score, threshold and alarm of every row, as a pandas frame.
-
-    Of a data set the rows are those of its test part.
-    """
+    """Row number, time, score, threshold and alarm of every row, or of a data set's test rows."""
     import pandas as pd
 
-    threshold, rows = threshold_of(predictor), None
+    threshold, times = threshold_of(predictor), {}
+    notes, understood = tuple[str, ...](), tuple[str, ...]()
     if isinstance(data, AnomalyData):
-        _, scores = _score_test_rows(predictor, data)
-        values, columns = data.test, data.columns
+        scores, values, columns = _test_scores(predictor, data)[0], data.test, data.columns
     else:
         rows = read_rows(predictor, data)
-        scores, columns = row_scores(predictor, rows), rows.columns or ()
-        values = in_order(rows, rows.values)
-    numbers = {"row": range(1, len(scores) + 1), "score": scores, "threshold": threshold}
+        scores, values = row_scores(predictor, rows), in_order(rows, rows.values)
+        columns, notes, understood = rows.columns or (), rows.notes, rows.understood
+        if rows.times is not None:
+            times[rows.form.time or "time"] = rows.form.write_times(in_order(rows, rows.times))
+    numbers = {"row": range(1, len(scores) + 1), **times, "score": scores, "threshold": threshold}
     frame = pd.DataFrame({**numbers, "alarm": flag(scores, threshold)})
     shown = pd.DataFrame(values, columns=list(columns) or None)
-    if rows is None:
-        return Answer(frame, values=shown)
-    if rows.times is not None and (name := rows.form.time or "time") not in frame:
-        frame.insert(1, name, rows.form.write_times(in_order(rows, rows.times)))
-    return Answer(frame, rows.notes, rows.understood, values=shown)
+    return Answer(frame, notes, understood, values=shown)
 
 
 def evaluate(predictor: Predictor, source: Any) -> Result:
@@ -95,20 +97,28 @@ def evaluate(predictor: Predictor, source: Any) -> Result:
         segments = np.empty(len(source.test), dtype=object)
         for segment in source.segments:
             segments[segment.test.start : segment.test.stop] = segment.name
-        windows, scores = _score_test_rows(predictor, source)
+        scores, windows = _test_scores(predictor, source)
         result = judge_scores(scores, source.labels, threshold, settings, segments=segments)
         return replace(result, evaluated=windows)
     rows = read_rows(predictor, Path(source) if isinstance(source, str) else source)
-    scores = row_scores(predictor, rows)
-    return judge_scores(scores, _labels(rows, "to test by"), threshold, settings)
+    return judge_scores(row_scores(predictor, rows), _labels(rows), threshold, settings)
 
 
-def _score_test_rows(predictor: Predictor, data: AnomalyData) -> tuple[int, Array]:
-    """How many windows the test rows have, and a score for every row."""
+def _window_scores(predictor: Predictor, windows: Any) -> Array:
+    """A score for each step of each window `[B, L, C]` in raw units, `[B, L]`."""
+    network, kind = predictor.network, predictor.settings.score
+    assert isinstance(network, DetectorNetwork)
+    scaled = predictor.scale(windows)
+    scores = predictor.run(lambda x: network.anomaly_scores(x, score=kind), scaled)
+    check_finite(scores, "the anomaly score of window {} is not finite")
+    return scores.numpy()
+
+
+def _test_scores(predictor: Predictor, data: AnomalyData) -> tuple[Array, int]:
+    """A score for every test row, and the number of windows."""
     check_trained_columns(data.name, data.columns, predictor.shape.columns)
     windows = get_task("anomaly").windows(predictor.settings, data, scaler=predictor.scaler).test
-    scores = step_scores(predictor.trained, windows)
-    return len(windows), scores
+    return step_scores(predictor.trained, windows), len(windows)
 
 
 def read_rows(predictor: Predictor, data: Any) -> Table:
@@ -123,13 +133,9 @@ def read_telemetry(
     columns: Sequence[str] | None = None,
     held_out: float = 0.0,
 ) -> Table:
-    """Rows of a file, frame or array; a column of labels is left out.
+    """Rows of a file, frame or array without gaps; a column of labels is left out.
 
-    Args:
-        source: What `sacm.data.anomaly_data` reads.
-        options: Options for reading, by their names on the command line.
-        columns: The channels. Default: those that `options` names, or all.
-        held_out: No gap is filled from this share of the rows, the last ones.
+    No gap is filled from the share `held_out` of the rows, the last ones.
     """
     from sacm.data.read import keep_present, load_source, read_table
 
@@ -143,11 +149,11 @@ def read_telemetry(
     # Rows that a grid lacks have no place in the answer, so none are inserted.
     table = read_table(loaded, chosen, labelled=True, grid=False)
     values = fill_gaps(table.values, hold_out_tail(len(table.values), held_out))
-    notes = (*table.notes, *gap_notes(table.values))
+    notes = (*table.notes, *_gap_notes(table.values))
     return replace(table, values=np.ascontiguousarray(values, dtype=np.float32), notes=notes)
 
 
-def gap_notes(values: Array) -> tuple[str, ...]:
+def _gap_notes(values: Array) -> tuple[str, ...]:
     """Say how many values were missing, if any."""
     count = int(np.isnan(values).sum())
     return (f"{count:,} missing values were interpolated.",) if count else ()
@@ -169,13 +175,9 @@ def row_scores(predictor: Predictor, rows: Table) -> Array:
 def score_values(
     predictor: Predictor, values: Array, *, name: str, order: Array | None = None
 ) -> Array:
-    """A score `[T]` for every row of values `[T, C]` in raw units: the mean over its windows.
+    """A score for every row of values `[T, C]` without gaps: the mean over its windows, `[T]`.
 
-    Args:
-        predictor: A detector.
-        values: At least L rows, without gaps.
-        name: What errors call them.
-        order: The numbers by which errors call rows. Default: as they come.
+    Errors call the values by `name`, and rows by the numbers `order` if there are some.
     """
     length, scaler, settings = predictor.shape.input_len, predictor.scaler, predictor.settings
     predictor.check_channels(values.shape[1], name)
@@ -187,11 +189,11 @@ def score_values(
     return step_scores(predictor.trained, windows, order=order)
 
 
-def _labels(rows: Table, purpose: str) -> Array:
+def _labels(rows: Table) -> Array:
     """The labels of rows, in the order of the user's table."""
     if rows.labels is None:
         raise DataError(
-            f"{rows.name} has no column of labels {purpose}: name it with label= (--label)."
+            f"{rows.name} has no column of labels to test by: name it with label= (--label)."
         )
     return in_order(rows, np.asarray(rows.labels, dtype=np.float64))
 
@@ -222,11 +224,10 @@ def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> tuple[
     """
     if predictor.settings.task != "anomaly":
         raise ArgumentError("a threshold is for anomaly detection.")
-    scores = validation_scores(predictor)
     name, separator, text = way.partition("=")
     if separator and name == "labels":
         rows = read_rows(predictor, Path(text))
-        labelled = read_labels(_labels(rows, "to choose by"))
+        labelled = read_labels(_labels(rows))
         if labelled.problem:
             raise DataError(f"{text} cannot choose a threshold: {labelled.problem}.")
         f1, threshold = best_cut(row_scores(predictor, rows), labelled.truth)
@@ -237,30 +238,29 @@ def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> tuple[
         number = np.nan
     if not separator and np.isfinite(number):
         return number, "as given"
+    scores = validation_scores(predictor)
     if name == "quantile" and 0 < number < 1:
         value = quantile_threshold(scores, quantile=number)
         return value, f"the {number:g} quantile of the validation scores"
     if name == "alarms-a-day" and number > 0:
-        return _by_rate(scores, number, _rows_a_day(predictor, data))
-    raise ArgumentError(f"threshold {way!r}: expected {_WAYS}.")
+        days = len(scores) / _rows_a_day(predictor, data)
+        value, rate = _by_rate(scores, number, days)
+        said = f"{rate:.3g} alarms a day in the validation rows ({days:.3g} days)"
+        return value, f"{said}, wanted {number:g}"
+    ways = "a number, quantile=0.99, alarms-a-day=2 or labels=FILE"
+    raise ArgumentError(f"threshold {way!r}: expected {ways}.")
 
 
-def _by_rate(scores: Array, wanted: float, rows_a_day: float) -> tuple[float, str]:
-    """The lowest threshold at which, and above which, validation has no more alarms a day."""
-    days = len(scores) / rows_a_day
-
-    def rate(threshold: float) -> float:
-        alarms = np.concatenate([[False], scores >= threshold])
-        return int((alarms[1:] & ~alarms[:-1]).sum()) / days  # segments of neighbouring rows
-
+def _by_rate(scores: Array, wanted: float, days: float) -> tuple[float, float]:
+    """The lowest threshold from which on there are no more alarms a day, and how many there are."""
     levels = np.unique(np.quantile(scores, np.linspace(0, 1, _CANDIDATES)))[::-1]
-    chosen = float(np.nextafter(levels[0], np.inf))
+    chosen, rate = float(np.nextafter(levels[0], np.inf)), 0.0
     for level in levels:
-        if rate(level) > wanted:
+        begun = np.diff(scores >= level, prepend=False) & (scores >= level)  # segments of alarms
+        if begun.sum() / days > wanted:
             break
-        chosen = float(level)
-    said = f"{rate(chosen):.3g} alarms a day in the validation rows ({days:.3g} days)"
-    return chosen, f"{said}, wanted {wanted:g}"
+        chosen, rate = float(level), float(begun.sum() / days)
+    return chosen, rate
 
 
 def _rows_a_day(predictor: Predictor, data: Any) -> float:
@@ -270,5 +270,4 @@ def _rows_a_day(predictor: Predictor, data: Any) -> float:
         times = read_rows(predictor, data).times
     if times is None or len(times) < 2:
         raise DataError("the data have no times to count days by: use quantile=0.99 instead.")
-    step = np.median(np.diff(times).astype("timedelta64[ns]").astype(np.int64)) / 1e9
-    return float(86_400 / step)
+    return float(np.timedelta64(1, "D") / np.median(np.diff(times)))

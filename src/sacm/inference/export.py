@@ -22,14 +22,15 @@ from sacm.files import write_atomically, write_json
 from sacm.inference.predictor import Array, Predictor
 
 _CLOSE = 1e-3  # of the spread of the answers: other runtimes add up in another order
-_NAMES = {"forecasting": "forecast", "classification": "probabilities", "anomaly": "scores"}
+_OUTPUTS = {"forecasting": "forecast", "classification": "probabilities", "anomaly": "scores"}
 
 
 class RawUnits(nn.Module):
     """The network between scaling, repair and un-scaling.
 
     Windows `[B, L, C]` in raw units to forecasts `[B, H, C]` in raw units, probabilities `[B, K]`
-    or anomaly scores `[B, L]`. Where every series has its own scale, `series` `[B]` says which.
+    or anomaly scores `[B, L]`. `names` lists what it takes: windows, calendar features where the
+    network has some, and the place `[B]` of the series where every series has its own scale.
     """
 
     mean: Tensor
@@ -41,7 +42,9 @@ class RawUnits(nn.Module):
         self.task, self.score = predictor.settings.task, predictor.settings.score
         self.register_buffer("mean", torch.from_numpy(predictor.scaler.mean))
         self.register_buffer("std", torch.from_numpy(predictor.scaler.std))
-        self.names = input_names(predictor)
+        calendar = predictor.shape.calendar_sizes is not None
+        taken = {"window": True, "stamps": calendar, "series": bool(predictor.scaler.series)}
+        self.names = [name for name in taken if taken[name]]
 
     # Exporters want a parameter for each input that may stand beside the window.
     def forward(
@@ -64,13 +67,6 @@ class RawUnits(nn.Module):
         return answer * std + mean
 
 
-def input_names(predictor: Predictor) -> list[str]:
-    """What an exported network takes: windows, perhaps calendar features and places of series."""
-    calendar = predictor.shape.calendar_sizes is not None
-    taken = {"window": True, "stamps": calendar, "series": bool(predictor.scaler.series)}
-    return [name for name in taken if taken[name]]
-
-
 def export(predictor: Predictor, path: Path, to: str) -> Path:
     """Write a network as a file, compare its answers with ours, and write a description beside it.
 
@@ -88,21 +84,19 @@ def export(predictor: Predictor, path: Path, to: str) -> Path:
     """
     if predictor.shape.covariates is not None:
         raise SACMError("a network with covariates cannot be exported: its input is no window.")
-    module = RawUnits(predictor).eval()
-    inputs = example_inputs(predictor)
+    for name in ("onnxscript", "onnxruntime") if to == "onnx" else ():  # one exports, one checks
+        if find_spec(name) is None:
+            raise ArgumentError(f"export to ONNX needs {name}: pip install 'sacm[export]'.")
+    settings, module = predictor.settings, RawUnits(predictor).eval()
+    inputs = example_inputs(predictor, module.names)
     with torch.inference_mode():
         expected = module(*inputs).numpy()
-    write = _write_onnx if to == "onnx" else _write_torch
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # advice of the exporter to its developers
-        try:
-            write_atomically(path, lambda file: write(module, inputs, file))
-        except ArgumentError:
-            raise
-        except Exception as error:  # exporters have a dozen kinds of their own
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error)
-            what = f"{predictor.settings.backbone} with {predictor.settings.strategy}"
-            raise SACMError(f"{what} cannot be exported to {to}: {reason}") from None
+    try:
+        write_atomically(path, lambda file: _write(module, inputs, file, to))
+    except Exception as error:  # exporters have a dozen kinds of their own
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error)
+        what = f"{settings.backbone} with {settings.strategy}"
+        raise SACMError(f"{what} cannot be exported to {to}: {reason}") from None
     spread = float(np.abs(expected - expected.mean()).max()) or 1.0
     difference = float(np.abs(answer_of(path, to, inputs) - expected).max())
     if not difference <= _CLOSE * spread:
@@ -110,24 +104,39 @@ def export(predictor: Predictor, path: Path, to: str) -> Path:
         raise SACMError(
             f"the exported file answers differently by {difference:.3g}, so it was removed."
         )
-    record = describe_export(predictor, inputs, expected)
+    sizes = {name: ["batch", *x.shape[1:]] for name, x in zip(module.names, inputs, strict=True)}
+    record = {
+        "format": to,
+        "task": settings.task,
+        "inputs": sizes,
+        "output": {_OUTPUTS[settings.task]: ["batch", *expected.shape[1:]]},
+        "channels": predictor.shape.columns,
+        "frequency": predictor.shape.frequency,
+        "classes": list(predictor.shape.classes),
+        "series": list(predictor.scaler.series),  # the input `series` is a place in this list
+        "threshold": predictor.threshold,
+        "backbone": settings.backbone,
+        "strategy": settings.strategy,
+        "units": "raw: scaling, repair and un-scaling are inside",
+        "example": {"window": inputs[0][0].tolist(), "answer": expected[0].tolist()},
+        "largest_difference": difference,
+    }
     described = path.with_name(f"{path.name}.json")
-    write_json(described, {"format": to, **record, "largest_difference": difference})
+    write_json(described, record)
     return described
 
 
-def example_inputs(predictor: Predictor) -> tuple[Tensor, ...]:
+def example_inputs(predictor: Predictor, names: list[str]) -> tuple[Tensor, ...]:
     """Two raw windows `[2, L, C]` of noise in the units of the data, and what else is taken."""
     places = np.array([0, max(0, len(predictor.scaler.series) - 1)])
     shape, scaler = predictor.shape, predictor.scaler.of_places(places)
     noise = np.random.default_rng(0).normal(size=(2, shape.input_len, shape.channels))
-    windows = np.ascontiguousarray(noise * scaler.std + scaler.mean, dtype=np.float32)
-    beside = {
-        "window": torch.from_numpy(windows),
+    inputs = {
+        "window": torch.from_numpy(noise * scaler.std + scaler.mean).float(),
         "stamps": torch.zeros(2, shape.input_len + shape.horizon, 4),
         "series": torch.from_numpy(places),
     }
-    return tuple(beside[name] for name in input_names(predictor))
+    return tuple(inputs[name] for name in names)
 
 
 def answer_of(path: Path, to: str, inputs: tuple[Tensor, ...]) -> Array:
@@ -145,55 +154,25 @@ def answer_of(path: Path, to: str, inputs: tuple[Tensor, ...]) -> Array:
     return answer
 
 
-def _dynamic(inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
+def _write(module: RawUnits, inputs: tuple[Tensor, ...], path: Path, to: str) -> None:
+    """Export for batches of any size."""
     batch = torch.export.Dim("batch", min=1, max=4096)
-    return tuple({0: batch} for _ in inputs)
-
-
-def _write_torch(module: RawUnits, inputs: tuple[Tensor, ...], path: Path) -> None:
-    program = torch.export.export(module, inputs, dynamic_shapes=_dynamic(inputs))
-    with path.open("wb") as file:  # the name of a temporary file is no .pt2
-        torch.export.save(program, file)
-
-
-def _write_onnx(module: RawUnits, inputs: tuple[Tensor, ...], path: Path) -> None:
-    for name in ("onnxscript", "onnxruntime"):  # torch exports with the one; the other checks
-        if find_spec(name) is None:
-            raise ArgumentError(f"export to ONNX needs {name}: pip install 'sacm[export]'.")
-    # The exporter warns about optional packages that are not installed.
+    sizes = tuple({0: batch} for _ in inputs)
+    # Exporters give advice to their developers, and name optional packages that are missing.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-    program: Any = torch.onnx.export(
-        module,
-        inputs,
-        dynamo=True,
-        input_names=list(module.names),
-        output_names=[_NAMES[str(module.task)]],
-        dynamic_shapes=_dynamic(inputs),
-        verbose=False,
-    )
-    program.save(str(path), external_data=False)
-
-
-def describe_export(
-    predictor: Predictor, inputs: tuple[Tensor, ...], expected: Array
-) -> dict[str, Any]:
-    """What a program needs to know to feed the file, with one window and its answer."""
-    shape, settings = predictor.shape, predictor.settings
-    names = input_names(predictor)
-    sizes = {name: ["batch", *x.shape[1:]] for name, x in zip(names, inputs, strict=True)}
-    record = {
-        "task": settings.task,
-        "inputs": sizes,
-        "output": {_NAMES[settings.task]: ["batch", *expected.shape[1:]]},
-        "channels": shape.columns,
-        "frequency": shape.frequency,
-        "classes": list(shape.classes),
-        "threshold": predictor.threshold,
-        "backbone": settings.backbone,
-        "strategy": settings.strategy,
-        "units": "raw: scaling, repair and un-scaling are inside",
-        "example": {"window": inputs[0][0].tolist(), "answer": expected[0].tolist()},
-    }
-    # The input `series` is a place in this list.
-    series = {"series": list(predictor.scaler.series)} if predictor.scaler.series else {}
-    return {**record, **series}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if to == "torch":
+            with path.open("wb") as file:  # the name of a temporary file is no .pt2
+                torch.export.save(torch.export.export(module, inputs, dynamic_shapes=sizes), file)
+            return
+        program: Any = torch.onnx.export(
+            module,
+            inputs,
+            dynamo=True,
+            input_names=module.names,
+            output_names=[_OUTPUTS[str(module.task)]],
+            dynamic_shapes=sizes,
+            verbose=False,
+        )
+        program.save(str(path), external_data=False)

@@ -16,11 +16,20 @@ from sacm.data.datasets import ForecastingData, Form
 from sacm.data.scaling import ChannelScaler, cover_series, new_series
 from sacm.data.windows import SplitWindows, forecasting_windows, window_ranges
 from sacm.errors import ArgumentError, DataError
-from sacm.inference.history import choose_columns, form_of, read_history
-from sacm.inference.predictor import Answer, Array, Predictor, is_array, refusal, warn
+from sacm.inference.history import choose_columns, form_of, read_history, refuse_covariates
+from sacm.inference.predictor import (
+    Answer,
+    Array,
+    Predictor,
+    as_tensor,
+    check_finite,
+    is_array,
+    like,
+    warn,
+)
 from sacm.strategies.guard import mark_broken_rules
 from sacm.tasks import Result, get_task
-from sacm.tasks.calibration import MAX_REPAIRED, ErrorQuantiles, window_moves
+from sacm.tasks.calibration import MAX_REPAIRED, window_moves
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,27 +39,16 @@ _SAID = 0.1  # share of a channel's last values from which their repair is a war
 
 
 class Forecast(NamedTuple):
-    """Forecasts of S series.
+    """Forecasts of S series."""
 
-    Attributes:
-        data: What they follow.
-        series: Names of the series that have a forecast.
-        values: `[S, H, C]` in the units of the data.
-        times: `[S, H]`; None where rows have none.
-        bounds: Further columns by the end of their names, such as `lower_80`, like `values`.
-        repaired: Which of each window's values were repaired or missing `[S, L, C]`.
-        notes: What a user must know, one sentence each: given as warnings.
-        details: What else there is to say: small repairs, series that the network has not seen.
-    """
-
-    data: ForecastingData
-    series: list[str]
-    values: Array
-    times: Array | None
-    bounds: dict[str, Array]
-    repaired: Array
-    notes: tuple[str, ...]
-    details: tuple[str, ...] = ()
+    data: ForecastingData  # what they follow
+    series: list[str]  # names of the series that have a forecast
+    values: Array  # [S, H, C] in the units of the data
+    times: Array | None  # [S, H]; None where rows have none
+    bounds: dict[str, Array]  # like `values`, by the end of a column's name, such as `lower_80`
+    repaired: Array  # [S, L, C]: which of each window's values were repaired or missing
+    notes: tuple[str, ...]  # what a user must know: given as warnings
+    details: tuple[str, ...]  # what else there is to say: small repairs, unknown series
 
     @property
     def form(self) -> Form:
@@ -61,10 +59,10 @@ class Forecast(NamedTuple):
         """The forecast in the form of the data; with bounds a frame has columns for them."""
         if self.bounds and self.form.kind in ("array", "tensor", "series"):
             return self.table()
-        frame, columns = self.give(self.values), self._bound_columns()
+        answer, columns = self.give(self.values), self._bound_columns()
         if not columns:
-            return frame
-        return (frame.with_columns if self.form.kind == "polars" else frame.assign)(**columns)
+            return answer
+        return (answer.with_columns if self.form.kind == "polars" else answer.assign)(**columns)
 
     def table(self) -> pd.DataFrame:
         """The forecast as a pandas frame with a time or a row number in front."""
@@ -98,22 +96,30 @@ class Forecast(NamedTuple):
 def predict(predictor: Predictor, data: Any, *, max_repaired: float, **options: Any) -> Any:
     """`Predictor.predict` for forecasts."""
     if is_array(data) and data.ndim == 3:
-        if any(options[name] for name in ("intervals", "quantiles", "horizon")):
+        if options["intervals"] or options["quantiles"] or options["horizon"]:
             raise ArgumentError("windows [B, L, C] get plain forecasts: give rows [T, C].")
-        return predictor.forecast(data, max_repaired=max_repaired)
-    prediction = forecast_source(predictor, data, max_repaired=max_repaired, **options)
-    warn(prediction.notes)
-    answer = prediction.as_data()
+        return like(torch.from_numpy(_forecast_windows(predictor, data, max_repaired)), data)
+    forecast = forecast_data(predictor, data, max_repaired=max_repaired, **options)
+    warn(forecast.notes)
+    answer = forecast.as_data()
     return answer.to(data.device) if isinstance(answer, Tensor) else answer
 
 
 def tabulate(predictor: Predictor, data: Any, **options: Any) -> Answer:
-    """What `Predictor.tabulate` gives."""
-    prediction = forecast_source(predictor, data, **options)
-    notes = (*prediction.notes, *prediction.details)
-    if prediction.bounds and predictor.errors is not None:
-        notes = (*notes, describe_intervals(predictor.errors))
-    return Answer(prediction.table(), notes, prediction.data.understood, prediction)
+    """`Predictor.tabulate` for forecasts."""
+    forecast = forecast_data(predictor, data, **options)
+    notes, errors = (*forecast.notes, *forecast.details), predictor.errors
+    if forecast.bounds and errors is not None:
+        pairs = errors.measured.items()
+        enclosed = ", ".join(
+            f"{share:.0%} intervals enclosed {value:.1%}" for share, value in pairs
+        )
+        measured = f" Measured on later test windows: {enclosed}." if enclosed else ""
+        notes += (
+            f"Intervals are conformal, from {errors.source} of the run; wider where a window moves "
+            f"further or values were repaired or missing.{measured}",
+        )
+    return Answer(forecast.table(), notes, forecast.data.understood, forecast)
 
 
 def evaluate(predictor: Predictor, source: Any) -> Result:
@@ -123,50 +129,54 @@ def evaluate(predictor: Predictor, source: Any) -> Result:
     return get_task("forecasting").evaluate(predictor.trained, split, data)
 
 
-def forecast_source(
-    predictor: Predictor, source: Any, *, future_data: Any, **options: Any
-) -> Forecast:
-    """Read data and forecast what follows them; see `forecast_data`."""
-    data = read_history(predictor, source, future_data, options.get("horizon"))
-    return forecast_data(predictor, data, **options)
+def prepare_evaluation(
+    predictor: Predictor, source: Any
+) -> tuple[ForecastingData, ForecastWindows]:
+    """Data to test on, as measured, and their test windows, without gaps in the inputs.
+
+    Data without a test part are tested on all of their windows.
+    """
+    shape = predictor.shape
+    data = source if isinstance(source, ForecastingData) else read_history(predictor, source)
+    data = choose_columns(data, shape.columns)
+    prepared = predictor.strategy.prepare(data, window=shape.input_len).data
+    if not len(prepared.splits.test):
+        rows = range(len(prepared.values))
+        splits = replace(prepared.splits, train=rows[:0], val=rows[:0], test=rows)
+        prepared = replace(prepared, splits=splits)
+    needed = shape.input_len + shape.horizon
+    longest = max(map(len, window_ranges(prepared, "test", shape.input_len)), default=0)
+    if longest < needed:
+        raise DataError(f"{data.name} has {longest} rows but a window to test needs {needed}.")
+    windows = forecasting_windows(
+        prepared,
+        input_len=shape.input_len,
+        horizon=shape.horizon,
+        stamps=shape.calendar_sizes is not None,
+        scaler=predictor.scaler,
+        plan=predictor.plan,
+    )
+    return data, windows.test
 
 
 def forecast_data(
     predictor: Predictor,
-    data: ForecastingData,
+    source: Any,
     *,
     intervals: Sequence[float] = (),
     quantiles: Sequence[float] = (),
     horizon: int | None = None,
+    future_data: Any = None,
     max_repaired: float = MAX_REPAIRED,
 ) -> Forecast:
-    """Forecast the steps after the last row of every series; arguments as `Predictor.predict`.
-
-    Raises:
-        DataError: Every series is too short, or too much of its last rows is missing.
-    """
-    levels = bound_levels(predictor, intervals, quantiles)
+    """Forecast the steps after the last row of every series; arguments as `Predictor.predict`."""
     trained = predictor.shape.horizon
     horizon = trained if horizon is None else horizon
     if horizon < 1:
         raise ArgumentError(f"horizon must be at least 1, got {horizon}.")
-    if levels and horizon > trained:
-        raise ArgumentError(
-            f"intervals are calibrated for the {trained} steps that the network was trained for, "
-            f"not for {horizon}: ask for fewer steps, or train with horizon={horizon} (--horizon)."
-        )
-    window, notes = _last_window(predictor, data, horizon)
-    shares = window.repaired.mean(axis=(1, 2))
-    keep = shares <= max_repaired
-    if not keep.any():
-        raise refusal(data.name, float(shares.min()), max_repaired)
-    left_out = [repr(name) for name, kept in zip(window.series, keep, strict=True) if not kept]
-    if left_out:
-        window = window.take(keep)
-        notes.append(
-            f"No forecast for series with more than {max_repaired:.0%} repaired or missing: "
-            f"{_some(left_out)}."
-        )
+    levels = _bound_levels(predictor, intervals, quantiles, horizon)
+    data = read_history(predictor, source, future_data, horizon)
+    window, notes = _last_window(predictor, data, horizon, max_repaired)
     details = []
     unknown = set(new_series(predictor.scaler, data)).intersection(window.series)
     if unknown and len(window.series) > 1:
@@ -180,98 +190,33 @@ def forecast_data(
             f"The network was trained for {trained} steps: later ones are forecast from the "
             "forecasts before them."
         )
-    answer, values = _run(predictor, window, horizon)
-    bounds = {
-        suffix: _bound(predictor, window, answer, level)[:, :horizon]
-        for suffix, level in levels.items()
-    }
+    scaled = _run(predictor, window, horizon)
+    bounds = {}
+    if levels and predictor.errors is not None:
+        moves = window_moves(window.scaled, trained, torch.from_numpy(window.repaired))
+        shares, scaler = window.repaired.mean(axis=1), window.scaler
+        for suffix, level in levels.items():
+            offset = predictor.errors.offset(level, moves=moves, shares=shares)[:, :horizon]
+            bound = (scaled.double().numpy() + offset) * scaler.std + scaler.mean
+            bounds[suffix] = _limit(predictor, bound)
     times = None if window.times is None else window.times[:, :horizon]
-    said = (*data.notes, *notes)
     return Forecast(
-        data, window.series, values, times, bounds, window.repaired, said, tuple(details)
+        data=data,
+        series=window.series,
+        values=_limit(predictor, window.scaler.inverse(scaled).numpy()),
+        times=times,
+        bounds=bounds,
+        repaired=window.repaired,
+        notes=(*data.notes, *notes),
+        details=tuple(details),
     )
 
 
-def _bound(predictor: Predictor, window: Window, answer: Tensor, level: float) -> Array:
-    """A quantile `[S, H, C]` of forecasts, in raw units."""
-    assert predictor.errors is not None
-    repaired = torch.from_numpy(window.repaired)
-    moves = window_moves(window.scaled, predictor.shape.horizon, repaired)
-    offset = predictor.errors.offset(level, moves=moves, shares=window.repaired.mean(axis=1))
-    raw = (answer.double().numpy() + offset) * window.scaler.std + window.scaler.mean
-    return predictor.limit(raw)
-
-
-def forecast_values(
-    predictor: Predictor, data: ForecastingData, *, max_repaired: float = MAX_REPAIRED
-) -> Array:
-    """Forecasts `[S, H, C]` of every series; NaN where too much of its last rows is missing."""
-    window, _ = _last_window(predictor, data, predictor.shape.horizon)
-    _, values = _run(predictor, window, predictor.shape.horizon)
-    values[window.repaired.mean(axis=(1, 2)) > max_repaired] = np.nan
-    return values
-
-
-def _run(predictor: Predictor, window: Window, horizon: int) -> tuple[Tensor, Array]:
-    """The first answer of the network, and forecasts `[S, horizon, C]` in raw units.
-
-    Steps beyond those of the training are forecast from the forecasts before them.
-    """
-    length, trained = predictor.shape.input_len, predictor.shape.horizon
-    if horizon > trained and predictor.plan.columns:
-        raise ArgumentError(
-            f"a network with covariates forecasts at most the {trained} steps that it was trained "
-            "for: train with a longer horizon (--horizon)."
-        )
-    x, answers = window.scaled, []
-    for start in range(0, horizon, trained):
-        here = slice(start, start + length + trained)
-        stamps = None if window.stamps is None else window.stamps[:, here]
-        covariates = None if window.covariates is None else window.covariates[:, here]
-        answers.append(predictor.run_forecast(x, stamps, covariates))
-        x = torch.cat([x, answers[-1]], dim=1)[:, -length:]
-    steps = torch.cat(answers, dim=1)[:, :horizon]
-    return answers[0], predictor.limit(window.scaler.inverse(steps).numpy())
-
-
-def prepare_evaluation(
-    predictor: Predictor, source: Any
-) -> tuple[ForecastingData, ForecastWindows]:
-    """Data to test on, as measured, and their windows, without gaps in the inputs."""
-    data = source
-    if not isinstance(data, ForecastingData):
-        data = read_history(predictor, source)
-    data = choose_columns(data, predictor.shape.columns)
-    prepared = predictor.strategy.prepare(data, window=predictor.shape.input_len)
-    return data, evaluation_windows(predictor, prepared.data)
-
-
-def evaluation_windows(predictor: Predictor, data: ForecastingData) -> ForecastWindows:
-    """The test windows of data; all windows of data without a test part."""
-    shape = predictor.shape
-    if not len(data.splits.test):
-        rows = range(len(data.values))
-        data = replace(data, splits=replace(data.splits, train=rows[:0], val=rows[:0], test=rows))
-    needed = shape.input_len + shape.horizon
-    longest = max(map(len, window_ranges(data, "test", shape.input_len)), default=0)
-    if longest < needed:
-        raise DataError(f"{data.name} has {longest} rows but a window to test needs {needed}.")
-    windows = forecasting_windows(
-        data,
-        input_len=shape.input_len,
-        horizon=shape.horizon,
-        stamps=shape.calendar_sizes is not None,
-        scaler=predictor.scaler,
-        plan=predictor.plan,
-    )
-    return windows.test
-
-
-def bound_levels(
-    predictor: Predictor, intervals: Sequence[float], quantiles: Sequence[float]
+def _bound_levels(
+    predictor: Predictor, intervals: Sequence[float], quantiles: Sequence[float], horizon: int
 ) -> dict[str, float]:
     """The level of each bound by the end of its column's name, such as `lower_80` or `q90`."""
-    levels = {}
+    levels, trained = {}, predictor.shape.horizon
     for coverage in intervals:
         if not 0 < coverage < 1:
             raise ArgumentError(f"coverage must be between 0 and 1, got {coverage:g}.")
@@ -281,19 +226,12 @@ def bound_levels(
     levels |= {f"q{100 * level:g}": level for level in quantiles}
     if levels and predictor.errors is None:
         raise ArgumentError("this run has no calibration for intervals: train it again.")
+    if levels and horizon > trained:
+        raise ArgumentError(
+            f"intervals are calibrated for the {trained} steps that the network was trained for, "
+            f"not for {horizon}: ask for fewer steps, or train with horizon={horizon} (--horizon)."
+        )
     return levels
-
-
-def describe_intervals(errors: ErrorQuantiles) -> str:
-    """Say where intervals come from."""
-    parts = [
-        f"{share:.0%} intervals enclosed {value:.1%}" for share, value in errors.measured.items()
-    ]
-    measured = f" Measured on later test windows: {', '.join(parts)}." if parts else ""
-    return (
-        f"Intervals are conformal, from {errors.source} of the run; wider where a window moves "
-        f"further or values were repaired or missing.{measured}"
-    )
 
 
 class Window(NamedTuple):
@@ -303,31 +241,18 @@ class Window(NamedTuple):
     scaled: Tensor  # [S, L, C], NaN where nothing was measured
     repaired: Array  # [S, L, C] bool: repaired or missing
     scaler: ChannelScaler
-    times: Array | None  # [S, F] of the steps ahead
-    stamps: Array | None  # [S, L + F, 4] calendar features
-    covariates: Array | None  # [S, L + F, K]
-
-    def take(self, keep: Array) -> Window:
-        """The window without the series at which `keep` `[S]` is False."""
-        scaler = self.scaler
-        if scaler.mean.ndim == 3:  # one scale a series
-            scaler = ChannelScaler(scaler.mean[keep], scaler.std[keep])
-        names = [name for name, kept in zip(self.series, keep, strict=True) if kept]
-        arrays: dict[str, Any] = {
-            name: None if (value := getattr(self, name)) is None else value[keep]
-            for name in ("scaled", "repaired", "times", "stamps", "covariates")
-        }
-        return self._replace(series=names, scaler=scaler, **arrays)
+    times: Array | None = None  # [S, F] of the steps ahead
+    stamps: Array | None = None  # [S, L + F, 4] calendar features, if the network takes some
+    covariates: Array | None = None  # [S, L + F, K]
 
 
 def _last_window(
-    predictor: Predictor, data: ForecastingData, horizon: int
+    predictor: Predictor, data: ForecastingData, horizon: int, max_repaired: float
 ) -> tuple[Window, list[str]]:
-    """The window that a forecast of each series starts from, and a note on series too short."""
+    """The window that a forecast of each series starts from, and notes on series without one."""
     predictor.check_channels(data.channels, data.name)
     data = mark_broken_rules(predictor.strategy, data)
-    shape, plan, notes = predictor.shape, predictor.plan, []
-    length, ahead = shape.input_len, -(-horizon // shape.horizon) * shape.horizon
+    length, notes = predictor.shape.input_len, []
     last = data.last_rows(length)
     rows = {name: places for name, places in last.items() if len(places) == length}
     if not rows:
@@ -340,43 +265,126 @@ def _last_window(
     if short:
         notes.append(f"No forecast for series with fewer than {length} rows: {_some(short)}.")
     positions = np.stack(list(rows.values()))  # [S, L]
-    times = stamps = covariates = None
-    if data.timestamps is not None:
-        past = data.timestamps[positions]
-        times = np.stack(
-            [future_timestamps(each, ahead, frequency=data.frequency) for each in past]
-        )
-    if shape.calendar_sizes is not None:
-        if data.timestamps is None or times is None:
-            raise DataError(
-                f"{data.name} has no times, but the network was trained with calendar features."
-            )
-        both = np.concatenate([data.timestamps[positions], times], axis=1)
-        stamps = np.stack([stamp_features(each) for each in both])
-    if plan:
-        check_roles(data, plan)
-        after = [None] * len(rows) if times is None else list(times)
-        steps = shape.horizon if plan.columns else ahead
-        covariates = np.stack(
-            [
-                window_ahead(
-                    data,
-                    name,
-                    plan,
-                    rows=places,
-                    times=None if later is None else later[:steps],
-                    horizon=steps,
-                )
-                for (name, places), later in zip(rows.items(), after, strict=True)
-            ]
-        )
     values = np.array(data.values[positions], dtype=np.float32)
     if data.observed is not None:
         values[data.observed[positions] == 0] = np.nan
-    scaler = cover_series(predictor.scaler, data, length).of_series(list(rows))
-    scaled = predictor.scale(values, scaler)
+    scaler = cover_series(predictor.scaler, data, length)
+    scaled = predictor.scale(values, scaler.of_series(list(rows)))
     repaired = predictor.repaired(scaled).cpu().numpy()
-    return Window(list(rows), scaled, repaired, scaler, times, stamps, covariates), notes
+    shares = repaired.mean(axis=(1, 2))
+    keep = shares <= max_repaired
+    if not keep.any():
+        raise _refusal(data.name, float(shares.min()), max_repaired)
+    if not keep.all():
+        left_out = [repr(name) for name, kept in zip(rows, keep, strict=True) if not kept]
+        notes.append(
+            f"No forecast for series with more than {max_repaired:.0%} repaired or missing: "
+            f"{_some(left_out)}."
+        )
+        scaled, repaired = scaled[keep], repaired[keep]
+        rows = {
+            name: places for (name, places), kept in zip(rows.items(), keep, strict=True) if kept
+        }
+    scaler = scaler.of_series(list(rows))
+    return Window(
+        list(rows), scaled, repaired, scaler, *_ahead(predictor, data, rows, horizon)
+    ), notes
+
+
+def _ahead(
+    predictor: Predictor, data: ForecastingData, rows: dict[str, Array], horizon: int
+) -> tuple[Array | None, Array | None, Array | None]:
+    """Times of the steps ahead; calendar features and covariates of last rows and steps ahead."""
+    shape, plan = predictor.shape, predictor.plan
+    if horizon > shape.horizon and plan.columns:
+        raise ArgumentError(
+            f"a network with covariates forecasts at most the {shape.horizon} steps that it was "
+            "trained for: train with a longer horizon (--horizon)."
+        )
+    steps = -(-horizon // shape.horizon) * shape.horizon  # of whole forecasts
+    times = stamps = covariates = None
+    if data.timestamps is not None:
+        past = data.timestamps[np.stack(list(rows.values()))]
+        following = [future_timestamps(each, steps, frequency=data.frequency) for each in past]
+        times = np.stack(following)
+        if shape.calendar_sizes is not None:
+            both = np.concatenate([past, times], axis=1)
+            stamps = np.stack([stamp_features(each) for each in both])
+    if plan:
+        check_roles(data, plan)
+        later = [None] * len(rows) if times is None else list(times)
+        covariates = np.stack(
+            [
+                window_ahead(data, name, plan, rows=rows[name], times=ahead, horizon=steps)
+                for name, ahead in zip(rows, later, strict=True)
+            ]
+        )
+    return times, stamps, covariates
+
+
+def _run(predictor: Predictor, window: Window, horizon: int) -> Tensor:
+    """Scaled forecasts `[S, horizon, C]`.
+
+    Steps beyond those of the training are forecast from the forecasts before them.
+    """
+    length, trained = predictor.shape.input_len, predictor.shape.horizon
+    if predictor.shape.calendar_sizes is not None and window.stamps is None:
+        raise DataError(
+            "the data have no times, but the network was trained with calendar features."
+        )
+    beside = [
+        None if each is None else as_tensor(each) for each in (window.stamps, window.covariates)
+    ]
+    while beside and beside[-1] is None:  # most networks take the window alone
+        beside.pop()
+    x, answers = window.scaled, []
+    for start in range(0, horizon, trained):
+        here = slice(start, start + length + trained)
+        others = [None if each is None else each[:, here] for each in beside]
+        answers.append(predictor.run(predictor.network, x, *others))
+        check_finite(answers[-1], "the forecast of window {} is not finite")
+        x = torch.cat([x, answers[-1]], dim=1)[:, -length:]
+    return torch.cat(answers, dim=1)[:, :horizon]
+
+
+def _forecast_windows(predictor: Predictor, windows: Any, max_repaired: float) -> Array:
+    """Forecasts `[B, H, C]` of windows `[B, L, C]`, both in raw units.
+
+    Where every series has its own scale, each window is scaled by its own rows: an array names no
+    series.
+    """
+    refuse_covariates(predictor)
+    scaler = predictor.scaler
+    if scaler.series:
+        fitted = [ChannelScaler.fit([rows]) for rows in as_tensor(windows).cpu().numpy()]
+        means, stds = ([getattr(each, name) for each in fitted] for name in ("mean", "std"))
+        scaler = ChannelScaler(np.stack(means)[:, None], np.stack(stds)[:, None])
+    scaled = predictor.scale(windows, scaler)
+    repaired = predictor.repaired(scaled).cpu().numpy()
+    for place, share in enumerate(repaired.mean(axis=(1, 2))):
+        if share > max_repaired:
+            raise _refusal(f"window {place + 1}", share, max_repaired)
+    window = Window([], scaled, repaired, scaler)
+    answer = _run(predictor, window, predictor.shape.horizon)
+    return _limit(predictor, scaler.inverse(answer).numpy())
+
+
+def _limit(predictor: Predictor, values: Array) -> Array:
+    """Forecasts `[…, C]` in raw units, none below the minimum of its channel."""
+    if predictor.shape.minimum is None:
+        return values
+    limits = [-np.inf if least is None else least for least in predictor.shape.minimum]
+    limited: Array = np.maximum(values, np.array(limits, values.dtype))
+    return limited
+
+
+def _refusal(name: str, share: float, most: float) -> DataError:
+    """The error for a window of which too much was repaired or missing."""
+    return DataError(
+        f"{name}: {share:.0%} of the values that a forecast starts from were repaired or missing, "
+        f"more than {most:.0%}: give better rows, or allow more with max_repaired= "
+        "(--max-repaired)."
+    )
 
 
 def _note_repairs(window: Window, columns: Sequence[str]) -> list[tuple[str, float]]:

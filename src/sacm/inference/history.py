@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
 
 from sacm.data.covariates import ROLES, CovariatePlan, future_timestamps
 from sacm.data.datasets import ForecastingData, Form, Splits
 from sacm.errors import ArgumentError, DataError
+from sacm.inference.predictor import as_tensor, is_array
 from sacm.settings import ReadOptions
 from sacm.tasks.base import check_trained_columns
 
@@ -23,36 +23,27 @@ _FUTURE_OPTIONS = ("time", "date_order", "zone", "id", "decimal", "na", "sheet",
 
 
 def read_series(
-    source: Any,
-    options: Mapping[str, Any],
-    *,
-    trained: Sequence[str] | None = None,
-    every_row: bool = False,
+    source: Any, options: Mapping[str, Any], *, trained: Sequence[str] | None = None
 ) -> ForecastingData:
-    """Read a series as the training data were read.
+    """Read a series; a `ForecastingData` is taken as it is.
 
-    Args:
-        source: What `sacm.data.forecasting_data` reads, or a `ForecastingData`, taken as it is.
-        options: Options for reading, by their names on the command line.
-        trained: The columns that were trained on, if something was.
-        every_row: Whether the rows are one part; else they are split.
+    The columns that were trained on, if something was, are the channels where they are there.
     """
     if isinstance(source, ForecastingData):
         return source
-    from sacm.data.forecasting import ALL_ROWS, series_data
+    from sacm.data.forecasting import series_data
     from sacm.data.read import keep_present, load_source, read_table
 
     given = dict(options)
     plan = CovariatePlan.of({role: given.pop(role, None) for role in ROLES})
-    chosen = ReadOptions.of({**given, **({"split": ALL_ROWS} if every_row else {})})
-    name = str(source) if isinstance(source, str | Path) else "data"
-    loaded = load_source(source, chosen, name=name)
+    chosen = ReadOptions.of(given)
+    loaded = load_source(source, chosen, name=_name(source, "data"))
     join = True
     if trained is not None:
         chosen = keep_present(loaded, chosen)
         columns: Any = () if isinstance(loaded.content, np.ndarray) else loaded.content.columns
-        category = set(chosen.category or ())
-        if {each for each in trained if each.partition("=")[0] not in category} <= set(columns):
+        words = set(chosen.category or ())
+        if {each for each in trained if each.partition("=")[0] not in words} <= set(columns):
             chosen = chosen.model_copy(update={"columns": tuple(trained)})
             join = False
     table = read_table(loaded, chosen, also=plan.columns)
@@ -64,27 +55,20 @@ def read_history(
 ) -> ForecastingData:
     """Read data to forecast from, with the columns and the time step that were trained on.
 
-    Args:
-        predictor: The network.
-        source: A file, a frame, an array, or a `ForecastingData`.
-        future_data: Another table with known-future covariates, if there is one.
-        horizon: How many steps of it to read.
-
-    Raises:
-        DataError: The data cannot be read, or have other columns or another time step.
+    `future_data` is another table with the known-future covariates of `horizon` steps.
     """
-    shape, options = predictor.shape, predictor.settings.reading()
-    if isinstance(source, np.ndarray | Tensor):
-        data = _read_array(predictor, source)
+    shape = predictor.shape
+    if is_array(source):
+        data = _from_array(predictor, source)
     else:
-        data = read_series(source, options, trained=shape.columns, every_row=True)
+        from sacm.data.forecasting import ALL_ROWS
+
+        options = {**predictor.settings.reading(), "split": ALL_ROWS}
+        data = read_series(source, options, trained=shape.columns)
         if form_of(data).kind not in ("array", "tensor"):  # whose columns have no names
             data = choose_columns(data, shape.columns)
-        data = match_frequency(data, shape.frequency)
-    if future_data is None:
-        return data
-    steps = horizon or shape.horizon
-    return add_future(data, future_data, predictor.plan, horizon=steps, options=options)
+        data = _match_frequency(data, shape.frequency)
+    return data if future_data is None else _add_future(predictor, data, future_data, horizon)
 
 
 def form_of(data: ForecastingData) -> Form:
@@ -97,31 +81,30 @@ def form_of(data: ForecastingData) -> Form:
     return Form("pandas", long=long, time=time, channels=channels, rows=len(data.values))
 
 
-def _read_array(predictor: Predictor, rows: Any) -> ForecastingData:
+def _from_array(predictor: Predictor, rows: Any) -> ForecastingData:
     """Rows `[T, C]` or `[T]`; nothing but NumPy is needed for them."""
     if rows.ndim not in (1, 2):
         raise ArgumentError(f"rows must be [T, C] or [T], got {list(rows.shape)}.")
-    if predictor.plan:
-        raise ArgumentError(
-            "the network was trained with covariates: give the data as a table that has them."
-        )
-    tensor = isinstance(rows, Tensor)
-    values = rows.detach().cpu().float().numpy() if tensor else rows
-    values = np.asarray(values, dtype=np.float32).reshape(len(rows), -1)
+    refuse_covariates(predictor)
+    values = as_tensor(rows).cpu().numpy().reshape(len(rows), -1)
     columns = predictor.shape.columns
     if columns is None or len(columns) != values.shape[1]:
         columns = tuple(map(str, range(values.shape[1])))
     splits = Splits(range(len(values)), range(0), range(0))
-    form = Form("tensor" if tensor else "array", flat=rows.ndim == 1)
+    form = Form("array" if isinstance(rows, np.ndarray) else "tensor", flat=rows.ndim == 1)
     return ForecastingData("data", values, columns, splits, form=form)
 
 
-def choose_columns(data: ForecastingData, columns: Sequence[str] | None) -> ForecastingData:
-    """The channels that were trained on, in their order; None if these have no names.
+def refuse_covariates(predictor: Predictor) -> None:
+    """Refuse arrays, which have no covariates, where the network needs some."""
+    if predictor.plan:
+        raise ArgumentError(
+            "the network was trained with covariates: give the data as a table that has them."
+        )
 
-    Raises:
-        DataError: One of them is not there.
-    """
+
+def choose_columns(data: ForecastingData, columns: Sequence[str] | None) -> ForecastingData:
+    """The channels that were trained on, in their order; None if these have no names."""
     if columns is None or tuple(columns) == data.columns:
         return data
     if not set(columns) <= set(data.columns):
@@ -129,7 +112,7 @@ def choose_columns(data: ForecastingData, columns: Sequence[str] | None) -> Fore
     return data.take([data.columns.index(name) for name in columns])
 
 
-def match_frequency(data: ForecastingData, frequency: str | None) -> ForecastingData:
+def _match_frequency(data: ForecastingData, frequency: str | None) -> ForecastingData:
     """The same data with the time step of the training data; refused if they have another."""
     if data.timestamps is None or frequency in (None, data.frequency):
         return data
@@ -146,43 +129,31 @@ def match_frequency(data: ForecastingData, frequency: str | None) -> Forecasting
     return replace(data, frequency=frequency)
 
 
-def add_future(
-    data: ForecastingData,
-    source: Any,
-    plan: CovariatePlan,
-    *,
-    horizon: int,
-    options: Mapping[str, Any],
+def _add_future(
+    predictor: Predictor, data: ForecastingData, source: Any, horizon: int | None = None
 ) -> ForecastingData:
-    """Data with the known-future covariates of another table.
+    """Data with the known-future covariates of another table, a file or a frame.
 
-    Args:
-        data: The series to forecast from.
-        source: A file or a frame with the columns `plan.future`, and the times and ids of the
-            series where they have some.
-        plan: The covariates of the network.
-        horizon: Steps to forecast.
-        options: Options of the run for reading, by their names on the command line.
+    The table has the times and the ids of the series where they have some.
     """
     import pandas as pd
 
     from sacm.data.read import load_source, read_table
 
+    plan, horizon = predictor.plan, horizon or predictor.shape.horizon
     if not plan.future:
         raise ArgumentError("future_data: the network was trained without known-future covariates.")
-    form = form_of(data)
-    name = str(source) if isinstance(source, str | Path) else "future_data"
-    chosen = ReadOptions.of({key: options[key] for key in _FUTURE_OPTIONS if key in options})
-    loaded = load_source(source, chosen, name=name)
+    form, name = form_of(data), _name(source, "future_data")
+    options = predictor.settings.reading()
+    options = {key: options[key] for key in _FUTURE_OPTIONS if key in options}
+    loaded = load_source(source, ReadOptions.of(options), name=name)
     if isinstance(loaded.content, np.ndarray):
         raise DataError(f"{loaded.where} is an array, whose columns have no names: use a frame.")
     # The names of the history are good guesses where the user has named nothing.
-    update: dict[str, Any] = {"columns": plan.future}
-    if form.time in loaded.content.columns and not chosen.time:
-        update["time"] = (form.time,)
-    if form.long and form.id in loaded.content.columns and not chosen.id:
-        update["id"] = (form.id,)
-    table = read_table(loaded, chosen.model_copy(update=update), grid=False)
+    for role, column in (("time", form.time), ("id", form.id if form.long else None)):
+        if column in loaded.content.columns:
+            options.setdefault(role, (column,))
+    table = read_table(loaded, {**options, "columns": plan.future}, grid=False)
     parts = {series: slice(start, stop) for series, start, stop in table.series}
     single = len(data.last_rows(1)) == 1 and not table.form.long
     ahead = {}
@@ -197,10 +168,14 @@ def add_future(
             wanted = future_timestamps(data.timestamps[rows], horizon, frequency=data.frequency)
             given.index = pd.DatetimeIndex(table.times[part].astype("datetime64[ns]"))
             given = given[~given.index.duplicated(keep="last")]
-            given = given.reindex(wanted.astype("datetime64[ns]"))
+            given = given.reindex(wanted.astype("datetime64[ns]")).reset_index(drop=True)
         values = np.zeros((horizon, len(plan.columns)), dtype=np.float32)
         first = len(plan.past)
-        padded = given.reset_index(drop=True).reindex(range(horizon))
-        values[:, first : first + len(plan.future)] = padded.to_numpy()
+        values[:, first : first + len(plan.future)] = given.reindex(range(horizon)).to_numpy()
         ahead[series] = values
     return replace(data, ahead=ahead)
+
+
+def _name(source: Any, otherwise: str) -> str:
+    """What errors call a source."""
+    return str(source) if isinstance(source, str | Path) else otherwise

@@ -5,7 +5,6 @@ Every prediction takes one path: scale, repair, run the network, scale back.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -18,10 +17,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sacm.backbones.base import Backbone, DetectorNetwork
+from sacm.backbones.base import Backbone
 from sacm.data.covariates import ROLES, CovariatePlan
+from sacm.data.load import names_file, resolve
 from sacm.data.scaling import ChannelScaler, fill_gaps
-from sacm.errors import ArgumentError, DataError, SACMError, SACMWarning
+from sacm.errors import ArgumentError, SACMError, SACMWarning
 from sacm.files import write_json, write_weights
 from sacm.settings import ResolvedSettings
 from sacm.strategies.base import Strategy
@@ -35,23 +35,13 @@ Values = TypeVar("Values", Array, Tensor)
 
 
 class Answer(NamedTuple):
-    """Predictions as a table.
+    """Predictions as a table."""
 
-    Attributes:
-        frame: A pandas frame. Forecasting: times or row numbers, and channels; classification:
-            case, class and the probability of each class; anomaly detection: row, score, threshold
-            and alarm.
-        notes: What was found in the data or done to them, one sentence each.
-        understood: How the data were read, one sentence each.
-        forecast: The forecast with its history; None for other tasks.
-        values: Anomaly detection: a pandas frame of the rows that were scored.
-    """
-
-    frame: Any
-    notes: tuple[str, ...] = ()
-    understood: tuple[str, ...] = ()
-    forecast: Any = None
-    values: Any = None
+    frame: Any  # pandas; a row a step ahead, a case, or a row that was scored
+    notes: tuple[str, ...] = ()  # what was found in the data or done to them, a sentence each
+    understood: tuple[str, ...] = ()  # how the data were read, a sentence each
+    forecast: Any = None  # the forecast with its history; None for other tasks
+    values: Any = None  # anomaly detection: a pandas frame of the rows that were scored
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +144,8 @@ class Predictor:
             DataError: The data cannot be read, are too short, or too much of them is missing.
             SACMError: A prediction is not finite.
         """
-        options = self._options(intervals, quantiles, horizon, future_data, max_repaired)
-        return self._module.predict(self, self._find(data), **options)
+        options = {"horizon": horizon, "future_data": future_data, "max_repaired": max_repaired}
+        return self._ask("predict", data, intervals=intervals, quantiles=quantiles, **options)
 
     def tabulate(
         self,
@@ -168,8 +158,10 @@ class Predictor:
         max_repaired: float = MAX_REPAIRED,
     ) -> Answer:
         """Predict as `predict`, but always as a pandas frame, with notes on the data."""
-        options = self._options(intervals, quantiles, horizon, future_data, max_repaired)
-        answer: Answer = self._module.tabulate(self, self._find(data), **options)
+        options = {"horizon": horizon, "future_data": future_data, "max_repaired": max_repaired}
+        answer: Answer = self._ask(
+            "tabulate", data, intervals=intervals, quantiles=quantiles, **options
+        )
         return answer
 
     def evaluate(self, data: Any) -> Result:
@@ -186,126 +178,28 @@ class Predictor:
         Raises:
             DataError: The data have other columns, are too short, or lack labels.
         """
-        result: Result = self._module.evaluate(self, self._find(data))
+        result: Result = self._ask("evaluate", data)
         return result
 
-    @property
-    def _module(self) -> Any:
-        """The functions `predict`, `tabulate` and `evaluate` of the task."""
+    def _ask(self, question: str, data: Any, **options: Any) -> Any:
+        """Call the function `predict`, `tabulate` or `evaluate` of the task.
+
+        A name stands for a data set. Options are those of forecasts; other tasks refuse them.
+        """
         from sacm.inference import classify, detect, forecast
 
+        task = self.settings.task
+        if task != "forecasting":
+            for name in ("intervals", "quantiles", "horizon", "future_data"):
+                value = options.get(name)
+                if value is not None and not (isinstance(value, Sequence) and not value):
+                    raise ArgumentError(f"{name}: {task} has no use for it.")
+            options = {}
+        if isinstance(data, str) and not names_file(data):
+            roles = {role: names for role in ROLES if (names := getattr(self.plan, role))}
+            data = resolve(data, task=task, reading=roles)
         modules = {"forecasting": forecast, "classification": classify, "anomaly": detect}
-        return modules[self.settings.task]
-
-    def _find(self, data: Any) -> Any:
-        """The data set that a name stands for; everything else as it is."""
-        if isinstance(data, str) and not os.path.isfile(data):
-            from sacm.data.load import names_file, resolve
-
-            if not names_file(data):
-                roles = {role: names for role in ROLES if (names := getattr(self.plan, role))}
-                return resolve(data, task=self.settings.task, reading=roles)
-        return data
-
-    def _options(
-        self, intervals: Any, quantiles: Any, horizon: Any, future_data: Any, max_repaired: float
-    ) -> dict[str, Any]:
-        """Options of forecasts, which other tasks refuse."""
-        options = {"intervals": tuple(intervals), "quantiles": tuple(quantiles)}
-        options |= {"horizon": horizon, "future_data": future_data}
-        if self.settings.task == "forecasting":
-            return {**options, "max_repaired": max_repaired}
-        for name, value in options.items():
-            if value is not None and not (isinstance(value, tuple) and not value):
-                raise ArgumentError(f"{name}: {self.settings.task} has no use for it.")
-        return {}
-
-    def forecast(
-        self,
-        windows: Values,
-        stamps: Values | None = None,
-        covariates: Values | None = None,
-        *,
-        scaler: ChannelScaler | None = None,
-        max_repaired: float = MAX_REPAIRED,
-    ) -> Values:
-        """Forecast what follows each window.
-
-        Args:
-            windows: `[B, L, C]` in raw units, an array or a tensor; NaN where nothing was measured.
-            stamps: Calendar features `[B, L + H, 4]` of inputs and targets (see
-                `sacm.data.stamp_features`), for networks that were trained with a calendar.
-            covariates: `[B, L + H, K]` in raw units, for networks that were trained with some.
-            scaler: What these windows are scaled by. Default: that of the network, or, if it has
-                one for every series, each window's own rows, for an array names no series.
-            max_repaired: The share of a window's values that may have been repaired or missing.
-
-        Returns:
-            `[B, H, C]` in raw units, of the kind and on the device of `windows`.
-
-        Raises:
-            DataError: Too much of a window was repaired or missing.
-        """
-        self._check_task("forecasting", "forecast")
-        scaler = scaler or self._scaler_of_windows(windows)
-        scaled = self.scale(windows, scaler)
-        for place, share in enumerate(self.repaired(scaled).float().mean(dim=(1, 2)).tolist()):
-            if share > max_repaired:
-                raise refusal(f"window {place + 1}", share, max_repaired)
-        answer = self.run_forecast(scaled, stamps, covariates)
-        return like(torch.from_numpy(self.limit(scaler.inverse(answer).numpy())), windows)
-
-    def run_forecast(self, scaled: Tensor, stamps: Any = None, covariates: Any = None) -> Tensor:
-        """Forecast scaled windows `[B, L, C]`: `[B, H, C]`."""
-        calendar = self.shape.calendar_sizes is not None
-        if calendar and stamps is None:
-            raise ArgumentError(
-                "the data have no times, but the network was trained with calendar features."
-            )
-        if self.shape.covariates is not None and covariates is None:
-            raise ArgumentError(
-                "the network was trained with covariates: give the data as a table that has them."
-            )
-        beside: list[Tensor | None] = [as_tensor(stamps)] if calendar else []
-        if covariates is not None:
-            beside = [*(beside or [None]), as_tensor(covariates)]
-        answer = self.run(self.network, scaled, *beside)
-        check_finite(answer, "the forecast of window {} is not finite")
-        return answer
-
-    def limit(self, values: Array) -> Array:
-        """Forecasts `[…, C]` in raw units, none below the minimum of its channel."""
-        if self.shape.minimum is None:
-            return values
-        limits = [-np.inf if least is None else least for least in self.shape.minimum]
-        limited: Array = np.maximum(values, np.array(limits, values.dtype))
-        return limited
-
-    def probabilities(self, windows: Values) -> Values:
-        """The probability of each class `[B, K]`, in the order of `shape.classes`.
-
-        Args:
-            windows: Cases `[B, L, C]` in raw units, an array or a tensor.
-        """
-        from sacm.inference.classify import case_probabilities
-
-        self._check_task("classification", "classify")
-        self._check_windows(windows)
-        cases = as_tensor(windows).cpu().numpy().transpose(0, 2, 1)  # [B, C, L]
-        return like(torch.from_numpy(case_probabilities(self, cases)), windows)
-
-    def window_scores(self, windows: Values) -> Values:
-        """An anomaly score for each step of each window, `[B, L]`; higher is more anomalous.
-
-        Args:
-            windows: `[B, L, C]` in raw units, an array or a tensor.
-        """
-        self._check_task("anomaly", "score rows")
-        network, kind = self.network, self.settings.score
-        assert isinstance(network, DetectorNetwork)
-        scores = self.run(lambda x: network.anomaly_scores(x, score=kind), self.scale(windows))
-        check_finite(scores, "the anomaly score of window {} is not finite")
-        return like(scores, windows)
+        return getattr(modules[task], question)(self, data, **options)
 
     def run(self, network: Callable[..., Tensor], x: Tensor, *others: Tensor | None) -> Tensor:
         """Repair scaled windows and run the network, a batch at a time and without gradients.
@@ -318,40 +212,32 @@ class Predictor:
         device = next(self.network.parameters()).device
         if x.isnan().any() and self.strategy.flags(x[:1]) is None:  # nothing repairs them
             x = torch.stack([torch.from_numpy(fill_gaps(each.numpy())) for each in x.cpu()])
-        parts = []
+        answers = []
         with torch.inference_mode():
             for start in range(0, len(x), EVALUATION_BATCH):
                 rows = slice(start, start + EVALUATION_BATCH)
                 beside = [None if other is None else other[rows].to(device) for other in others]
-                parts.append(network(self.strategy.inputs(x[rows].to(device)), *beside).float())
-            return (parts[0] if len(parts) == 1 else torch.cat(parts)).cpu()
+                answers.append(network(self.strategy.inputs(x[rows].to(device)), *beside).float())
+            return torch.cat(answers).cpu()
 
     def repaired(self, x: Tensor) -> Tensor:
         """Where values of scaled windows `[B, L, C]` are missing or get repaired, bool."""
         flags = self.strategy.flags(x)
-        missing = x.isnan()
-        return missing if flags is None else missing | (flags.to(x.device) > 0)
+        return x.isnan() if flags is None else x.isnan() | (flags.to(x.device) > 0)
 
     def scale(self, windows: Array | Tensor, scaler: ChannelScaler | None = None) -> Tensor:
         """Raw windows `[B, L, C]` as scaled float32, by the network's scaler or another."""
-        self._check_windows(windows)
+        self.check_windows(windows)
         return (scaler or self.scaler).transform(as_tensor(windows))
 
-    def _check_windows(self, windows: Array | Tensor) -> None:
+    def check_windows(self, windows: Array | Tensor) -> None:
+        """Refuse windows of another shape than the network takes."""
         length, channels = self.shape.input_len, self.shape.channels
         if windows.ndim != 3 or windows.shape[1:] != (length, channels) or not len(windows):
             raise ArgumentError(
                 f"windows must be [B, {length}, {channels}] (window, step, channel), got "
                 f"{list(windows.shape)}."
             )
-
-    def _scaler_of_windows(self, windows: Array | Tensor) -> ChannelScaler:
-        """The network's scaler; where it has one for every series, that of each window's rows."""
-        if not self.scaler.series:
-            return self.scaler
-        fitted = [ChannelScaler.fit([rows]) for rows in as_tensor(windows).cpu().numpy()]
-        means, stds = ([getattr(each, name) for each in fitted] for name in ("mean", "std"))
-        return ChannelScaler(np.stack(means)[:, None], np.stack(stds)[:, None])
 
     @property
     def trained(self) -> Trained:
@@ -380,19 +266,6 @@ class Predictor:
                 f"the network was trained on {self.shape.channels} channels but {name} has "
                 f"{channels}."
             )
-
-    def _check_task(self, task: str, verb: str) -> None:
-        if self.settings.task != task:
-            raise ArgumentError(f"a network for {self.settings.task} cannot {verb}.")
-
-
-def refusal(name: str, share: float, most: float) -> DataError:
-    """The error for a window of which too much was repaired or missing."""
-    return DataError(
-        f"{name}: {share:.0%} of the values that a forecast starts from were repaired or missing, "
-        f"more than {most:.0%}: give better rows, or allow more with max_repaired= "
-        "(--max-repaired)."
-    )
 
 
 def warn(notes: Iterable[str]) -> None:

@@ -21,7 +21,7 @@ from sacm.reports.figures import (
     truth_figure,
 )
 from sacm.reports.page import Section, code_block, embed_figure, figures, folded, page, paragraph
-from sacm.reports.table import Table, number, record_table
+from sacm.reports.table import Table, record_table
 from sacm.tasks import get_task
 from sacm.tasks.calibration import COVERAGES, ErrorQuantiles
 from sacm.training import Run
@@ -36,6 +36,11 @@ _TASKS = {
 }
 _HISTORY = 4  # horizons that are drawn before a forecast, at least one input
 _LARGE, _WIDTH = "large", 5.5  # class and inches of large figures, which fit a telephone
+_USE = """\
+sacm predict {run} --data new.csv --out answers.csv
+sacm evaluate {run} --data labelled_or_later.csv
+sacm export {run} --to onnx --out model.onnx
+sacm train --config {run}/config.json --runs again"""
 _LIMITS = (
     "It was tested on one stretch of one data set. Data of another plant, another season or other "
     "units may be answered worse without a sign of it: test it on them first with "
@@ -54,19 +59,16 @@ def draw_answer(predictor: Predictor, answer: Answer, *, width: float = WIDE) ->
     if answer.forecast is None:
         known = {"row", "score", "threshold", "alarm"}
         times = [str(name) for name in answer.frame.columns if name not in known]
-        figure = alarm_figure(answer.frame, times[0] if times else None, answer.values, width=width)
-        return figure, ""
+        return alarm_figure(answer.frame, next(iter(times), None), answer.values, width=width), ""
     import pandas as pd
 
-    forecast, frame = answer.forecast, answer.frame
-    data, form = forecast.data, forecast.form.as_table()
-    name = forecast.series[0]
-    count = max(predictor.shape.input_len, _HISTORY * predictor.shape.horizon)
-    rows = data.last_rows(count)[name]
+    forecast, frame, shown = answer.forecast, answer.frame, ""
+    data, form, name = forecast.data, forecast.form.as_table(), forecast.series[0]
+    rows = data.last_rows(max(predictor.shape.input_len, _HISTORY * predictor.shape.horizon))[name]
     past = pd.DataFrame(data.values[rows], columns=list(data.columns))
     if data.observed is not None:
         past = past.where(data.observed[rows] > 0)
-    columns, time, shown = list(data.target or data.columns), form.time, ""
+    columns, time = list(data.target or data.columns), form.time
     repaired = forecast.repaired[0][:, [data.columns.index(column) for column in columns]]
     if form.long:  # the first of the series, which may be channels side by side
         if not set(data.columns) <= set(frame.columns):
@@ -98,20 +100,15 @@ def run_page(run: Run) -> str:
     lead = [f"{settings.backbone} with {settings.strategy} {what}; it learnt from {settings.data}."]
     sentences = run.metrics.get("baselines", {}).get("sentences", ())
     lead += [sentence[:1].upper() + sentence[1:] for sentence in sentences]
-    sections = {} if settings.task == "classification" else _prediction(run)
-    sections |= _results(run)
-    if run.calibration is not None and settings.task == "forecasting":
-        sections |= _intervals(ErrorQuantiles.from_record(run.calibration))
-    commands = (
-        f"sacm predict {run.folder} --data new.csv --out answers.csv",
-        f"sacm evaluate {run.folder} --data labelled_or_later.csv",
-        f"sacm export {run.folder} --to onnx --out model.onnx",
-        f"sacm train --config {run.folder / 'config.json'} --runs again",
-    )
-    sections |= {
-        "Candidates": _candidates(run),
+    rows = [tuple(row.values()) for row in run.metrics.get("race", {}).get("table", ())]
+    headings = ("candidate", "validation MAE, z-scored", "weight", "steps", "seconds")
+    sections = {
+        **_prediction(run),
+        **_results(run),
+        "Intervals": _intervals(run),
+        "Candidates": [_table(headings, rows, kind="sortable")] if rows else [],
         "What was found and repaired": _repairs(run),
-        "How to use it": [code_block("\n".join(commands)), paragraph(_LIMITS)],
+        "How to use it": [code_block(_USE.format(run=run.folder)), paragraph(_LIMITS)],
         "Details": _details(run),
     }
     shown = [Section(title, tuple(parts)) for title, parts in sections.items() if parts]
@@ -120,11 +117,12 @@ def run_page(run: Run) -> str:
 
 def _prediction(run: Run) -> dict[str, list[str]]:
     """What the network says about its data now, and forecasts beside the truth."""
-    forecasts = run.settings.task == "forecasting"
-    predictor, answer = Predictor.load(run), None
+    if run.settings.task == "classification":
+        return {}
+    forecasts, predictor, answer = run.settings.task == "forecasting", Predictor.load(run), None
     try:
         if forecasts:
-            shares = COVERAGES if _has_intervals(predictor) else ()
+            shares = COVERAGES if _has_intervals(predictor.errors) else ()
             answer = predictor.tabulate(run.settings.data, intervals=shares)
         else:
             answer = predictor.tabulate(run.load_data())
@@ -138,12 +136,10 @@ def _prediction(run: Run) -> dict[str, list[str]]:
     return {"Forecast": parts, "Forecasts and truth": _truth(run, answer)}
 
 
-def _has_intervals(predictor: Predictor) -> bool:
+def _has_intervals(errors: ErrorQuantiles | None) -> bool:
     """Whether a run has windows enough for the intervals of its page."""
     try:
-        return predictor.errors is not None and bool(
-            len(predictor.errors.offset((1 + max(COVERAGES)) / 2))
-        )
+        return errors is not None and len(errors.offset((1 + max(COVERAGES)) / 2)) > 0
     except ArgumentError:
         return False
 
@@ -160,12 +156,11 @@ def _truth(run: Run, answer: Answer | None) -> list[str]:
     times = None if answer is None else answer.forecast.data.timestamps
     if answer is not None and times is not None and rows.max() < len(times):
         # Rows have these times only if the data still are those of the training.
-        now, then = answer.forecast.data.values[rows][..., :channels], truth
-        known = np.isfinite(now) & np.isfinite(then)
-        if np.allclose(now[known], then[known], rtol=1e-3, atol=1e-5):
+        now = answer.forecast.data.values[rows][..., :channels]
+        known = np.isfinite(now) & np.isfinite(truth)
+        if np.allclose(now[known], truth[known], rtol=1e-3, atol=1e-5):
             where = times[rows]
-    names = _channels(run, channels)
-    figure = truth_figure(forecasts, truth, where, names, width=_WIDTH)
+    figure = truth_figure(forecasts, truth, where, _channels(run, channels), width=_WIDTH)
     caption = (
         f"{count:,} forecasts of {horizon} steps, one after the other, over the last "
         f"{count * horizon:,} rows of the test part."
@@ -220,24 +215,18 @@ def _errors(run: Run, report: dict[str, Any]) -> list[str]:
     return [said, _table(headings, rows, kind="sortable"), figures(figure)]
 
 
-def _intervals(errors: ErrorQuantiles) -> dict[str, list[str]]:
+def _intervals(run: Run) -> list[str]:
     """What intervals should enclose and what they did."""
-    if not errors.measured:
-        return {}
+    if run.calibration is None or run.settings.task != "forecasting":
+        return []
+    errors = ErrorQuantiles.from_record(run.calibration)
     rows = [(f"{share:.0%}", f"{value:.1%}") for share, value in errors.measured.items()]
     said = (
         "Conformal intervals, for each step and channel. Measured on the later half of the windows "
         f"and calibrated on the earlier half; forecasts use all of them ({errors.source})."
     )
     table = _table(("should enclose", "enclosed"), rows)
-    return {"Intervals": [table, paragraph(said, note=True)]}
-
-
-def _candidates(run: Run) -> list[str]:
-    """What competed for the run, if anything did."""
-    rows = [tuple(row.values()) for row in run.metrics.get("race", {}).get("table", ())]
-    headings = ("candidate", "validation MAE, z-scored", "weight", "steps", "seconds")
-    return [_table(headings, rows, kind="sortable")] if rows else []
+    return [table, paragraph(said, note=True)] if rows else []
 
 
 def _repairs(run: Run) -> list[str]:
@@ -263,32 +252,21 @@ def _repairs(run: Run) -> list[str]:
 
 def _details(run: Run) -> list[str]:
     """How the run was made, folded away."""
-    settings, shape, history = run.settings, run.shape, run.history
-    card = {
-        "task": settings.task,
-        "network": f"{settings.backbone}, {run.metrics['parameters']:,} parameters",
-        "trained on": settings.data,
-        "channels": "unnamed" if shape.columns is None else ", ".join(shape.columns),
-        "time step": shape.frequency or "unknown",
-        "seed": settings.seed,
-        "chosen by": f"validation {settings.select}, epoch {run.metrics['best_epoch']} of "
-        f"{run.metrics['epochs']}",
-        "threshold": None if run.threshold is None else number(run.threshold),
-    }
+    settings, metrics, history = run.settings, run.metrics, run.history
     curves = []
     for name in history[0] if history else ():
         if name.startswith(("train_l", "val_")):
             figure = training_curves({settings.strategy: [history]}, name)
             curves.append(embed_figure(figure, name.replace("_", " "), name=name))
+    chosen = f"{metrics['parameters']:,} parameters; epoch {metrics['best_epoch']} of "
+    chosen += f"{metrics['epochs']} was chosen by validation {settings.select}."
     asked = {k: v for k, v in settings.model_dump().items() if v not in (None, {})}
     environment = read_json(run.folder / "environment.json")
-    parts = {
-        "Model card": record_table("", card).html(kind="settings"),
-        "Training": figures(*curves),
-        "Settings": record_table("setting", asked).html(kind="settings"),
-        "Environment": record_table("environment", environment).html(kind="settings"),
-    }
-    return [folded(title, part) for title, part in parts.items()]
+    return [
+        folded("Training", paragraph(chosen), figures(*curves)),
+        folded("Settings", record_table("setting", asked).html(kind="settings")),
+        folded("Environment", record_table("environment", environment).html(kind="settings")),
+    ]
 
 
 def _table(headings: Iterable[str], rows: Iterable[Iterable[Any]], kind: str = "") -> str:

@@ -60,8 +60,8 @@ class SACM(Strategy, SACMConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         # One spelling for one meaning: the dataclass is frozen, so it is set by this detour.
-        object.__setattr__(self, "scorer", scorers.spelling(self.scorer))
-        object.__setattr__(self, "mapper", mappers.spelling(self.mapper))
+        object.__setattr__(self, "scorer", scorers.entry(self.scorer).name)
+        object.__setattr__(self, "mapper", mappers.entry(self.mapper).name)
         if self.rates != "own" and self.mapper != "tanh":
             raise ArgumentError(f"sacm(rates={self.rates}) works with the mapper tanh alone.")
         if self.score != "spectral" and self.scorer != "spectral":

@@ -36,13 +36,9 @@ class Hardware:
 def make_fabric(hardware: Hardware, settings: ResolvedSettings, folder: Path) -> Fabric:
     """Make Lightning's access to the devices; loggers write into the folder of the run."""
     loggers = [make_logger(kind, folder) for kind in hardware.loggers]
+    where: Any = {"accelerator": hardware.accelerator, "devices": hardware.devices}
     try:
-        return Fabric(
-            accelerator=hardware.accelerator,
-            devices=hardware.devices,
-            precision=settings.precision,
-            loggers=loggers,
-        )
+        return Fabric(**where, precision=settings.precision, loggers=loggers)
     except (ValueError, RuntimeError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise ArgumentError(
@@ -106,9 +102,9 @@ def _version(package: str) -> str | None:
 
 def _git(*arguments: str) -> str | None:
     try:
-        answer = subprocess.run(
-            ["git", *arguments], capture_output=True, text=True, timeout=5, check=True
-        )
+        command = ["git", *arguments]
+        return subprocess.check_output(
+            command, stderr=subprocess.DEVNULL, text=True, timeout=5
+        ).strip()
     except (OSError, subprocess.SubprocessError):
         return None
-    return answer.stdout.strip()

@@ -21,13 +21,8 @@ from sacm.tasks.base import Task, scaler_of
 def prepare_data(settings: ResolvedSettings, data: AnyData) -> Prepared:
     """Corrupt the training part if the settings ask for it, and let the strategy prepare it.
 
-    Args:
-        settings: Complete settings.
-        data: The clean data; NaN where a value was not measured.
-
-    Returns:
-        Finite values. What was not measured has the weight 0 in `observed`, whatever the strategy
-        has made of it.
+    Values become finite. What was not measured has the weight 0 in `observed`, whatever the
+    strategy has made of it.
     """
     given = corrupt_training(data, settings.contamination, seed=settings.seed)
     prepared = prepare_once(parse(settings.strategy), given, window=settings.input_len)

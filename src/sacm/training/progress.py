@@ -1,23 +1,22 @@
-"""How a training goes: a bar or lines on standard error, and what every epoch leaves behind."""
+"""How a training goes: lines on standard error, and what every epoch leaves behind."""
 
 from __future__ import annotations
 
 import math
+import shutil
 import sys
 import time
 from collections.abc import Sequence
 from typing import Self
 
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 from torch import Tensor
 
 from sacm.errors import RunError
 
-_REDRAW_SECONDS = 0.1  # between two looks of the bar; redrawing it is not free
+_REDRAW_SECONDS = 0.1  # between two looks of the line on a terminal
+_CLEAR = "\r\033[K"  # go to the beginning of the line and empty it
 _FIRST_LINE, _LINE_SECONDS = 2.0, 30.0  # until the first line, and between two, without a terminal
-CHECK_EVERY = 50  # steps between looks at the loss where looking makes the device wait
 
 
 def say(text: str, *, show: bool = True) -> None:
@@ -27,15 +26,10 @@ def say(text: str, *, show: bool = True) -> None:
 
 
 class TrainingProgress:
-    """Steps, loss and remaining time: a bar on a terminal, a line every few seconds elsewhere.
+    """Steps, loss and remaining time: one changing line on a terminal, new lines elsewhere.
 
-    Args:
-        title: What is trained.
-        epochs: Epochs, at most.
-        steps: Steps of an epoch.
-        show: Whether anything is shown.
-        done: Finished epochs of a run that is resumed.
-        deadline: When training stops, by the monotonic clock; None for no limit.
+    `done` are the finished epochs of a resumed run; training stops at the deadline, a time of the
+    monotonic clock.
     """
 
     def __init__(
@@ -48,29 +42,19 @@ class TrainingProgress:
         done: int = 0,
         deadline: float | None = None,
     ) -> None:
-        console = Console(stderr=True)
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TextColumn("{task.fields[status]}"),
-            console=console,
-            transient=True,
-            disable=not show or not console.is_terminal,
-        )
         self.title, self.total, self.show, self.deadline = title, epochs * steps, show, deadline
-        self._task = self._bar.add_task(title, total=self.total, status="")
         self._done = self._begun_with = done * steps
         self._validation = ""
+        self._terminal = sys.stderr.isatty()
         self._started = self._shown_at = time.monotonic()
-        self._pause = _REDRAW_SECONDS if console.is_terminal else _FIRST_LINE
+        self._pause = _REDRAW_SECONDS if self._terminal else _FIRST_LINE
 
     def __enter__(self) -> Self:
-        self._bar.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        if not self._bar.disable:  # else some versions of Rich write an empty line
-            self._bar.stop()
+        if self.show and self._terminal:
+            print(_CLEAR, end="", file=sys.stderr, flush=True)
 
     def step(self, loss: Tensor) -> None:
         """One optimizer step is done."""
@@ -81,13 +65,15 @@ class TrainingProgress:
         left = (now - self._started) / (self._done - self._begun_with) * (self.total - self._done)
         if self.deadline is not None:
             left = min(left, self.deadline - now)
-        status = (
-            f"step {self._done:,} of at most {self.total:,} · loss {float(loss):.4f}"
+        line = (
+            f"{self.title}: step {self._done:,} of at most {self.total:,} · loss {float(loss):.4f}"
             f"{self._validation} · at most {_duration(left)} left"
         )
-        self._bar.update(self._task, completed=self._done, status=status)
-        if self._bar.disable:
-            say(f"{self.title}: {status}")
+        if self._terminal:
+            width = shutil.get_terminal_size().columns - 1  # a longer line would not be replaced
+            print(f"{_CLEAR}{line[:width]}", end="", file=sys.stderr, flush=True)
+        else:
+            say(line)
             self._pause = min(2 * self._pause, _LINE_SECONDS)
         self._shown_at = now
 

@@ -1,18 +1,7 @@
 """A run on disk: a folder with everything needed to know it, repeat it and use its model.
 
-config.json       the settings, complete
-model.json        the shape of the network: channels, lengths, classes, columns …
-environment.json  versions, machine, git state, data fingerprint
-history.csv       one row an epoch: losses, validation, rates, seconds
-best.safetensors  weights of the chosen epoch (with the modulator's scalars)
-last.safetensors  weights of the last epoch, likewise, once the run is finished
-scaler.json       training mean and deviation of every channel, or of those of every series
-calibration.safetensors  quantiles of forecast errors, or anomaly scores of validation rows
-last.pt           where to resume; gone when the run is finished
-metrics.json      test results; the run is finished when this and the weights are there
-fingerprint.json  digests of the files that predictions are made from
-failure.json      why a run stopped for good, if it did
-race.json         who won, if the strategy is a race
+docs/architecture.md lists the files. A run is finished when `metrics.json` and its weights are
+there; until then `last.pt` says where to resume.
 """
 
 from __future__ import annotations
@@ -45,17 +34,11 @@ from sacm.tasks import get_task
 from sacm.tasks.base import Calibration, NetworkShape, Task, Trained
 
 DEFAULT_FOLDER = Path("runs")
-CALIBRATION_FILE = "calibration.safetensors"
+BEST_FILE, CALIBRATION_FILE = "best.safetensors", "calibration.safetensors"
 LOCK = ".lock"
 _FINGERPRINT = "fingerprint.json"
 # What answers depend on; settings may be edited, for data move.
-_DECISIVE = (
-    "model.json",
-    "scaler.json",
-    "*guard.safetensors",
-    CALIBRATION_FILE,
-    "best.safetensors",
-)
+_DECISIVE = ("model.json", "scaler.json", "*guard.safetensors", CALIBRATION_FILE, BEST_FILE)
 Made = TypeVar("Made")
 
 
@@ -67,11 +50,7 @@ class Run:
 
     @classmethod
     def load(cls, folder: str | Path) -> Run:
-        """An existing run.
-
-        Raises:
-            SACMError: The folder is not that of a run.
-        """
+        """An existing run; an `SACMError` if the folder is not that of one."""
         path = Path(folder)
         if not (path / "config.json").exists():
             raise SACMError(f"{path} is not a run folder: it holds no config.json.")
@@ -85,7 +64,7 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether its test results and its weights are there."""
-        return self.tested and (self.folder / "best.safetensors").exists()
+        return self.tested and (self.folder / BEST_FILE).exists()
 
     @cached_property
     def settings(self) -> ResolvedSettings:
@@ -164,13 +143,9 @@ class Run:
         return self.task.divide(settings, data)
 
     def load_model(self) -> Backbone:
-        """The network with the weights of the chosen epoch, in evaluation mode.
-
-        Raises:
-            SACMError: The weights are missing, damaged or of another network.
-        """
+        """The network with the weights of the chosen epoch, in evaluation mode."""
         model = self.strategy.build(partial(self.task.build, self.settings, self.shape))
-        weights = strip_state_dict(read_weights(self.folder / "best.safetensors"))
+        weights = strip_state_dict(read_weights(self.folder / BEST_FILE))
         try:
             model.load_state_dict(weights)
         except RuntimeError as error:
@@ -185,11 +160,7 @@ class Run:
         return Trained(self.load_model(), self.settings, self.strategy)
 
     def check_unchanged(self) -> None:
-        """Refuse a run whose files are not those that its training wrote.
-
-        Raises:
-            SACMError: A file was changed or is missing.
-        """
+        """Refuse a run whose files are not those that its training wrote."""
         path = self.folder / _FINGERPRINT
         if not path.exists():
             return

@@ -38,14 +38,9 @@ from sacm.tasks import get_task
 from sacm.tasks.base import EVALUATION_BATCH, Trained, scaler_of, to_device
 from sacm.training.hardware import Hardware, derive_seed, environment, make_fabric, seed_epoch
 from sacm.training.preparation import cut_windows, prepare_data
-from sacm.training.progress import (
-    CHECK_EVERY,
-    TrainingProgress,
-    check_losses,
-    say,
-    summarise_epoch,
-)
+from sacm.training.progress import TrainingProgress, check_losses, say, summarise_epoch
 from sacm.training.run import (
+    BEST_FILE,
     CALIBRATION_FILE,
     DEFAULT_FOLDER,
     Run,
@@ -54,8 +49,8 @@ from sacm.training.run import (
     write_fingerprint,
 )
 
-_RESUME = "last.pt"
-_RACE_FOLDER = "race"
+_RESUME, _RACE_FOLDER = "last.pt", "race"
+_CHECK_EVERY = 50  # steps between looks at the loss where looking makes the device wait
 
 
 def train(
@@ -88,8 +83,14 @@ def train(
     if run.finished:
         return run
     with alone_in(run.folder):
-        if not run.finished:  # by another process, while this one waited
-            _train(run, resolved, data, hardware, mark, on_epoch)
+        if run.finished:  # by another process, while this one waited
+            return run
+        fabric = make_fabric(hardware, resolved, run.folder)
+        fabric.launch()
+        if fabric.is_global_zero:
+            write_json(run.folder / "config.json", resolved.model_dump())
+            write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
+        _train(run, resolved, data, fabric, show=hardware.show_progress, on_epoch=on_epoch)
     return run
 
 
@@ -97,24 +98,20 @@ def _train(
     run: Run,
     settings: ResolvedSettings,
     data: AnyData,
-    hardware: Hardware,
-    mark: str,
+    fabric: Fabric,
+    *,
+    show: bool,
     on_epoch: Callable[[int, float], None] | None,
 ) -> None:
-    """Train a run to its end; `mark` is the fingerprint of its data."""
-    fabric = make_fabric(hardware, settings, run.folder)
-    fabric.launch()
-    if fabric.is_global_zero:
-        write_json(run.folder / "config.json", settings.model_dump())
-        write_json(run.folder / "environment.json", {**environment(), "fingerprint": mark})
+    """Hold the race if there is one, and train what won to its end."""
     try:
-        race = _race(run.folder, settings, data, fabric, show=hardware.show_progress)
+        race = _race(run.folder, settings, data, fabric, show=show)
         if settings.backbone == AUTO and race is not None:
             settings = settings.model_copy(update={"overrides": {"members": race.members}})
             write_json(run.folder / "config.json", settings.model_dump())
         if race is not None:
             settings = settings.model_copy(update={"strategy": race.winner})
-        training = Training(run.folder, settings, data, fabric, show=hardware.show_progress)
+        training = Training(run.folder, settings, data, fabric, show=show)
         training.race, training.on_epoch = race, on_epoch
         training.run()
     except (SACMError, RuntimeError, MemoryError) as error:
@@ -129,9 +126,8 @@ def _race(
 ) -> RaceResult | None:
     """What candidates or strategies won; None if none compete.
 
-    Members of a race are trained for some epochs, each as a run of its own would begin. They have
-    folders of their own until the race is decided, so that a killed race continues. The winner's
-    then become the run's, which goes on from there.
+    Members of a race begin as runs of their own would, in folders of their own, so that a killed
+    race continues. The winner's files then become the run's, which goes on from there.
     """
     if (folder / RECORD).exists():
         return RaceResult.load(folder)
@@ -156,7 +152,7 @@ def _race(
         select=settings.select,
     )
     if fabric.is_global_zero:
-        for name in ("best.safetensors", "history.csv", _RESUME):
+        for name in (BEST_FILE, "history.csv", _RESUME):
             shutil.copyfile(members[result.winner].folder / name, folder / name)
         result.save(folder)  # last: from here on the race is over
     for row in members[result.winner].progress.history:
@@ -186,15 +182,7 @@ class _Progress:
 
 
 class Training:
-    """The state of one run in memory.
-
-    Args:
-        folder: The folder of the run.
-        settings: Complete settings.
-        data: The clean data.
-        fabric: The devices.
-        show: Whether a bar shows the progress.
-    """
+    """The state of one run in memory; `data` are clean, and `show` says whether a bar is shown."""
 
     def __init__(
         self,
@@ -305,7 +293,7 @@ class Training:
         if self.fabric.is_global_zero:
             write_json(self.folder / "model.json", asdict(self.shape))
         if self.settings.backbone == AUTO:  # its candidates are trained
-            self.model.load_state_dict(read_weights(self.folder / "best.safetensors"))
+            self.model.load_state_dict(read_weights(self.folder / BEST_FILE))
         else:
             self.train_until(self.settings.epochs)
         self._finish()
@@ -363,7 +351,7 @@ class Training:
                 losses.append(self.step(batch))
                 if self.strategy_run.rates is not None:
                     rates.append(self.strategy_run.rates)
-                if losses[-1].device.type == "cpu" or len(losses) % CHECK_EVERY == 0:
+                if losses[-1].device.type == "cpu" or len(losses) % _CHECK_EVERY == 0:
                     check_losses(losses, epoch)
                 bar.step(losses[-1])
         check_losses(losses, epoch)
@@ -397,31 +385,30 @@ class Training:
                 f"validation {self.settings.select} is {value} after epoch {epoch}: lower the "
                 "learning rate or look for extreme values in the data."
             )
-        best = progress.best
-        higher = self.settings.select == "accuracy"
-        improved = best is None or (value > best if higher else value < best)
+        sign = -1 if self.settings.select == "accuracy" else 1
+        improved = progress.best is None or sign * value < sign * progress.best
         if improved:
-            progress.best, progress.best_epoch, progress.waited = value, epoch, 0
-        else:
-            progress.waited += 1
-        progress.epoch = epoch
+            progress.best, progress.best_epoch = value, epoch
+        progress.epoch, progress.waited = epoch, 0 if improved else progress.waited + 1
         progress.seconds += seconds
         progress.validation.append(value)
-        row = {
+        row: dict[str, Any] = {
             "epoch": epoch,
             **summary,
             f"val_{self.settings.select}": value,
             "train_seconds": round(seconds, 4),
             "validation_seconds": round(checking, 4),
-            **self._watched(),
         }
+        if self.settings.watch and len(self.windows.test):
+            result = self.task.evaluate(self.trained, self.windows, self.data)
+            row |= {f"test_{name}": error for name, error in result.row.items()}
         progress.history.append(row)
         if self.logs:
             log(self.fabric, row)
         if not self.fabric.is_global_zero:
             return
         if improved:
-            write_weights(self.folder / "best.safetensors", self.model.state_dict())
+            write_weights(self.folder / BEST_FILE, self.model.state_dict())
         write_csv(self.folder / "history.csv", progress.history)
         write_state(
             self.folder / _RESUME,
@@ -433,13 +420,6 @@ class Training:
                 "precision": self.fabric.strategy.precision.state_dict(),
             },
         )
-
-    def _watched(self) -> dict[str, float | None]:
-        """Test results of this epoch's weights, if they are asked for."""
-        if not self.settings.watch or not len(self.windows.test):
-            return {}
-        result = self.task.evaluate(self.trained, self.windows, self.data)
-        return {f"test_{name}": value for name, value in result.row.items()}
 
     @property
     def trained(self) -> Trained:
@@ -472,7 +452,7 @@ class Training:
             return
         folder, progress, windows = self.folder, self.progress, self.windows
         write_weights(folder / "last.safetensors", self.model.state_dict())
-        self.model.load_state_dict(read_weights(folder / "best.safetensors"))
+        self.model.load_state_dict(read_weights(folder / BEST_FILE))
         started = time.perf_counter()
         record: dict[str, Any] = {"notes": list(self.notes)}
         if self.race is not None:
