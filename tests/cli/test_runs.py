@@ -29,6 +29,10 @@ def kept(sacm: Command, example: Example) -> Path:
     return Path("runs")
 
 
+def newest_first(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir(), key=lambda run: -(run / "config.json").stat().st_mtime_ns)
+
+
 def test_latest_is_the_newest_finished_run(sacm: Command, kept: Path, example: Example) -> None:
     assert sacm("runs", "latest").out.strip() == str(kept / example.forecasting.name)
     assert sacm("predict", "latest").out == sacm("predict", example.forecasting).out
@@ -136,7 +140,9 @@ def test_a_list_has_one_line_a_run_and_needs_no_torch(kept: Path) -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == 0, found.stderr
-    assert len(found.stdout.splitlines()) == 1 + 3
+    _, rule, *lines = found.stdout.strip().split("\n")
+    assert set(rule.strip()) == {"─"}
+    assert [line.split()[0] for line in lines] == [path.name for path in newest_first(kept)]
 
 
 def test_a_run_is_removed_when_that_is_meant(sacm: Command, kept: Path) -> None:

@@ -44,16 +44,12 @@ def list_runs(runs: Runs = RUNS, as_json: AsJson = False) -> None:
     if not records:
         note(f"There is no run in {runs}.")
         return
-    from sacm.reports.table import Table
-
     rows = []
     for record in records:
         *values, measure, value, better = record.values()
         measure = "MAE, z-scored" if measure == "mae" else measure
         rows.append((*values, measure, value, _BESIDE_BASELINES[better]))
-    headings = tuple(name.removeprefix("beats_") for name in records[0])
-    # Not wrapped: a name must be copied whole.
-    typer.echo(Table(headings, tuple(rows), words=3).plain())
+    show_table([name.removeprefix("beats_") for name in records[0]], rows, words=3)
     note("baselines: whether the run is better or worse than the best forecast without a network.")
 
 

@@ -49,11 +49,8 @@ def paired_dots(
 ) -> Figure:
     """One line a seed, one column a strategy: every pair, not only their mean.
 
-    Args:
-        values: Results by strategy, all in the same order of seeds; NaN is left out.
-        title: What they are.
-        random: What random scores reach, by strategy.
-        baselines: What naive forecasts reach, by name; a dashed line each.
+    `values` are by strategy, in the same order of seeds; `random` is what random scores reach, by
+    strategy; `baselines` what naive forecasts reach, by name.
     """
     names, chosen = list(values), colours(list(values))
     table = np.array([list(row) for row in values.values()], dtype=float)  # [strategies, seeds]
@@ -149,18 +146,15 @@ def forecast_figure(
     repaired: np.ndarray[Any, Any] | None = None,
     width: float = WIDE,
 ) -> Figure:
-    """Draw forecasts after the end of their history, one panel a channel.
+    """Draw forecasts after the end of their history, one panel a channel, at most six.
 
     Args:
         history: The last rows before the forecast; NaN where nothing was measured.
         forecast: The forecast, with bounds in columns such as `load_lower_80` if there are any.
-        columns: The channels to draw, at most six of which are.
+        columns: The channels to draw.
         time: The column of times in both; None where rows have none.
         repaired: Which of the last `L` values were repaired or missing, `[L, channels]`.
         width: In inches.
-
-    Returns:
-        The figure; bands are the intervals, the widest the palest.
     """
     figure, panels, shown = _panels(columns, width)
     past, ahead = _axis(history, time, 0), _axis(forecast, time, len(history))
@@ -201,14 +195,9 @@ def truth_figure(
     *,
     width: float = WIDE,
 ) -> Figure:
-    """Draw consecutive forecasts over what came, one panel a channel, at most six.
+    """Draw consecutive forecasts `[N, H, C]` over the truth, one panel a channel, at most six.
 
-    Args:
-        forecasts: `[N, H, C]`, each beginning where the one before ends.
-        truth: The same of what was measured; NaN where nothing was.
-        where: Times or row numbers `[N, H]`.
-        columns: Names of the channels.
-        width: In inches.
+    `where` holds times or row numbers `[N, H]`; the truth is NaN where nothing was measured.
     """
     figure, panels, _ = _panels(columns, width)
     for place, axes in enumerate(panels):
@@ -242,13 +231,9 @@ def alarm_figure(
     *,
     width: float = WIDE,
 ) -> Figure:
-    """Draw rows with their alarms shaded, then the scores, the threshold, a mark at every alarm.
+    """Draw at most five channels and the score of every row, with a mark at every alarm.
 
-    Args:
-        frame: Columns score, threshold and alarm.
-        time: Its column of times; None where rows have none.
-        values: The channels of the same rows, of which at most five are drawn.
-        width: In inches.
+    `frame` has columns score, threshold and alarm, and perhaps a column of times.
     """
     where, alarms = _axis(frame, time, 0), frame["alarm"].to_numpy() > 0
     title = f"anomaly score: {int(alarms.sum()):,} alarms in {len(frame):,} rows"

@@ -133,8 +133,8 @@ class Table:
         head, *rows = self.plain().split("\n")
         rule = "─" * max(map(len, (head, *rows)))
         if self.caption:
-            print(self.caption)
-        print("", *(f" {line}" for line in (head, rule, *rows)), "", sep="\n")
+            print(f"{self.caption}\n")
+        print(*(f" {line}" for line in (head, rule, *rows)), "", sep="\n")
 
 
 def record_table(title: str, record: dict[str, Any]) -> Table:

@@ -30,28 +30,18 @@ SETS_RATES = "set the dropout rates"
 
 @dataclass(frozen=True)
 class TrainingContext:
-    """What is known when a run begins.
-
-    Attributes:
-        task: The task's name.
-        channels: Number of channels C.
-        rows: Length of the series that batch positions point into; 0 where there is none.
-        train: Training batches for a strategy's own use; every iteration is a pass over them.
-        val: Validation batches.
-        seed: The seed of the run.
-        batches: Gives the training batches of an epoch in an order of their own, by a number from
-            1 on and the epoch: for strategies that train further networks.
-        processes: How many processes train together.
-    """
+    """What is known when a run begins."""
 
     task: str
     channels: int
-    rows: int
-    train: Iterable[Any]
+    rows: int  # of the series that batch positions point into; 0 where there is none
+    train: Iterable[Any]  # batches for a strategy's own use; every iteration is a pass over them
     val: Iterable[Any]
     seed: int
+    # The training batches of an epoch in an order of their own, by a number from 1 on and the
+    # epoch: for strategies that train further networks.
     batches: Callable[[int, int], Iterator[Any]] | None = None
-    processes: int = 1
+    processes: int = 1  # that train together
 
 
 class Strategy:
@@ -118,16 +108,11 @@ class Prepared(NamedTuple):
 
 
 class StrategyRun:
-    """A strategy at work in one run.
+    """A strategy at work in one run."""
 
-    Attributes:
-        scalars: Parameters of the strategy's own, trained without weight decay.
-        rates: Dropout rates `[B]` of the last training step, where windows have rates of their
-            own; None elsewhere.
-    """
-
-    scalars: list[nn.Parameter] = []  # noqa: RUF012  (read-only default; a run sets its own)
-    rates: Tensor | None = None
+    # Parameters of the strategy's own, trained without weight decay; a run sets its own list.
+    scalars: list[nn.Parameter] = []  # noqa: RUF012
+    rates: Tensor | None = None  # [B], of the last step, where windows have rates of their own
 
     def begin_epoch(self, epoch: int) -> None:
         """Get ready for an epoch; called before epoch 1, 2, … ."""
@@ -153,21 +138,13 @@ class StrategyRun:
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One training step, for strategies that compute its loss themselves.
-
-    Attributes:
-        task: The task, which has `answer`, `losses` and `loss`.
-        model: The network that is trained.
-        batch: The batch as it was cut, on the device of the network.
-        strategy: The strategy of the run.
-        run: The same at work.
-    """
+    """One training step, for strategies that compute its loss themselves."""
 
     task: Any
     model: Any
-    batch: Any
+    batch: Any  # as it was cut, on the device of the network
     strategy: Strategy
-    run: StrategyRun
+    run: StrategyRun  # the strategy at work
 
     @cached_property
     def inputs(self) -> Tensor:
@@ -191,9 +168,9 @@ class Step:
         weights = self.run.weights(self.batch, answer.detach())
         return multiply(weights, getattr(self.batch, "observed", None))
 
-    def mean(self, losses: Tensor, answer: Tensor, *, keep: Tensor | None = None) -> Tensor:
-        """Weighted mean of losses `[B, H, C]`; `keep` holds further weights of that shape."""
-        weights = multiply(keep, self.weights(answer))
+    def mean(self, losses: Tensor, answer: Tensor) -> Tensor:
+        """Weighted mean of losses that have the shape of the targets."""
+        weights = self.weights(answer)
         if weights is None:
             return losses.mean()
         return (losses * weights).sum() / weights.sum().clamp_min(1)

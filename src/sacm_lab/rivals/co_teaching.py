@@ -84,7 +84,8 @@ class CoTeachingRun(StrategyRun):
         kept = keep_smallest(easy, self.share)  # [B]
         losses = own.losses(answer)
         keep = kept.view(-1, *[1] * (losses.dim() - 1)).expand(losses.shape)
-        return own.mean(losses, answer, keep=keep)
+        weights = keep if (given := own.weights(answer)) is None else keep * given
+        return (losses * weights).sum() / weights.sum().clamp_min(1)
 
 
 def _window_means(losses: Tensor, batch: Any) -> Tensor:
