@@ -14,7 +14,7 @@ from sacm.errors import ArgumentError
 from sacm.experiments.gains import format_gain, pair_runs, summarise_gains
 from sacm.files import write_atomically
 from sacm.metrics.catalogue import metric as find_metric
-from sacm.reports.page import Section, page, paragraph
+from sacm.reports.page import page, paragraph
 from sacm.reports.table import (
     Table,
     escape_latex,
@@ -102,12 +102,11 @@ class Report:
         return json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def _html(self) -> str:
-        sections = [
-            Section(table.caption or "Results", (replace(table, caption="").html(),))
-            for table in self.tables
-        ]
-        if self.notes:
-            sections.append(Section("Notes", tuple(map(paragraph, self.notes))))
+        sections: dict[str, list[str]] = {}
+        for table in self.tables:
+            html = replace(table, caption="").html()
+            sections.setdefault(table.caption or "Results", []).append(html)
+        sections["Notes"] = list(map(paragraph, self.notes))
         return page(self.title, self.sentences, sections)
 
 

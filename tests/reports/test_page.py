@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from sacm.reports.page import Section, code_block, embed_figure, inline_svg, page, paragraph
+from sacm.reports.page import code_block, embed_figure, inline_svg, page, paragraph
 from sacm.reports.style import INK, SERIES, canvas, colours, house_style, variables
 from tests.reports.reading import Page
 
@@ -27,7 +27,7 @@ def test_drawings_follow_the_colours_of_the_page():
 
 
 def test_two_drawings_share_no_ids():
-    text = page("t", [], [Section("s", tuple(embed_figure(drawing(), "c", name=n) for n in "ab"))])
+    text = page("t", [], {"s": [embed_figure(drawing(), "c", name=n) for n in "ab"]})
     found = Page(text)
     assert len(found.ids) == len(set(found.ids)) > 0
 
@@ -37,10 +37,11 @@ def test_a_drawing_is_the_same_text_twice():
 
 
 def test_text_is_escaped():
-    text = page("<title>", ["a & b"], [Section("x > y", (paragraph("<p>"), code_block("<c>")))])
+    text = page("<title>", ["a & b"], {"x > y": [paragraph("<p>"), code_block("<c>")], "no": []})
     assert "<h1>&lt;title&gt;</h1>" in text
     assert "a &amp; b" in text
     assert "<h2>x &gt; y</h2>" in text
+    assert "<h2>no</h2>" not in text
     assert "<p>&lt;p&gt;</p><pre>" in text.replace("\n", "")
 
 
@@ -48,7 +49,7 @@ def test_light_and_dark_know_the_same_colours():
     light, dark = variables(dark=False), variables(dark=True)
     assert re.findall(r"--[\w-]+", light) == re.findall(r"--[\w-]+", dark)
     assert light != dark
-    assert "prefers-color-scheme:dark" in page("t", [], [])
+    assert "prefers-color-scheme:dark" in page("t", [], {})
 
 
 def test_more_strategies_than_colours():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -50,17 +51,21 @@ class Comparison:
 
     Attributes:
         settings: Those of all runs, without strategy and seed.
-        strategies: In the order that was asked for.
-        seeds: Likewise.
-        frame: One row a run: what was run, and `run_results`.
         runs: The runs, by strategy and seed.
     """
 
     settings: dict[str, Any]
-    strategies: tuple[str, ...]
-    seeds: tuple[int, ...]
-    frame: pd.DataFrame
     runs: dict[tuple[str, int], Run]
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """In the order that was asked for."""
+        return tuple(dict.fromkeys(strategy for strategy, _ in self.runs))
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """In the order that was asked for."""
+        return tuple(dict.fromkeys(seed for _, seed in self.runs))
 
     @property
     def first_run(self) -> Run:
@@ -71,6 +76,16 @@ class Comparison:
     def environment(self) -> dict[str, Any]:
         """Where the first of the runs was made."""
         return read_json(self.first_run.folder / "environment.json")
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """One row a run: what was run, and `run_results`."""
+        rows: list[dict[str, Any]] = []
+        for (strategy, seed), run in self.runs.items():
+            place = {name: self.settings[name] for name in CELL}
+            row = {"run": run.folder.name, "state": "done", **place}
+            rows.append({**row, "strategy": strategy, "seed": seed, **run_results(run)})
+        return pd.DataFrame(rows)
 
     @cached_property
     def metrics(self) -> list[str]:
@@ -182,25 +197,14 @@ def compare_runs(runs: Sequence[Run]) -> Comparison:
                     f"{run.folder} has {name} = {value!r} where {first.folder} has "
                     f"{shared[name]!r}: these runs are not pairs."
                 )
-    found = {(run.settings.strategy, run.settings.seed): run for run in runs}
-    strategies, seeds = (tuple(dict.fromkeys(names)) for names in zip(*found, strict=True))
-    for strategy in strategies:
-        for seed in seeds:
-            if (strategy, seed) not in found:
-                raise ArgumentError(f"pairs are needed, but {strategy} has no run of seed {seed}.")
     if "test" not in first.metrics:
         raise DataError(f"{first.settings.data} has no test windows to compare on.")
     del shared["fingerprint"]
-    rows = [
-        {
-            "run": run.folder.name,
-            "state": "done",
-            **{name: getattr(run.settings, name) for name in (*CELL, "strategy", "seed")},
-            **run_results(run),
-        }
-        for run in runs
-    ]
-    return Comparison(shared, strategies, seeds, pd.DataFrame(rows), found)
+    found = Comparison(shared, {(run.settings.strategy, run.settings.seed): run for run in runs})
+    for strategy, seed in product(found.strategies, found.seeds):
+        if (strategy, seed) not in found.runs:
+            raise ArgumentError(f"pairs are needed, but {strategy} has no run of seed {seed}.")
+    return found
 
 
 def run_results(run: Run) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sacm.experiments.compare import (
 from sacm.experiments.examples import rate_sample
 from sacm.metrics.catalogue import metric
 from sacm.reports import figures
-from sacm.reports.page import Section, code_block, embed_figure, folded, page, paragraph
+from sacm.reports.page import code_block, embed_figure, folded, page, paragraph
 from sacm.reports.page import figures as grid
 from sacm.reports.style import colours
 from sacm.reports.table import Table, record_table
@@ -60,9 +60,8 @@ def compare_page(comparison: Comparison, *, data: Any = None, command: str | Non
             paragraph("One run: sacm runs report RUN --out run.html", note=True),
         ],
     }
-    shown = [Section(title, tuple(parts)) for title, parts in sections.items() if parts]
     title = f"{' against '.join(strategies)}: {settings['backbone']} on {data.name}"
-    return page(title, headline(comparison), shown)
+    return page(title, headline(comparison), sections)
 
 
 def repeat_command(comparison: Comparison) -> str:

@@ -20,7 +20,7 @@ from sacm.reports.figures import (
     training_curves,
     truth_figure,
 )
-from sacm.reports.page import Section, code_block, embed_figure, figures, folded, page, paragraph
+from sacm.reports.page import code_block, embed_figure, figures, folded, page, paragraph
 from sacm.reports.table import Table, record_table
 from sacm.tasks import get_task
 from sacm.tasks.calibration import COVERAGES, ErrorQuantiles
@@ -111,8 +111,7 @@ def run_page(run: Run) -> str:
         "How to use it": [code_block(_USE.format(run=run.folder)), paragraph(_LIMITS)],
         "Details": _details(run),
     }
-    shown = [Section(title, tuple(parts)) for title, parts in sections.items() if parts]
-    return page(run.folder.name, lead, shown)
+    return page(run.folder.name, lead, sections)
 
 
 def _prediction(run: Run) -> dict[str, list[str]]:

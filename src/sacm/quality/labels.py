@@ -136,7 +136,7 @@ class LabelQuality:
             SACMError: The file cannot be written.
         """
         from sacm.files import write_atomically
-        from sacm.reports.page import Section, embed_figure, page, paragraph
+        from sacm.reports.page import embed_figure, page, paragraph
         from sacm.reports.table import Table
 
         drawn = [
@@ -148,16 +148,12 @@ class LabelQuality:
             (name, *(f"{share:.2f}" for share in row))
             for name, row in zip(classes, self.transition, strict=True)
         ]
-        sections = [
-            Section(
-                "Suspicious cases, the surest beside cases of the suggested class",
-                (*drawn, self._table().html()) if drawn else (paragraph("There are none."),),
-            ),
-            Section(
-                "Given labels (columns) of each true class (rows)",
-                (Table(("true class", *classes), tuple(lines)).html(),),
-            ),
-        ]
+        surest = [*drawn, self._table().html()] if drawn else [paragraph("There are none.")]
+        shares = Table(("true class", *classes), tuple(lines)).html()
+        sections = {
+            "Suspicious cases, the surest beside cases of the suggested class": surest,
+            "Given labels (columns) of each true class (rows)": [shares],
+        }
         document = page("Labels", self.sentences(), sections)
         write_atomically(Path(path), lambda file: file.write_text(document, encoding="utf-8"))
 

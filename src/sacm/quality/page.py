@@ -15,7 +15,7 @@ from sacm.quality.config import GRADES, KINDS, MISSING, SUSPECT
 from sacm.quality.predictor import Array
 from sacm.quality.result import Quality, QualityEvent, format_share
 from sacm.reports import style
-from sacm.reports.page import Section, embed_figure, figures, page, paragraph
+from sacm.reports.page import embed_figure, figures, page, paragraph
 from sacm.reports.table import Table
 
 _BURST, _REPAIR, _SHIFT, _SPIKE, _GAP, _RULE = style.SERIES
@@ -52,7 +52,7 @@ def quality_page(quality: Quality) -> str:
     verdict, *notes = quality.sentences()
     caption = "All channels over time, in their own units."
     drawing = embed_figure(draw_overview(quality), caption, name="overview", kind="wide-figure")
-    sections = [Section("Overview", (drawing, *map(paragraph, notes)))]
+    sections = {"Overview": [drawing, *map(paragraph, notes)]}
     worst = quality.worst_events(_ENLARGED)
     if worst:
         drawn = [
@@ -66,14 +66,14 @@ def quality_page(quality: Quality) -> str:
             "are real stay as measured with sacm quality --keep: see --flags."
         )
         listed = quality.event_table(_LISTED).html(kind="sortable")
-        sections += [
-            Section("What the kinds mean", (kinds, paragraph(_GRADES, note=True))),
-            Section("The worst events, enlarged", (figures(*drawn),)),
-            Section("Shares by channel", (quality.share_table().html(kind="sortable"),)),
-            Section("Events", (paragraph(hint, note=True), listed)),
-        ]
-    sections.append(Section("What training would see", (paragraph(_effect(quality)),)))
-    sections.append(Section("What was read", (_what_was_read(quality).html(kind="settings"),)))
+        sections |= {
+            "What the kinds mean": [kinds, paragraph(_GRADES, note=True)],
+            "The worst events, enlarged": [figures(*drawn)],
+            "Shares by channel": [quality.share_table().html(kind="sortable")],
+            "Events": [paragraph(hint, note=True), listed],
+        }
+    sections["What training would see"] = [paragraph(_effect(quality))]
+    sections["What was read"] = [_what_was_read(quality).html(kind="settings")]
     return page(f"Quality of {quality.recording.name}", [verdict], sections)
 
 

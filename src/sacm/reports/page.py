@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -96,33 +95,20 @@ document.querySelectorAll('figure[class] svg').forEach(svg => {
 _ZOOM_HINT = " Drag over a part to enlarge it; a double click shows all again."
 
 
-@dataclass(frozen=True)
-class Section:
-    """One heading with what stands under it, as HTML."""
-
-    title: str
-    parts: tuple[str, ...]
-
-
-def page(
-    title: str,
-    lead: Sequence[str],
-    sections: Sequence[Section],
-    *,
-    style: str = "",
-) -> str:
+def page(title: str, lead: Sequence[str], sections: Mapping[str, Sequence[str]]) -> str:
     """A complete HTML document: a title, sentences with the results, then tables and figures.
 
-    `style` is CSS beyond that of all pages. A click on a heading sorts a table of the class
-    `sortable`; figures that have a class can be enlarged.
+    `sections` are parts in HTML, by heading; one without parts is left out. A click on a heading
+    sorts a table of the class `sortable`; figures that have a class can be enlarged.
     """
     body = [f"<h1>{escape(title)}</h1>"]
     body += [f'<p class="lead">{escape(sentence)}</p>' for sentence in lead]
-    for section in sections:
-        body += [f"<section><h2>{escape(section.title)}</h2>", *section.parts, "</section>"]
+    for heading, parts in sections.items():
+        if parts:
+            body += [f"<section><h2>{escape(heading)}</h2>", *parts, "</section>"]
     whole = (
         f":root{{color-scheme:light dark;{variables(dark=False)}}}"
-        f"@media (prefers-color-scheme:dark){{:root{{{variables(dark=True)}}}}}{_STYLE}{style}"
+        f"@media (prefers-color-scheme:dark){{:root{{{variables(dark=True)}}}}}{_STYLE}"
     )
     text = "\n".join(body)
     shared = _SCRIPT if 'class="sortable' in text or "<figure class" in text else ""
