@@ -8,7 +8,9 @@ from torch import Tensor
 
 from sacm import backbones
 from sacm.backbones.blocks.transformer import split_heads
-from sacm.backbones.informer import Distil, SparseAttention, active_queries
+from sacm.backbones.informer import Distil, InformerConfig, SparseAttention, active_queries
+
+TINY = InformerConfig(width=8, heads=2, factor=2)
 
 
 def informer(**settings: int) -> backbones.Backbone:
@@ -58,15 +60,13 @@ def naive(attention: SparseAttention, x: Tensor) -> Tensor:
 @torch.no_grad()
 def test_sparse_attention_against_a_naive_loop(causal: bool) -> None:
     torch.manual_seed(0)
-    attention = SparseAttention(8, 2, 0.1, length=20, factor=2, seed=3, causal=causal).eval()
+    attention = SparseAttention(TINY, length=20, seed=3, causal=causal).eval()
     x = 3 * torch.randn(2, 20, 8)
     torch.testing.assert_close(attention(x), naive(attention, x), atol=1e-5, rtol=1e-5)
 
 
 def test_keys_are_fixed_by_the_layer_number_and_fresh_in_training() -> None:
-    one, same, other = (
-        SparseAttention(8, 2, 0.0, length=20, factor=2, seed=seed) for seed in (3, 3, 4)
-    )
+    one, same, other = (SparseAttention(TINY, length=20, seed=seed) for seed in (3, 3, 4))
     assert torch.equal(one.keys, same.keys)
     assert not torch.equal(one.keys, other.keys)
     assert "keys" not in one.state_dict()

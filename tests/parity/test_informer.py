@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sacm.backbones.informer import Distil, SparseAttention
+from sacm.backbones.informer import Distil, InformerConfig, SparseAttention
 
 from .carry import assert_equal_outputs, carry, scramble
 
@@ -27,7 +27,8 @@ def test_sparse_attention_agrees_on_the_same_sampled_keys(length: int, causal: b
         "neuralforecast.models.informer", reason="compares with neuralforecast"
     )
     theirs = models.ProbAttention(causal, factor=3, attention_dropout=0.0)
-    ours = SparseAttention(16, 4, 0.0, length=length, factor=3, seed=0, causal=causal)
+    config = InformerConfig(width=16, heads=4, dropout=0.0)
+    ours = SparseAttention(config, length=length, seed=0, causal=causal)
     scramble(ours).train()
     x = tokens(length)
     with torch.no_grad():

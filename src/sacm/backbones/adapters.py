@@ -40,12 +40,7 @@ class NetworkAdapter(ForecastNetwork):
 
 
 class LowerLimit(NetworkAdapter):
-    """A network whose forecasts are not below a limit; in training they may be.
-
-    Args:
-        network: The network.
-        lowest: The limit of each channel in scaled units; None for none.
-    """
+    """A network whose forecasts are not below a limit of each channel; in training they may be."""
 
     lowest: Tensor
 
@@ -115,16 +110,16 @@ class CovariateAdapter(NetworkAdapter):
             raise ArgumentError(f"the network needs covariates {expected}, got {shape}.")
         # z-scores, 0 where they are not known
         scaled = ((covariates - self.mean) / self.std * self.known).to(x.dtype)
+        answer: Tensor
         if self.native:
-            native: Tensor = self.network(x, stamps, scaled)
-            return native
+            answer = self.network(x, stamps, scaled)
+            return answer
         content, gate = self.project(scaled[:, : self.input_len]).chunk(2, dim=-1)  # [B, L, C]
         x = x + self.strength * content * gate.sigmoid()
-        answer: Tensor = self.network(x) if stamps is None else self.network(x, stamps)
-        if self.head is None:
-            return answer
-        effect: Tensor = self.head(scaled[:, self.input_len :, self.past :])  # [B, H, C]
-        return answer + effect
+        answer = self.network(x) if stamps is None else self.network(x, stamps)
+        if self.head is not None:
+            answer = answer + self.head(scaled[:, self.input_len :, self.past :])  # [B, H, C]
+        return answer
 
 
 def takes_covariates(model: type[Backbone]) -> bool:

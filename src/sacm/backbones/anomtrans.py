@@ -142,8 +142,9 @@ class AnomTrans(DetectorNetwork):
         """
         views = self(x)
         error = (views.reconstruction - x).square().mean()
-        gap = self.prior_term(views) - self.series_term(views)
-        return 2 * error + self.discrepancy_weight * gap
+        prior_term = mean_distance(views.priors, views.series)
+        series_term = mean_distance(views.series, views.priors)
+        return 2 * error + self.discrepancy_weight * (prior_term - series_term)
 
     def validation_loss(self, x: Tensor) -> Tensor:
         """Mean squared error of the reconstruction."""
@@ -160,14 +161,8 @@ class AnomTrans(DetectorNetwork):
         closeness = (-self.temperature * distance).softmax(dim=-1)
         return closeness * (views.reconstruction - x).square().mean(dim=-1)
 
-    @staticmethod
-    def series_term(views: Views) -> Tensor:
-        """Mean distance of the views that moves only the series."""
-        pairs = zip(views.series, views.priors, strict=True)
-        return torch.stack([symmetric_distance(s, p.detach()) for s, p in pairs]).mean()
 
-    @staticmethod
-    def prior_term(views: Views) -> Tensor:
-        """Mean distance of the views that moves only the priors."""
-        pairs = zip(views.series, views.priors, strict=True)
-        return torch.stack([symmetric_distance(p, s.detach()) for s, p in pairs]).mean()
+def mean_distance(moving: list[Tensor], still: list[Tensor]) -> Tensor:
+    """Mean distance of two views, whose gradient moves only the first."""
+    pairs = zip(moving, still, strict=True)
+    return torch.stack([symmetric_distance(m, s.detach()) for m, s in pairs]).mean()

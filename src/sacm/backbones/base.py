@@ -26,14 +26,18 @@ class Backbone(nn.Module):
 
     def __init__(self, *, input_len: int, channels: int) -> None:
         super().__init__()
-        if input_len < 1 or channels < 1:
-            raise ArgumentError(
-                f"{type(self).__name__}: input_len and channels must be at least 1, "
-                f"got {input_len} and {channels}."
-            )
+        self.check_size(input_len=input_len, channels=channels)
         self.input_len = input_len
         self.channels = channels
         self.sacm_layouts: dict[str, SiteLayout] = {}
+
+    def check_size(self, least: int = 1, **sizes: int) -> None:
+        """Refuse sizes below `least`."""
+        for name, size in sizes.items():
+            if size < least:
+                raise ArgumentError(
+                    f"{type(self).__name__}: {name} must be at least {least}, got {size}."
+                )
 
     def check_window(self, x: Tensor) -> None:
         """Refuse anything but `[B, input_len, channels]`."""
@@ -48,12 +52,11 @@ class Backbone(nn.Module):
 
         The fold is 1, or what `folds` says for the site or for the nearest module that contains it.
         """
-        folds = folds or {}
-        self.sacm_layouts = {
-            name: SiteLayout(dim=0, fold=nearest(folds, name))
-            for name, module in self.named_modules()
-            if isinstance(module, nn.Dropout)
-        }
+        for name, module in self.named_modules():
+            if isinstance(module, nn.Dropout):
+                owners = [key for key in folds or {} if f"{name}.".startswith(f"{key}.")]
+                fold = folds[max(owners, key=len)] if folds and owners else 1
+                self.sacm_layouts[name] = SiteLayout(dim=0, fold=fold)
 
     def prepare(self, train_x: Tensor) -> None:
         """Fit what is fitted once, before the first step, on training windows `[N, L, C]` only."""
@@ -71,15 +74,6 @@ class Backbone(nn.Module):
         return torch.zeros((), device=next(self.parameters()).device)
 
 
-def nearest(folds: dict[str, int], name: str) -> int:
-    """The fold stated for the dotted `name` or its closest ancestor; 1 if there is none."""
-    while name:
-        if name in folds:
-            return folds[name]
-        name = name.rpartition(".")[0]
-    return 1
-
-
 class ForecastNetwork(Backbone):
     """`[B, L, C]` (and calendar `[B, L + H, 4]`) to `[B, H, C]`."""
 
@@ -90,33 +84,26 @@ class ForecastNetwork(Backbone):
 
     def __init__(self, *, input_len: int, horizon: int, channels: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
-        if horizon < 1:
-            raise ArgumentError(
-                f"{type(self).__name__}: horizon must be at least 1, got {horizon}."
-            )
+        self.check_size(horizon=horizon)
         self.horizon = horizon
 
     def check_window(self, x: Tensor, stamps: Tensor | None = None) -> None:
-        """Refuse other windows, and stamps that the network has no tables for, or of another shape.
-
-        A network with calendar tables names their sizes in `calendar_sizes`.
-        """
+        """Refuse other windows, and stamps that do not fit the tables of `calendar_sizes`."""
         super().check_window(x)
-        name, steps, sizes = type(self).__name__, self.input_len + self.horizon, self.calendar_sizes
+        name, sizes = type(self).__name__, self.calendar_sizes
+        shape = [len(x), self.input_len + self.horizon, 4]
         if stamps is None and sizes is not None:
             raise ArgumentError(
-                f"{name} was built with calendar_sizes={sizes}: pass stamps [B, {steps}, 4], or "
-                "build it without."
+                f"{name} was built with calendar_sizes={sizes}: pass stamps {shape}, or build it "
+                "without."
             )
         if stamps is not None and sizes is None:
             raise ArgumentError(
                 f"{name} has no calendar tables: build it with calendar_sizes=(steps a day, 7, 31, "
                 "366), or pass no stamps."
             )
-        if stamps is not None and list(stamps.shape) != [len(x), steps, 4]:
-            raise ArgumentError(
-                f"{name}: stamps must be {[len(x), steps, 4]}, got {list(stamps.shape)}."
-            )
+        if stamps is not None and list(stamps.shape) != shape:
+            raise ArgumentError(f"{name}: stamps must be {shape}, got {list(stamps.shape)}.")
 
     @abstractmethod
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
@@ -132,10 +119,7 @@ class ClassifierNetwork(Backbone):
 
     def __init__(self, *, input_len: int, channels: int, classes: int) -> None:
         super().__init__(input_len=input_len, channels=channels)
-        if classes < 2:
-            raise ArgumentError(
-                f"{type(self).__name__}: classes must be at least 2, got {classes}."
-            )
+        self.check_size(least=2, classes=classes)
         self.classes = classes
 
     @abstractmethod
@@ -193,16 +177,12 @@ def empty_buffer(*shape: int) -> Tensor:
 
 
 def require_fitted(module: nn.Module, buffer: Tensor) -> None:
-    """Refuse to run before `prepare` or a checkpoint has filled `buffer`.
-
-    Success is remembered on the module, so that only the first call waits for the device.
-    """
-    if getattr(module, "_fitted", False):
+    """Refuse to run before `prepare` or a checkpoint has filled `buffer`."""
+    if getattr(module, "_fitted", False):  # only the first call waits for the device
         return
     if bool(buffer.isnan().any()):
-        name = type(module).__name__
         raise ArgumentError(
-            f"{name} has seen no training data: call prepare(train_x) with windows [N, L, C] of "
-            "the training part, or load a checkpoint, before the first forward."
+            f"{type(module).__name__} has seen no training data: call prepare(train_x) with "
+            "windows [N, L, C] of the training part, or load a checkpoint first."
         )
     module._fitted = True  # type: ignore[assignment]  # a plain flag, not a Tensor or Module

@@ -116,7 +116,7 @@ class Merge(nn.Module):
 
 
 class EncoderScale(nn.Module):
-    """One scale: merge the finer one (but for the first), then a two-stage block."""
+    """Merge the finer scale (but for the first), then a two-stage block: `[B, C, N, d]`."""
 
     def __init__(self, config: CrossformerConfig, *, segments: int, first: bool) -> None:
         super().__init__()
@@ -124,7 +124,6 @@ class EncoderScale(nn.Module):
         self.block = TwoStageBlock(config, segments=segments)
 
     def forward(self, grid: Tensor) -> Tensor:
-        """`[B, C, N, d]` to `[B, C, N2, d]`."""
         return self.block(self.merge(grid))
 
 
@@ -166,15 +165,12 @@ class Crossformer(ForecastNetwork):
         self.decoder = nn.ModuleList(
             DecoderLayer(config, segments=targets) for _ in range(config.encoder_layers + 1)
         )
-        self.state_layouts(self.folds())
-
-    def folds(self) -> dict[str, int]:
-        """How many rows of dimension 0 belong to a window: channels, or segments in the routers."""
-        folds = {"embedding": self.channels, "encoder": self.channels, "decoder": self.channels}
+        # Rows of dimension 0 that belong to a window: channels, or segments in the routers.
+        folds = dict.fromkeys(("embedding", "encoder", "decoder"), channels)
         for name, module in self.named_modules():
             if isinstance(module, TwoStageBlock):
                 folds[f"{name}.sender"] = folds[f"{name}.receiver"] = module.segments
-        return folds
+        self.state_layouts(folds)
 
     def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
         self.check_window(x, stamps)

@@ -84,14 +84,14 @@ class DCdetector(DetectorNetwork):
         super().__init__(input_len=input_len, channels=channels)
         self.patch_sizes = patch_sizes(input_len)
         self.revin = RevIN(channels)
-        counts = [input_len // size for size in self.patch_sizes]
+        sizes = [(size, input_len // size) for size in self.patch_sizes]
         self.between = nn.ModuleList(
             Tokens(size, config.width, length=count, dropout=config.dropout)
-            for size, count in zip(self.patch_sizes, counts, strict=True)
+            for size, count in sizes
         )
         self.inside = nn.ModuleList(
             Tokens(count, config.width, length=size, dropout=config.dropout)
-            for size, count in zip(self.patch_sizes, counts, strict=True)
+            for size, count in sizes
         )
         self.relations = nn.ModuleList(Relation(config) for _ in range(config.layers))
         self.state_layouts({"between": channels, "inside": channels})
@@ -105,10 +105,12 @@ class DCdetector(DetectorNetwork):
         for size, between, inside in zip(self.patch_sizes, self.between, self.inside, strict=True):
             patches = series.unflatten(1, (-1, size))  # [B*C, N, q]
             outer, inner = between(patches), inside(patches.transpose(1, 2))
+            count = patches.shape[1]
             for relation in self.relations:
-                coarse = relation(outer, self.channels)  # [B, h, N, N]
-                fine = relation(inner, self.channels)  # [B, h, q, q]
-                pairs.append((spread_blocks(coarse, size), tile(fine, patches.shape[1])))
+                coarse = relation(outer, self.channels)  # [B, h, N, N]: an entry fills a block
+                coarse = coarse.repeat_interleave(size, dim=-1).repeat_interleave(size, dim=-2)
+                fine = relation(inner, self.channels)  # [B, h, q, q]: one map for all patches
+                pairs.append((coarse / size, fine.repeat(1, 1, count, count) / count))
         return pairs
 
     def training_loss(self, x: Tensor) -> Tensor:
@@ -131,14 +133,3 @@ class DCdetector(DetectorNetwork):
                 "the native score."
             )
         return torch.stack([symmetric_distance(*pair) for pair in self(x)]).mean(dim=0)
-
-
-def spread_blocks(weights: Tensor, size: int) -> Tensor:
-    """`[B, h, N, N]` to `[B, h, L, L]`: every entry fills a block of q x q steps."""
-    blocks = weights.repeat_interleave(size, dim=-1).repeat_interleave(size, dim=-2)
-    return blocks / size
-
-
-def tile(weights: Tensor, count: int) -> Tensor:
-    """`[B, h, q, q]` to `[B, h, L, L]`: the same map for every pair of patches."""
-    return weights.repeat(1, 1, count, count) / count

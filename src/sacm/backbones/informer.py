@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -57,20 +58,12 @@ class SparseAttention(Attention):
     keys: Tensor
 
     def __init__(
-        self,
-        width: int,
-        heads: int,
-        dropout: float,
-        *,
-        length: int,
-        factor: int,
-        seed: int,
-        causal: bool = False,
+        self, config: InformerConfig, *, length: int, seed: int, causal: bool = False
     ) -> None:
-        super().__init__(width, heads, dropout)
+        super().__init__(config.width, config.heads, config.dropout)
         self.causal = causal
         self.length = length
-        self.active = active_queries(length, factor)
+        self.active = active_queries(length, config.factor)
         generator = torch.Generator().manual_seed(seed)
         table = torch.randint(length, (length, self.active), generator=generator)
         self.register_buffer("keys", table, persistent=False)  # [T, n], for evaluation
@@ -124,13 +117,12 @@ class Encoder(nn.Module):
 
     def __init__(self, config: InformerConfig, *, length: int) -> None:
         super().__init__()
-        width, heads, dropout = config.width, config.heads, config.dropout
+        width = config.width
         self.layers = nn.ModuleList()
         for number in range(config.encoder_layers):
-            attention = SparseAttention(
-                width, heads, dropout, length=length, factor=config.factor, seed=number
-            )
-            self.layers.append(EncoderLayer(width, heads, config.hidden, dropout, attention))
+            attention = SparseAttention(config, length=length, seed=number)
+            layer = EncoderLayer(width, config.heads, config.hidden, config.dropout, attention)
+            self.layers.append(layer)
             length = math.ceil(length / 2)
         self.distil = nn.ModuleList(Distil(width) for _ in range(config.encoder_layers - 1))
         self.norm = nn.LayerNorm(width)
@@ -148,12 +140,9 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: InformerConfig, *, length: int, number: int) -> None:
         super().__init__()
-        width, heads, dropout = config.width, config.heads, config.dropout
-        self.attention = SparseAttention(
-            width, heads, dropout, length=length, factor=config.factor, seed=number, causal=True
-        )
-        self.norm = nn.LayerNorm(width)
-        self.cross = EncoderLayer(width, heads, config.hidden, dropout)
+        self.attention = SparseAttention(config, length=length, seed=number, causal=True)
+        self.norm = nn.LayerNorm(config.width)
+        self.cross = EncoderLayer(config.width, config.heads, config.hidden, config.dropout)
 
     def forward(self, y: Tensor, memory: Tensor) -> Tensor:
         return self.cross(self.norm(y + self.attention(y)), memory=memory)
@@ -180,21 +169,12 @@ class Informer(ForecastNetwork):
                 f"Informer: label_len must be in 0…{input_len}, got {self.label_len}."
             )
         decoder_len = self.label_len + horizon
-        self.encoder_tokens = Tokens(
-            channels,
-            config.width,
-            length=input_len,
-            dropout=config.dropout,
-            calendar_sizes=calendar_sizes,
+        tokens = partial(
+            Tokens, channels, config.width, dropout=config.dropout, calendar_sizes=calendar_sizes
         )
+        self.encoder_tokens = tokens(length=input_len)
         self.encoder = Encoder(config, length=input_len)
-        self.decoder_tokens = Tokens(
-            channels,
-            config.width,
-            length=decoder_len,
-            dropout=config.dropout,
-            calendar_sizes=calendar_sizes,
-        )
+        self.decoder_tokens = tokens(length=decoder_len)
         self.decoder = nn.ModuleList(
             DecoderLayer(config, length=decoder_len, number=config.encoder_layers + i)
             for i in range(config.decoder_layers)

@@ -57,14 +57,8 @@ class NSFormerClassifierConfig(NSFormerConfig):
         """The sizes settled for windows of `input_len`."""
         if input_len < self.long_input:
             return self
-        return replace(
-            self,
-            width=self.long_width,
-            heads=self.long_heads,
-            hidden=self.long_hidden,
-            layers=self.long_layers,
-            projector=self.long_projector,
-        )
+        names = ("width", "heads", "hidden", "layers", "projector")
+        return replace(self, **{name: getattr(self, f"long_{name}") for name in names})
 
 
 SMALL = NSFormerConfig(width=32, heads=2, hidden=64, projector=32)
@@ -79,11 +73,9 @@ class Projector(nn.Module):
     The convolution takes time steps as its channels and runs along the channels of the window.
     """
 
-    def __init__(self, *, input_len: int, channels: int, hidden: int, outputs: int) -> None:
+    def __init__(self, input_len: int, channels: int, *, hidden: int, outputs: int) -> None:
         super().__init__()
-        self.summary = nn.Conv1d(
-            input_len, 1, kernel_size=3, padding=1, padding_mode="circular", bias=False
-        )
+        self.summary = nn.Conv1d(input_len, 1, 3, padding=1, padding_mode="circular", bias=False)
         self.expand = nn.Linear(2 * channels, hidden)
         self.contract = nn.Linear(hidden, outputs, bias=False)
 
@@ -99,12 +91,8 @@ class Encoder(nn.Module):
     def __init__(self, config: NSFormerConfig, *, input_len: int, channels: int) -> None:
         super().__init__()
         self.revin = RevIN(channels)
-        self.scale = Projector(
-            input_len=input_len, channels=channels, hidden=config.projector, outputs=1
-        )
-        self.shift = Projector(
-            input_len=input_len, channels=channels, hidden=config.projector, outputs=input_len
-        )
+        self.scale = Projector(input_len, channels, hidden=config.projector, outputs=1)
+        self.shift = Projector(input_len, channels, hidden=config.projector, outputs=input_len)
         self.tokens = Tokens(channels, config.width, length=input_len, dropout=config.dropout)
         self.layers = nn.ModuleList(
             EncoderLayer(config.width, config.heads, config.hidden, config.dropout)

@@ -19,8 +19,7 @@ from sacm.types import Size, TaskName
 
 Cost = Literal["light", "medium", "heavy", "very heavy"]
 BackboneType = TypeVar("BackboneType", bound=type[Backbone])
-# Whole numbers that may be 0; all others are at least 1.
-_MAY_BE_ZERO = ("seed", "label_len", "level")
+_MAY_BE_ZERO = ("seed", "label_len", "level")  # all other whole numbers are at least 1
 
 
 @dataclass(frozen=True)
@@ -35,15 +34,6 @@ class BackboneEntry:
     cost: Cost
     reference: str
 
-    @property
-    def takes(self) -> tuple[str, ...]:
-        """What the network takes besides windows, by its signature: calendar, covariates.
-
-        An adapter gives covariates to networks that take none.
-        """
-        found = {"calendar": has_tables(self.model), "covariates": takes_covariates(self.model)}
-        return tuple(name for name, taken in found.items() if taken)
-
 
 # One name may stand for a network of each task.
 BACKBONES: dict[TaskName, Registry[BackboneEntry]] = {
@@ -52,12 +42,7 @@ BACKBONES: dict[TaskName, Registry[BackboneEntry]] = {
 
 
 def register(
-    name: str,
-    *,
-    paper: Any,
-    small: Any,
-    cost: Cost = "light",
-    reference: str = "",
+    name: str, *, paper: Any, small: Any, cost: Cost = "light", reference: str = ""
 ) -> Callable[[BackboneType], BackboneType]:
     """Give a class decorator that makes a backbone buildable by name for its class's `task`.
 
@@ -70,11 +55,7 @@ def register(
         cost: What a training step at full size takes, as listed by `sacm backbones`.
         reference: The publication it follows.
 
-    Raises:
-        ArgumentError: If another backbone of the task has the name.
-
-    Example:
-        See docs/extending.md for a whole backbone; `sacm.testing.check_backbone` checks one.
+    See docs/extending.md for a whole backbone; `sacm.testing.check_backbone` checks one.
     """
 
     def add(model: BackboneType) -> BackboneType:
@@ -90,16 +71,14 @@ def names(task: TaskName | None = None) -> list[str]:
     """List the registered names, plug-ins included, for one task or for all."""
     if task is not None:
         check_task(task)
-    found = [name for each in BACKBONES if task in (None, each) for name in BACKBONES[each]]
-    return list(dict.fromkeys(found))
+    tasks = BACKBONES if task is None else [task]
+    return list(dict.fromkeys(name for each in tasks for name in BACKBONES[each]))
 
 
 def check_task(task: str) -> None:
     """Refuse an unknown task name."""
-    if task not in get_args(TaskName):
-        raise ArgumentError(
-            f"unknown task {task!r}: choose one of {', '.join(get_args(TaskName))}."
-        )
+    if task not in BACKBONES:
+        raise ArgumentError(f"unknown task {task!r}: choose one of {', '.join(BACKBONES)}.")
 
 
 def entry(name: str, task: TaskName) -> BackboneEntry:
@@ -109,9 +88,9 @@ def entry(name: str, task: TaskName) -> BackboneEntry:
     if found is not None:
         return found
     if any(name in others for others in BACKBONES.values()):
-        known = ", ".join(names(task))
         raise ArgumentError(
-            f"there is no backbone {name!r} for {task}. {name} serves another task. Known: {known}."
+            f"there is no backbone {name!r} for {task}. {name} serves another task. Known: "
+            f"{', '.join(names(task))}."
         )
     raise BACKBONES[task].unknown(name)
 
@@ -170,11 +149,6 @@ def build(
     return construct(config, **sizes)
 
 
-def takes_calendar(name: str) -> bool:
-    """Whether a forecasting backbone has calendar tables."""
-    return has_tables(entry(name, "forecasting").model)
-
-
 def has_tables(model: type[Backbone]) -> bool:
     """Whether a network of this class can be built with calendar tables."""
     return "calendar_sizes" in inspect.signature(model.__init__).parameters
@@ -182,7 +156,11 @@ def has_tables(model: type[Backbone]) -> bool:
 
 @dataclass(frozen=True)
 class Description:
-    """What a person asks of a backbone before using it."""
+    """What a person asks of a backbone before using it.
+
+    `takes` names what it takes besides windows, by its signature: calendar, covariates. An adapter
+    gives covariates to networks that take none.
+    """
 
     name: str
     task: TaskName
@@ -192,7 +170,7 @@ class Description:
     cost: Cost
     reference: str
     config: Any
-    takes: tuple[str, ...] = ()
+    takes: tuple[str, ...]
 
 
 def describe(name: str, task: TaskName, *, size: Size = "paper") -> Description:
@@ -201,6 +179,7 @@ def describe(name: str, task: TaskName, *, size: Size = "paper") -> Description:
     shape: dict[str, Any] = found.model.example_sizes
     with torch.random.fork_rng(devices=[]):  # asking changes nobody's random numbers
         model = build(name, task, channels=7, size=size, **shape)
+    taken = {"calendar": has_tables(found.model), "covariates": takes_covariates(found.model)}
     return Description(
         name=found.name,
         task=task,
@@ -210,5 +189,5 @@ def describe(name: str, task: TaskName, *, size: Size = "paper") -> Description:
         cost=found.cost,
         reference=found.reference,
         config=configure(found, size=size, overrides={}),
-        takes=found.takes,
+        takes=tuple(name for name, takes in taken.items() if takes),
     )

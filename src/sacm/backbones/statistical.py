@@ -29,7 +29,6 @@ _SEASONS = (0.01, 0.1, 0.4)  # smoothing factors of the season
 _NO_SEASON, _ADDITIVE, _MULTIPLICATIVE = 0.0, 1.0, 2.0
 _FORMS = 24  # forms of smoothing that a fitted network keeps
 _FIRST_SEASONS, _FIRST_ROWS = 4, 24  # seasons and rows that give the initial states
-_SETTLING = 6  # steps that decide on nothing, at least
 _LEAST_RATIO, _MOST_RATIO = 0.05, 20.0  # of a multiplicative season
 _MOST_DEVIATIONS = 100.0  # that a level may have where the season is multiplicative
 _AT_ONCE = 1024  # windows of single channels that are smoothed together
@@ -37,13 +36,7 @@ _PENALTIES = tuple(10.0**power for power in range(-3, 5))  # ridge penalties, as
 
 
 class StatisticalForecaster(ForecastNetwork):
-    """A forecast of every channel by itself.
-
-    Args:
-        input_len: Steps L of a window.
-        horizon: Steps H to forecast.
-        channels: Channels C.
-        season: Steps of a season; 1 for none.
+    """A forecast of every channel by itself, with a `season` of so many steps; 1 for none.
 
     `zero` `[C]` is the scaled value that is zero in the units of the data, for channels that are
     positive; infinite for others.
@@ -68,11 +61,10 @@ class StatisticalForecaster(ForecastNetwork):
         return ahead.transpose(1, 2)
 
     def normalize(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Windows `[B C, L]` that end with 0 and deviate by 1, and what they were.
+        """Windows `[B C, L]` that end with 0 and deviate by 1, and what restores them.
 
-        Returns:
-            Windows; the height `[B C, 1]` of their last value over zero, in their deviations; last
-            value and deviation `[B, C, 1]`.
+        These are the height `[B C, 1]` of their last value over zero, in their deviations; last
+        value and deviation `[B, C, 1]`.
         """
         values = x.transpose(1, 2)  # [B, C, L]
         level = values[..., -1:]
@@ -94,7 +86,7 @@ class SeasonalNaive(StatisticalForecaster):
 
 
 class LinearForecaster(StatisticalForecaster):
-    """A linear map of the window, the same for all channels; `weight` `[H, L]` is fitted once."""
+    """A linear map of the window, the same for all channels; `weight` `[H, L]` is fitted."""
 
     weight: Tensor
 
@@ -105,49 +97,51 @@ class LinearForecaster(StatisticalForecaster):
     def extrapolate(self, windows: Tensor, heights: Tensor) -> Tensor:
         return windows @ self.weight.T
 
-    def fit(self, x: Tensor, y: Tensor, counts: Tensor | None) -> None:
-        """Ridge regression; the last third of the windows chooses the penalty, then all count.
+    def fit(self, x: Tensor, y: Tensor, counts: Tensor) -> None:
+        """Ridge regression of `y` `[N, H, C]` on windows `[N, L, C]` in order of time.
 
-        Args:
-            x: Training windows `[N, L, C]` in order of time.
-            y: What followed `[N, H, C]`.
-            counts: How much each target counts, in [0, 1]; None if all do.
+        The last third of them chooses the penalty, and whether it shrinks towards the last value
+        or the last season; then all count, as much as `counts` in [0, 1] say.
         """
         inputs, _, level, spread = self.normalize(x)
         inputs = inputs.double()
         targets = ((y.transpose(1, 2) - level) / spread).flatten(0, 1).double()
-        weight = torch.ones_like(targets)
-        if counts is not None:
-            weight = counts.transpose(1, 2).flatten(0, 1).double()
+        counts = counts.transpose(1, 2).flatten(0, 1).double()
         border = x.shape[2] * (2 * len(x) // 3)
-        penalty, best = _PENALTIES[-1], math.inf
-        for tried in _PENALTIES if border else ():
-            coefficients = solve_ridge(inputs[:border], targets[:border], weight[:border], tried)
-            off = (inputs[border:] @ coefficients - targets[border:]).abs()
-            error = float((off * weight[border:]).mean())
+        steps = torch.arange(self.horizon, device=x.device)
+        best, chosen = math.inf, (torch.zeros_like(self.weight.T).double(), _PENALTIES[-1])
+        for season, penalty in product({1, self.season}, _PENALTIES if border else ()):
+            naive = torch.zeros_like(chosen[0])  # [L, H]
+            naive[self.input_len - season + steps % season, steps] = 1
+            early = solve_ridge(
+                inputs[:border], targets[:border], counts[:border], penalty, towards=naive
+            )
+            off = (inputs[border:] @ early - targets[border:]).abs()
+            error = float((off * counts[border:]).mean())
             if error < best:
-                penalty, best = tried, error
-        self.weight = solve_ridge(inputs, targets, weight, penalty).T.float()
+                best, chosen = error, (naive, penalty)
+        naive, penalty = chosen
+        self.weight = solve_ridge(inputs, targets, counts, penalty, towards=naive).T.float()
 
 
-def solve_ridge(inputs: Tensor, targets: Tensor, weight: Tensor, penalty: float) -> Tensor:
-    """Coefficients `[L, H]` of ridge regression.
+def solve_ridge(
+    inputs: Tensor, targets: Tensor, counts: Tensor, penalty: float, *, towards: Tensor
+) -> Tensor:
+    """Coefficients `[L, H]` of ridge regression from `[N, L]` to `[N, H]`.
 
-    Args:
-        inputs: Rows `[N, L]`.
-        targets: What follows them `[N, H]`.
-        weight: How much each target counts, in [0, 1] `[N, H]`; the rest of it is what the
-            regression itself says, in a few rounds that begin with 0.
-        penalty: As a share of the mean square of an input of size 1.
+    A penalty is a share of the mean square of an input of size 1; a large one gives `towards`.
+    Targets that count less than 1 are filled up with what the regression says, in a few rounds.
     """
     count, size = inputs.shape
     identity = torch.eye(size, dtype=inputs.dtype, device=inputs.device)
     gram = inputs.T @ inputs + (penalty * count / size + 1e-9 * count) * identity
     factor = torch.linalg.cholesky(gram)
-    coefficients = torch.cholesky_solve(inputs.T @ (weight * targets), factor)
-    for _ in range(0 if bool((weight == 1).all()) else 3):
-        filled = weight * targets + (1 - weight) * (inputs @ coefficients)
-        coefficients = torch.cholesky_solve(inputs.T @ filled, factor)
+    coefficients = towards
+    for _ in range(1 if bool((counts == 1).all()) else 4):
+        off = counts * (targets - inputs @ towards) + (1 - counts) * (
+            inputs @ (coefficients - towards)
+        )
+        coefficients = towards + torch.cholesky_solve(inputs.T @ off, factor)
     return coefficients
 
 
@@ -170,9 +164,8 @@ class SmoothingForecaster(StatisticalForecaster):
         super().__init__(input_len=input_len, horizon=horizon, channels=channels, season=season)
         forms = self.all_forms()[:, None, :_FORMS].repeat(1, channels, 1)
         self.register_buffer("forms", forms)
-        self.first = min(input_len, max(_FIRST_SEASONS * self.season, _FIRST_ROWS))
-        if self.whole:
-            self.first = input_len
+        rows = max(_FIRST_SEASONS * self.season, _FIRST_ROWS)
+        self.first = input_len if self.whole else min(input_len, rows)
         for name, period in (("plain", 1), ("seasonal", self.season)):
             self.register_buffer(name, line_and_season(self.first, period), persistent=False)
 
@@ -230,14 +223,12 @@ class SmoothingForecaster(StatisticalForecaster):
             for ratio, value in zip(ratios.unbind(1), profile.unbind(1), strict=True)
         ]
         squares = torch.zeros_like(level)
-        settled = min(max(season, _SETTLING), length // 3)  # the first states are guesses
         for step in range(length):
             state = states[step % season]
             base = level + phi * trend
             expected = torch.where(multiplies, base * state, base + state)
             error = windows[:, step, None] - expected
-            if step >= settled:
-                squares = squares + error**2
+            squares = squares + error**2
             change = torch.where(multiplies, error / state, error)
             level = base + alpha * change
             trend = phi * trend + alpha * beta * change
@@ -246,7 +237,7 @@ class SmoothingForecaster(StatisticalForecaster):
                 multiplies, ratio.clamp(_LEAST_RATIO, _MOST_RATIO), state + gamma * error
             )
         size = 2 + 2 * trended + (phi % 1 > 0) + has_season * (season + 1)  # free constants
-        criterion = length * torch.log(squares / (length - settled) + 1e-9) + 2 * size
+        criterion = length * torch.log(squares / length + 1e-9) + 2 * size
         share = torch.softmax(torch.where(allowed, -criterion / 2, -math.inf), dim=1)
         steps = torch.arange(1, self.horizon + 1, device=phi.device)
         growth = torch.cumsum(phi ** steps[:, None, None], 0) * trended
@@ -271,13 +262,7 @@ class ThetaForecaster(SmoothingForecaster):
 
 
 def line_and_season(length: int, season: int) -> Tensor:
-    """What gives slope and phases `[1 + m]` of the least-squares line and season of a window `[L]`.
-
-    Example:
-        >>> fitted = line_and_season(4, 1) @ torch.tensor([1.0, 3.0, 5.0, 7.0])
-        >>> [round(float(value), 4) for value in fitted]  # slope, value at step 0
-        [2.0, 1.0]
-    """
+    """What gives slope and phases `[1 + m]` of the least-squares line and season of a window."""
     steps = torch.arange(length)
     phases = steps[:, None] % season == torch.arange(season)
     design = torch.cat([steps[:, None], phases], dim=1).double()
@@ -285,13 +270,7 @@ def line_and_season(length: int, season: int) -> Tensor:
 
 
 class MeanForecaster(ForecastNetwork):
-    """The weighted mean of networks; each sees the last rows that it was built for.
-
-    Args:
-        networks: Forecasting networks of one horizon and the same channels.
-        weights: Their weights, which add up to 1.
-        input_len: Steps of a window; the longest that a network needs, or more.
-    """
+    """The weighted mean of networks; each sees the last rows that it was built for."""
 
     def __init__(
         self, networks: Sequence[ForecastNetwork], weights: Sequence[float], *, input_len: int

@@ -121,17 +121,13 @@ class FilteredGraph(nn.Module):
             weakest = graph.topk(self.pruned, dim=-1, largest=False).indices
             graph = graph.scatter(-1, weakest, 0.0)
         chosen, balance = self.router(graph)
+        kept = torch.eye(graph.shape[-1], dtype=torch.bool, device=x.device)  # a node keeps itself
+        for expert, region in enumerate(self.regions):
+            kept = kept | (chosen[..., expert, None] & region)  # [B, h, n, n]
         # A relation that is filtered out is set to 0, so its weight in the softmax is exp(0).
-        weights = self.dropout((graph * self.kept(chosen)).softmax(dim=-1))  # [B, h, n, n]
+        weights = self.dropout((graph * kept).softmax(dim=-1))  # [B, h, n, n]
         weights = F.normalize(weights, p=1.0, dim=-1)
         return merge_heads(weights @ split_heads(self.value(x), self.heads)), balance
-
-    def kept(self, chosen: Tensor) -> Tensor:
-        """Chosen experts `[B, h, n, 3]` to the relations they keep `[B, h, n, n]`; self always."""
-        kept = torch.eye(chosen.shape[2], dtype=torch.bool, device=chosen.device)
-        for expert in range(EXPERTS):
-            kept = kept | (chosen[..., expert, None] & self.regions[expert])
-        return kept
 
 
 class FilterBlock(nn.Module):

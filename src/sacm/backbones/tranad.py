@@ -57,7 +57,7 @@ class Passes(NamedTuple):
 
 
 class Residual(nn.Module):
-    """LN(x + dropout(branch))."""
+    """LN(x + dropout(branch)): `[B, L, d]` twice to `[B, L, d]`."""
 
     def __init__(self, config: TranADConfig) -> None:
         super().__init__()
@@ -65,7 +65,6 @@ class Residual(nn.Module):
         self.norm = nn.LayerNorm(config.width)
 
     def forward(self, x: Tensor, branch: Tensor) -> Tensor:
-        """`[B, L, d]` twice to `[B, L, d]`."""
         return self.norm(x + self.dropout(branch))
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sacm.backbones.adapters import CovariateAdapter, LowerLimit
 from sacm.backbones.base import Backbone, ForecastNetwork
-from sacm.backbones.registry import takes_calendar
+from sacm.backbones.registry import entry, has_tables
 from sacm.backbones.statistical import STATISTICAL, MeanForecaster
 from sacm.data.batches import WindowBatches, beside_windows
 from sacm.data.covariates import ROLES, CovariatePlan, calendar_sizes, check_roles, fit_covariates
@@ -314,5 +314,6 @@ def unmeasured_share(data: ForecastingData) -> float:
 
 
 def _uses_calendar(settings: ResolvedSettings, data: ForecastingData) -> bool:
-    named = settings.backbone != AUTO
-    return named and data.timestamps is not None and takes_calendar(settings.backbone)
+    if settings.backbone == AUTO or data.timestamps is None:
+        return False
+    return has_tables(entry(settings.backbone, "forecasting").model)

@@ -4,18 +4,16 @@ Seasonal naive, exponential smoothing, Theta and linear regression are fitted fi
 seconds, once on repaired rows and once on the rows as they came; the better of these two strategies
 goes on. Where there are many training windows, small networks race: all begin, and the one with the
 best validation goes on until the time is over. The run becomes the mean of the candidates, weighted
-by their validation errors.
+by their validation errors; its linear regression is then fitted again, on validation rows too.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,24 +60,11 @@ _BASELINE, _BASELINE_SHARE = "seasonal naive", 0.25  # of its weight: smoothing 
 _LEAST_WEIGHT = 0.05  # candidates with less are left out
 
 
-class Truth(NamedTuple):
-    """What followed the validation windows, and how much each value counts, `[N, H, C]` both."""
-
-    values: Tensor
-    counts: Tensor
-
-
 @dataclass
 class Candidate:
-    """One way to forecast, and what came of it.
+    """One way to forecast: what `Forecasting.build` makes it from, and what came of it.
 
-    Attributes:
-        name: For people.
-        member: What `Forecasting.build` makes it from.
-        state: Its weights.
-        error: Mean absolute validation error in deviations of the data as they came.
-        seconds: What it took.
-        steps: Optimizer steps; 0 for what is fitted at once.
+    `error` is the mean absolute validation error in deviations of the data as they came.
     """
 
     name: str
@@ -91,37 +76,22 @@ class Candidate:
 
 
 def hold_contest(
-    folder: Path,
-    settings: ResolvedSettings,
-    data: ForecastingData,
-    fabric: Fabric,
-    *,
-    show: bool,
+    folder: Path, settings: ResolvedSettings, data: ForecastingData, fabric: Fabric, *, show: bool
 ) -> RaceResult:
-    """Fit all candidates and choose; the run's weights are written.
+    """Fit all candidates, choose, and write the weights of the run.
 
-    Args:
-        folder: The folder of the run.
-        settings: Complete settings of the run; if the strategy is a race, its members compete too.
-        data: The data as they came.
-        fabric: The devices.
-        show: Whether plan and progress are shown.
+    If the strategy is a race, its members compete too. `data` are as they came.
     """
     strategy = parse(settings.strategy)
     names = strategy.members if isinstance(strategy, Race) else (settings.strategy,)
-    started = time.monotonic()
     sides: list[Contest] = []
-    with one_thread(fabric):
+    threads = torch.get_num_threads()
+    if fabric.device.type == "cpu":
+        torch.set_num_threads(1)  # small networks are slower with more
+    try:
         for name in reversed(names):  # the last member sees the rows as they came: it has the truth
-            side = Contest(
-                folder,
-                settings.model_copy(update={"strategy": name}),
-                data,
-                fabric,
-                truth=sides[0].truth if sides else None,
-                started=started,
-                show=show,
-            )
+            changed = settings.model_copy(update={"strategy": name})
+            side = Contest(folder, changed, data, fabric, show=show, first=(sides or [None])[0])
             if not sides:
                 side.say_plan(names)
             side.fit_statistical()
@@ -132,20 +102,16 @@ def hold_contest(
         if side.best_error > _LEAD * sides[0].best_error:
             side = sides[0]
         side.race_networks()
+    finally:
+        torch.set_num_threads(threads)
     return side.keep({name: errors[name] for name in names})
 
 
 class Contest:
     """The candidates of one run under one strategy.
 
-    Args:
-        folder: The folder of the run; networks have folders of their own inside until it is over.
-        settings: Complete settings of the run.
-        data: The data as they came.
-        fabric: The devices.
-        truth: What followed the validation windows, as another contest has it; None for the data.
-        started: When the contest began, by the monotonic clock.
-        show: Whether plan and progress are shown.
+    Networks have folders of their own inside that of the run until the contest is over. `first` is
+    the contest of the strategy that began before: it has the true values.
     """
 
     def __init__(
@@ -155,11 +121,10 @@ class Contest:
         data: ForecastingData,
         fabric: Fabric,
         *,
-        truth: Truth | None,
-        started: float,
         show: bool,
+        first: Contest | None,
     ) -> None:
-        self.started = started
+        self.started = first.started if first else time.monotonic()
         self.folder, self.fabric, self.show, self.data = folder, fabric, show, data
         self.task = get_task("forecasting")
         self.season = find_season(data)
@@ -185,14 +150,17 @@ class Contest:
         shorter = self.settings.model_copy(update={"input_len": self.rows})
         self.learnt = cut_windows(self.task, shorter, data, prepared.data).train
         self.shape = self.task.shape(self.settings, data, scaler_of(self.windows))
-        self.truth = truth or self._measure_truth()
+        # What followed the validation windows, and how much each value counts, `[N, H, C]` both.
+        self.truth = first.truth if first else self._in_deviations([b.y for b in self.validation])
+        self.counts = first.counts if first else torch.cat([*map(_counts, self.validation)])
         self.candidates: list[Candidate] = []
-
-    def _measure_truth(self) -> Truth:
-        values = self._in_deviations([batch.y for batch in self.validation])
-        if self.validation[0].observed is None:
-            return Truth(values, torch.ones_like(values))
-        return Truth(values, torch.cat([batch.observed.float() for batch in self.validation]))
+        self.networks: list[Candidate] = []  # the large one last
+        if len(self.learnt) >= _ENOUGH:
+            sizes = [("PatchTST", "small"), ("iTransformer", "small"), ("PatchTST", "paper")]
+            for name, size in sizes:
+                member = {"name": name, "size": size, "input_len": self.rows, "weight": 1.0}
+                if name != "iTransformer" or data.channels > 1:  # else it has nothing to mix
+                    self.networks.append(Candidate(f"{name} ({size})", member))
 
     @property
     def best_error(self) -> float:
@@ -205,22 +173,6 @@ class Contest:
         if self.limit is None:
             return float("inf")
         return _SHARE * self.limit - (time.monotonic() - self.started)
-
-    @cached_property
-    def networks(self) -> list[Candidate]:
-        """The networks, the large one last; none where training windows are few."""
-        if len(self.learnt) < _ENOUGH:
-            return []
-        sizes = [("PatchTST", "small"), ("PatchTST", "paper")]
-        if self.data.channels > 1:
-            sizes.insert(1, ("iTransformer", "small"))
-        return [
-            Candidate(
-                f"{name} ({size})",
-                {"name": name, "size": size, "input_len": self.rows, "weight": 1.0},
-            )
-            for name, size in sizes
-        ]
 
     def say_plan(self, strategies: Sequence[str]) -> None:
         """Say what is going to happen."""
@@ -238,8 +190,6 @@ class Contest:
             f"windows; strategies {', '.join(strategies)} (--strategy); {networks}"
         )
 
-    # Candidates without gradient
-
     def fit_statistical(self) -> None:
         """Fit what needs no gradient."""
         zero = self._zero()
@@ -252,13 +202,20 @@ class Contest:
             network = networks_of(model)[0]
             network.zero = zero.to(self.fabric.device)
             if isinstance(network, LinearForecaster):
-                batch = to_device(self._some(self.learnt, _CHANNEL_WINDOWS), self.fabric.device)
-                network.fit(batch.x, batch.y, batch.observed)
+                self._fit_regression(network, [])
             elif isinstance(network, SmoothingForecaster):
                 batch = to_device(self._some(self.windows.val, _FORMS_FROM), self.fabric.device)
                 network.fit(self.strategy.inputs(batch.x))
             self._judge(candidate, model)
             candidate.seconds = time.monotonic() - started
+
+    def _fit_regression(self, network: LinearForecaster, more: list[ForecastBatch]) -> None:
+        """Fit on training windows, and on more that follow them."""
+        batches = [self._some(self.learnt, _CHANNEL_WINDOWS), *more]
+        x = torch.cat([batch.x[:, -self.rows :] for batch in batches])
+        y = torch.cat([batch.y for batch in batches])
+        counts = torch.cat([*map(_counts, batches)])
+        network.fit(*(part.to(self.fabric.device) for part in (x, y, counts)))
 
     def _some(self, windows: ForecastWindows, most: int) -> ForecastBatch:
         """Windows from the first to the last, of so many single channels at most."""
@@ -266,18 +223,13 @@ class Contest:
         return windows.batch(np.unique(np.linspace(0, len(windows) - 1, count).astype(int)))
 
     def _zero(self) -> Tensor:
-        """The scaled value `[C]` of zero; infinite for channels that are not positive.
-
-        Series with scales of their own have no common zero.
-        """
+        """The scaled value `[C]` of zero; infinite for channels that are not positive."""
         scaler, train = scaler_of(self.windows), self.data.splits.train
-        if scaler.series:
+        if scaler.series:  # each has a scale of its own: they have no common zero
             return torch.full((self.data.channels,), float("inf"))
         lowest = np.nanmin(self.data.values[train.start : train.stop], axis=0)
         zero = np.where(lowest > 0, -scaler.mean / scaler.std, np.inf)
         return torch.from_numpy(zero).float()
-
-    # Networks
 
     def race_networks(self) -> None:
         """Let small networks begin, the best go on, and a large one follow if there is time."""
@@ -295,8 +247,12 @@ class Contest:
         if self.left > _LARGE * (self.limit or 0):
             self._train(large, trainings, self.left)
         for candidate in self.networks:
-            if candidate.name in trainings:
-                self._take(candidate, trainings[candidate.name])
+            if training := trainings.get(candidate.name):
+                best = read_weights(training.folder / "best.safetensors")
+                model = self._build([candidate.member])
+                model.load_state_dict(strip_state_dict(best))
+                candidate.steps = training.progress.steps
+                self._judge(candidate, model)
 
     def _train(self, candidate: Candidate, trainings: dict[str, Training], seconds: float) -> None:
         """Train a network for some seconds, or continue its training."""
@@ -314,15 +270,6 @@ class Contest:
         training.train_until(self.settings.epochs)
         candidate.seconds += time.monotonic() - started
 
-    def _take(self, candidate: Candidate, training: Training) -> None:
-        """The weights of a network's best epoch, judged like the others."""
-        model = self._build([candidate.member])
-        model.load_state_dict(strip_state_dict(read_weights(training.folder / "best.safetensors")))
-        candidate.steps = training.progress.steps
-        self._judge(candidate, model)
-
-    # What is common to all
-
     def _build(self, members: Sequence[dict[str, Any]]) -> Backbone:
         """The mean of candidates, freshly built."""
         settings = self.settings.model_copy(update={"overrides": {MEMBERS: list(members)}})
@@ -332,12 +279,11 @@ class Contest:
         """Measure a candidate on validation windows, and say so."""
         candidate.state = networks_of(model)[0].state_dict()
         candidate.error = self._error(model)
-        if not np.isfinite(candidate.error):
-            return
-        self.candidates.append(candidate)
-        left = "" if self.limit is None else f", {max(0.0, self.left):.0f} s left"
-        strategy = self.settings.strategy
-        self._say(f"{candidate.name}, {strategy}: validation MAE {candidate.error:.4g}{left}")
+        if np.isfinite(candidate.error):
+            self.candidates.append(candidate)
+            left = "" if self.limit is None else f", {max(0.0, self.left):.0f} s left"
+            name = f"{candidate.name}, {self.settings.strategy}"
+            self._say(f"{name}: validation MAE {candidate.error:.4g}{left}")
 
     @torch.inference_mode()
     def _error(self, model: Backbone) -> float:
@@ -346,8 +292,8 @@ class Contest:
         for batch in self.validation:
             moved = to_device(batch, self.fabric.device)
             forecasts.append(model(moved.x, *beside_windows(moved)).float().cpu())
-        off = (self._in_deviations(forecasts) - self.truth.values).abs() * self.truth.counts
-        return float(off.sum() / self.truth.counts.sum().clamp_min(1))
+        off = (self._in_deviations(forecasts) - self.truth).abs() * self.counts
+        return float(off.sum() / self.counts.sum().clamp_min(1))
 
     def _in_deviations(self, parts: Sequence[Tensor]) -> Tensor:
         """Scaled values `[B, H, C]` of every validation batch in deviations of the data."""
@@ -365,13 +311,19 @@ class Contest:
         """Write the mean, and what came of the contest; `strategies` are the errors of each."""
         order = sorted(self.candidates, key=lambda candidate: candidate.error)
         errors = {candidate.name: candidate.error for candidate in order}
-        weights = choose_weights(errors, self._measured_horizons())
+        rows = self.data.splits.val
+        measured = np.isfinite(self.data.values[rows.start : rows.stop]).sum()
+        horizons = measured / self.data.channels / self.settings.horizon
+        weights = choose_weights(errors, float(horizons))
         chosen = [candidate for candidate in order if weights[candidate.name] > 0]
         members = [{**each.member, "weight": weights[each.name]} for each in chosen]
         model = self._build(members)
         for network, candidate in zip(networks_of(model), chosen, strict=True):
             network.load_state_dict(candidate.state)
         error = self._error(model)
+        for network in networks_of(model):
+            if isinstance(network, LinearForecaster):  # the newest rows say most about the next
+                self._fit_regression(network, self.validation)
         table = [
             {
                 "candidate": each.name,
@@ -386,15 +338,14 @@ class Contest:
         sentence = f"The run is {parts}: validation MAE {error:.4g}, z-scored."
         winner = self.settings.strategy
         others = {name: value for name, value in strategies.items() if name != winner}
-        margin = 0.0
+        next_best = max(min(others.values(), default=strategies[winner]), 1e-12)
         if others:
-            margin = 1 - strategies[winner] / max(min(others.values()), 1e-12)
             said = ", ".join(f"{name} {value:.4g}" for name, value in others.items())
             sentence += f" Strategy {winner}: {strategies[winner]:.4g} against {said}."
         result = RaceResult(
             winner=winner,
             scores=strategies,
-            margin=margin,
+            margin=1 - strategies[winner] / next_best,
             extra_seconds=round(time.monotonic() - self.started, 3),
             sentence=sentence,
             members=members,
@@ -410,14 +361,13 @@ class Contest:
         result.save(self.folder)  # last: from here on the contest is over
         return result
 
-    def _measured_horizons(self) -> float:
-        """Validation rows that were measured, of all series, in horizons."""
-        rows = self.data.splits.val
-        measured = np.isfinite(self.data.values[rows.start : rows.stop]).sum()
-        return float(measured / self.data.channels / self.settings.horizon)
-
     def _say(self, text: str) -> None:
         say(text, show=self.show and self.fabric.is_global_zero)
+
+
+def _counts(batch: ForecastBatch) -> Tensor:
+    """How much each target counts `[B, H, C]`."""
+    return torch.ones_like(batch.y) if batch.observed is None else batch.observed.to(batch.y)
 
 
 def networks_of(model: Backbone) -> nn.ModuleList:
@@ -431,11 +381,7 @@ def choose_weights(errors: Mapping[str, float], horizons: float) -> dict[str, fl
     """Weights of candidates for their mean, by their validation errors.
 
     They fall by a high power of the error, so that a candidate that is twice as bad is left out; a
-    lower one where validation rows are few. They add up to 1, and are 0 below a twentieth.
-
-    Args:
-        errors: The error of each candidate.
-        horizons: Validation rows in horizons.
+    lower one where there are few `horizons` of validation rows. They are 0 below a twentieth.
 
     Example:
         >>> errors = {"Theta": 1.0, "linear regression": 1.0, "PatchTST (small)": 2.0}
@@ -451,18 +397,6 @@ def choose_weights(errors: Mapping[str, float], horizons: float) -> dict[str, fl
     weights = {name: weight if weight >= least else 0.0 for name, weight in weights.items()}
     total = sum(weights.values())
     return {name: weight / total for name, weight in weights.items()}
-
-
-@contextmanager
-def one_thread(fabric: Fabric) -> Iterator[None]:
-    """A single thread on a CPU: small networks are slower with more."""
-    before = torch.get_num_threads()
-    if fabric.device.type == "cpu":
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _rows_seen(train: int, input_len: int, horizon: int, season: int) -> int:

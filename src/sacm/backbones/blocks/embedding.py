@@ -12,9 +12,7 @@ class TokenConv(nn.Conv1d):
     """Circular convolution over time, kernel 3: `[B, L, C]` to `[B, L, d]`."""
 
     def __init__(self, channels: int, width: int) -> None:
-        super().__init__(
-            channels, width, kernel_size=3, padding=1, padding_mode="circular", bias=False
-        )
+        super().__init__(channels, width, 3, padding=1, padding_mode="circular", bias=False)
         nn.init.kaiming_normal_(self.weight, mode="fan_in", nonlinearity="leaky_relu")
 
     def forward(self, x: Tensor) -> Tensor:
