@@ -124,7 +124,7 @@ def test_ordinary_dropout_inside_modules_left_alone_stays_ordinary() -> None:
 def test_functional_sites_need_to_be_asked_for() -> None:
     model = models.Functional()
     model.head = nn.Sequential(nn.Dropout(0.1), model.head)
-    modulator = attached(model, coverage="modules")
-    assert [site.name for site in modulator.sites] == ["head.0"]
+    modulator = attached(model, coverage="modules", insert_after=["block"])
+    assert [site.name for site in modulator.sites] == ["block", "head.0"]
     with modulator.forced_rates(torch.zeros(6)):
         assert not torch.equal(model(windows()), model(windows()))

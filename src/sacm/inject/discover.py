@@ -39,6 +39,7 @@ def discover(
         )
     coverage = Coverage(
         state,
+        everywhere,
         skip=[glob for glob in skip if ":" in glob],
         stated={glob: layout for glob, layout in stated.items() if ":" in glob},
     )

@@ -57,11 +57,6 @@ def handle_dropout(
     return site.drop_as(DROPOUTS[func], input, inplace=inplace)
 
 
-def handle_torch_dropout(stand_in: StandIn, func: Any, input: Tensor, p: float, train: bool) -> Any:
-    """Stand in for `torch.dropout` and `torch.dropout_`."""
-    return handle_dropout(stand_in, F.dropout, input, p, train, inplace=func is torch.dropout_)
-
-
 def handle_attention(
     stand_in: StandIn,
     func: Any,
@@ -139,8 +134,6 @@ FUNCTIONS: dict[Any, Handler] = {
     F.dropout1d: handle_dropout,
     F.dropout2d: handle_dropout,
     F.dropout3d: handle_dropout,
-    torch.dropout: handle_torch_dropout,
-    torch.dropout_: handle_torch_dropout,
     F.scaled_dot_product_attention: handle_attention,
     F.multi_head_attention_forward: handle_multi_head_attention,
 }

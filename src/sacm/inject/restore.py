@@ -7,7 +7,7 @@ import dataclasses
 import random
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,9 +24,11 @@ _PROCESS_LOCK = threading.RLock()
 def restored_afterwards(model: nn.Module) -> Iterator[None]:
     """Put back, on leaving, everything that a forward pass of `model` may have changed."""
     with _PROCESS_LOCK:
-        tensors = {id(tensor): (tensor, tensor.detach().clone()) for tensor in _tensors(model)}
         containers = [(held, _entries(held)) for held in _containers(model)]
-        generators = [(put_back, get()) for get, put_back in _generators(model)]
+        values = [each for _, entries in containers for each in _values(entries)]
+        tensors = {id(each): each for each in values if isinstance(each, Tensor)}.values()
+        copies = [(tensor, tensor.detach().clone()) for tensor in tensors]
+        generators = [(put_back, get()) for get, put_back in _generators(tensors)]
         fast_path = torch.backends.mha.get_fastpath_enabled()
         try:
             # The fused inference kernel of nn.TransformerEncoder would skip its dropouts.
@@ -39,7 +41,7 @@ def restored_afterwards(model: nn.Module) -> Iterator[None]:
                 put_back(state)
             for held, entries in containers:
                 _put_back(held, entries)
-            for tensor, saved in tensors.values():
+            for tensor, saved in copies:
                 if not is_same(tensor, saved):
                     tensor.detach().copy_(saved)
 
@@ -58,14 +60,6 @@ def is_same(tensor: Tensor, saved: Tensor) -> bool:
     )
 
 
-def _tensors(model: nn.Module) -> Iterator[Tensor]:
-    """Yield parameters, buffers and tensors that modules keep as plain attributes."""
-    yield from model.parameters()
-    yield from model.buffers()
-    for module in model.modules():
-        yield from (value for value in module.__dict__.values() if isinstance(value, Tensor))
-
-
 def _containers(model: nn.Module) -> Iterator[Any]:
     """Yield the containers in which modules keep attributes, parameters, buffers and children."""
     for module in model.modules():
@@ -78,25 +72,29 @@ def _entries(held: Any) -> Any:
     return dict(held) if isinstance(held, dict) else list(held)
 
 
+def _values(entries: Any) -> list[Any]:
+    return list(entries.values()) if isinstance(entries, dict) else entries
+
+
 def _put_back(held: Any, entries: Any) -> None:
     """Restore the entries of a container if they changed."""
     now = _entries(held)
-    if isinstance(held, dict):
-        same = now.keys() == entries.keys() and all(now[key] is entries[key] for key in entries)
-    else:
-        same = len(now) == len(entries) and all(a is b for a, b in zip(now, entries, strict=True))
-    if not same:
-        held.clear()
-        put = held.extend if isinstance(held, list | deque) else held.update
-        put(entries)
+    same_keys = not isinstance(held, dict) or now.keys() == entries.keys()
+    if same_keys and list(map(id, _values(now))) == list(map(id, _values(entries))):
+        return
+    held.clear()
+    put = held.extend if isinstance(held, list | deque) else held.update
+    put(entries)
 
 
-def _generators(model: nn.Module) -> Iterator[tuple[Callable[[], Any], Callable[[Any], Any]]]:
+def _generators(
+    tensors: Iterable[Tensor],
+) -> Iterator[tuple[Callable[[], Any], Callable[[Any], Any]]]:
     """Yield what gets and what sets the state of every generator that a forward may use."""
     yield random.getstate, random.setstate
     yield np.random.get_state, np.random.set_state
     yield torch.get_rng_state, torch.set_rng_state
-    devices = {tensor.device.type for tensor in _tensors(model)} - {"cpu", "meta"}
+    devices = {tensor.device.type for tensor in tensors} - {"cpu", "meta"}
     if torch.cuda.is_initialized():  # torch.manual_seed reaches every device
         devices.add("cuda")
     for device in devices:

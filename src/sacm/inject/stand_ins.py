@@ -35,6 +35,7 @@ class Coverage:
     """The sites of one model, and the stand-ins that make them adaptive."""
 
     state: ModulationState
+    everywhere: bool = False  # also functions that modules call which are no kind of dropout
     skip: Sequence[str] = ()  # names or globs of functional sites to leave ordinary
     stated: Mapping[str, SiteLayout] = field(default_factory=dict)  # of functional sites
     module_sites: list[Site] = field(default_factory=list)  # adaptive or not, and inserted ones
@@ -130,7 +131,7 @@ class StandIn:
             return self.own_forward(*args, **kwargs)
         if self.handler is not None and self.site is not None and self.site.covers():
             output = self.handler(self, self.site, *args, **kwargs)
-        elif self.module.training:
+        elif self.module.training and (self.coverage.everywhere or self.site is not None):
             output = self._intercept(*args, **kwargs)
         else:
             output = self.own_forward(*args, **kwargs)

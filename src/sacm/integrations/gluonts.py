@@ -35,12 +35,8 @@ def protect_predictor(predictor: Any, guard: Any) -> None:
         predictor: What `estimator.train` returned.
         guard: A fitted `sacm.Guard`, in the units of the data set, with the length
             of the network's `past_target` as its window.
-
-    Raises:
-        ArgumentError: The guard has other channels than the network.
     """
-    module = predictor.prediction_net
     position = list(predictor.input_names).index(WINDOW)
-    channels = locate_window(module).channels
     # The library calls the forward of the inner network by name, past its hooks.
-    WindowedNetwork(module, channels, WindowPath((position,))).protect(guard)
+    network = WindowedNetwork(predictor.prediction_net, input_arg=WindowPath((position,)))
+    network.protect(guard)

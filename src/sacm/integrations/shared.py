@@ -17,7 +17,7 @@ from sacm.inject.modulator import CapacityModulator
 from sacm.inject.sites import MODULATOR
 from sacm.inject.window import InputArg, WindowLayout
 from sacm.quality.inspect import inspect
-from sacm.quality.protect import protect, unprotect, window_guard_of
+from sacm.quality.protect import protect, unprotect
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,18 +48,8 @@ class WindowedNetwork(NamedTuple):
 
     def protect(self, guard: Any) -> None:
         """Make the network repair its windows; one that does so already gets the new guard."""
-        module: Any = window_guard_of(guard)
-        if self.channels not in (None, module.channels):
-            raise ArgumentError(
-                f"{type(self.network).__name__} takes windows with {self.channels} channels, "
-                f"but the guard was fitted on {module.channels}."
-            )
-        protect(
-            unprotect(self.network),
-            module,
-            input_arg=self.input_arg,
-            window_layout=self.window_layout,
-        )
+        network, layout = unprotect(self.network), self.window_layout
+        protect(network, guard, input_arg=self.input_arg, window_layout=layout)
 
 
 def modulator_of(model: nn.Module) -> CapacityModulator | None:

@@ -207,7 +207,7 @@ def attached_training_works_and_evaluation_is_untouched(case: BackboneCase) -> N
 
 
 def detectors_keep_their_contract(case: BackboneCase) -> None:
-    """Losses and scores call `forward` once, where `attach` sees the window; odd calls are met."""
+    """Losses and scores call `forward` once, where `attach` sees the window."""
     if case.task != "anomaly":
         return
     model, x = make(case), windows(3)
@@ -223,14 +223,6 @@ def detectors_keep_their_contract(case: BackboneCase) -> None:
     for epoch in (1, 2, 50):
         model.set_epoch(epoch)
         require(model.training_loss(x).isfinite(), f"the loss of epoch {epoch} is not finite")
-    try:
-        with torch.no_grad():
-            scores = model.eval().anomaly_scores(x, score="reconstruction")
-    except ArgumentError as error:
-        require("reconstruct" in str(error), f"the refusal must say why, but says {error}")
-        return
-    require(tuple(scores.shape) == (3, 96), f"the scores are {list(scores.shape)}")
-    require((scores >= 0).all(), "a reconstruction error is negative")
 
 
 BackboneCheck = Callable[[BackboneCase], None]

@@ -42,55 +42,29 @@ class CaseBatch(NamedTuple):
     beside: tuple[Tensor | None, ...] = ()  # nothing goes with the windows
 
 
-class _TwoLayers(nn.Module):
-    """Two Linears over the last axis, with two dropouts of different rates."""
-
-    def add_layers(self, inputs: int, hidden: int, outputs: int) -> None:
-        self.first = nn.Dropout(0.1)
-        self.hidden = nn.Linear(inputs, hidden)
-        self.second = nn.Dropout(0.3)
-        self.head = nn.Linear(hidden, outputs)
-
-    def run_layers(self, x: Tensor) -> Tensor:
-        outputs: Tensor = self.head(self.second(self.hidden(self.first(x))))
-        return outputs
-
-
-class _Forecaster(_TwoLayers, ForecastNetwork):
-    def __init__(self) -> None:
-        super().__init__(input_len=LENGTH, horizon=HORIZON, channels=CHANNELS)
-        self.add_layers(LENGTH, 32, HORIZON)
-
-    def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
-        return self.run_layers(x.transpose(1, 2)).transpose(1, 2)
-
-
-class _Classifier(_TwoLayers, ClassifierNetwork):
-    def __init__(self) -> None:
-        super().__init__(input_len=LENGTH, channels=CHANNELS, classes=CLASSES)
-        self.add_layers(LENGTH * CHANNELS, 32, CLASSES)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.run_layers(x.flatten(1))
-
-
-class _Detector(_TwoLayers, ReconstructionDetector):
-    def __init__(self) -> None:
-        super().__init__(input_len=LENGTH, channels=CHANNELS)
-        self.add_layers(LENGTH, 12, LENGTH)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.run_layers(x.transpose(1, 2)).transpose(1, 2)
-
-
 def network(task: TaskName) -> Backbone:
-    """Make a small network from torch's current seed."""
-    kinds: dict[TaskName, Any] = {
-        "forecasting": _Forecaster,
-        "classification": _Classifier,
-        "anomaly": _Detector,
+    """Make two Linears with two dropouts of different rates, from torch's current seed."""
+    kinds: dict[TaskName, tuple[Any, dict[str, int], tuple[int, int, int]]] = {
+        "forecasting": (ForecastNetwork, {"horizon": HORIZON}, (LENGTH, 32, HORIZON)),
+        "classification": (ClassifierNetwork, {"classes": CLASSES}, (LENGTH * 2, 32, CLASSES)),
+        "anomaly": (ReconstructionDetector, {}, (LENGTH, 12, LENGTH)),
     }
-    model: Backbone = kinds[task]()
+    base, sizes, (inputs, hidden, outputs) = kinds[task]
+
+    class TwoLayers(base):  # type: ignore[misc,valid-type]  # the class of a task's networks
+        def __init__(self) -> None:
+            super().__init__(input_len=LENGTH, channels=CHANNELS, **sizes)
+            self.first = nn.Dropout(0.1)
+            self.hidden = nn.Linear(inputs, hidden)
+            self.second = nn.Dropout(0.3)
+            self.head = nn.Linear(hidden, outputs)
+
+        def forward(self, x: Tensor, stamps: Tensor | None = None) -> Tensor:
+            series = x.flatten(1) if task == "classification" else x.transpose(1, 2)
+            out: Tensor = self.head(self.second(self.hidden(self.first(series))))
+            return out if task == "classification" else out.transpose(1, 2)
+
+    model: Backbone = TwoLayers()
     return model
 
 
@@ -271,7 +245,8 @@ def check_strategy(text: str, *, task: TaskName | None = None) -> None:
         >>> check_strategy("fixed(p=0.2)")
     """
     strategy = parse(text)
-    shared = [name for name in ALL_TASKS if all(name in part.tasks for part in parts_of(strategy))]
-    chosen = task or next(iter(shared), ALL_TASKS[0])
+    parts = parts_of(strategy)
+    meant_for = [name for name in ALL_TASKS if all(name in part.tasks for part in parts)]
+    chosen = task or (meant_for or ALL_TASKS)[0]
     strategy.check_task(chosen)
     run_checks(f"strategy {text}", CHECKS, StrategyCase(text, strategy, chosen))
