@@ -67,6 +67,7 @@ WRONG = [
     ("--train-fraction 2", "train_fraction = 2.0"),
     ("--out {series}/inside/r.html", "cannot be made: Not a directory"),
     ("--out {folder}", "is a folder: name a file in it"),
+    ("--out report.pdf", "a report is an .html file"),
     ("--backbone Nothing", "no backbone 'Nothing'"),
 ]
 

@@ -20,12 +20,12 @@ def drawn(figure) -> bytes:
 
 def test_paired_dots_show_every_seed():
     values = {"raw": [2.0, 4.0, 3.0], "sacm": [1.0, np.nan, 3.5]}
-    figure = figures.paired_dots(values, "MSE", random={"raw": 0.8, "sacm": 0.7})
-    lines = [line.get_ydata().tolist() for line in figure.axes[0].lines]
+    figure = figures.paired_dots(values, "MSE", levels={"naive": 0.8})
+    lines = [list(line.get_ydata()) for line in figure.axes[0].lines]
     assert lines[0] == [2.0, 1.0]
     assert lines[2] == [3.0, 3.5]
     assert figure.axes[0].get_title(loc="left") == "MSE"
-    assert [text.get_text() for text in figure.axes[0].texts] == ["random", "random"]
+    assert [text.get_text() for text in figure.axes[0].texts] == ["naive"]
     assert drawn(figure).startswith(b"\x89PNG")
 
 

@@ -87,6 +87,8 @@ def run_comparison(
     if out is not None:
         if out.is_dir():
             raise ArgumentError(f"--out {out} is a folder: name a file in it, such as report.html.")
+        if out.suffix.lower() not in (".html", ".htm"):
+            raise ArgumentError(f"--out {out}: a report is an .html file.")
         output.check_writable(out.parent)
     data = resolve(settings.data, task=settings.task, reading=settings.reading())
     if is_main_process():

@@ -111,12 +111,11 @@ def _pairs(comparison: Comparison, name: str) -> str:
     kind, strategies = metric(name), comparison.strategies
     results = comparison.frame.set_index(["strategy", "seed"])[name].astype(float)
     values = {each: [results[each, seed] for seed in comparison.seeds] for each in strategies}
-    chance = {}
-    if kind.random is not None:
-        chance = {each: float(comparison.values(each, kind.random).mean()) for each in strategies}
     levels = {each: row[name] for each, row in _baselines(comparison).items() if row.get(name)}
+    for strategy in strategies if kind.random is not None else ():
+        levels[f"random ({strategy})"] = comparison.values(strategy, kind.random).mean()
     title = f"{kind.label} ({'higher' if kind.higher_is_better else 'lower'} is better)"
-    figure = figures.paired_dots(values, title, random=chance, baselines=levels)
+    figure = figures.paired_dots(values, title, levels=levels)
     caption = "One line a seed; the bar is the mean."
     caption += " Dashed: without a network." if levels else ""
     return embed_figure(figure, caption, name=f"pairs-{name}")

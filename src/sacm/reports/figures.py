@@ -41,16 +41,12 @@ WIDE = 7.5  # inches
 
 @house_style()
 def paired_dots(
-    values: Mapping[str, Sequence[float]],
-    title: str,
-    *,
-    random: Mapping[str, float] | None = None,
-    baselines: Mapping[str, float] | None = None,
+    values: Mapping[str, Sequence[float]], title: str, *, levels: Mapping[str, float] | None = None
 ) -> Figure:
     """One line a seed, one column a strategy: every pair, not only their mean.
 
-    `values` are by strategy, in the same order of seeds; `random` is what random scores reach, by
-    strategy; `baselines` what naive forecasts reach, by name.
+    `values` are by strategy, in the same order of seeds; `levels` is what needs no network, by
+    name, such as naive forecasts and random scores.
     """
     names, chosen = list(values), colours(list(values))
     table = np.array([list(row) for row in values.values()], dtype=float)  # [strategies, seeds]
@@ -58,21 +54,16 @@ def paired_dots(
     for heights in table.T:
         axes.plot(heights, color=MUTED, linewidth=0.8, zorder=1)
         axes.scatter(range(len(heights)), heights, c=list(chosen.values()), s=26, zorder=3)
-    for place, (name, row) in enumerate(zip(names, table, strict=True)):
+    for place, row in enumerate(table):
         if np.isfinite(row).any():
             mean = float(np.nanmean(row))
             axes.hlines(mean, place - 0.16, place + 0.16, colors=INK, linewidth=2, zorder=4)
-        if random and name in random:
-            level = random[name]
-            axes.hlines(level, place - 0.3, place + 0.3, colors=ALARM, linestyles="--")
-            axes.annotate("random", (place + 0.32, level), color=ALARM, va="center")
-    for name, level in (baselines or {}).items():
+    for name, level in (levels or {}).items():
         axes.axhline(level, color=MUTED, linestyle="--", linewidth=0.9)
         axes.annotate(name, (-0.48, level), color=MUTED, va="bottom")
     crowded = max(map(len, names)) * len(names) > 56  # 56 letters fit below the columns
     axes.set_xticks(range(len(names)), names, rotation=20 if crowded else 0)
-    axes.set_xlim(-0.5, len(names) - (0.3 if random else 0.5))
-    axes.set_title(title)
+    axes.set(xlim=(-0.5, len(names) - 0.5), title=title)
     axes.grid(axis="x", visible=False)
     return figure
 
@@ -83,18 +74,15 @@ def training_curves(histories: Histories, column: str) -> Figure:
     chosen = colours(list(histories))
     best = np.nanargmax if column == "val_accuracy" else np.nanargmin
     figure, (axes,) = canvas(height=2.5)
-    for place, (strategy, runs) in enumerate(histories.items()):
-        # Dashes of different length let equal curves show through each other.
-        dashes: Any = {"linestyle": (0, (4 - place % 3, 2 + place))} if place else {}
+    for strategy, runs in histories.items():
         look: Any = {"color": chosen[strategy], "linewidth": 1, "marker": "o", "markersize": 2}
         for rows in runs:
-            values = np.array([float(row[column]) for row in rows])
-            epochs = np.arange(1, len(values) + 1)
-            axes.plot(epochs, values, alpha=0.8, **look, **dashes)
+            values = [float(row[column]) for row in rows]
+            axes.plot(range(1, len(values) + 1), values, alpha=0.8, **look)
             if column.startswith("val_"):
                 at = int(best(values))
                 ring: Any = {"facecolors": "none", "edgecolors": chosen[strategy]}
-                axes.scatter([epochs[at]], [values[at]], s=34, zorder=3, **ring)
+                axes.scatter([at + 1], [values[at]], s=34, zorder=3, **ring)
     title = column.replace("val_", "validation ").replace("train_", "training ")
     axes.set_title(title.replace("mae", "MAE").replace("mse", "MSE"))
     count_axis(axes, "epoch")
