@@ -125,6 +125,11 @@ class Transform(nn.Module):
             start = stop
         self.biases.copy_(torch.cat(biases))
 
+    def split(self, x: Tensor) -> tuple[Tensor, ...]:
+        """`x` in parts small enough to transform at once."""
+        values = KERNEL_COUNT * max(self.plan.values()) * self.length
+        return x.split(max(1, CHUNK_VALUES // values))
+
     def as_series(self, x: Tensor) -> Tensor:
         """`[B, L, C]` to `[B, C, L]`, with zeros after windows shorter than a kernel."""
         series = x.to(self.kernels).transpose(1, 2)
@@ -197,8 +202,7 @@ class MiniRocket(ClassifierNetwork):
         self.check_window(train_x)
         self.transform.fit(train_x, torch.Generator().manual_seed(self.seed))
         sums = torch.zeros(2, self.transform.features, dtype=torch.float64)
-        values = KERNEL_COUNT * max(self.transform.plan.values()) * self.transform.length
-        for part in train_x.split(max(1, CHUNK_VALUES // values)):
+        for part in self.transform.split(train_x):
             features = self.transform(part).cpu().double()
             sums += torch.stack((features.sum(dim=0), features.square().sum(dim=0)))
         mean, square = sums / len(train_x)

@@ -113,7 +113,7 @@ def _pairs(comparison: Comparison, name: str) -> str:
     values = {each: [results[each, seed] for seed in comparison.seeds] for each in strategies}
     levels = {each: row[name] for each, row in _baselines(comparison).items() if row.get(name)}
     for strategy in strategies if kind.random is not None else ():
-        levels[f"random ({strategy})"] = comparison.values(strategy, kind.random).mean()
+        levels[f"random ({strategy})"] = comparison.values(strategy, str(kind.random)).mean()
     title = f"{kind.label} ({'higher' if kind.higher_is_better else 'lower'} is better)"
     figure = figures.paired_dots(values, title, levels=levels)
     caption = "One line a seed; the bar is the mean."
