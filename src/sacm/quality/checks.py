@@ -9,7 +9,6 @@ Such channels are judged again by the Gaussian model that repairs tables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -51,76 +50,37 @@ LONGEST_COUNTED = 999  # rows; longer runs are counted as this long
 TRIED = 8  # steps that may end a shift, and places in a stretch from which its mean is taken
 
 
-@dataclass
 class Levels(Learnt):
-    """Ordinary behaviour of the C channels, as the checks learnt it from training rows.
+    """Ordinary behaviour of the C channels, as the checks learn it; at first nothing is flagged."""
 
-    Attributes:
-        codes: Gap codes of each channel.
-        rests: Values at which each channel rests by nature.
-        season: Rows of a season; 0 for none.
-        model: Predicts lone channels; None if there is none.
-        run_limit: `[C]` rows of the shortest run that normal rows make too seldom.
-        jump: `[C]` smallest step that is a jump.
-        centre, bend, scale: `[C]` the channel in deviations is `(x - centre) / scale`, or
-            `asinh((x - centre) / bend) / scale` where `bend` is not 0.
-        judged: `[C]` whether residuals of the channel are judged.
-        resting: `[C]` whether it often stays at a value: its bursts may be real.
-        size: `[C]` usual size of residuals, in deviations.
-        lone: `[C]` whether large residuals are independent of each other.
-        one_sided: `[C]` whether spikes are common and mostly go one way: they may be real.
-        related: `[C, C]` which channels move together.
-        fail_cut, suspect_cut: `[C]` residuals from which on a point is flagged.
-        burst: `[2, 3, season, C]` for both widths: expected logarithm of the running median of
-            residuals, its deviation, and its smallest cut.
-        step: `[C]` usual size of steps, in deviations.
-        bump: `[n, C]` by how much the level of 1, 2, 4, ... rows leaves its surroundings.
-    """
-
-    codes: list[list[float]]
-    rests: list[list[float]]
-    season: int
-    model: RepairModel | None
-    run_limit: Array
-    jump: Array
-    centre: Array
-    bend: Array
-    scale: Array
-    judged: Array
-    resting: Array
-    size: Array
-    lone: Array
-    one_sided: Array
-    related: Array
-    fail_cut: Array
-    suspect_cut: Array
-    burst: Array
-    step: Array
-    bump: Array
-
-    @classmethod
-    def blank(cls, channels: int) -> Self:
-        """Levels by which nothing is flagged."""
-        no, zero = np.zeros(channels, bool), np.zeros(channels)
-        one, never = np.ones(channels), np.full(channels, np.inf)
-        arrays: dict[str, Any] = {
-            **dict.fromkeys(("judged", "resting", "lone", "one_sided"), no),
-            **dict.fromkeys(("jump", "centre", "bend"), zero),
-            **dict.fromkeys(("scale", "size", "step"), one),
-            **dict.fromkeys(("fail_cut", "suspect_cut"), never),
-            "run_limit": np.full(channels, LONGEST_COUNTED + 1),
-            "related": np.zeros((channels, channels), bool),
-            "burst": never[None, None, None],
-            "bump": never[None],
-        }
-        arrays = {name: array.copy() for name, array in arrays.items()}
-        codes: list[list[float]] = [[] for _ in range(channels)]
-        return cls(codes, [[] for _ in range(channels)], 0, None, **arrays)
+    def __init__(self, channels: int) -> None:
+        no, zeros, never = np.zeros(channels, bool), np.zeros(channels), np.full(channels, np.inf)
+        self.codes: list[list[float]] = [[] for _ in range(channels)]  # stand for a gap
+        self.rests: list[list[float]] = [[] for _ in range(channels)]  # where it stays by nature
+        self.run_limit = np.full(channels, LONGEST_COUNTED + 1)  # rows of the shortest stuck run
+        self.jump = zeros.copy()  # smallest step that is a jump
+        self.season = 0  # rows
+        # In deviations a value is (x - centre) / scale; asinh((x - centre) / bend) / scale if bent.
+        self.centre, self.bend, self.scale = zeros.copy(), zeros.copy(), zeros + 1
+        self.judged = no.copy()  # whether residuals are looked at
+        self.size, self.step = zeros + 1, zeros + 1  # of usual residuals and steps, in deviations
+        self.lone = no.copy()  # whether large residuals are independent of each other
+        self.one_sided = no.copy()  # whether common spikes go one way: they are real
+        self.related = np.zeros((channels, channels), bool)  # which channels move together
+        self.fail_cut, self.suspect_cut = never.copy(), never.copy()  # of residuals
+        # [2, 3, season, C] for both widths: expected logarithm of the running median of residuals,
+        # its deviation, and its smallest cut.
+        self.burst = never[None, None, None]
+        self.bump = never[None]  # [n, C] by how much the level of 2^n rows leaves its surroundings
+        self.model: RepairModel | None = None  # predicts lone channels
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
         """The levels that `to_dict` described."""
-        levels = super().from_dict(record)
+        levels = cls(len(record["judged"]))
+        for name, value in record.items():
+            array = isinstance(getattr(levels, name), np.ndarray)
+            setattr(levels, name, np.asarray(value) if array else value)
         if record["model"] is not None:
             levels.model = RepairModel.from_dict(record["model"])
         return levels
@@ -129,15 +89,11 @@ class Levels(Learnt):
 def learn(
     values: Array, rows: Rows, config: GuardConfig, broken: Array | None = None
 ) -> tuple[Levels, Array, Array]:
-    """Learn the ordinary behaviour of a table; also the flags and grades `[T, C]` of the table.
+    """Ordinary behaviour of training rows `[T, C]`, and their flags and grades.
 
-    Args:
-        values: Training rows `[T, C]`, NaN where missing.
-        rows: Their segments.
-        config: The thresholds.
-        broken: `[T, C]` what is known to be broken; nothing is learnt from it.
+    `broken` `[T, C]` says what is known to be broken; nothing is learnt from it.
     """
-    levels = Levels.blank(values.shape[1])
+    levels = Levels(values.shape[1])
     return levels, *_Checks(values, rows, config, levels, broken, learning=True).run()
 
 
@@ -298,7 +254,6 @@ class _Checks:
             moving = (np.diff(column) != 0).mean() if len(column) > 1 else 0.0
             if len(column) < config.fewest_values or moving < config.moving:
                 continue
-            levels.resting[channel] = moving < config.restless
             low, middle, high = np.quantile(column, (tail, 1 / 2, 1 - tail))
             narrow, wide = sorted((middle - low, high - middle))
             bend = narrow if 0 < config.skewed * narrow < wide else 0.0
@@ -351,10 +306,10 @@ class _Checks:
                 common = levels.fail_cut < first_cut * (1 - config.wrong_share)
                 if self.learning:
                     levels.one_sided = (common | levels.lone) & self.one_sided(wild, signed > 0)
-                far = (common | (residual > config.spike_fail)) & ~levels.resting
-                alone = (shared < config.together) & ~levels.one_sided
+                far = common | (residual > config.spike_fail)
                 spike[(divided > levels.suspect_cut) & material] = SUSPECT
-                spike[wild & (levels.lone | far) & alone] = FAIL
+                spike[wild & (levels.lone | far) & (shared < config.together)] = FAIL
+                spike[:, levels.one_sided] = 0
             if turn == 1 or last:
                 found = self.check_bursts(residual, known)
                 burst = np.maximum(burst, found)
@@ -386,7 +341,7 @@ class _Checks:
         for channel in channels:
             at, size = np.flatnonzero(kept[:, channel]), np.abs(signed[:, channel])
             if self.learning:
-                levels.size[channel] = usual_size(size[at], config.moving)
+                levels.size[channel] = usual_size(size[at])
             local = running_median(size[at], config.local_rows) / NORMAL_MEDIAN
             local = np.interp(np.arange(len(size)), at, local)
             score[:, channel] = size / np.maximum(local, levels.size[channel])
@@ -470,7 +425,7 @@ class _Checks:
             for first, last, grade in self.burst_events(*parts):
                 part = grades[at[first] : at[last] + 1, channel]
                 part[:] = np.maximum(part, grade)
-        grades[(grades == FAIL) & ((shared >= config.together) | levels.resting)] = SUSPECT
+        grades[(grades == FAIL) & (shared >= config.together)] = SUSPECT
         return np.where(known, 0, grades)
 
     def burst_levels(self, log: Array, at: Array, season: int) -> Array:
@@ -532,8 +487,7 @@ class _Checks:
             at = np.flatnonzero(~known[:, channel])
             for first, stop in self.pair_steps(channel, at, score[at, channel]):
                 shifted[at[first] : at[stop - 1] + 1, channel] = True
-        several_levels = shifted.mean(0) >= config.most_broken / 2
-        return shifted & ~known & ~several_levels
+        return shifted & ~known
 
     def pair_steps(self, channel: int, at: Array, score: Array) -> list[tuple[int, int]]:
         """Positions at which shifts begin and at which the level is back."""

@@ -44,12 +44,11 @@ class GuardConfig:
         material: Smallest residual worth flagging, in deviations.
         spike_fail: Smallest residual of a rare spike that is a fail, in deviations; where spikes
             are common every one beyond the cut is.
-        one_sided: Common spikes of a channel are suspect if this share of them goes one way.
+        one_sided: Common spikes of a channel are real if this share of them goes one way.
         most_broken: Largest share of a channel's rows that may be broken.
         fewest_values: Measured values from which on a channel is judged.
         fewest_levels: Different values from which on a channel is a measurement and not a state.
         moving: Share of steps with a change from which on residuals of a channel are judged.
-        restless: Share of steps with a change from which on a spike or burst can be a fail.
         skewed: A channel is judged on a logarithmic scale if one side of its median is this many
             times as wide as the other.
         code_count: Times that a value must recur to be a gap code.
@@ -88,7 +87,6 @@ class GuardConfig:
     fewest_values: int = 100
     fewest_levels: int = 5
     moving: float = 0.3
-    restless: float = 0.6
     skewed: float = 3.0
     code_count: int = 3
     shortest: int = 5
@@ -138,45 +136,22 @@ class GuardConfig:
         return NORMAL_MEDIAN * log2(1 / rate)
 
 
-@dataclass(frozen=True)
-class ModelConfig:
-    """Settings of the two Gaussian models: that of tables, which repairs, and that of windows.
+class Models:
+    """Settings of the Gaussian models of tables and of windows; no argument changes them."""
 
-    Attributes:
-        most_related: Most related channels in the prediction of one.
-        least_correlation: Correlation of steps or levels from which on a channel is related.
-        penalty: Ridge penalty of related channels, relative to their variance.
-        season_least: Share of a channel's variance that must repeat to use its season.
-        largest_carry: Largest correlation of neighbouring rows.
-        fit_rows: Rows that a model of tables is fitted on, at most.
-        steps: Most steps of conjugate gradients.
-        coverage: Share of hidden values that the interval of a repair holds.
-        hidden_share: Share of the good values that are hidden to measure uncertainty.
-        directions: Directions of the model of windows.
-        entry_weight: Share of an observation that an entry counts as, because neighbours are alike.
-        fewest_windows: Windows, end to end, that a model of windows needs.
-        most_doubted: Share of a window, or of its channels, above which nothing is a fail.
-        batch: Windows that are judged together.
-        most_windows: Windows that a model of windows is learnt from, at most.
-        most_entries: Values that it is learnt from, at most.
-    """
-
-    most_related: int = 12
-    least_correlation: float = 0.1
-    penalty: float = 0.02
-    season_least: float = 0.02
-    largest_carry: float = 0.99
-    fit_rows: int = 10_000
-    steps: int = 60
-    coverage: float = 0.9
-    hidden_share: float = 0.1
-    directions: int = 64
-    entry_weight: float = 0.2
-    fewest_windows: int = 8
-    most_doubted: float = 0.5
-    batch: int = 256
-    most_windows: int = 5_000
-    most_entries: int = 20_000_000
-
-
-MODELS = ModelConfig()
+    most_related = 12  # channels in the prediction of one
+    least_correlation = 0.1  # of steps or levels, from which on a channel is related
+    penalty = 0.02  # of related channels in a ridge regression, relative to their variance
+    season_least = 0.02  # share of a channel's variance that must repeat to use its season
+    largest_carry = 0.99  # correlation of neighbouring rows
+    fit_rows = 10_000  # that a model of tables is fitted on, at most
+    steps = 60  # of conjugate gradients
+    coverage = 0.9  # share of hidden values that the interval of a repair holds
+    hidden_share = 0.1  # of the good values, to measure uncertainty
+    directions = 64  # of the model of windows
+    entry_weight = 0.2  # share of an observation that an entry counts, as neighbours are alike
+    fewest_windows = 8  # end to end, that a model of windows needs
+    most_doubted = 0.5  # share of a window, or of its channels, above which nothing is a fail
+    batch = 256  # windows that are judged together
+    most_windows = 5_000  # that a model of windows is learnt from
+    most_entries = 20_000_000  # values that it is learnt from

@@ -19,12 +19,12 @@ from sacm.quality.config import (
     FAIL,
     KINDS,
     MISSING,
-    MODELS,
     REPAIRS,
     RULE,
     STUCK,
     SUSPECT,
     GuardConfig,
+    Models,
 )
 from sacm.quality.predictor import Array, find_segments
 from sacm.quality.recording import STEP_ROOM, Recording, read_recording
@@ -262,7 +262,7 @@ class Guard:
         before = np.full((module.length - 1, values.shape[1]), np.nan)
         outside = rows_of_rule("maintenance", self.channel_rules_, times, numbers)
         shown = np.where(outside, np.nan, values)
-        together = max(1, MODELS.most_entries // before.size // MODELS.fewest_windows)
+        together = max(1, Models.most_entries // before.size // Models.fewest_windows)
         parts = []
         for segment in recording.segments:
             padded = np.concatenate([before, shown[segment.start : segment.stop]])

@@ -11,9 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sacm.quality.config import GRADES, KINDS, MISSING, SUSPECT
+from sacm.quality.config import GRADES, KINDS, MISSING
 from sacm.quality.predictor import Array
-from sacm.quality.result import Quality, QualityEvent, format_share
+from sacm.quality.result import Quality, QualityEvent
 from sacm.reports import style
 from sacm.reports.page import embed_figure, figures, page, paragraph
 from sacm.reports.table import Table
@@ -38,7 +38,8 @@ KIND_WORDS = {
     "rule": "outside what a rule allows",
 }
 _GRADES = (
-    "Fail: broken, replaced by its repair. Suspect: unusual, may be real, stays as measured. "
+    "Fail: broken, replaced by its repair, no target in training. Suspect: unusual, may be real, "
+    "stays as measured, counts less as a target. "
     "Severity: the largest distance between a value and its repair, in robust standard deviations "
     "of the channel."
 )
@@ -72,7 +73,6 @@ def quality_page(quality: Quality) -> str:
             "Shares by channel": [quality.share_table().html(kind="sortable")],
             "Events": [paragraph(hint, note=True), listed],
         }
-    sections["What training would see"] = [paragraph(_effect(quality))]
     sections["What was read"] = [_what_was_read(quality).html(kind="settings")]
     return page(f"Quality of {quality.recording.name}", [verdict], sections)
 
@@ -105,16 +105,6 @@ def _what_was_read(quality: Quality) -> Table:
         ("written", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by sacm {version('sacm')}"),
     ]
     return Table(("", "value"), tuple(rows), words=2)
-
-
-def _effect(quality: Quality) -> str:
-    changed, unusual = quality.changed.mean(), (quality.grades == SUSPECT).mean()
-    return (
-        f"{format_share(changed) or 'None'} of the values would be replaced by their repair, and "
-        f"do not count as targets. {format_share(unusual) or 'None'} are unusual: they stay as "
-        f"measured, and count {quality.config.suspect_weight:.0%} as targets. Every other value "
-        "stays exactly as it is."
-    )
 
 
 def draw_overview(quality: Quality, *, width: float = 2 * style.WIDTH) -> Figure:

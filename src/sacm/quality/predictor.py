@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from sacm.quality.config import MODELS, NORMAL
+from sacm.quality.config import NORMAL, NORMAL_MEDIAN, Models
 
 Array = np.ndarray
 LISTED = 8  # names in a sentence
@@ -20,18 +19,16 @@ TINY = np.finfo(np.float64).eps
 
 
 class Learnt:
-    """A dataclass of arrays and plain values that can be written as JSON."""
+    """Arrays and plain values that can be written as JSON."""
 
     def to_dict(self) -> dict[str, Any]:
         """Lists and plain values."""
-        record = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # its children are dataclasses
-        return {name: _plain(value) for name, value in record.items()}
+        return {name: _plain(value) for name, value in vars(self).items()}
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Self:
         """What `to_dict` described."""
-        arrays = {field.name for field in fields(cls) if field.type == "Array"}  # type: ignore[arg-type]
-        return cls(**{k: np.asarray(v) if k in arrays else v for k, v in record.items()})
+        return cls(**{k: np.asarray(v) if isinstance(v, list) else v for k, v in record.items()})
 
 
 class Rows:
@@ -155,7 +152,7 @@ def find_season(values: Array) -> tuple[int, Array]:
     shares: dict[int, Array] = {}
     for curve in np.column_stack([correlation.mean(1), correlation[:, :most]]).T:
         inner = curve[1:-1]
-        peak = (inner > curve[:-2]) & (inner >= curve[2:]) & (inner > MODELS.least_correlation)
+        peak = (inner > curve[:-2]) & (inner >= curve[2:]) & (inner > Models.least_correlation)
         peaks = np.flatnonzero(peak) + 1
         for period in peaks[np.argsort(-curve[peaks])][:shortest].tolist():
             pairs = rows // (2 * period)
@@ -164,7 +161,7 @@ def find_season(values: Array) -> tuple[int, Array]:
                 even, odd = cycles.mean(0)
                 shares[period] = (even * odd).mean(0) / np.maximum(clipped.var(0), TINY)
     best = max((share.mean() for share in shares.values()), default=0.0)
-    if best < MODELS.season_least:
+    if best < Models.season_least:
         return 0, np.zeros(channels)
     period = min(p for p, share in shares.items() if share.mean() >= near_best * best)
     return period, shares[period]
@@ -223,14 +220,7 @@ def nearby_score(scores: Array) -> Array:
     return np.maximum(1.0, np.minimum(np.maximum(*low), high))
 
 
-def usual_size(residuals: Array, tied: float = 1.0) -> float:
-    """Standard deviation of residuals `[T]`, from the median of those that are not 0.
-
-    Where more than a share `tied` is 0 the lower quartile tells it: in a channel that seldom moves
-    many of the others may be faults.
-    """
+def usual_size(residuals: Array) -> float:
+    """Standard deviation of residuals `[T]`, from the median of those that are not 0."""
     moving = residuals[residuals > 0]
-    if not len(moving):
-        return 1.0
-    share = 1 / 2 if len(moving) >= (1 - tied) * len(residuals) else 1 / 2**2
-    return float(np.quantile(moving, share)) / NORMAL((1 + share) / 2)  # quantile of |normal|
+    return float(np.median(moving)) / NORMAL_MEDIAN if len(moving) else 1.0

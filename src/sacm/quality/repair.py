@@ -14,7 +14,7 @@ from typing import Self
 
 import numpy as np
 
-from sacm.quality.config import MODELS, NORMAL, NORMAL_MEDIAN, SMALL
+from sacm.quality.config import NORMAL, NORMAL_MEDIAN, SMALL, Models
 from sacm.quality.predictor import (
     TINY,
     Array,
@@ -35,7 +35,7 @@ DISTANCES = (1, *(2**k + 1 for k in range(DOUBLINGS)))
 """Rows to the nearest good value from which on a repair is another class of uncertainty."""
 HIDDEN = tuple(2**k for k in range(0, DOUBLINGS, 2))
 """Rows of the stretches that are hidden to measure uncertainty."""
-INTERVAL = NORMAL((1 + MODELS.coverage) / 2)
+INTERVAL = NORMAL((1 + Models.coverage) / 2)
 """Half the width of a 90 % interval, in standard deviations of a normal variable."""
 
 
@@ -148,7 +148,7 @@ class RepairModel(Learnt):
         with the distance.
         """
         part = rows.longest
-        part = slice(part.start, min(part.stop, part.start + MODELS.fit_rows))
+        part = slice(part.start, min(part.stop, part.start + Models.fit_rows))
         values, bad = values[part], bad[part] | ~np.isfinite(values[part])
         hidden = hide_stretches(bad.shape, HIDDEN) & ~bad
         here = Rows([range(len(bad))], [int(rows.number[part.start])])
@@ -161,7 +161,7 @@ class RepairModel(Learnt):
             classes = classes[counts >= len(DISTANCES)]
             if len(classes):
                 errors = [error[at, channel][distance == k] for k in classes]
-                spread = [np.quantile(each, MODELS.coverage) / INTERVAL for each in errors]
+                spread = [np.quantile(each, Models.coverage) / INTERVAL for each in errors]
                 spread = np.interp(np.arange(len(DISTANCES)), classes, spread)
                 result[:, channel] = np.maximum.accumulate(spread)
         return result
@@ -187,7 +187,7 @@ class RepairModel(Learnt):
         residual = np.where(mask, -apply(result), 0.0)
         direction, square = residual.copy(), (residual * residual).sum(0)
         goal = SMALL * square
-        for _ in range(MODELS.steps):
+        for _ in range(Models.steps):
             image = np.where(mask, apply(direction), 0.0)
             step = square / np.maximum((direction * image).sum(0), TINY)
             result, residual = result + step * direction, residual - step * image
@@ -210,7 +210,7 @@ def hide_stretches(shape: tuple[int, ...], lengths: Sequence[int], seed: int = 0
     mask = np.zeros(shape, bool)
     for length in lengths:
         if length <= rows // len(lengths):
-            count = max(1, int(MODELS.hidden_share * rows / len(lengths) / length))
+            count = max(1, int(Models.hidden_share * rows / len(lengths) / length))
             starts = generator.integers(0, rows - length, (count, channels))
             at = starts[:, None] + np.arange(length)[:, None]
             mask[at, np.arange(channels)] = True
@@ -236,7 +236,7 @@ def _profile(scaled: Array, number: Array, season: int, power: Array) -> Array:
     cycles = len(scaled) // season
     around = (scaled - moving_mean(scaled, season))[: cycles * season]
     profile = np.median(around.reshape(cycles, season, -1), axis=0)
-    profile = np.where(power > MODELS.season_least, profile - profile.mean(0), 0.0)
+    profile = np.where(power > Models.season_least, profile - profile.mean(0), 0.0)
     return np.roll(profile * cycles / (cycles + prior), int(number[0]) % season, axis=0)
 
 
@@ -265,7 +265,7 @@ def _fit_weights(scaled: Array, bad: Array, season: int) -> tuple[Array, Array, 
     for lag in (1, 2):
         whole[lag:] &= ~bad[:-lag]
     whole[:REACH] = False
-    chosen = slice(0, rows, max(1, rows // MODELS.fit_rows))
+    chosen = slice(0, rows, max(1, rows // Models.fit_rows))
     weights = whole[chosen].astype(float)
     earlier = np.vstack([scaled[:1], scaled[:-1]])
     with np.errstate(all="ignore"):
@@ -276,14 +276,14 @@ def _fit_weights(scaled: Array, bad: Array, season: int) -> tuple[Array, Array, 
     for channel in range(channels):
         before = earlier[chosen, channel : channel + 1]
         carry = _ridge(before, scaled[chosen, channel], weights[:, channel])
-        carry = np.clip(carry[0], 0.0, MODELS.largest_carry)
-        picked = np.argsort(-strength[channel])[: MODELS.most_related]
-        picked = picked[strength[channel, picked] > MODELS.least_correlation]
+        carry = np.clip(carry[0], 0.0, Models.largest_carry)
+        picked = np.argsort(-strength[channel])[: Models.most_related]
+        picked = picked[strength[channel, picked] > Models.least_correlation]
         columns = np.stack([*scaled[:, picked].T, *(side[:, channel] for side in sides)], 1)
         columns = np.column_stack([columns, scaled[:, channel]])
         # Differences with the carry have white residuals, so that least squares is efficient.
         white = (columns - carry * np.vstack([columns[:1], columns[:-1]]))[chosen]
-        result = _ridge(white[:, :-1], white[:, -1], weights[:, channel], MODELS.penalty)
+        result = _ridge(white[:, :-1], white[:, -1], weights[:, channel], Models.penalty)
         related[channel, picked], own[channel] = result[:-2], result[-2:]
     rest = scaled - _explain(scaled, related, own, season)
     total = np.concatenate([np.zeros((1, channels)), np.cumsum(rest, 0)])

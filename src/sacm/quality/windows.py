@@ -26,7 +26,6 @@ from sacm.quality.config import (
     CODE,
     FAIL,
     MISSING,
-    MODELS,
     NORMAL_MEDIAN,
     RULE,
     SMALL,
@@ -34,6 +33,7 @@ from sacm.quality.config import (
     STUCK,
     SUSPECT,
     GuardConfig,
+    Models,
 )
 from sacm.quality.predictor import Rows
 from sacm.quality.rules import ChannelRules
@@ -100,7 +100,7 @@ class WindowGuard(nn.Module):
                 raise ArgumentError(f"The saved guard lacks the tensor {name!r}.")
             self.register_buffer(name, tensors[name].clone(memory_format=torch.contiguous_format))
         self.length, self.channels = self.lever.shape
-        root = (MODELS.entry_weight / self.spread).sqrt().repeat(self.length).unsqueeze(1)
+        root = (Models.entry_weight / self.spread).sqrt().repeat(self.length).unsqueeze(1)
         derived = {
             "_into": self.basis * root,  # from z-scores to factors
             "_out": (self.basis / root).T,
@@ -143,8 +143,8 @@ class WindowGuard(nn.Module):
             )
         if not x.is_floating_point():
             raise ArgumentError(f"The guard needs floating-point windows, got {x.dtype}.")
-        if not tracing() and len(x) > MODELS.batch:
-            parts = [self.inspect(part) for part in x.split(MODELS.batch)]
+        if not tracing() and len(x) > Models.batch:
+            parts = [self.inspect(part) for part in x.split(Models.batch)]
             return WindowJudgement(*map(torch.cat, zip(*parts, strict=True)))
         with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
             if tracing():
@@ -225,7 +225,7 @@ class WindowGuard(nn.Module):
         factors, residual, direction = torch.zeros_like(right), right, right
         square = (residual * residual).sum(1, keepdim=True)
         goal = SMALL**2 * square
-        for turn in range(MODELS.steps // 2):
+        for turn in range(Models.steps // 2):
             image = direction - (doubt * (direction @ self.basis.T)) @ self.basis
             step = square / (direction * image).sum(1, keepdim=True).clamp_min(tiny)
             factors = factors + step * direction
@@ -322,7 +322,7 @@ class WindowGuard(nn.Module):
         """Whether a minority is doubted: what most channels show at once is no fault."""
         if self.channels <= 2 and dim != (1, 2):
             return torch.ones_like(doubted)
-        return doubted.float().mean(dim, keepdim=True) <= MODELS.most_doubted
+        return doubted.float().mean(dim, keepdim=True) <= Models.most_doubted
 
     def _smooth(self, z: Tensor, middle: Tensor) -> tuple[Tensor, Tensor]:
         """Take noise out of channels whose usual residual is large; which ones, `[B, C]`."""
@@ -331,7 +331,7 @@ class WindowGuard(nn.Module):
         usual = self.size.mean(0) / NORMAL_MEDIAN
         noise = torch.where(rough, usual.square() * (middle.square() - 1), 0.0).unsqueeze(1)
         if _some(rough):
-            weight = 1 / (1 + MODELS.entry_weight * noise / self.spread)
+            weight = 1 / (1 + Models.entry_weight * noise / self.spread)
             fit = self._fit(z, weight.expand(z.shape))
             z = z + noise / (noise + self.spread) * (fit - z)
         return z, rough
@@ -434,7 +434,7 @@ def fit_window_guard(
     z = ((torch.from_numpy(repaired) - tensors["mean"]) / tensors["scale"]).float()
     windows = _cut(z, rows, length)
     # A shorter window is no example of what comes next.
-    enough = rows.count >= MODELS.fewest_windows * length and len(windows) > 1
+    enough = rows.count >= Models.fewest_windows * length and len(windows) > 1
     model = _model_tensors(windows, config) if enough else _blank(length, len(rules))
     return WindowGuard({**model, **tensors}).eval()
 
@@ -493,8 +493,8 @@ def _table(values: Sequence[Any]) -> np.ndarray:
 def _cut(z: Tensor, rows: Rows, length: int) -> Tensor:
     """At most a few thousand windows `[N, L, C]` of rows `[T, C]`."""
     most = min(
-        MODELS.most_windows,
-        max(MODELS.fewest_windows, MODELS.most_entries // (length * z.shape[1])),
+        Models.most_windows,
+        max(Models.fewest_windows, Models.most_entries // (length * z.shape[1])),
     )
     ranges = [torch.arange(s.start, s.stop - length + 1) for s in rows.segments if len(s) >= length]
     starts = torch.cat([*ranges, torch.zeros(0, dtype=torch.long)])
@@ -504,8 +504,8 @@ def _cut(z: Tensor, rows: Rows, length: int) -> Tensor:
 def _model_tensors(windows: Tensor, config: GuardConfig) -> dict[str, Tensor]:
     """Buffers of the Gaussian model, and the cuts that training windows keep."""
     model = _gaussian(windows)
-    sample = windows[:: max(1, 2 * len(windows) // MODELS.most_windows)]
-    parts = sample.split(MODELS.batch)
+    sample = windows[:: max(1, 2 * len(windows) // Models.most_windows)]
+    parts = sample.split(Models.batch)
     residual = torch.cat([WindowGuard(model).residuals(part) for part in parts])
     size = residual.median(0).values.clamp_min(SMALL)
     residual, middle, shared = _scores(residual / size)
@@ -524,7 +524,7 @@ def _blank(length: int, channels: int) -> dict[str, Tensor]:
         "scale": one,
         "basis": torch.zeros(length * channels, 0),
         "spread": one,
-        "carry": one * MODELS.largest_carry,
+        "carry": one * Models.largest_carry,
         "lever": steps,
         "size": steps,
         "cuts": torch.full((2, 2, channels), inf),
@@ -546,7 +546,7 @@ def _gaussian(windows: Tensor) -> dict[str, Tensor]:
     residual = (flat - (flat @ vectors) @ vectors.T).view_as(windows)
     power = residual.square().mean((0, 1)).clamp_min(SMALL)
     products = (residual[:, 1:] * residual[:, :-1]).mean((0, 1))
-    root = (MODELS.entry_weight / power).sqrt().repeat(length)
+    root = (Models.entry_weight / power).sqrt().repeat(length)
     # Directions are rotated so that complete windows need no linear solve.
     scaled = (vectors * variances.sqrt() * root[:, None]).double()
     precision = torch.eye(scaled.shape[1], dtype=torch.float64) + scaled.T @ scaled
@@ -556,7 +556,7 @@ def _gaussian(windows: Tensor) -> dict[str, Tensor]:
     lever = 1 - basis.view(length, channels, -1).square().sum(-1)
     return _blank(length, channels) | {
         "spread": power,
-        "carry": (products / power).clamp(SMALL, MODELS.largest_carry),
+        "carry": (products / power).clamp(SMALL, Models.largest_carry),
         "basis": basis,
         "lever": lever.clamp_min(SMALL),
     }
@@ -572,7 +572,7 @@ def _upper(values: Tensor, share: float) -> Tensor:
 
 def _leading_directions(flat: Tensor) -> tuple[Tensor, Tensor]:
     """Leading eigenvectors `[D, K]` and eigenvalues `[K]` of the covariance of windows `[N, D]`."""
-    count = max(1, min(MODELS.directions, len(flat) - 1, flat.shape[1]))
+    count = max(1, min(Models.directions, len(flat) - 1, flat.shape[1]))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         _, values, vectors = torch.svd_lowrank(flat, min(count + count // 4, *flat.shape), niter=8)
