@@ -47,7 +47,7 @@ from sacm.quality.predictor import (
 from sacm.quality.repair import RepairModel
 
 LONGEST_COUNTED = 999  # rows; longer runs are counted as this long
-TRIED = 8  # steps that may end a shift, and places in a stretch from which its mean is taken
+TRIED = 8  # steps that may end a shift
 
 
 class Levels(Learnt):
@@ -71,7 +71,6 @@ class Levels(Learnt):
         # [2, 3, season, C] for both widths: expected logarithm of the running median of residuals,
         # its deviation, and its smallest cut.
         self.burst = never[None, None, None]
-        self.bump = never[None]  # [n, C] by how much the level of 2^n rows leaves its surroundings
         self.model: RepairModel | None = None  # predicts lone channels
 
     @classmethod
@@ -139,6 +138,8 @@ class _Checks:
         self.add(BURST, bursts)
         self.add(SPIKE, spikes)
         self.add(SHIFT, np.where(self.check_shifts(), SUSPECT, 0))
+        real = (self.flags == SPIKE) & self.levels.one_sided
+        self.flags[real] = self.grades[real] = 0
         return self.flags, self.grades
 
     def add(self, flag: int, grades: Array) -> None:
@@ -306,10 +307,8 @@ class _Checks:
                 common = levels.fail_cut < first_cut * (1 - config.wrong_share)
                 if self.learning:
                     levels.one_sided = (common | levels.lone) & self.one_sided(wild, signed > 0)
-                far = common | (residual > config.spike_fail)
                 spike[(divided > levels.suspect_cut) & material] = SUSPECT
-                spike[wild & (levels.lone | far) & (shared < config.together)] = FAIL
-                spike[:, levels.one_sided] = 0
+                spike[wild & (shared < config.together)] = FAIL
             if turn == 1 or last:
                 found = self.check_bursts(residual, known)
                 burst = np.maximum(burst, found)
@@ -341,7 +340,7 @@ class _Checks:
         for channel in channels:
             at, size = np.flatnonzero(kept[:, channel]), np.abs(signed[:, channel])
             if self.learning:
-                levels.size[channel] = usual_size(size[at])
+                levels.size[channel] = usual_size(size[at], config.moving)
             local = running_median(size[at], config.local_rows) / NORMAL_MEDIAN
             local = np.interp(np.arange(len(size)), at, local)
             score[:, channel] = size / np.maximum(local, levels.size[channel])
@@ -463,8 +462,7 @@ class _Checks:
         """Rows `[T, C]` between two sharp steps of opposite sign, after which the level is back.
 
         A step is sharp if it is `shift_step` times its local size and related channels make none.
-        The level between the steps must leave that of both sides by `shift_least` deviations of
-        what the level does over as many rows by itself.
+        The level between the steps must leave that of both sides by `shift_least` deviations.
         """
         config, levels, known = self.config, self.levels, self.known
         steps = np.zeros(known.shape)
@@ -479,8 +477,6 @@ class _Checks:
             local = np.maximum(local, levels.step[channel]) * np.sqrt(np.diff(at))
             same = np.diff(self.rows.first[at]) == 0
             steps[at[1:], channel] = np.where(same, size / local, 0.0)
-        if self.learning:
-            levels.bump = self.learn_bumps()
         score = steps / shared_score(steps, levels.related)
         shifted = np.zeros(known.shape, bool)
         for channel in np.flatnonzero((score > config.shift_step).any(0)):
@@ -491,8 +487,7 @@ class _Checks:
 
     def pair_steps(self, channel: int, at: Array, score: Array) -> list[tuple[int, int]]:
         """Positions at which shifts begin and at which the level is back."""
-        config, bump = self.config, self.levels.bump[:, channel]
-        values = self.scaled[at, channel]
+        config, values = self.config, self.scaled[at, channel]
         step = np.diff(values, prepend=values[:1])
         edges = np.flatnonzero((score > config.shift_step) & (np.abs(step) > 1))
         pairs, k = [], 0
@@ -504,27 +499,10 @@ class _Checks:
                     continue
                 parts = values[max(0, i - near) : i], values[i:j], values[j : j + near]
                 before, inside, after = (np.median(part) for part in parts)
-                usual = bump[min(int(np.log2(j - i)), len(bump) - 1)] * config.shift_least
-                least = max(min(abs(step[i]), abs(step[j])) / 2, 2 * abs(before - after), usual)
+                least = max(min(abs(step[i]), abs(step[j])) / 2, 2 * abs(before - after))
                 lift = min(abs(inside - before), abs(inside - after))
-                if lift > least and (inside > before) == (step[i] > 0):
+                if lift > max(least, config.shift_least) and (inside > before) == (step[i] > 0):
                     pairs.append((int(i), int(j)))
                     k = m + 1
                     break
         return pairs
-
-    def learn_bumps(self) -> Array:
-        """Deviation of the mean of 2^k rows from the mean of as many on both sides, `[n, C]`."""
-        filled = interpolate(self.scaled, self.known)
-        total = np.concatenate([np.zeros((1, filled.shape[1])), np.cumsum(filled, 0)])
-        bumps = []
-        for length in (2**k for k in range(int(np.log2(self.config.shift_longest)) + 1)):
-            apart = max(1, length // TRIED)
-            means = (total[length:] - total[:-length])[::apart] / length
-            side = length // apart
-            if len(means) <= 2 * side + TRIED:
-                break
-            bump = means[side:-side] - (means[: -2 * side] + means[2 * side :]) / 2
-            bumps.append(np.median(np.abs(bump), axis=0) / NORMAL_MEDIAN)
-        bumps.append(np.full(filled.shape[1], np.inf))  # longer ones cannot be told
-        return np.stack(bumps)

@@ -42,8 +42,6 @@ class GuardConfig:
         wrong_share: Share of flagged values that may be false where faults are common.
         lone_wrong_share: The same where faults are independent of each other.
         material: Smallest residual worth flagging, in deviations.
-        spike_fail: Smallest residual of a rare spike that is a fail, in deviations; where spikes
-            are common every one beyond the cut is.
         one_sided: Common spikes of a channel are real if this share of them goes one way.
         most_broken: Largest share of a channel's rows that may be broken.
         fewest_values: Measured values from which on a channel is judged.
@@ -66,7 +64,7 @@ class GuardConfig:
         burst_least: Smallest rise of the residuals' size in a burst, as a factor.
         burst_fail: Factor beyond its cut from which on a burst is a fail, not suspect.
         shift_step: Smallest step at both ends of a shift, in typical steps.
-        shift_least: Smallest shift, in deviations of the normal changes of level.
+        shift_least: Smallest shift, in deviations.
         shift_longest: Rows of the longest shift.
         suspect_weight: Weight of a suspect value in training.
         online_range: Room beyond the training range before a new value is impossible, in widths of
@@ -81,7 +79,6 @@ class GuardConfig:
     wrong_share: float = 0.1
     lone_wrong_share: float = 0.3
     material: float = 0.25
-    spike_fail: float = 3.0
     one_sided: float = 0.75
     most_broken: float = 0.35
     fewest_values: int = 100
@@ -102,7 +99,7 @@ class GuardConfig:
     burst_least: float = 2.5
     burst_fail: float = 1.5
     shift_step: float = 12.0
-    shift_least: float = 3.0
+    shift_least: float = 1.5
     shift_longest: int = 2000
     suspect_weight: float = 0.5
     online_range: float = 1.0

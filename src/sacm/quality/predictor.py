@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from sacm.quality.config import NORMAL, NORMAL_MEDIAN, Models
+from sacm.quality.config import NORMAL, Models
 
 Array = np.ndarray
 LISTED = 8  # names in a sentence
@@ -220,7 +220,14 @@ def nearby_score(scores: Array) -> Array:
     return np.maximum(1.0, np.minimum(np.maximum(*low), high))
 
 
-def usual_size(residuals: Array) -> float:
-    """Standard deviation of residuals `[T]`, from the median of those that are not 0."""
+def usual_size(residuals: Array, tied: float = 1.0) -> float:
+    """Standard deviation of residuals `[T]`, from the median of those that are not 0.
+
+    Where more than a share `tied` is 0 the lower quartile tells it: in a channel that seldom moves
+    many of the others may be faults.
+    """
     moving = residuals[residuals > 0]
-    return float(np.median(moving)) / NORMAL_MEDIAN if len(moving) else 1.0
+    if not len(moving):
+        return 1.0
+    share = 1 / 2 if len(moving) >= (1 - tied) * len(residuals) else 1 / 2**2
+    return float(np.quantile(moving, share)) / NORMAL((1 + share) / 2)  # quantile of |normal|

@@ -430,13 +430,22 @@ def fit_window_guard(
 
     Few rows teach only limits and runs.
     """
-    tensors = _limit_tensors(repaired, levels, rules, config, length)
+    count, channels = length * len(rules), len(rules)
+    tensors = _limit_tensors(repaired, levels, rules, config, length) | {
+        "basis": torch.zeros(count, 0),
+        "spread": torch.ones(channels),
+        "carry": torch.full((channels,), Models.largest_carry),
+        "lever": torch.ones(length, channels),
+        "size": torch.ones(length, channels),
+        "cuts": torch.full((2, 2, channels), inf),
+    }
     z = ((torch.from_numpy(repaired) - tensors["mean"]) / tensors["scale"]).float()
     windows = _cut(z, rows, length)
     # A shorter window is no example of what comes next.
-    enough = rows.count >= Models.fewest_windows * length and len(windows) > 1
-    model = _model_tensors(windows, config) if enough else _blank(length, len(rules))
-    return WindowGuard({**model, **tensors}).eval()
+    if rows.count < Models.fewest_windows * length or len(windows) < 2:
+        return WindowGuard(tensors).eval()
+    guard = WindowGuard(tensors | _gaussian(windows))
+    return guard._with(**_sizes_and_cuts(guard, windows, config))
 
 
 def _limit_tensors(
@@ -501,41 +510,16 @@ def _cut(z: Tensor, rows: Rows, length: int) -> Tensor:
     return z[starts[:: max(1, len(starts) // most), None] + torch.arange(length)]
 
 
-def _model_tensors(windows: Tensor, config: GuardConfig) -> dict[str, Tensor]:
-    """Buffers of the Gaussian model, and the cuts that training windows keep."""
-    model = _gaussian(windows)
+def _sizes_and_cuts(guard: WindowGuard, windows: Tensor, config: GuardConfig) -> dict[str, Tensor]:
+    """Usual sizes of residuals in training windows, and the cuts that these windows keep."""
     sample = windows[:: max(1, 2 * len(windows) // Models.most_windows)]
-    parts = sample.split(Models.batch)
-    residual = torch.cat([WindowGuard(model).residuals(part) for part in parts])
+    residual = torch.cat([guard.residuals(part) for part in sample.split(Models.batch)])
     size = residual.median(0).values.clamp_min(SMALL)
     residual, middle, shared = _scores(residual / size)
     single = _upper((residual / shared.unsqueeze(1)).flatten(0, 1), config.false_rate)
     cuts = torch.stack([single, _upper(middle, config.suspect_rate)])
     factors = torch.tensor([config.online_suspect, config.online_fail]).view(2, 1, 1)
-    return {**model, "size": size, "cuts": cuts * factors}
-
-
-def _blank(length: int, channels: int) -> dict[str, Tensor]:
-    """Buffers by which nothing is flagged."""
-    nothing, wide = torch.zeros(0, channels), torch.tensor([[-inf], [inf]]).repeat(1, channels)
-    one, steps = torch.ones(channels), torch.ones(length, channels)
-    return {
-        "mean": torch.zeros(channels),
-        "scale": one,
-        "basis": torch.zeros(length * channels, 0),
-        "spread": one,
-        "carry": one * Models.largest_carry,
-        "lever": steps,
-        "size": steps,
-        "cuts": torch.full((2, 2, channels), inf),
-        "limits": wide,
-        "rule_range": wide,
-        "codes": nothing,
-        "rests": nothing,
-        "max_change": one * inf,
-        "run_limit": torch.full((channels,), length + 1),
-        "alone": torch.zeros(channels, dtype=torch.bool),
-    }
+    return {"size": size, "cuts": cuts * factors}
 
 
 def _gaussian(windows: Tensor) -> dict[str, Tensor]:
@@ -554,7 +538,7 @@ def _gaussian(windows: Tensor) -> dict[str, Tensor]:
     basis = torch.linalg.solve_triangular(factor, scaled.T, upper=False).T
     basis = basis.to(flat.dtype).contiguous()
     lever = 1 - basis.view(length, channels, -1).square().sum(-1)
-    return _blank(length, channels) | {
+    return {
         "spread": power,
         "carry": (products / power).clamp(SMALL, Models.largest_carry),
         "basis": basis,
@@ -563,9 +547,7 @@ def _gaussian(windows: Tensor) -> dict[str, Tensor]:
 
 
 def _upper(values: Tensor, share: float) -> Tensor:
-    """The value `[C]` that a share of values `[N, C]` exceeds; infinite without values."""
-    if not len(values):
-        return torch.full(values.shape[1:], inf)
+    """The value `[C]` that a share of values `[N, C]` exceeds."""
     ordered = values.sort(0, descending=True).values
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
