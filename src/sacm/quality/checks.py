@@ -14,18 +14,13 @@ from typing import Any, Self
 import numpy as np
 
 from sacm.quality.config import (
-    BURST,
-    CODE,
     FAIL,
     LARGEST_RATE,
-    MISSING,
     NORMAL,
     NORMAL_MEDIAN,
-    SHIFT,
-    SPIKE,
-    STUCK,
     SUSPECT,
     GuardConfig,
+    Kind,
 )
 from sacm.quality.predictor import (
     QUANTILE_WIDTH,
@@ -63,6 +58,7 @@ class Levels(Learnt):
         # In deviations a value is (x - centre) / scale; asinh((x - centre) / bend) / scale if bent.
         self.centre, self.bend, self.scale = zeros.copy(), zeros.copy(), zeros + 1
         self.judged = no.copy()  # whether residuals are looked at
+        self.resting = no.copy()  # whether it often stays at a value: its bursts may be real
         self.size, self.step = zeros + 1, zeros + 1  # of usual residuals and steps, in deviations
         self.lone = no.copy()  # whether large residuals are independent of each other
         self.one_sided = no.copy()  # whether common spikes go one way: they are real
@@ -135,10 +131,10 @@ class _Checks:
             self.learn_units()
         self.scaled = self.in_deviations()
         bursts, spikes = self.check_points_and_bursts()
-        self.add(BURST, bursts)
-        self.add(SPIKE, spikes)
-        self.add(SHIFT, np.where(self.check_shifts(), SUSPECT, 0))
-        real = (self.flags == SPIKE) & self.levels.one_sided
+        self.add(Kind.BURST, bursts)
+        self.add(Kind.SPIKE, spikes)
+        self.add(Kind.SHIFT, np.where(self.check_shifts(), SUSPECT, 0))
+        real = (self.flags == Kind.SPIKE) & self.levels.one_sided
         self.flags[real] = self.grades[real] = 0
         return self.flags, self.grades
 
@@ -159,8 +155,8 @@ class _Checks:
         column, flags = self.values[:, channel], self.flags[:, channel]
         if self.learning:
             self.levels.codes[channel] = self.find_codes(column[~self.excluded[:, channel]])
-        flags[~np.isfinite(column)] = MISSING
-        flags[np.isin(column, self.levels.codes[channel])] = CODE
+        flags[~np.isfinite(column)] = Kind.MISSING
+        flags[np.isin(column, self.levels.codes[channel])] = Kind.CODE
 
     def find_codes(self, column: Array) -> list[float]:
         """Values that stand for a gap: extremes that recur, beyond the span of all other values."""
@@ -211,7 +207,7 @@ class _Checks:
         stuck = (jumps[1:][long] | very_long) & ~np.isin(level[long], levels.rests[channel])
         for run in np.flatnonzero(coded | stuck):
             part = flags[at[first[long[run]]] : at[stop[long[run]] - 1] + 1]
-            part[part == 0] = CODE if coded[run] else STUCK
+            part[part == 0] = Kind.CODE if coded[run] else Kind.STUCK
 
     def run_limit(self, length: Array) -> int:
         """Shortest run that a geometric tail allows less than `false_rate` times a row.
@@ -255,6 +251,7 @@ class _Checks:
             moving = (np.diff(column) != 0).mean() if len(column) > 1 else 0.0
             if len(column) < config.fewest_values or moving < config.moving:
                 continue
+            levels.resting[channel] = moving < config.restless
             low, middle, high = np.quantile(column, (tail, 1 / 2, 1 - tail))
             narrow, wide = sorted((middle - low, high - middle))
             bend = narrow if 0 < config.skewed * narrow < wide else 0.0
@@ -307,8 +304,9 @@ class _Checks:
                 common = levels.fail_cut < first_cut * (1 - config.wrong_share)
                 if self.learning:
                     levels.one_sided = (common | levels.lone) & self.one_sided(wild, signed > 0)
+                far = (common | (residual > config.spike_fail)) & ~levels.resting
                 spike[(divided > levels.suspect_cut) & material] = SUSPECT
-                spike[wild & (shared < config.together)] = FAIL
+                spike[wild & (levels.lone | far) & (shared < config.together)] = FAIL
             if turn == 1 or last:
                 found = self.check_bursts(residual, known)
                 burst = np.maximum(burst, found)
@@ -424,7 +422,7 @@ class _Checks:
             for first, last, grade in self.burst_events(*parts):
                 part = grades[at[first] : at[last] + 1, channel]
                 part[:] = np.maximum(part, grade)
-        grades[(grades == FAIL) & (shared >= config.together)] = SUSPECT
+        grades[(grades == FAIL) & ((shared >= config.together) | levels.resting)] = SUSPECT
         return np.where(known, 0, grades)
 
     def burst_levels(self, log: Array, at: Array, season: int) -> Array:

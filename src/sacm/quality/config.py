@@ -11,7 +11,6 @@ from sacm.errors import ArgumentError
 
 KINDS = ("normal", "missing", "code", "stuck", "spike", "burst", "shift", "rule")
 """Names of the flags; a flag is a position here."""
-MISSING, CODE, STUCK, SPIKE, BURST, SHIFT, RULE = range(1, len(KINDS))
 GRADES = ("normal", "suspect", "fail")
 SUSPECT, FAIL = 1, 2
 """Grades: suspect values are unusual and may be real; fail values are repaired."""
@@ -29,6 +28,12 @@ SMALL = 1e-6
 """What keeps solutions finite, and the share of an error at which they are good enough."""
 
 
+class Kind:
+    """The flags by name."""
+
+    MISSING, CODE, STUCK, SPIKE, BURST, SHIFT, RULE = range(1, len(KINDS))
+
+
 @dataclass(frozen=True)
 class GuardConfig:
     """Thresholds of the checks.
@@ -42,11 +47,14 @@ class GuardConfig:
         wrong_share: Share of flagged values that may be false where faults are common.
         lone_wrong_share: The same where faults are independent of each other.
         material: Smallest residual worth flagging, in deviations.
+        spike_fail: Smallest residual of a rare spike that is a fail, in deviations; where spikes
+            are common every one beyond the cut is.
         one_sided: Common spikes of a channel are real if this share of them goes one way.
         most_broken: Largest share of a channel's rows that may be broken.
         fewest_values: Measured values from which on a channel is judged.
         fewest_levels: Different values from which on a channel is a measurement and not a state.
         moving: Share of steps with a change from which on residuals of a channel are judged.
+        restless: Share of steps with a change from which on a spike or burst can be a fail.
         skewed: A channel is judged on a logarithmic scale if one side of its median is this many
             times as wide as the other.
         code_count: Times that a value must recur to be a gap code.
@@ -79,11 +87,13 @@ class GuardConfig:
     wrong_share: float = 0.1
     lone_wrong_share: float = 0.3
     material: float = 0.25
+    spike_fail: float = 3.0
     one_sided: float = 0.75
     most_broken: float = 0.35
     fewest_values: int = 100
     fewest_levels: int = 5
     moving: float = 0.3
+    restless: float = 0.6
     skewed: float = 3.0
     code_count: int = 3
     shortest: int = 5

@@ -14,18 +14,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from sacm.errors import ArgumentError, SACMError
 from sacm.quality import checks
-from sacm.quality.config import (
-    CODE,
-    FAIL,
-    KINDS,
-    MISSING,
-    REPAIRS,
-    RULE,
-    STUCK,
-    SUSPECT,
-    GuardConfig,
-    Models,
-)
+from sacm.quality.config import FAIL, KINDS, REPAIRS, SUSPECT, GuardConfig, Kind, Models
 from sacm.quality.predictor import Array, find_segments
 from sacm.quality.recording import STEP_ROOM, Recording, read_recording
 from sacm.quality.repair import RepairModel
@@ -198,12 +187,12 @@ class Guard:
         ruled, wanted = ruled.copy(), np.ones((len(KINDS), flags.shape[1]), bool)
         kept = kept & np.isfinite(values)
         for channel, rules in enumerate(self.channel_rules_):
-            for kind in range(MISSING + 1, len(KINDS)):
+            for kind in range(Kind.MISSING + 1, len(KINDS)):
                 wanted[kind, channel] = KINDS[kind] in rules.kinds and not rules.leave_alone
             # With the rule, it alone says what is stuck.
-            wanted[STUCK, channel] &= rules.longest_rest is None
+            wanted[Kind.STUCK, channel] &= rules.longest_rest is None
             ruled[:, channel] *= not rules.leave_alone
-        ruled[kept | ((flags == MISSING) & (ruled != MAINTENANCE))] = 0
+        ruled[kept | ((flags == Kind.MISSING) & (ruled != MAINTENANCE))] = 0
         free = ~np.take_along_axis(wanted, flags.astype(int), 0) | kept
         flags = np.where(ruled > 0, np.array(RULE_KINDS)[ruled], np.where(free, 0, flags))
         grades = np.where(ruled > 0, FAIL, np.where(free, 0, grades))
@@ -285,11 +274,11 @@ class Guard:
         for channel, rules in enumerate(self.channel_rules_):
             kinds, column, broken = flags[:, channel], values[:, channel], ruled[:, channel]
             low, high = rules.range
-            broken[kinds == RULE] = MAX_CHANGE
-            broken[(kinds == RULE) & ((column < low) | (column > high))] = RANGE
-            broken[(kinds == CODE) & np.isin(column, rules.codes)] = CODES
+            broken[kinds == Kind.RULE] = MAX_CHANGE
+            broken[(kinds == Kind.RULE) & ((column < low) | (column > high))] = RANGE
+            broken[(kinds == Kind.CODE) & np.isin(column, rules.codes)] = CODES
             if rules.longest_rest is not None:
-                broken[kinds == STUCK] = LONGEST_REST
+                broken[kinds == Kind.STUCK] = LONGEST_REST
         ruled[outside] = MAINTENANCE
         kept = rows_of_rule("keep", self.channel_rules_, times, numbers)
         judged = self._combine(flags, grades, values, ruled, kept)
@@ -368,7 +357,8 @@ class Guard:
         try:
             config = GuardConfig(**record["config"])
             rules = Rules.from_dict(record["rules"])
-            guard = cls(rules, config.false_events, *record["options"], config=config)
+            window, repair = record["options"]
+            guard = cls(rules, config.false_events, window, repair, config=config)
             guard.config_, guard.rules_ = config, rules
             guard.columns_, guard.step_ = tuple(record["columns"]), record["step"]
             guard.n_features_in_ = len(guard.columns_)

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sacm.quality.config import GRADES, KINDS, MISSING
+from sacm.quality.config import GRADES, KINDS, Kind
 from sacm.quality.predictor import Array
 from sacm.quality.result import Quality, QualityEvent
 from sacm.reports import style
@@ -167,7 +167,7 @@ def _draw_flags(
 ) -> None:
     """Dots on flagged values, dashes where they are missing."""
     for kind in _kinds(flags):
-        at, mark = flags == KINDS.index(kind), "|" if kind == KINDS[MISSING] else "."
+        at, mark = flags == KINDS.index(kind), "|" if kind == KINDS[Kind.MISSING] else "."
         height = np.nan_to_num(np.clip(values[at], *limits), nan=limits[0])
         axes.plot(where[at], height, mark, markersize=style.WIDTH, color=COLOURS[kind])
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 import numpy as np
 
 from sacm.errors import ArgumentError
-from sacm.quality.config import CODE, FAIL, KINDS, RULE, STUCK
+from sacm.quality.config import FAIL, KINDS, Kind
 from sacm.quality.predictor import Array, Rows, find_segments, list_names
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ ALL = "all"
 RULES = ("", "range", "max_change", "codes", "longest_rest", "maintenance")
 """Names of the rules that flag values."""
 RANGE, MAX_CHANGE, CODES, LONGEST_REST, MAINTENANCE = range(1, len(RULES))
-RULE_KINDS = (0, RULE, RULE, CODE, STUCK, RULE)
+RULE_KINDS = (0, Kind.RULE, Kind.RULE, Kind.CODE, Kind.STUCK, Kind.RULE)
 """The flag of what breaks each of them."""
 KEYS = (*RULES[1:], "longest_gap", "leave_alone", "kinds")
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}

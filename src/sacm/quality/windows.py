@@ -21,20 +21,7 @@ from torch import Tensor, nn
 
 from sacm.errors import ArgumentError, SACMError
 from sacm.quality.checks import Levels
-from sacm.quality.config import (
-    BURST,
-    CODE,
-    FAIL,
-    MISSING,
-    NORMAL_MEDIAN,
-    RULE,
-    SMALL,
-    SPIKE,
-    STUCK,
-    SUSPECT,
-    GuardConfig,
-    Models,
-)
+from sacm.quality.config import FAIL, NORMAL_MEDIAN, SMALL, SUSPECT, GuardConfig, Kind, Models
 from sacm.quality.predictor import Rows
 from sacm.quality.rules import ChannelRules
 
@@ -252,7 +239,7 @@ class WindowGuard(nn.Module):
         """Repaired values, flags and grades: all checks in float32."""
         values, z = self._scaled(x)
         flags = self._certain(values, z, x.dtype)
-        flags = torch.where(~self.alone | (flags == MISSING), flags, 0)
+        flags = torch.where(~self.alone | (flags == Kind.MISSING), flags, 0)
         z = self._fill(z.masked_fill(flags > 0, 0.0), flags > 0)
         grades = torch.where(flags > 0, FAIL, 0).to(torch.uint8)
         if self.basis.shape[1]:
@@ -262,18 +249,18 @@ class WindowGuard(nn.Module):
     def _certain(self, values: Tensor, z: Tensor, dtype: torch.dtype) -> Tensor:
         """Flags of missing values, gap codes, broken rules, impossible values and stuck runs."""
         gone = ~((z >= self.limits[0]) & (z <= self.limits[1]))  # NaN is neither
-        flags = torch.where(z.isfinite(), SPIKE, MISSING) * gone
+        flags = torch.where(z.isfinite(), Kind.SPIKE, Kind.MISSING) * gone
         if self._ruled:
             ruled = (values < self.rule_range[0]) | (values > self.rule_range[1])
-            flags = torch.where(ruled, RULE, flags)
+            flags = torch.where(ruled, Kind.RULE, flags)
         if self.codes.shape[0]:
             grain = max(torch.finfo(dtype).eps, GRAIN)
             near = grain * self.codes.abs() + torch.finfo(torch.float32).tiny
             code = ((values.unsqueeze(-2) - self.codes).abs() <= near).any(-2)
-            flags = torch.where(code, CODE, flags)
+            flags = torch.where(code, Kind.CODE, flags)
         if self._limits_change:
-            flags = torch.where(self._too_fast(values, flags > 0), RULE, flags)
-        return torch.where(self._stuck(z, flags > 0, dtype), STUCK, flags).to(torch.uint8)
+            flags = torch.where(self._too_fast(values, flags > 0), Kind.RULE, flags)
+        return torch.where(self._stuck(z, flags > 0, dtype), Kind.STUCK, flags).to(torch.uint8)
 
     def _too_fast(self, values: Tensor, gone: Tensor) -> Tensor:
         """Values that differ from the last accepted one by more than `max_change` a step."""
@@ -313,7 +300,7 @@ class WindowGuard(nn.Module):
         sure = sure & self._few(sure, (1, 2))
         z = self._fill(z, sure)
         noisy = rough.unsqueeze(1) & measured
-        flags = torch.where(doubt & measured, SPIKE, torch.where(noisy, BURST, flags))
+        flags = torch.where(doubt & measured, Kind.SPIKE, torch.where(noisy, Kind.BURST, flags))
         grades = torch.where(doubt & measured, SUSPECT, grades)
         grades = torch.where(sure | noisy, FAIL, grades)
         return z, flags.to(torch.uint8), grades.to(torch.uint8)

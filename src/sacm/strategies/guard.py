@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,14 +72,8 @@ class GuardStrategy(Strategy):
         from sacm.files import read_metadata, read_weights
         from sacm.quality.windows import WindowGuard
 
-        def read_guard(path: Path, *content: Any) -> Guard:
-            from sacm.quality.guard import Guard
-
-            return Guard.from_file(path, *content)
-
-        # The files are read now: a run may be moved before its guard of tables is needed.
         path, windows = folder / _GUARD, folder / _WINDOWS
-        source = partial(read_guard, path, read_weights(path), read_metadata(path))
+        source = path, read_weights(path), read_metadata(path)
         module = WindowGuard.from_file(windows) if windows.exists() else None
         return FittedGuard(**vars(self), source=source, module=module)
 
@@ -89,7 +83,7 @@ class FittedGuard(GuardStrategy):
     """The strategy with what it learnt from training rows.
 
     Attributes:
-        source: The guard of tables, or a function that makes it: windows do not need it.
+        source: The guard of tables, or its file as it was read: windows do not need it.
         module: For z-scored windows of forecasting; None for other tasks and very short windows.
     """
 
@@ -99,8 +93,9 @@ class FittedGuard(GuardStrategy):
     @cached_property
     def guard(self) -> Guard:
         """The guard of tables."""
-        made: Guard = self.source() if isinstance(self.source, partial) else self.source
-        return made
+        from sacm.quality.guard import Guard
+
+        return Guard.from_file(*self.source) if isinstance(self.source, tuple) else self.source
 
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Repair cases one by one; series are repaired window by window, telemetry never."""
@@ -187,16 +182,15 @@ def files_of(strategy: str) -> dict[str, str]:
     return {name: file for name, file in files.items() if file}
 
 
-def share_files(strategies: Sequence[str], files: dict[str, str]) -> list[str]:
+def share_files(strategies: Sequence[str], files: Mapping[str, Any]) -> list[str]:
     """Strategies whose guards have these files of rules and kept events.
 
     Example:
         >>> share_files(["raw", "guard+sacm"], {"rules": "my.yaml"})
         ['raw', 'guard(rules=my.yaml)+sacm']
     """
-    new: dict[str, Any] = files
     return [
-        spell(*(replace(p, **new) if isinstance(p, GuardStrategy) else p for p in parts_of(each)))
+        spell(*(replace(p, **files) if isinstance(p, GuardStrategy) else p for p in parts_of(each)))
         for each in map(parse, strategies)
     ]
 
@@ -207,14 +201,14 @@ def with_files(strategy: str, rules: Path | None, keep: Path | None) -> str:
     Raises:
         ArgumentError: It has no guard, or a file's name cannot be part of a strategy's.
     """
-    paths = {"rules": rules, "keep": keep}
-    files = {name: str(path) for name, path in paths.items() if path is not None}
+    given = {"rules": rules, "keep": keep}
+    files = {name: str(path) for name, path in given.items() if path is not None}
     for name, file in files.items():
         if re.search(r"[(),+=]", file):
             raise ArgumentError(f"--{name} {file}: give the file a name without ( ) , + or =.")
     if files and not any(isinstance(p, GuardStrategy) for p in parts_of(parse(strategy))):
         raise ArgumentError(f"--rules and --keep are for the guard, which {strategy} has not.")
-    return share_files([strategy], files)[0] if files else strategy
+    return share_files([strategy], files)[0]
 
 
 def obeying(predictor: Any, rules: Path | None, keep: Path | None) -> Any:
