@@ -104,7 +104,7 @@ class ReadOptions(BaseModel):
         {'time': ('day',), 'ignore': ('a', 'b')}
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     time: Names | None = _reading(
         "The time column, or several that make the time: date,hour.", flag="--time-column"
@@ -228,15 +228,9 @@ class RunSettings(ReadOptions):
     )
     epochs: int = setting(100, "Passes over the training windows, at most.", ge=1)
     patience: int = setting(10, "Epochs without improvement before stopping.", ge=1)
-    learning_rate: float = setting(
-        2e-4, "Learning rate of Adam.", flag="--lr", gt=0, allow_inf_nan=False
-    )
-    weight_decay: float = setting(
-        5e-4, "Weight decay of Adam; not for SACM's scalars.", ge=0, allow_inf_nan=False
-    )
-    gradient_clip: float = setting(
-        0.0, "Largest norm of a step's gradients; 0: any.", ge=0, allow_inf_nan=False
-    )
+    learning_rate: float = setting(2e-4, "Learning rate of Adam.", flag="--lr", gt=0)
+    weight_decay: float = setting(5e-4, "Weight decay of Adam; not for SACM's scalars.", ge=0)
+    gradient_clip: float = setting(0.0, "Largest norm of a step's gradients; 0: any.", ge=0)
     stride: int = setting(
         1,
         "Rows between two training windows; for anomaly between all windows, though every row is "

@@ -1,8 +1,13 @@
 """The capacity analysis of the paper: regularisation strength, surrogate risk, oracle allocation.
 
 Every function takes floats or NumPy arrays that broadcast, and raises an `ArgumentError` for values
-out of range. lambda is the strength p / (1 - p) of a dropout rate p, sigma the residual magnitude
-of a window, c1 and c2 the positive weights of bias and variance.
+out of range. Their arguments:
+
+- `p`: dropout rates in [0, 1); `width`: the number of coordinates of a layer.
+- `strength`: the regularisation strength lambda = p / (1 - p) of a dropout rate.
+- `sigma`: the residual magnitude of a window.
+- `c1`, `c2`: the weights of bias and variance, positive.
+- `p_min`, `p_max`: the lowest and the highest dropout rate, `0 <= p_min < p_max < 1`.
 """
 
 from __future__ import annotations
@@ -19,9 +24,6 @@ Numbers = float | npt.ArrayLike
 def regularization_strength(p: Numbers) -> Array:
     """Return `lambda(p) = p / (1 - p)`, the variance of the inverted-dropout multiplier.
 
-    Args:
-        p: Dropout rates in [0, 1), any shape.
-
     Example:
         >>> float(regularization_strength(0.5))
         1.0
@@ -35,10 +37,6 @@ def regularization_strength(p: Numbers) -> Array:
 def active_width(p: Numbers, width: Numbers) -> Array:
     """Return the expected number `(1 - p) d` of coordinates that stay active.
 
-    Args:
-        p: Dropout rates in [0, 1), any shape.
-        width: Number of coordinates `d`; broadcasts with `p`.
-
     Example:
         >>> float(active_width(0.25, 64))
         48.0
@@ -48,12 +46,6 @@ def active_width(p: Numbers, width: Numbers) -> Array:
 
 def surrogate_risk(strength: Numbers, sigma: Numbers, c1: float, c2: float) -> Array:
     """Return `E(lambda, sigma) = c1 lambda² + c2 sigma² / (1 + lambda)²`.
-
-    Args:
-        strength: Regularisation strengths `lambda`, any shape.
-        sigma: Residual magnitudes; broadcasts with `strength`.
-        c1: Weight of the bias, positive.
-        c2: Weight of the variance, positive.
 
     Example:
         >>> float(surrogate_risk(1.0, 2.0, c1=1.0, c2=1.0))
@@ -69,13 +61,6 @@ def oracle_strength(sigma: Numbers, c1: float, c2: float, p_min: float, p_max: f
 
     It is the root of `c1 lambda (1 + lambda)³ = c2 sigma²`, clipped to the strengths of `p_min`
     and `p_max`.
-
-    Args:
-        sigma: Residual magnitudes, any shape.
-        c1: Weight of the bias, positive.
-        c2: Weight of the variance, positive.
-        p_min: Lowest dropout rate.
-        p_max: Highest dropout rate; ``0 <= p_min < p_max < 1``.
 
     Example:
         >>> g = oracle_strength([0.0, 1.0, 100.0], c1=1.0, c2=1.0, p_min=0.05, p_max=0.5)
@@ -104,13 +89,7 @@ def excess_risk(
 ) -> tuple[float, float]:
     """Return the mean excess risk of one strength for all windows, and its bound `c1 Var[g]`.
 
-    Args:
-        fixed_strength: The one strength `lambda`.
-        sigmas: Residual magnitudes `[N]` of the windows.
-        c1: Weight of the bias, positive.
-        c2: Weight of the variance, positive.
-        p_min: Lowest dropout rate of the oracle.
-        p_max: Highest dropout rate of the oracle.
+    `sigmas` `[N]` are the residual magnitudes of the windows.
 
     Example:
         >>> excess, bound = excess_risk(0.2, [0.1, 0.5, 2.0], c1=1.0, c2=1.0, p_min=0.0, p_max=0.5)
@@ -126,6 +105,5 @@ def excess_risk(
 
 
 def _check_weights(c1: float, c2: float) -> None:
-    """Refuse weights that are not positive."""
     if c1 <= 0 or c2 <= 0:
         raise ArgumentError(f"c1 and c2 must be positive, got {c1} and {c2}.")

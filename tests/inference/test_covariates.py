@@ -158,7 +158,7 @@ def test_the_estimator_takes_the_same_names(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(forecaster.predict(history, future_data=ahead), expected)
     forecaster.save(tmp_path / "saved")
     loaded = Forecaster.load(tmp_path / "saved")
-    pd.testing.assert_frame_equal(loaded.predict(), expected)
+    pd.testing.assert_frame_equal(loaded.predict(make_frame()), expected)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -391,15 +391,6 @@ class Form:
     id: str = "unique_id"  # of a long table: the column of series
     channels: tuple[str, ...] = ("y",)  # and those of values
     rows: int = 0  # before a forecast, which counts on where rows have no time
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """The form that `to_dict` described."""
-        return cls(**{**record, "channels": tuple(record.get("channels", ("y",)))})
 
     def as_table(self) -> Self:
         """The form of a pandas table with its time in a column, `time` if its index had no name."""

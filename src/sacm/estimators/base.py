@@ -17,17 +17,16 @@ import numpy as np
 import sklearn.exceptions
 import torch
 from sklearn.base import BaseEstimator
-from torch import Tensor
 
 from sacm.errors import ArgumentError
-from sacm.files import read_json, read_weights, write_json, write_weights
+from sacm.files import read_json, write_json
 from sacm.inference.predictor import Predictor
 from sacm.settings import READING, RunSettings
 from sacm.tasks import get_task, make_settings
 from sacm.training import Hardware, train
 from sacm.types import TaskName
 
-_RECORD, _TENSORS = "estimator.json", "kept.safetensors"
+_RECORD = "estimator.json"
 _NO_PARAMETERS = ("task", "data", "contamination", "watch")  # settings for experiments
 # Parameters of all estimators that are no settings of a run: default and help.
 _BESIDE_SETTINGS: dict[str, tuple[Any, str]] = {
@@ -50,9 +49,8 @@ class Estimator(BaseEstimator):
     """Base of the estimators: parameters are the settings of a run, with the same defaults.
 
     Signature and help of a subclass are made from `sacm.settings.RunSettings`, so that Python and
-    the command line have the same names. A subclass states its task, builds the task's data in
-    `fit`, and says what besides the network it must keep (`_kept`, `_restore`). The constructor
-    only stores its parameters; `backbone` may be given without its name.
+    the command line have the same names. A subclass states its task and builds the task's data in
+    `fit`. The constructor only stores its parameters; `backbone` may be given without its name.
 
     Attributes after `fit`:
         predictor_: The `sacm.Predictor`.
@@ -142,20 +140,13 @@ class Estimator(BaseEstimator):
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit first.")
 
-    def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        """What `load` needs besides the predictor: plain values and tensors."""
-        return {}, {}
-
-    def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        """Put back what `_kept` gave."""
-
     def save(self, path: str | Path) -> None:
         """Write a folder of JSON and safetensors, whole or not at all.
 
-        `Predictor.load` takes it too: it has the files of a run, and two more.
+        `Predictor.load` takes it too: it has the files of a run, and one more. The training data
+        are not in it.
         """
         self._check_fitted()
-        values, tensors = self._kept()
         parameters = {}
         for name, value in self.get_params(deep=False).items():
             try:
@@ -163,12 +154,10 @@ class Estimator(BaseEstimator):
                 json.dumps(parameters[name], allow_nan=False)
             except (TypeError, ValueError):
                 raise ArgumentError(f"the parameter {name}={value!r} cannot be saved.") from None
-        values |= {"history": self.history_, "notes": list(self.notes_)}
-        record = {"kind": type(self).__name__, "parameters": parameters, "values": values}
+        record = {"kind": type(self).__name__, "parameters": parameters}
+        record |= {"history": self.history_, "notes": list(self.notes_)}
         with _new_folder(Path(path)) as fresh:
             self.predictor_.save(fresh)
-            if tensors:
-                write_weights(fresh / _TENSORS, tensors)
             write_json(fresh / _RECORD, record)
 
     @classmethod
@@ -178,7 +167,6 @@ class Estimator(BaseEstimator):
         if not (folder / _RECORD).is_file():
             raise ArgumentError(f"{path} is not a saved estimator: it holds no {_RECORD}.")
         record = read_json(folder / _RECORD)
-        tensors = read_weights(folder / _TENSORS) if (folder / _TENSORS).exists() else {}
         try:
             if record["kind"] != cls.__name__:
                 kind = record["kind"]
@@ -186,9 +174,7 @@ class Estimator(BaseEstimator):
             estimator = cls(**record["parameters"])
             with _own_randomness():
                 estimator._adopt(Predictor.load(folder))
-            estimator._restore(record["values"], tensors)
-            estimator.history_ = record["values"]["history"]
-            estimator.notes_ = tuple(record["values"]["notes"])
+            estimator.history_, estimator.notes_ = record["history"], tuple(record["notes"])
         except ArgumentError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError):

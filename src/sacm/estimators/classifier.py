@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from sacm.data.cases import classification_data
 from sacm.errors import ArgumentError, DataError
 from sacm.estimators.base import Estimator, like_rows
 from sacm.inference.classify import as_array, case_logits, case_probabilities, case_windows
-from sacm.inference.predictor import warn
+from sacm.inference.predictor import Predictor, warn
 from sacm.metrics.classification import measure_classes
 from sacm.settings import READING
 
@@ -50,8 +49,11 @@ class Classifier(ClassifierMixin, Estimator):
         data = classification_data(_check_cases(X), labels, subjects=subjects)
         warn(data.notes)
         self._train(self._settings(data.name), data)
-        self.classes_ = np.unique(labels)
         return self
+
+    def _adopt(self, predictor: Predictor) -> None:
+        super()._adopt(predictor)
+        self.classes_ = np.array(predictor.shape.classes)
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities `[N, K]` in the order of `classes_`."""
@@ -83,9 +85,6 @@ class Classifier(ClassifierMixin, Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.three_d_array = True
         return tags
-
-    def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        self.classes_ = np.array(self.predictor_.shape.classes)
 
 
 def _as_labels(y: Any) -> np.ndarray:

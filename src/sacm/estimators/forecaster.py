@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from sacm.data.datasets import ForecastingData, Form, Segment, Splits
+from sacm.data.datasets import ForecastingData, Segment, Splits
+from sacm.errors import ArgumentError
 from sacm.estimators.base import Estimator, check_share
 from sacm.inference.forecast import Forecast, forecast_data
 from sacm.inference.history import form_of, read_series
-from sacm.inference.predictor import warn
+from sacm.inference.predictor import Predictor, warn
 from sacm.settings import RunSettings
 from sacm.tasks import let_compete
 from sacm.tasks.calibration import MAX_REPAIRED
 from sacm.tasks.forecasting import Forecasting
-
-# What a forecast starts from: arrays of rows, and what is of no use any more.
-_ARRAYS = ("values", "timestamps", "observed", "covariates")
-_NOT_KEPT = ("splits", "ahead", "form", "targets", "broken", "interpolated")
 
 
 class Interval(NamedTuple):
@@ -73,7 +67,7 @@ class Forecaster(Estimator):
         if series is not data:
             warn(series.notes)
         self._train(settings.model_copy(update={"data": series.name}), series)
-        self._keep(keep_end(series, self.settings_.input_len))
+        self._data = _keep_end(series, self.settings_.input_len)
         return self
 
     def predict(
@@ -87,7 +81,8 @@ class Forecaster(Estimator):
         """Forecast what follows the training data, or `history`.
 
         Args:
-            history: Rows to forecast from, in any form of data. Default: the training data.
+            history: Rows to forecast from, in any form of data. Default: the training data, which
+                are not saved with a forecaster.
             horizon: Steps. Default: those of the training; more are forecast from forecasts.
             future_data: A frame or a file with the known-future covariates of these steps, unless
                 rows after the last value hold them.
@@ -128,52 +123,28 @@ class Forecaster(Estimator):
 
     def _forecast(self, history: Any, **options: Any) -> Forecast:
         self._check_fitted()
-        start, known = (self._data, self._data.notes) if history is None else (history, ())
+        start, known = history, tuple[str, ...]()
+        if history is None:
+            if not hasattr(self, "_data"):
+                raise ArgumentError("a loaded forecaster holds no rows: give it the last ones.")
+            start, known = self._data, self._data.notes
         forecast = forecast_data(self.predictor_, start, **options)
         warn(note for note in forecast.notes if note not in known)
         return forecast
 
-    def _keep(self, data: ForecastingData) -> None:
-        """Remember what forecasts start from."""
-        self._data = data
-        self.feature_names_in_ = np.array(data.columns, dtype=object)
-
-    def _kept(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        data = self._data
-        names = [each.name for each in fields(data) if each.name not in (*_ARRAYS, *_NOT_KEPT)]
-        arrays = {name: array for name in _ARRAYS if (array := getattr(data, name)) is not None}
-        ahead = data.ahead or {}
-        arrays |= {f"ahead {name}": value for name, value in ahead.items()}
-        times = None if data.timestamps is None else str(data.timestamps.dtype)
-        values: dict[str, Any] = {"data": {name: getattr(data, name) for name in names}}
-        values |= {"times": times, "ahead": list(ahead), "form": form_of(data).to_dict()}
-        return values, {
-            name: torch.from_numpy(array.view(np.int64) if name == "timestamps" else array)
-            for name, array in arrays.items()
-        }
-
-    def _restore(self, values: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        held: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in values["data"].items()
-        }
-        held |= {name: tensors[name].numpy() for name in _ARRAYS if name in tensors}
-        held["segments"] = tuple(Segment(*segment) for segment in held["segments"])
-        held["splits"] = Splits(range(len(held["values"])), range(0), range(0))
-        held["ahead"] = {name: tensors[f"ahead {name}"].numpy() for name in values["ahead"]} or None
-        held["form"] = Form.from_dict(values["form"])
-        if values["times"] is not None:
-            held["timestamps"] = held["timestamps"].view(values["times"])
-        self._keep(ForecastingData(**held))
+    def _adopt(self, predictor: Predictor) -> None:
+        super()._adopt(predictor)
+        names = predictor.shape.columns or map(str, range(predictor.shape.channels))
+        self.feature_names_in_ = np.array(list(names), dtype=object)
 
 
-def keep_end(data: ForecastingData, count: int) -> ForecastingData:
+def _keep_end(data: ForecastingData, count: int) -> ForecastingData:
     """The last `count` rows of every series, which a forecast starts from."""
     rows = data.last_rows(count)
     chosen = np.concatenate(list(rows.values()))
     ends = np.cumsum([0, *map(len, rows.values())]).tolist()
     arrays: dict[str, Any] = dict.fromkeys(("targets", "broken", "interpolated"))
-    for name in _ARRAYS:
+    for name in ("values", "timestamps", "observed", "covariates"):
         arrays[name] = None if (array := getattr(data, name)) is None else array[chosen]
     return replace(
         data,
