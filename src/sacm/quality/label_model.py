@@ -6,6 +6,10 @@ as another. Ridge and noise model are fitted in turns (`self_train`). The cases 
 thirds at random, a few times; models of two thirds judge the other one, so that no label takes part
 in the answer on itself.
 
+Classes that overlap look like wrong labels: models and labels disagree. What tells them apart is
+where: wrong labels are among sure and unsure cases alike, overlaps only among unsure ones
+(`find_evidence`).
+
 Shapes: codes of the given labels `[N]` in 0 … K-1; scores and probabilities `[N, K]`; transitions
 `[K, K]`, `transition[true, given]`.
 """
@@ -21,25 +25,26 @@ import torch
 KERNEL_WIDTH = 1.4  # of the Gaussian kernel, in median distances of two cases
 PENALTIES = 10.0 ** np.arange(-3, 2.01, 0.5)  # of the ridge; leave-one-out squared error chooses
 SHARPNESS = np.geomspace(1, 40, 5)  # candidates of the factor from scores to log-probabilities
-TEMPERATURES = np.geomspace(1, 4, 8)  # the same for held-out log-probabilities; below 1, uncertain
-# answers would explain wrong labels
+# The same for held-out log-probabilities; below 1, uncertain answers would explain wrong labels.
+TEMPERATURES = np.geomspace(1, 4, 8)
 PARTS = 3  # into which cases are divided
-SAMPLE_CASES = 500  # consistency and anchor rate are those of at most so many random cases
-PART_ROUNDS, ROUNDS = 4, 8  # most rounds of self-training, without a part and in the final fit
+ROUNDS = 6  # most rounds of self-training
 SETTLED = 0.002  # self-training ends when posteriors change by less than this on average
 BALANCE = 0.75  # how far predicted class shares are drawn to the expected ones, 0 to 1
 FIRST_RATE = 0.2  # noise rate at which the estimation of transitions starts
 NOISE_STEPS = 10  # of expectation-maximisation
 PRIOR_CASES = 10.0  # weight of the prior on each row of the transitions, in cases
 NOISE_CASES = 10_000  # the noise model is fitted to at most this many random cases
-ANCHORS = 0.25  # share of the cases, those with the surest held-out answers, that bound the noise
-MOST_DRIFT = 0.01  # by which self-training may predict held-out labels worse than plain ridges
+# Of the evidence, in its order, and a constant: logistic regression on development archives, see
+# results/labels/README.md.
+CONFIDENCE_WEIGHTS = np.array([0.05, 0.73, 0.43, -5.1, 3.2])
+CONFIDENCE_CONSTANT = -2.23
+MOST_CERTAIN = 0.98  # mean probabilities of a class beyond this count as this
 MOST_ODDS = 8.0  # larger log-odds count as this
 _LEAST_PROBABILITY = 1e-4  # of a held-out answer, so that no single one decides
 _LEAST_SPREAD = 1e-6  # standard deviation below which a feature is dropped
 _TINY = 1e-12
-# Sizes of blocks that bound the memory.
-_CASES_AT_ONCE, _ROWS_AT_ONCE = 500, 10_000
+_CASES_AT_ONCE, _ROWS_AT_ONCE = 500, 10_000  # sizes of blocks, to bound the memory
 
 
 class CaseKernel:
@@ -48,33 +53,26 @@ class CaseKernel:
     Two views: the series and its first differences. Channels are z-scored over all cases; missing
     values, such as those after the end of a shorter case, count as the mean.
 
+    Args:
+        X: Cases `[N, C, L]`.
+        features: Random-convolution features of each view.
+        landmarks: The kernel is approximated from so many random cases (Nystroem); None: exact.
+        seed: Of features and landmarks.
+
     Attributes:
-        own_basis: The basis `[m, m + 1]` of the landmarks, which are all cases unless fewer are
-            asked for.
+        own_basis: The basis `[m, m + 1]` of the landmarks, which are all cases by default.
     """
 
     def __init__(
         self, X: np.ndarray, *, features: int, landmarks: int | None = None, seed: int = 0
     ) -> None:
-        """Fit to cases `[N, C, L]`; labels play no part.
-
-        Args:
-            X: Cases.
-            features: Random-convolution features of each view.
-            landmarks: The kernel is approximated from so many random cases (Nystroem); None: exact.
-            seed: Of features and landmarks.
-        """
         from sacm.backbones.minirocket import MiniRocketConfig, Transform
 
         self.type = np.float64 if landmarks is None else np.float32
-        chosen = np.sort(np.random.default_rng(seed).permutation(len(X))[:landmarks])
-        sample = np.asarray(X[chosen], np.float64)
-        observed = np.isfinite(sample)
-        count = np.maximum(observed.sum(axis=(0, 2)), 1)
-        values = np.where(observed, sample, 0)
-        self.mean = values.sum(axis=(0, 2)) / count
-        deviations = (values - self.mean[:, None]) * observed
-        std = np.sqrt((deviations**2).sum(axis=(0, 2)) / count)
+        sample = X[np.sort(np.random.default_rng(seed).permutation(len(X))[:landmarks])]
+        observed = np.ma.masked_invalid(np.asarray(sample, np.float64))
+        self.mean = observed.mean(axis=(0, 2)).filled(0)[:, None]
+        std = observed.std(axis=(0, 2)).filled(0)[:, None]
         self.std = np.where(std > 0, std, 1)
 
         self.transforms = []
@@ -86,13 +84,11 @@ class CaseKernel:
 
         raw = self._features(sample)
         self.center, spread = raw.mean(axis=0), raw.std(axis=0)
-        used = spread > _LEAST_SPREAD
-        self.scale = np.where(used, 1 / np.where(used, spread, 1), 0).astype(np.float32)
-        self.points = (raw - self.center) * self.scale
+        self.scale = np.where(spread > _LEAST_SPREAD, 1 / np.maximum(spread, _LEAST_SPREAD), 0)
+        self.points = self._scaled(raw)
         distances = _squared_distances(self.points, self.points)
-        upper = distances[np.triu_indices(len(chosen), 1)]
-        typical = float(np.median(upper)) if len(upper) else 0.0
-        self.width = 2 * KERNEL_WIDTH**2 * max(typical, _TINY)
+        typical = np.median(distances[np.triu_indices(len(distances), 1)])
+        self.width = 2 * KERNEL_WIDTH**2 * max(float(typical), _TINY)
         kernel = np.exp(-distances / self.width)  # [m, m]
         values, vectors = np.linalg.eigh(kernel)
         kept = values > 1e-10 * values[-1]
@@ -104,7 +100,7 @@ class CaseKernel:
         basis = np.empty((len(X), self.whiten.shape[1] + 1), self.type)
         for start in range(0, len(X), _CASES_AT_ONCE):
             rows = slice(start, start + _CASES_AT_ONCE)
-            points = (self._features(np.asarray(X[rows])) - self.center) * self.scale
+            points = self._scaled(self._features(X[rows]))
             kernel = np.exp(-_squared_distances(points, self.points) / self.width)
             basis[rows] = self._with_constant(kernel.astype(self.type) @ self.whiten)
             if progress and start % (20 * _CASES_AT_ONCE) == 0:
@@ -116,7 +112,7 @@ class CaseKernel:
 
     def _views(self, cases: np.ndarray) -> list[torch.Tensor]:
         """Scaled series `[n, L, C]` and their differences, where there are any."""
-        scaled = (cases - self.mean[:, None]) / self.std[:, None]
+        scaled = (np.asarray(cases, np.float64) - self.mean) / self.std
         scaled = np.nan_to_num(scaled, posinf=0, neginf=0).astype(np.float32)
         series = torch.from_numpy(scaled).transpose(1, 2).contiguous()
         return [series] if series.shape[1] < 2 else [series, series.diff(dim=1)]
@@ -128,6 +124,9 @@ class CaseKernel:
         ]
         features: np.ndarray = torch.cat(columns, dim=1).numpy()
         return features
+
+    def _scaled(self, features: np.ndarray) -> np.ndarray:
+        return (features - self.center) * self.scale.astype(np.float32)
 
 
 def _squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -151,10 +150,10 @@ class Ridge:
             values, self.vectors = np.linalg.eigh((basis.T @ basis).astype(np.float64))
             self.rotated = basis @ self.vectors.astype(basis.dtype)  # [n, min(n, m)]
         self.inverse = 1 / (np.maximum(values, 0)[:, None] + PENALTIES)
-        self.leverage = np.empty((len(basis), len(PENALTIES)))
-        for start in range(0, len(basis), _ROWS_AT_ONCE):
-            rows = slice(start, start + _ROWS_AT_ONCE)
-            self.leverage[rows] = self.rotated[rows] ** 2 @ self.inverse
+        blocks = range(0, len(basis), _ROWS_AT_ONCE)
+        self.leverage = np.concatenate(
+            [self.rotated[row : row + _ROWS_AT_ONCE] ** 2 @ self.inverse for row in blocks]
+        )  # [n, penalties]
 
     def fit(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Answers `[n, K]` that leave out each case's own label, and weights `[m, K]`.
@@ -171,15 +170,12 @@ class Ridge:
             error = float(((answers - labels) ** 2).mean())
             if error < best:
                 best, chosen = error, (answers, weights)
-        answers, weights = chosen
-        return answers, self.vectors @ weights
+        return chosen[0], self.vectors @ chosen[1]
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
     """Row-wise probabilities."""
-    grown = np.exp(scores - scores.max(axis=1, keepdims=True))
-    probabilities: np.ndarray = grown / grown.sum(axis=1, keepdims=True)
-    return probabilities
+    return torch.from_numpy(scores).softmax(dim=1).numpy()
 
 
 class Noise(NamedTuple):
@@ -217,17 +213,15 @@ def fit_noise(
     if len(codes) > NOISE_CASES:
         chosen = np.random.default_rng(0).permutation(len(codes))[:NOISE_CASES]
         scores, codes = scores[chosen], codes[chosen]
-    candidates = []
+    candidates = {}
     for factor in factors.tolist():
-        bias = np.zeros(scores.shape[1])
-        if shares is not None:
-            bias = _class_bias(factor * scores, shares)
+        bias = np.zeros(scores.shape[1]) if shares is None else _class_bias(factor * scores, shares)
         probabilities = softmax(factor * scores + bias)
         matrix = _estimate_transition(probabilities, codes) if transition is None else transition
         likelihood = (probabilities * matrix[:, codes].T).sum(axis=1)
         total = float(np.log(np.maximum(likelihood, _TINY**2)).sum())
-        candidates.append((total, Noise(factor, bias, matrix)))
-    return max(candidates, key=lambda candidate: candidate[0])[1]
+        candidates[total] = Noise(factor, bias, matrix)
+    return candidates[max(candidates)]
 
 
 def _estimate_transition(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -265,36 +259,28 @@ def _class_bias(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return bias
 
 
-class SelfTrained(NamedTuple):
-    """Ridge regression on labels that it has itself corrected."""
-
-    weights: np.ndarray  # [m, K]
-    plain_weights: np.ndarray  # [m, K], of the ridge on the labels as given
-    noise: Noise
-    posterior: np.ndarray  # [n, K]
-
-
 def self_train(
     basis: np.ndarray, codes: np.ndarray, classes: int, *, transition: np.ndarray | None = None
-) -> SelfTrained:
+) -> tuple[np.ndarray, Noise, np.ndarray]:
     """Fit ridge and noise model in turns, the ridge to the posterior of the noise model.
 
     Expected class shares start as those of the given labels and follow the posterior, because
     one-sided noise changes them.
+
+    Returns:
+        Weights `[m, K]` of the ridge, the noise model, and the posterior `[n, K]`.
     """
     ridge = Ridge(basis)
     posterior = np.eye(classes)[codes]
-    weights: list[np.ndarray] = []
-    for turn in range(PART_ROUNDS if transition is None else ROUNDS):
-        scores, fitted = ridge.fit(posterior)
-        weights.append(fitted)
+    for turn in range(ROUNDS):
+        scores, weights = ridge.fit(posterior)
         shares = (posterior.sum(axis=0) + 1) / (len(codes) + classes)
         noise = fit_noise(scores, codes, SHARPNESS, shares=shares, transition=transition)
         previous = posterior
         posterior = true_label(noise.probabilities(scores), noise.transition, codes)
         if turn and np.abs(posterior - previous).sum(axis=1).mean() / 2 < SETTLED:
             break
-    return SelfTrained(weights[-1], weights[0], noise, posterior)
+    return weights, noise, posterior
 
 
 def divide(codes: np.ndarray, groups: np.ndarray | None, random: np.random.Generator) -> np.ndarray:
@@ -311,98 +297,77 @@ def divide(codes: np.ndarray, groups: np.ndarray | None, random: np.random.Gener
     return numbers[members]
 
 
-def kappa(first: np.ndarray, second: np.ndarray, classes: int) -> float:
-    """Agreement of two sets of codes `[N]` beyond chance (Cohen's kappa): 1 is full agreement."""
-    shares = [np.bincount(codes, minlength=classes) / len(codes) for codes in (first, second)]
-    chance = float(shares[0] @ shares[1])
-    return float(((first == second).mean() - chance) / max(1 - chance, _TINY))
-
-
 class Judgement(NamedTuple):
     """What the cases say about their labels."""
 
     suggested: np.ndarray  # [N]: codes of the most probable true labels
-    posterior: np.ndarray  # [N]: their probability by the noise model
-    odds: np.ndarray  # [N]: log-odds of the suggestion against the given label, by held-out models
+    confidence: np.ndarray  # [N]: probability that the suggestion is right
     transition: np.ndarray  # [K, K]
-    consistency: float  # agreement of held-out models with the suggestions, beyond chance
-    anchor_rate: float  # how often the surest held-out answers differ from the given labels
+    doubt: float  # share of labels that models of other cases contradict
 
 
 def judge_labels(
     basis: np.ndarray,
     codes: np.ndarray,
-    classes: int,
+    groups: np.ndarray | None = None,
     *,
     divisions: int = 3,
-    groups: np.ndarray | None = None,
     seed: int = 0,
     progress: bool = False,
 ) -> Judgement:
-    """Judge each third by a model of the others, estimate transitions, then judge all cases.
-
-    Where classes overlap, self-training may merge them: it then predicts held-out labels worse than
-    plain ridges. In overlaps uncertain cases look like wrong labels and sure ones do not, while
-    wrong labels are among both; so the noise is then no more than that of the surest cases.
-    """
+    """Judge each third by a model of the others, estimate transitions, then judge all cases."""
+    classes = int(codes.max()) + 1
     random = np.random.default_rng(seed)
-    held_out = np.zeros((divisions, len(codes), classes))
-    plain_answers = np.zeros((divisions, len(codes)), dtype=np.int64)
+    held_out = np.zeros((len(codes), classes))
     for number in range(divisions):
         parts = divide(codes, groups, random)
         for part in np.unique(parts).tolist():
             if progress:
                 _say(f"part {number * PARTS + part + 1} of {divisions * PARTS}")
             outside, inside = parts != part, parts == part
-            model = self_train(basis[outside], codes[outside], classes)
-            held_out[number, inside] = model.noise.probabilities(basis[inside] @ model.weights)
-            plain_answers[number, inside] = (basis[inside] @ model.plain_weights).argmax(axis=1)
-    probabilities = held_out.mean(axis=0)
-    answers = held_out.argmax(axis=2)
-    anchor_rate = _anchor_rate(probabilities, codes)
-    scores = np.log(np.maximum(probabilities, _LEAST_PROBABILITY))
-    noise = fit_noise(scores, codes, TEMPERATURES)
-    transition = noise.transition
-    if (plain_answers == codes).mean() - (answers == codes).mean() > MOST_DRIFT:
-        shares = true_label(noise.probabilities(scores), transition, codes).mean(axis=0)
-        strength = min(1.0, anchor_rate / max(1 - shares @ np.diag(transition), _TINY))
-        transition = np.eye(classes) + strength * (transition - np.eye(classes))
-    final = self_train(basis, codes, classes, transition=transition).posterior
+            weights, noise, _ = self_train(basis[outside], codes[outside], classes)
+            held_out[inside] += noise.probabilities(basis[inside] @ weights) / divisions
+    held_out = np.maximum(held_out, _LEAST_PROBABILITY)
+    transition = fit_noise(np.log(held_out), codes, TEMPERATURES).transition
+    _, _, posterior = self_train(basis, codes, classes, transition=transition)
+    suggested = posterior.argmax(axis=1)
+    log_odds = find_evidence(held_out, suggested, codes) @ CONFIDENCE_WEIGHTS + CONFIDENCE_CONSTANT
+    confidence = np.where(suggested == codes, posterior.max(axis=1), 1 / (1 + np.exp(-log_odds)))
+    doubt = float((held_out.argmax(axis=1) != codes).mean())
+    return Judgement(suggested, confidence, transition, doubt)
 
-    cases = np.arange(len(codes))
-    suggested = final.argmax(axis=1)
-    by_others = np.maximum(true_label(probabilities, transition, codes), _TINY)
-    odds = np.log(by_others[cases, suggested] / by_others[cases, codes])
-    judged = Judgement(
-        suggested=suggested,
-        posterior=final[cases, suggested],
-        odds=np.clip(odds, -MOST_ODDS, MOST_ODDS),
-        transition=transition,
-        consistency=float(np.mean([kappa(each, suggested, classes) for each in answers])),
-        anchor_rate=anchor_rate,
-    )
-    if len(codes) <= SAMPLE_CASES:
-        return judged
-    # Models of many cases agree even where classes overlap; the limit was set on few cases.
-    rows = random.permutation(len(codes))[:SAMPLE_CASES]
-    few = judge_labels(
-        basis[rows],
-        codes[rows],
-        classes,
-        divisions=divisions,
-        groups=None if groups is None else groups[rows],
-        seed=seed,
-    )
-    return judged._replace(consistency=few.consistency, anchor_rate=few.anchor_rate)
+
+def find_evidence(held_out: np.ndarray, suggested: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """What speaks for each suggestion `[N]` against the given label, from held-out probabilities.
+
+    Returns:
+        `[N, 5]`: log-odds of the suggestion against the given label; how certain held-out models
+        are of cases of the suggested class, and of those of the given class (log-odds of the mean
+        probability); how much surer they are of suggestions that agree with the given labels than
+        of others (0.5 for wrong labels, 1 for overlaps); and how many cases classes keep on
+        average. The last two are the same for all cases.
+    """
+    classes, cases = held_out.shape[1], np.arange(len(codes))
+    given, kept = (np.bincount(each, minlength=classes) for each in (codes, suggested))
+    of_suggested = held_out[cases, suggested]
+    certain = np.bincount(suggested, of_suggested, minlength=classes) / np.maximum(kept, 1)
+    certain = np.clip(certain, 1 - MOST_CERTAIN, MOST_CERTAIN)
+    certain = np.log(certain / (1 - certain))
+    odds = np.clip(np.log(of_suggested / held_out[cases, codes]), -MOST_ODDS, MOST_ODDS)
+    surer = _share_above(of_suggested[suggested == codes], of_suggested[suggested != codes])
+    survival = (kept[given > 0] / given[given > 0]).mean()
+    whole = np.full((len(codes), 2), (surer, survival))
+    return np.column_stack([odds, certain[suggested], certain[codes], whole])
+
+
+def _share_above(first: np.ndarray, second: np.ndarray) -> float:
+    """How often a value of the first is above one of the second (the area under the ROC curve)."""
+    if not (len(first) and len(second)):
+        return 0.5
+    ordered = np.sort(second)
+    places = [np.searchsorted(ordered, first, side=side) for side in ("left", "right")]
+    return float(np.mean(places)) / len(second)
 
 
 def _say(sentence: str) -> None:
     print(f"labels: {sentence}", file=sys.stderr, flush=True)
-
-
-def _anchor_rate(probabilities: np.ndarray, codes: np.ndarray) -> float:
-    """How often the surest answers differ from the given labels."""
-    sure = probabilities.max(axis=1)
-    anchors = np.argsort(-sure, kind="stable")[: int(np.ceil(ANCHORS * len(codes)))]
-    wrong = (probabilities.argmax(axis=1) != codes)[anchors].sum()
-    return float((wrong + 0.5) / (len(anchors) + 1))

@@ -21,16 +21,14 @@ if TYPE_CHECKING:
 EXACT_CASES = 2_000  # more are compared with LANDMARKS random cases instead of one another
 LANDMARKS = 1_000
 FEATURES, MANY_FEATURES = 10_000, 1_260  # of the series, and as many of its differences
+LEAST_CASES = 3  # a class, on average
 # Chosen on development archives: see results/labels/README.md.
-LEAST_CASES = 3.0  # a class, on average
-LEAST_CONSISTENCY = 0.72  # below, the cases do not tell their classes
-LEAST_CONFIDENCE = 0.5  # of a suggestion that replaces a label
-CONFIDENCE_WEIGHTS = (0.19, 0.72, 1.13, -0.97)  # of odds, anchor rate, consistency; constant
-LEAST_RATE, MOST_CONSISTENCY = 0.05, 0.98  # values beyond count as these in the confidence
-RATE_ERROR = 0.055  # standard error of the noise rate besides that of sampling
-_LISTED = 20  # suspicious cases in a summary
-_DRAWN = 12  # suspicious cases on a page
+LEAST_CONFIDENCE = 0.55  # of a suggestion that replaces a label
+MOST_DOUBT = 0.1  # share of contradicted labels; beyond, an answer without flags is not trusted
+RATE_ERROR = 0.05  # standard error of the noise rate besides that of sampling
+_LISTED, _DRAWN = 20, 12  # suspicious cases in a summary and on a page
 _NEIGHBOURS = 3
+_MISSING = ("None", "nan", "''", "<NA>", "NaT")  # as Python writes labels that are not there
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +71,12 @@ class LabelQuality:
 
     @property
     def noise_interval(self) -> tuple[float, float]:
-        """95 % interval of the noise rate."""
+        """95 % interval of the noise rate; suspicious cases that are not flagged may be wrong."""
         if not self.trust:
             return 0.0, 1.0
-        rate = self.noise_rate
-        error = 1.96 * np.sqrt(rate * (1 - rate) / len(self.given) + RATE_ERROR**2)
-        return max(0.0, rate - error), min(1.0, rate + error)
+        rates = np.array([self.noise_rate, (self.suggested != self.given).mean()])
+        errors = 1.96 * np.sqrt(rates * (1 - rates) / len(self.given) + RATE_ERROR**2)
+        return max(0.0, float(rates[0] - errors[0])), min(1.0, float(rates[1] + errors[1]))
 
     @property
     def repaired(self) -> np.ndarray:
@@ -110,11 +108,11 @@ class LabelQuality:
         count = int(self.flagged.sum())
         if count:
             lines += ["", self._table(min(count, _LISTED)).plain()]
-            lines += [f"… and {count - _LISTED:,} more"] if count > _LISTED else []
+        if count > _LISTED:
+            lines.append(f"… and {count - _LISTED:,} more")
         return "\n".join(lines)
 
-    def __str__(self) -> str:
-        return self.summary()
+    __str__ = summary
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each suspicious case, flagged ones first, the surest first.
@@ -129,6 +127,14 @@ class LabelQuality:
         frame = pd.DataFrame({name: values[rows] for name, values in columns.items()})
         return frame.assign(keep="")
 
+    def _table(self, most: int | None = None) -> Table:
+        """The surest suspicious cases with their given and suggested labels."""
+        from sacm.reports.table import Table
+
+        frame = self.to_frame().drop(columns=["flagged", "keep"])[:most].astype(str)
+        frame["confidence"] = [f"{float(value):.2f}" for value in frame["confidence"]]
+        return Table.from_frame(frame, words=3)
+
     def report(self, path: str | Path) -> None:
         """Write an HTML page: each suspicious case beside the nearest cases of its suggested class.
 
@@ -139,10 +145,14 @@ class LabelQuality:
         from sacm.reports.page import embed_figure, page, paragraph
         from sacm.reports.table import Table
 
-        drawn = [
-            embed_figure(self.draw(case), self._caption(case), name=f"case-{case}")
-            for case in self.suspicious[:_DRAWN].tolist()
-        ]
+        drawn = []
+        for case in self.suspicious[:_DRAWN].tolist():
+            caption = (
+                f"Case {self.names[case]}: given {self.given[case]}, suggested "
+                f"{self.suggested[case]} (confidence {self.confidence[case]:.2f}, "
+                f"{'flagged' if self.flagged[case] else 'not flagged'})"
+            )
+            drawn.append(embed_figure(self.draw(case), caption, name=f"case-{case}"))
         classes = [str(name) for name in self.classes]
         lines = [
             (name, *(f"{share:.2f}" for share in row))
@@ -174,21 +184,6 @@ class LabelQuality:
             for axis in axes[len(drawn) :]:
                 axis.set_axis_off()
         return figure
-
-    def _caption(self, case: int) -> str:
-        verdict = "flagged" if self.flagged[case] else "not flagged"
-        return (
-            f"Case {self.names[case]}: given {self.given[case]}, suggested {self.suggested[case]} "
-            f"(confidence {self.confidence[case]:.2f}, {verdict})"
-        )
-
-    def _table(self, most: int | None = None) -> Table:
-        """The surest suspicious cases with their given and suggested labels."""
-        from sacm.reports.table import Table
-
-        frame = self.to_frame().drop(columns=["flagged", "keep"])[:most].astype(str)
-        frame["confidence"] = [f"{float(value):.2f}" for value in frame["confidence"]]
-        return Table.from_frame(frame, words=3)
 
 
 def find_wrong_labels(
@@ -234,38 +229,28 @@ def find_wrong_labels(
     kept = _find_kept(called, keep)
     classes, codes = np.unique(labels, return_inverse=True)
     reason = _too_little(len(labels), classes, members)
+    neighbours: dict[int, list[int]] = {}
     if reason:
-        zeros = np.zeros(len(codes))
-        judged = Judgement(codes, zeros + 1, zeros, np.eye(len(classes)), 0.0, 0.0)
-        neighbours = dict[int, list[int]]()
+        judged = Judgement(codes, np.ones(len(codes)), np.eye(len(classes)), 0.0)
     else:
         many = len(cases) > EXACT_CASES
         features, landmarks = (MANY_FEATURES, LANDMARKS) if many else (FEATURES, None)
         kernel = CaseKernel(cases, features=features, landmarks=landmarks, seed=seed)
         basis = kernel.basis(cases, progress=True) if many else kernel.own_basis
-        judged = judge_labels(
-            basis,
-            codes,
-            len(classes),
-            divisions=2 if many else 3,
-            groups=members,
-            seed=seed,
-            progress=many,
-        )
+        divisions = 2 if many else 3
+        judged = judge_labels(basis, codes, members, divisions=divisions, seed=seed, progress=many)
         neighbours = _neighbours(basis, judged, codes)
-        if judged.consistency < LEAST_CONSISTENCY:
-            reason = (
-                "the cases are too few or do not tell their classes well enough to judge labels: "
-                "models of different cases agree too little "
-                f"({judged.consistency:.2f} beyond chance, at least {LEAST_CONSISTENCY} is needed)."
-            )
-    different = judged.suggested != codes
-    confidence = np.where(different, _confidence(judged), judged.posterior)
+    sure = (judged.suggested != codes) & (judged.confidence >= LEAST_CONFIDENCE)
+    if not sure.any() and judged.doubt > MOST_DOUBT:
+        reason = (
+            "the cases are too few or do not tell their classes well enough to judge labels: "
+            f"models of other cases doubt {judged.doubt:.0%} of them, but not surely."
+        )
     return LabelQuality(
         given=labels,
         suggested=classes[judged.suggested],
-        confidence=confidence,
-        flagged=different & (confidence >= LEAST_CONFIDENCE) & ~kept & (not reason),
+        confidence=judged.confidence,
+        flagged=sure & ~kept,
         transition=judged.transition,
         classes=classes,
         reason=reason,
@@ -275,32 +260,12 @@ def find_wrong_labels(
     )
 
 
-def _confidence(judged: Judgement) -> np.ndarray:
-    """Probability `[N]` that a suggestion other than the given label is right.
-
-    Logistic regression on the odds of held-out models, on the log-odds of the anchor rate (how
-    likely labels of these cases are wrong at all) and on those of the consistency (how well the
-    cases tell their classes).
-    """
-    rate = np.clip(judged.anchor_rate, LEAST_RATE, 1 - LEAST_RATE)
-    consistency = np.clip(judged.consistency, 1 - MOST_CONSISTENCY, MOST_CONSISTENCY)
-    odds_weight, rate_weight, consistency_weight, constant = CONFIDENCE_WEIGHTS
-    log_odds = (
-        odds_weight * judged.odds
-        + rate_weight * np.log(rate / (1 - rate))
-        + consistency_weight * np.log(consistency / (1 - consistency))
-        + constant
-    )
-    confidence: np.ndarray = 1 / (1 + np.exp(-log_odds))
-    return confidence
-
-
 def _neighbours(basis: np.ndarray, judged: Judgement, codes: np.ndarray) -> dict[int, list[int]]:
     """For the most suspicious cases, the nearest cases with their suggested label."""
     agreed = judged.suggested == codes
     rows = np.flatnonzero(~agreed)
     nearest = {}
-    for case in rows[np.argsort(-judged.odds[rows], kind="stable")][:_DRAWN].tolist():
+    for case in rows[np.argsort(-judged.confidence[rows], kind="stable")][:_DRAWN].tolist():
         others = np.flatnonzero(agreed & (codes == judged.suggested[case]))
         similarity = basis[others] @ basis[case]
         nearest[case] = others[np.argsort(-similarity)[:_NEIGHBOURS]].tolist()
@@ -312,7 +277,7 @@ def _too_little(cases: int, classes: np.ndarray, groups: np.ndarray | None) -> s
         return f"there is only one class, {classes[0]!s}."
     if cases < LEAST_CASES * len(classes):
         return (
-            f"{cases} cases are too few for {len(classes)} classes (at least {LEAST_CASES:g} a "
+            f"{cases} cases are too few for {len(classes)} classes (at least {LEAST_CASES} a "
             "class are needed)."
         )
     if groups is not None and len(np.unique(groups)) < 2:
@@ -330,7 +295,7 @@ def _find_kept(names: np.ndarray, keep: Iterable[Any]) -> np.ndarray:
             f"keep= names case {unknown[0]}, which is not there: the first is {listed[0]}, the "
             f"last {listed[-1]}."
         )
-    return np.array([name in wanted for name in listed], dtype=bool)
+    return np.isin(listed, list(wanted))
 
 
 def _check_cases(X: Any) -> np.ndarray:
@@ -350,25 +315,17 @@ def _check_labels(y: Any) -> np.ndarray:
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise DataError(f"y must hold one label a case, got shape {list(labels.shape)}.")
-    missing = np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)
+    missing = np.array([repr(label) in _MISSING for label in labels.tolist()], dtype=bool)
     if missing.any():
         raise DataError(
-            f"{int(missing.sum())} of {len(labels)} labels are missing (first: case "
-            f"{int(missing.argmax())}): leave these cases out."
+            f"{missing.sum()} of {len(labels)} labels are missing (first: case "
+            f"{missing.argmax()}): leave these cases out."
         )
     if labels.dtype.kind == "O":  # numbers stay numbers, mixtures become texts
         labels = np.array(labels.tolist())
-        labels = labels.astype(str) if labels.dtype.kind == "O" else labels
     if labels.dtype.kind == "f" and (labels != np.round(labels)).any():
         raise DataError(
             f"y holds fractions such as {labels[labels != np.round(labels)][0]:g}: labels are "
             "texts or whole numbers."
         )
     return labels
-
-
-def _is_missing(label: Any) -> bool:
-    try:
-        return label is None or label == "" or bool(label != label)
-    except TypeError:  # pandas.NA, which is neither equal nor unequal
-        return True
