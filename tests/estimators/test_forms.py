@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from sacm.data.covariates import future_timestamps
-from sacm.data.datasets import Form
 from sacm.inference.history import read_series
 
 HORIZON = 3
@@ -142,8 +141,3 @@ def test_long_table_of_counted_rows() -> None:
     frame["ds"] = frame.groupby("unique_id").cumcount() + 1
     forecast = answer(frame)
     assert forecast["ds"].tolist() == [31, 32, 33, 41, 42, 43]
-
-
-def test_form_survives_json() -> None:
-    form = Form("pandas", long=True, time="ds", counters={"a": (3.0, 1.0)}, id_type="int64")
-    assert Form.from_dict(form.to_dict()) == form
