@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import BatchSampler, DataLoader, Dataset, RandomSampler
 
 import sacm.data
 from benchmarks import make_parser
@@ -71,7 +71,8 @@ def bench_speed(data: sacm.data.ForecastingData, rounds: int = 11) -> None:
     options: dict[str, Any] = {"batch_size": BATCH, "shuffle": True, "drop_last": True}
     numpy_items = DataLoader(NumpyItems(scaled), **options)
     tensor_items = DataLoader(TensorItems(scaled), **options)
-    through_torch = DataLoader(windows.train, **options)
+    sampler = BatchSampler(RandomSampler(windows.train), BATCH, drop_last=True)
+    through_torch = DataLoader(windows.train, batch_size=None, sampler=sampler)
     seconds = interleave(
         {
             "ours": lambda: epoch(ours),

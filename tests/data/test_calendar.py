@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sacm.data import calendar_sizes, future_timestamps, stamp_features
+from sacm.data.covariates import calendar_sizes, future_timestamps, stamp_features
 from sacm.errors import ArgumentError
 
 

@@ -11,19 +11,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sacm.data.batches import (
-    ForecastBatch,
-    ForecastWindows,
-    LabelledBatch,
-    LabelledWindows,
-    OverlapMean,
-    TelemetryBatch,
-    TelemetryWindows,
-    WindowBatches,
-    Windows,
-)
+from sacm.data.batches import OverlapMean, WindowBatches
 from sacm.data.corrupt import corrupt, corrupt_training
-from sacm.data.covariates import calendar_sizes, future_timestamps, stamp_features
+from sacm.data.covariates import stamp_features
 from sacm.data.datasets import (
     AnomalyData,
     ClassificationData,
@@ -36,35 +26,34 @@ from sacm.data.datasets import (
 from sacm.data.load import load, names, register, resolve
 from sacm.data.scaling import ChannelScaler, fill_gaps
 from sacm.data.synthetic import synth12
-from sacm.data.windows import (
-    SplitWindows,
-    anomaly_windows,
-    classification_windows,
-    forecasting_windows,
-)
+from sacm.data.windows import anomaly_windows, classification_windows, forecasting_windows
+
+if TYPE_CHECKING:
+    from sacm.data.anomaly import anomaly_data as anomaly_data
+    from sacm.data.cases import classification_data as classification_data
+    from sacm.data.forecasting import forecasting_data as forecasting_data
+    from sacm.data.read import read_table as read_table
+
+# Reading needs pandas, which named data sets do without.
+_LAZY = {
+    "anomaly_data": "anomaly",
+    "classification_data": "cases",
+    "forecasting_data": "forecasting",
+    "read_table": "read",
+}
 
 __all__ = [
     "AnomalyData",
     "ChannelScaler",
     "ClassificationData",
-    "ForecastBatch",
-    "ForecastWindows",
     "ForecastingData",
-    "LabelledBatch",
-    "LabelledWindows",
     "OverlapMean",
     "Segment",
-    "SplitWindows",
     "Splits",
-    "Table",
-    "TelemetryBatch",
     "TelemetrySegment",
-    "TelemetryWindows",
     "WindowBatches",
-    "Windows",
     "anomaly_data",
     "anomaly_windows",
-    "calendar_sizes",
     "classification_data",
     "classification_windows",
     "corrupt",
@@ -73,7 +62,6 @@ __all__ = [
     "fingerprint",
     "forecasting_data",
     "forecasting_windows",
-    "future_timestamps",
     "load",
     "names",
     "read_table",
@@ -82,22 +70,6 @@ __all__ = [
     "stamp_features",
     "synth12",
 ]
-
-if TYPE_CHECKING:
-    from sacm.data.anomaly import anomaly_data as anomaly_data
-    from sacm.data.cases import classification_data as classification_data
-    from sacm.data.forecasting import forecasting_data as forecasting_data
-    from sacm.data.read import Table as Table
-    from sacm.data.read import read_table as read_table
-
-# Reading needs pandas, which named data sets do without.
-_LAZY = {
-    "Table": "read",
-    "anomaly_data": "anomaly",
-    "classification_data": "cases",
-    "forecasting_data": "forecasting",
-    "read_table": "read",
-}
 
 
 def __getattr__(name: str) -> Any:
