@@ -25,7 +25,7 @@ from sacm.inference.forecast import prepare_evaluation
 from sacm.inference.intervals import CRPS_LEVELS, measure_uncertainty
 from sacm.metrics.probabilistic import crps, measure_intervals
 from sacm.tasks import make_settings
-from sacm.tasks.calibration import ErrorQuantiles, forecast_residuals, halves, spread_out
+from sacm.tasks.calibration import ErrorQuantiles, forecast_residuals
 from sacm.training import Hardware, train
 
 SETS = ("ETTh1", "ETTh2", "ETTm1", "ETTm2", "Exchange", "ILI", "Weather", "ECG")
@@ -69,9 +69,7 @@ def measure(source: str, folder: Path, epochs: int = 3) -> dict[str, Any]:
 
 def add_alike(found: dict[str, Any], predictor: Predictor, windows: ForecastWindows) -> None:
     """Add what intervals that are alike after all windows would have enclosed."""
-    chosen = spread_out(windows)
-    known = forecast_residuals(predictor.network, windows, chosen, predictor.strategy)
-    before, after = (known.take(part) for part in halves(windows, chosen))
+    before, after = forecast_residuals(predictor.network, windows, predictor.strategy).halves()
     errors = ErrorQuantiles.fit(before.values, shares=before.shares)
     residuals = after.values
     bounds = {

@@ -12,7 +12,7 @@ import numpy as np
 
 from sacm.data.batches import ForecastWindows
 from sacm.metrics.probabilistic import crps, measure_intervals
-from sacm.tasks.calibration import forecast_residuals, halves, spread_out
+from sacm.tasks.calibration import forecast_residuals
 
 if TYPE_CHECKING:
     from sacm.inference.predictor import Predictor
@@ -28,18 +28,17 @@ def measure_uncertainty(
     The windows are in order of time and chose nothing. Those of the second half that touch a
     target of the first are left out. Widths and the CRPS are in z-scored units.
     """
-    chosen = spread_out(windows)
-    residuals = forecast_residuals(predictor.network, windows, chosen, predictor.strategy)
-    first, later = halves(windows, chosen)
-    errors, after = residuals.take(first).fit(), residuals.take(later)
+    residuals = forecast_residuals(predictor.network, windows, predictor.strategy)
+    before, after = residuals.halves()
+    errors = before.fit()
     intervals = []
     for coverage in coverages:
         low, high = (after.bound(errors, (1 + sign * coverage) / 2) for sign in (-1, 1))
         intervals.append(measure_intervals(after.values, low, high, coverage))
     quantiles = np.stack([after.bound(errors, level) for level in CRPS_LEVELS])
     return {
-        "calibration_windows": len(first),
-        "windows": len(later),
+        "calibration_windows": len(before.values),
+        "windows": len(after.values),
         "crps": crps(after.values, quantiles, CRPS_LEVELS),
         "intervals": intervals,
     }

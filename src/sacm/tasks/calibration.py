@@ -233,11 +233,7 @@ class Residuals(NamedTuple):
     values: Array  # [N, H, C] target minus forecast; NaN where not measured
     moves: Array  # [N, C]
     shares: Array | None  # [N, C] repaired, if anything repairs
-
-    def take(self, places: Array) -> Residuals:
-        """Those of some windows."""
-        shares = None if self.shares is None else self.shares[places]
-        return Residuals(self.values[places], self.moves[places], shares)
+    starts: Array  # [N] first rows
 
     def fit(self, source: str = "") -> ErrorQuantiles:
         """The quantiles of these."""
@@ -248,11 +244,30 @@ class Residuals(NamedTuple):
         offset = errors.offset(level, moves=self.moves, shares=self.shares)
         return np.broadcast_to(offset, self.values.shape)
 
+    def halves(self) -> tuple[Residuals, Residuals]:
+        """The first half, and later windows that no target of the first half lies in.
 
-def forecast_residuals(
-    model: Any, windows: ForecastWindows, chosen: Array, strategy: Strategy
-) -> Residuals:
-    """Target minus forecast of the chosen windows, scaled."""
+        Raises:
+            ArgumentError: There are too few.
+        """
+        half = len(self.starts) // 2
+        first, later = np.arange(half), np.arange(half, len(self.starts))
+        if half:
+            later = later[self.starts[later] >= self.starts[half - 1] + self.values.shape[1]]
+        if min(half, len(later)) < FEWEST_TO_JUDGE:
+            raise ArgumentError(f"{len(self.starts)} windows are too few to judge intervals by.")
+        before, after = (
+            Residuals(*(None if each is None else each[part] for each in self))
+            for part in (first, later)
+        )
+        return before, after
+
+
+def forecast_residuals(model: Any, windows: ForecastWindows, strategy: Strategy) -> Residuals:
+    """Target minus forecast, scaled, of all windows, or of evenly spaced ones if they are many."""
+    largest = LARGEST // max(1, windows.batch([0]).y.numel())
+    most = max(FEWEST_WINDOWS, min(MOST_WINDOWS, largest))
+    chosen = np.arange(0, len(windows), math.ceil(len(windows) / most))
     values, moves, shares = [], [], []
     with evaluating(model) as device:
         for start in range(0, len(chosen), EVALUATION_BATCH):
@@ -268,29 +283,8 @@ def forecast_residuals(
                 shares.append(repaired.float().mean(dim=1).cpu().numpy())
             moves.append(window_moves(batch.x, windows.horizon, repaired))
     share = np.concatenate(shares) if shares else None
-    return Residuals(np.concatenate(values), np.concatenate(moves), share)
-
-
-def spread_out(windows: ForecastWindows) -> Array:
-    """Places of all windows, or of evenly spaced ones if they are many."""
-    largest = LARGEST // max(1, windows.batch([0]).y.numel())
-    most = max(FEWEST_WINDOWS, min(MOST_WINDOWS, largest))
-    return np.arange(0, len(windows), math.ceil(len(windows) / most))
-
-
-def halves(windows: ForecastWindows, chosen: Array) -> tuple[Array, Array]:
-    """Positions in `chosen` to calibrate on, and of later windows without a target among them.
-
-    Raises:
-        ArgumentError: There are too few.
-    """
-    starts, half = windows.starts[chosen], len(chosen) // 2
-    later = np.arange(half, len(chosen))
-    if half:
-        later = later[starts[half:] >= starts[half - 1] + windows.horizon]
-    if min(half, len(later)) < FEWEST_TO_JUDGE:
-        raise ArgumentError(f"{len(windows)} windows are too few to judge intervals by.")
-    return np.arange(half), later
+    starts = windows.starts[chosen]
+    return Residuals(np.concatenate(values), np.concatenate(moves), share, starts)
 
 
 def calibrate_forecasts(
@@ -307,22 +301,17 @@ def calibrate_forecasts(
     Returns:
         What `ErrorQuantiles.from_record` reads, and what `show_forecasts` gives.
     """
-    chosen = spread_out(windows)
-    residuals = forecast_residuals(model, windows, chosen, strategy)
-    source = f"{len(chosen):,} {source} windows"
-    measured = measure_coverage(residuals, windows, chosen)
-    errors = replace(residuals.fit(source), measured=measured)
-    tensors, text = errors.to_record()
+    residuals = forecast_residuals(model, windows, strategy)
+    errors = residuals.fit(f"{len(residuals.values):,} {source} windows")
+    tensors, text = replace(errors, measured=measure_coverage(residuals)).to_record()
     return Calibration({**tensors, **show_forecasts(model, windows, strategy)}, text)
 
 
-def measure_coverage(
-    residuals: Residuals, windows: ForecastWindows, chosen: Array
-) -> dict[float, float]:
+def measure_coverage(residuals: Residuals) -> dict[float, float]:
     """The share of later targets that intervals enclose, by nominal share; empty if too few."""
     shares = {}
     try:
-        before, after = (residuals.take(part) for part in halves(windows, chosen))
+        before, after = residuals.halves()
         errors, truth = before.fit(), after.values
         for share in COVERAGES:
             low, high = (after.bound(errors, (1 + sign * share) / 2) for sign in (-1, 1))
@@ -343,10 +332,11 @@ def show_forecasts(model: Any, windows: ForecastWindows, strategy: Strategy) -> 
     places = {int(start): place for place, start in enumerate(windows.starts)}
     channels = min(windows.batch([0]).y.shape[2], SHOWN_CHANNELS)
     most = max(1, min(SHOWN_WINDOWS, SHOWN_VALUES // (windows.horizon * channels)))
-    start, chosen = int(windows.starts[-1]), list[int]()
-    while start in places and len(chosen) < most:
-        chosen.insert(0, places[start])
-        start -= windows.horizon
+    last = int(windows.starts[-1])
+    chosen: list[int] = []
+    while last in places and len(chosen) < most:
+        chosen.insert(0, places[last])
+        last -= windows.horizon
     batch = windows.batch(chosen)
     with evaluating(model) as device:
         moved = to_device(batch, device)

@@ -75,8 +75,8 @@ class Forecasting(Task[ForecastingData]):
         if dataset is not None:
             input_len, horizon = dataset.input_len, dataset.horizons[0]
         elif not is_benchmark(data.name):
-            lengths = find_lengths(data, settings.horizon, candidates=settings.backbone == AUTO)
-            input_len, horizon = lengths.input_len, lengths.horizon
+            compete = settings.backbone == AUTO
+            input_len, horizon = find_lengths(data, settings.horizon, candidates=compete)
         horizon, input_len = settings.horizon or horizon, settings.input_len or input_len
         small = horizon >= 720 or data.name in _SMALL_BATCH_DATA
         small = small or settings.backbone in _SMALL_BATCH_BACKBONES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -17,15 +17,9 @@ _SEASONS = 5  # rows of a series in seasons, from which a season is forecast who
 _ROWS = 5000  # the last training rows, in which the season is looked for
 
 
-class Lengths(NamedTuple):
-    """Input length and horizon, and the season that they come from."""
-
-    input_len: int
-    horizon: int
-    season: int
-
-
-def find_lengths(data: ForecastingData, horizon: int | None, *, candidates: bool) -> Lengths:
+def find_lengths(
+    data: ForecastingData, horizon: int | None, *, candidates: bool
+) -> tuple[int, int]:
     """Choose the lengths of windows by the season of the data and the rows that there are.
 
     Args:
@@ -34,7 +28,8 @@ def find_lengths(data: ForecastingData, horizon: int | None, *, candidates: bool
         candidates: Whether candidates compete: smoothing needs long windows, and networks see less.
 
     Returns:
-        At least two seasons and 96 rows in, less where the training rows are few; a season ahead.
+        Input length and horizon: at least two seasons and 96 rows in, less where the training rows
+        are few; a season ahead.
     """
     season = find_season(data)
     lengths = [len(rows) for rows in data.last_rows(len(data.values)).values()]
@@ -46,7 +41,7 @@ def find_lengths(data: ForecastingData, horizon: int | None, *, candidates: bool
     train = len(divide(rows, horizon).train)
     wanted = max(2 * season + 2, _LONGEST if candidates else _USUAL_INPUT)
     room = train - horizon if candidates else max((train - horizon) // 2, 2 * season)
-    return Lengths(max(1, min(wanted, room, train - horizon)), horizon, season)
+    return max(1, min(wanted, room, train - horizon)), horizon
 
 
 def find_season(data: ForecastingData) -> int:
@@ -84,10 +79,10 @@ def make_room(data: ForecastingData, horizon: int) -> ForecastingData:
 
     series = data.last_rows(len(data.values))
     usual = [split_by_ratio(len(rows)) for rows in series.values()]
-    if not data.reach_back or any(
-        _lengths(data, rows) != [len(part) for part in splits]
-        for rows, splits in zip(series.values(), usual, strict=True)
-    ):
+    found = [
+        [int(np.isin(rows, part).sum()) for part in data.splits] for rows in series.values()
+    ]  # rows of each series in each split
+    if not data.reach_back or found != [[*map(len, splits)] for splits in usual]:
         return data
     divided = [divide(len(rows), horizon) for rows in series.values()]
     if divided == usual:
@@ -104,8 +99,3 @@ def make_room(data: ForecastingData, horizon: int) -> ForecastingData:
         if getattr(data, name) is not None
     }
     return replace(data, splits=borders, segments=segments, **arrays)
-
-
-def _lengths(data: ForecastingData, rows: np.ndarray) -> list[int]:
-    """How many of these rows lie in each split."""
-    return [int(((rows >= part.start) & (rows < part.stop)).sum()) for part in data.splits]
