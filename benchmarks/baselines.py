@@ -35,21 +35,21 @@ def forecasts(data: Any) -> dict[str, Any]:
     perfect = baselines.accumulator()
     for batch in batches:
         perfect.update(batch.y, batch.y, observed=batch.observed, series=batch.series)
-    return baselines.compare(batches, perfect.compute()).to_dict()
+    return baselines.compare(batches, perfect.compute())
 
 
 def alarms(data: Any) -> dict[str, Any]:
     """An alarm on every row, and random scores with alarms on 5 % of the rows."""
-    segments = np.repeat([s.name for s in data.segments], [len(s.test) for s in data.segments])
+    segments = data.segment_names()
     scores = np.random.default_rng(0).random(len(data.labels))
-    return alarm_baselines(evaluate_scores(scores, data.labels, 0.95, segments=segments)).to_dict()
+    return alarm_baselines(evaluate_scores(scores, data.labels, 0.95, segments=segments))
 
 
 def classes(data: Any) -> dict[str, Any]:
     """The most frequent training class."""
     truth = torch.from_numpy(data.encode(data.y_test))
     report = measure_classes(torch.zeros(len(truth), len(data.classes)), truth)
-    return class_baselines(data, report).to_dict()
+    return class_baselines(data, report)
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ import torch
 
 from sacm.data import ChannelScaler
 from sacm.tasks import get_task
-from sacm.tasks.base import scaler_of
 from tests.training.cases import TASKS, make_data, make_settings, small_run
 
 
@@ -38,7 +37,7 @@ def test_every_window_is_tested_and_batch_size_changes_nothing(
 def test_windows_take_the_scaler_they_are_given(task: str) -> None:
     data, settings = make_data(task), make_settings(task)
     own = get_task(task).windows(settings, data)
-    doubled = ChannelScaler(scaler_of(own).mean, 2 * scaler_of(own).std)
+    doubled = ChannelScaler(own.scaler.mean, 2 * own.scaler.std)
     windows = get_task(task).windows(settings, data, scaler=doubled)
     for part, other in zip(windows, own, strict=True):
         assert part.scaler is doubled

@@ -318,6 +318,11 @@ class AnomalyData:
         """Number of channels C."""
         return int(self.train.shape[1])
 
+    def segment_names(self) -> np.ndarray:
+        """The machine or channel file of every test row, `[T]`."""
+        sizes = [len(each.test) for each in self.segments]
+        return np.repeat([each.name for each in self.segments], sizes)
+
     def only(self, name: str) -> AnomalyData:
         """One machine or channel file alone."""
         parts = {each.name: each for each in self.segments}

@@ -34,6 +34,11 @@ class SplitWindows(NamedTuple, Generic[Windowed]):
     val: Windowed
     test: Windowed
 
+    @property
+    def scaler(self) -> ChannelScaler:
+        """What the windows are scaled by."""
+        return self.train.scaler
+
 
 def forecasting_windows(
     data: ForecastingData,

@@ -94,9 +94,7 @@ def evaluate(predictor: Predictor, source: Any) -> Result:
     """Test the alarms of a data set's test rows, or of all rows of a source with labels."""
     threshold, settings = threshold_of(predictor), predictor.settings
     if isinstance(source, AnomalyData):
-        segments = np.empty(len(source.test), dtype=object)
-        for segment in source.segments:
-            segments[segment.test.start : segment.test.stop] = segment.name
+        segments = source.segment_names()
         scores, windows = _test_scores(predictor, source)
         result = judge_scores(scores, source.labels, threshold, settings, segments=segments)
         return replace(result, evaluated=windows)

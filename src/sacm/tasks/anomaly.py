@@ -60,7 +60,7 @@ class Anomaly(Task[AnomalyData]):
     """Anomaly detection: windows `[B, L, C]` to a score for every time step.
 
     The stride thins out validation and test windows as well, or an evaluation would cost as much as
-    many epochs; windows then lie side by side at the most, so that every step has a score.
+    many epochs.
     """
 
     name = "anomaly"
@@ -87,21 +87,14 @@ class Anomaly(Task[AnomalyData]):
     def windows(
         self, settings: ResolvedSettings, data: AnomalyData, *, scaler: ChannelScaler | None = None
     ) -> SplitWindows[Any]:
-        return anomaly_windows(
-            data,
-            length=settings.input_len,
-            stride=settings.stride,
-            scaler=scaler,
-        )
+        length, stride = settings.input_len, settings.stride
+        return anomaly_windows(data, length=length, stride=stride, scaler=scaler)
 
     def shape(
         self, settings: ResolvedSettings, data: AnomalyData, scaler: ChannelScaler | None = None
     ) -> NetworkShape:
-        return NetworkShape(
-            channels=data.channels,
-            input_len=settings.input_len,
-            columns=column_names(data.columns),
-        )
+        columns = column_names(data.columns)
+        return NetworkShape(data.channels, settings.input_len, columns=columns)
 
     def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
         scores: Tensor = model.anomaly_scores(x)
@@ -115,13 +108,12 @@ class Anomaly(Task[AnomalyData]):
         self, model: Backbone, batches: WindowBatches[Any], strategy: Strategy, select: str
     ) -> float:
         assert isinstance(model, DetectorNetwork)
-        total = count = 0.0
+        total = 0.0
         with evaluating(model) as device:
             for batch in batches:
                 x = strategy.inputs(batch.x.to(device))
                 total += float(model.validation_loss(x)) * len(x)
-                count += len(x)
-        return total / count
+        return total / len(batches.windows)
 
     def calibrate(
         self, trained: Trained, windows: SplitWindows[Any], data: AnomalyData
@@ -132,12 +124,8 @@ class Anomaly(Task[AnomalyData]):
         return Calibration({"scores": torch.from_numpy(scores)}, {"threshold": repr(threshold)})
 
     def evaluate(self, trained: Trained, windows: SplitWindows[Any], data: AnomalyData) -> Result:
-        normal = normal_scores(trained, windows, data)
-        threshold = quantile_threshold(normal, quantile=_QUANTILE)
-        scores = step_scores(trained, windows.test)
-        segments = np.empty(len(scores), dtype=object)
-        for segment in data.segments:
-            segments[segment.test.start : segment.test.stop] = segment.name
+        threshold = quantile_threshold(normal_scores(trained, windows, data), quantile=_QUANTILE)
+        scores, segments = step_scores(trained, windows.test), data.segment_names()
         result = judge_scores(scores, data.labels, threshold, trained.settings, segments=segments)
         return replace(result, evaluated=len(windows.test))
 
@@ -161,27 +149,22 @@ def judge_scores(
     """Test scores `[T]` against labels `[T]`; `segments` `[T]` names the machine of each row."""
     report = evaluate_scores(scores, labels, threshold, segments=segments, seed=settings.seed)
     row = {**report.measures, **compute_metrics("anomaly", scores, labels, threshold)}
-    return Result(row, report.to_dict(), len(scores), alarm_baselines(report).to_dict())
+    return Result(row, report.to_dict(), len(scores), alarm_baselines(report))
 
 
 def normal_scores(trained: Trained, windows: SplitWindows[Any], data: AnomalyData) -> np.ndarray:
-    """Scores of the validation rows `[T]` in which nothing is flagged.
+    """Scores of the validation rows `[T]` in which nothing looks broken or unusual.
 
     Flagged rows would raise the threshold to the level of a fault. Data sets of the
     catalogue are taken as they are, for their results are compared.
     """
     scores = step_scores(trained, windows.val)
     scored = ~np.isnan(scores)
-    normal = scored & ~flagged_rows(data)
-    return scores[scored if normal.sum() < FEWEST_NORMAL else normal]
-
-
-def flagged_rows(data: AnomalyData) -> np.ndarray:
-    """Which training rows `[T]` of a user's own data hold a value that looks broken or unusual."""
+    normal = scored
     if not DATASETS.find(data.name.partition("@")[0]) and data.train.size <= LARGE:
         with suppress(SACMError):  # too few rows to judge
-            return np.asarray((inspect(data.train).flags > 0).any(axis=1))
-    return np.zeros(len(data.train), bool)
+            normal = scored & ~(inspect(data.train).flags > 0).any(axis=1)
+    return scores[scored if normal.sum() < FEWEST_NORMAL else normal]
 
 
 def step_scores(

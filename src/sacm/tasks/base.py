@@ -48,33 +48,20 @@ class Result:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class NetworkShape:
-    """What a network takes and gives; `model.json` of a run folder, whose lists become tuples.
-
-    Attributes:
-        channels: Number of channels C.
-        input_len: Steps L of a window.
-        horizon: Steps H of a forecast; 0 for other tasks.
-        classes: The labels, in the order of the network's outputs; empty for other tasks.
-        calendar_sizes: Sizes of the calendar tables; None if the network has none.
-        columns: Names of the channels; None if the training data had none.
-        frequency: Time step of the training data as a pandas alias, if it is known.
-        stamped: Whether the training data had timestamps.
-        covariates: Means and deviations of the covariates in the training rows, `[K]` each; None if
-            the network takes none.
-        minimum: The least value of a forecast of each channel, None where there is no limit; None
-            if no channel has one.
-        lowest: The same in scaled units; None if every series has its own scale.
-    """
+    """What a network takes and gives; `model.json` of a run folder, whose lists become tuples."""
 
     channels: int
     input_len: int
-    horizon: int = 0
-    classes: tuple[Any, ...] = ()
+    horizon: int = 0  # steps of a forecast; 0 for other tasks
+    classes: tuple[Any, ...] = ()  # labels in the order of the network's outputs
     calendar_sizes: tuple[int, int, int, int] | None = None
-    columns: tuple[str, ...] | None = None
-    frequency: str | None = None
-    stamped: bool = False
+    columns: tuple[str, ...] | None = None  # None if the training data had no names
+    frequency: str | None = None  # time step of the training data as a pandas alias
+    stamped: bool = False  # whether the training data had timestamps
+    # Means and deviations of the covariates in the training rows, `[K]` each.
     covariates: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    # The least value of a forecast of each channel, None where there is no limit; `lowest` is the
+    # same in scaled units, None if every series has its own scale.
     minimum: tuple[float | None, ...] | None = None
     lowest: tuple[float | None, ...] | None = None
 
@@ -109,25 +96,19 @@ class Calibration(NamedTuple):
 
 
 class Task(ABC, Generic[DataKind]):
-    """One task with its facts and its paper preset; holds no state of a run.
-
-    Attributes:
-        name: The task's name.
-        default_backbone: The network of a user who names none.
-        default_strategy: The strategy of a user who names none, by what `sacm robust` found.
-        selections: What may choose the epoch; the first is the paper's.
-        unused: Settings without effect. Accepted, they would tell two equal runs apart.
-        leading_metrics: The measures that speak for the task in sentences and small figures, the
-            most important first; a point-adjusted one is never among them alone.
-        minimum_steps: Optimizer steps an epoch must have: small data sets take several passes.
-    """
+    """One task with its facts and its paper preset; holds no state of a run."""
 
     name: ClassVar[TaskName]
     default_backbone: ClassVar[str]
     default_strategy: ClassVar[str]
+    # What may choose the epoch; the first is the paper's.
     selections: ClassVar[tuple[Selection, ...]]
+    # Settings without effect. Accepted, they would tell two equal runs apart.
     unused: ClassVar[tuple[str, ...]]
+    # The measures that speak for the task in sentences and small figures, the most important first;
+    # a point-adjusted one is never among them alone.
     leading_metrics: ClassVar[tuple[str, ...]]
+    # Optimizer steps an epoch must have: small data sets take several passes.
     minimum_steps: ClassVar[int] = 1
 
     def check(self, settings: RunSettings) -> None:
@@ -260,12 +241,6 @@ def evaluating(model: nn.Module) -> Iterator[torch.device]:
             yield next(model.parameters()).device
     finally:
         model.train(training)
-
-
-def scaler_of(windows: SplitWindows[Any]) -> ChannelScaler:
-    """The scaler that was fitted on the training part."""
-    scaler: ChannelScaler = windows.train.scaler
-    return scaler
 
 
 def registered_values(metrics: Mapping[str, Any], task: TaskName) -> list[tuple[str, Any]]:

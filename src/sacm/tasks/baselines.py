@@ -1,13 +1,13 @@
 """Baselines beside every test result: naive forecasts, the majority class, a ridge, random alarms.
 
-A baseline is a row of the same measures as the model's. Results keep them apart from the row of
-the run, which reports and comparisons are made from.
+A baseline is a row of the same measures as the model's. Each function returns a record: `rows` of
+measures by name, the model's first, and `sentences` where the model does not beat them. Results
+keep it apart from the row of the run, which reports and comparisons are made from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,21 +28,8 @@ from sacm.metrics.forecasting import (
 )
 from sacm.quality.label_model import CaseKernel, Ridge
 
+_RIDGE_CASES, _RIDGE_FEATURES = 2_000, 2_520
 _MOST_RIDGE_VALUES = 40_000_000  # numbers in all cases up to which the ridge takes seconds
-
-
-@dataclass(frozen=True)
-class Baselines:
-    """Rows of measures by name, the model's first, and sentences where it does not beat them."""
-
-    rows: dict[str, Row]
-    sentences: tuple[str, ...] = ()
-    season: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a run's record."""
-        record = {"rows": self.rows, "sentences": list(self.sentences)}
-        return record if self.season is None else {**record, "season": self.season}
 
 
 class ForecastBaselines:
@@ -87,25 +74,23 @@ class ForecastBaselines:
             naive_error=self._naive_error,
         )
 
-    def compare(self, batches: WindowBatches[Any], model: ForecastReport) -> Baselines:
+    def compare(self, batches: WindowBatches[Any], model: ForecastReport) -> dict[str, Any]:
         """Measure the naive forecasts on test batches, beside the report on the model."""
         rows = {"model": _row(model)}
         rows["naive"] = self._measure(batches, 1)
         if self.season > 1 and self._has_season_before(batches):
             rows["seasonal naive"] = self._measure(batches, self.season)
         best = min(list(rows)[1:], key=lambda name: _mae(rows[name]))
-        if _mae(rows["model"]) < _mae(rows[best]):
-            return Baselines(rows, (), self.season)
-        what = {
-            "naive": "repeating the last value",
-            "seasonal naive": f"repeating the last season of {self.season} steps",
-        }
-        sentence = (
-            f"this model loses to {what[best]} ({best}): MAE {_mae(rows['model']):.4g} against "
-            f"{_mae(rows[best]):.4g}, z-scored. What may help: more time (--time 10m), more input "
-            "(--input-len), the calendar (--calendar all), more rows; or use that baseline."
-        )
-        return Baselines(rows, (sentence,), self.season)
+        sentences = []
+        if _mae(rows["model"]) >= _mae(rows[best]):
+            what = "value" if best == "naive" else f"season of {self.season} steps"
+            sentences.append(
+                f"this model loses to repeating the last {what} ({best}): MAE "
+                f"{_mae(rows['model']):.4g} against {_mae(rows[best]):.4g}, z-scored. What may "
+                "help: more time (--time 10m), more input (--input-len), the calendar (--calendar "
+                "all), more rows; or use that baseline."
+            )
+        return {"rows": rows, "sentences": sentences, "season": self.season}
 
     def _measure(self, batches: WindowBatches[Any], season: int) -> Row:
         """Errors of repeating the last `season` rows before the targets."""
@@ -124,12 +109,10 @@ class ForecastBaselines:
     def _has_season_before(self, batches: WindowBatches[Any]) -> bool:
         """Whether every test window ends at least one season after its series begins."""
         begins = first_rows(self._data)
-        for batch in batches:
-            first = batch.positions.numpy()
-            begin = begins[np.searchsorted(begins, first, side="right") - 1]
-            if (first + batch.x.shape[1] - self.season < begin).any():
-                return False
-        return True
+        first = np.concatenate([batch.positions.numpy() for batch in batches])
+        begin = begins[np.searchsorted(begins, first, side="right") - 1]
+        length = batches.windows.batch([0]).x.shape[1]
+        return bool((first + length - self.season >= begin).all())
 
 
 def _row(report: ForecastReport) -> Row:
@@ -141,7 +124,7 @@ def _mae(row: Row) -> float:
     return np.inf if value is None else value
 
 
-def alarm_baselines(report: AnomalyReport) -> Baselines:
+def alarm_baselines(report: AnomalyReport) -> dict[str, Any]:
     """What an alarm on every row and alarms at random reach, from the counts of a report.
 
     A random score has AUC-PR of the anomaly rate and AUC-ROC of 0.5 in expectation; its F1 is that
@@ -152,7 +135,7 @@ def alarm_baselines(report: AnomalyReport) -> Baselines:
     names = ("precision", "recall", "f1", "f1_pa", "auc_pr", "auc_roc")
     model = {name: report.measures[name] for name in names}
     if not 0 < rate < 1:
-        return Baselines({"model": model})
+        return {"rows": {"model": model}, "sentences": []}
     always = 2 * rate / (1 + rate)
     areas: Row = {"auc_pr": rate, "auc_roc": 0.5}
     rows: dict[str, Row] = {
@@ -177,10 +160,10 @@ def alarm_baselines(report: AnomalyReport) -> Baselines:
             sentences.append(
                 f"this detector does not beat {what}: {label} {value:.4g} against {reached:.4g}."
             )
-    return Baselines(rows, tuple(sentences))
+    return {"rows": rows, "sentences": sentences}
 
 
-def class_baselines(data: ClassificationData, report: ClassificationReport) -> Baselines:
+def class_baselines(data: ClassificationData, report: ClassificationReport) -> dict[str, Any]:
     """What the most frequent training class and a ridge on MiniROCKET's features reach.
 
     Both learn from the labels that the network learnt from.
@@ -202,32 +185,26 @@ def class_baselines(data: ClassificationData, report: ClassificationReport) -> B
     }
     if "ridge" in rows:
         rows["ridge"]["nll"] = None  # it gives no probabilities
-    sentences = tuple(
+    sentences = [
         f"this classifier does not beat {what[name]}: accuracy {report.accuracy:.4g} against "
         f"{other.accuracy:.4g}."
         for name, other in reports.items()
         if name != "model" and report.accuracy <= other.accuracy
-    )
-    return Baselines(rows, sentences)
+    ]
+    return {"rows": rows, "sentences": sentences}
 
 
 def ridge_baseline(
-    X_train: np.ndarray,
-    y_train: np.ndarray,
-    X_test: np.ndarray,
-    *,
-    most_cases: int = 2_000,
-    features: int = 2_520,
-    seed: int = 0,
+    X_train: np.ndarray, y_train: np.ndarray, X_test: np.ndarray, *, seed: int = 0
 ) -> np.ndarray:
     """Labels `[n]` for test cases by random-convolution features and kernel ridge regression.
 
-    Cases are `[N, C, L]` and `[n, C, L]`, labels `[N]`. At most `most_cases` random training cases
-    are used, with `features` features of the series and as many of its differences.
+    Cases are `[N, C, L]` and `[n, C, L]`, labels `[N]`. At most 2,000 random training cases are
+    used, with 2,520 features of the series and as many of its differences.
     """
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(X_train))[:most_cases])
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(X_train))[:_RIDGE_CASES])
     classes, codes = np.unique(np.asarray(y_train)[chosen], return_inverse=True)
-    kernel = CaseKernel(X_train[chosen], features=features, seed=seed)
+    kernel = CaseKernel(X_train[chosen], features=_RIDGE_FEATURES, seed=seed)
     _, weights = Ridge(kernel.own_basis).fit(np.eye(len(classes))[codes])
     labels: np.ndarray = classes[(kernel.basis(X_test) @ weights).argmax(axis=1)]
     return labels

@@ -43,25 +43,16 @@ SHOWN_WINDOWS, SHOWN_CHANNELS, SHOWN_VALUES = 200, 12, 1 << 17  # of test foreca
 
 @dataclass(frozen=True, eq=False)
 class ErrorQuantiles:
-    """Quantiles of scaled forecast errors (target minus forecast), by level, step and channel.
+    """Quantiles of scaled forecast errors (target minus forecast), by level, step and channel."""
 
-    Attributes:
-        levels: `[K]`, ascending.
-        offsets: What to add to a forecast `[K, H, C]`; infinite where there were too few windows.
-        usual: How far a usual window moves `[C]`; 0 where width does not depend on it.
-        widening: What the odds of a value being repaired are multiplied by to widen intervals.
-        windows: How many residuals there are of the step and channel that has the fewest.
-        source: What the calibration windows were, in words.
-        measured: What intervals of later windows enclosed when earlier ones calibrated them, by
-            the share they should enclose; empty if there were too few windows.
-    """
-
-    levels: Array
-    offsets: Array
-    usual: Array
-    widening: float = LEAST_WIDENING
-    windows: int = 0
-    source: str = ""
+    levels: Array  # [K], ascending
+    offsets: Array  # what to add to a forecast [K, H, C]; infinite where there were too few windows
+    usual: Array  # how far a usual window moves [C]; 0 where width does not depend on it
+    widening: float = LEAST_WIDENING  # multiplies the odds of a value being repaired
+    windows: int = 0  # residuals of the step and channel that has the fewest
+    source: str = ""  # what the calibration windows were, in words
+    # What intervals of later windows enclosed when earlier ones calibrated them, by the share they
+    # should enclose; empty if there were too few windows.
     measured: dict[float, float] = field(default_factory=dict)
 
     @classmethod
@@ -176,15 +167,10 @@ def _rank(ordered: Array, level: float) -> Array:
 
 
 def window_moves(x: Tensor, horizon: int, repaired: Tensor | None = None) -> Array:
-    """Mean absolute change within each window over as many steps as are forecast.
+    """Mean absolute change `[B, C]` within windows `[B, L, C]` over the steps that are forecast.
 
-    Args:
-        x: Scaled windows `[B, L, C]`.
-        horizon: Steps to forecast; of short windows at most half of their length counts.
-        repaired: True where a value was repaired or missing `[B, L, C]`; it does not count.
-
-    Returns:
-        `[B, C]`, NaN where nothing counts.
+    Of short windows at most half of their length counts. Values that were `repaired` `[B, L, C]` do
+    not count; NaN where nothing does.
     """
     lag = max(1, min(horizon, x.shape[1] // 2))
     moves = (x[:, lag:] - x[:, :-lag]).abs()
@@ -290,16 +276,10 @@ def forecast_residuals(model: Any, windows: ForecastWindows, strategy: Strategy)
 def calibrate_forecasts(
     model: Any, windows: ForecastWindows, strategy: Strategy, *, source: str
 ) -> Calibration:
-    """Measure how far off forecasts are on windows that the network was not fitted on.
+    """Measure how far off forecasts are on windows in order of time that chose nothing.
 
-    Args:
-        model: The network.
-        windows: Windows in order of time.
-        strategy: What it was trained with.
-        source: What the windows are, in words.
-
-    Returns:
-        What `ErrorQuantiles.from_record` reads, and what `show_forecasts` gives.
+    The record holds what `ErrorQuantiles.from_record` reads, and what `show_forecasts` gives.
+    `source` says what the windows are.
     """
     residuals = forecast_residuals(model, windows, strategy)
     errors = residuals.fit(f"{len(residuals.values):,} {source} windows")

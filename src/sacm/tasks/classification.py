@@ -73,11 +73,8 @@ class Classification(Task[ClassificationData]):
     ) -> NetworkShape:
         if len(data.classes) < 2:
             raise DataError(f"{data.name}: there is only one class, {data.classes[0]!r}.")
-        return NetworkShape(
-            channels=data.channels,
-            input_len=data.length,
-            classes=tuple(np.asarray(data.classes).tolist()),
-        )
+        classes = tuple(np.asarray(data.classes).tolist())
+        return NetworkShape(data.channels, data.length, classes=classes)
 
     def answer(self, model: Any, batch: Any, x: Tensor) -> Tensor:
         logits: Tensor = model(x)
@@ -105,7 +102,7 @@ class Classification(Task[ClassificationData]):
         logits, labels = _collect(trained.model, batches, trained.strategy)
         report = measure_classes(logits, labels)
         row = {**report.row(), **compute_metrics(self.name, logits.softmax(dim=1), labels)}
-        beside = class_baselines(data, report).to_dict()
+        beside = class_baselines(data, report)
         return Result(row, report.to_dict(), report.samples, beside)
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:

@@ -33,7 +33,6 @@ from sacm.tasks.base import (
     column_names,
     evaluating,
     registered_values,
-    scaler_of,
     to_device,
 )
 from sacm.tasks.baselines import ForecastBaselines
@@ -206,7 +205,7 @@ class Forecasting(Task[ForecastingData]):
     def evaluate(
         self, trained: Trained, windows: SplitWindows[Any], data: ForecastingData
     ) -> Result:
-        scaler = scaler_of(windows)
+        scaler = windows.scaler
         baselines = ForecastBaselines(data, scaler)
         accumulator, registered = baselines.accumulator(), RegisteredForecastMetrics()
         batches = WindowBatches(windows.test, EVALUATION_BATCH)
@@ -229,7 +228,7 @@ class Forecasting(Task[ForecastingData]):
                 for name, pair in pairs
                 if pair is not None
             }
-        return Result(row, record, report.windows, baselines.compare(batches, report).to_dict())
+        return Result(row, record, report.windows, baselines.compare(batches, report))
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         report = metrics["report"]

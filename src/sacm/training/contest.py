@@ -36,7 +36,7 @@ from sacm.settings import ResolvedSettings
 from sacm.strategies.race import Race, RaceResult
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
-from sacm.tasks.base import EVALUATION_BATCH, scaler_of, to_device
+from sacm.tasks.base import EVALUATION_BATCH, to_device
 from sacm.tasks.lengths import find_season
 from sacm.training.preparation import cut_windows, prepare_data
 from sacm.training.progress import say
@@ -149,7 +149,7 @@ class Contest:
         self.rows = _rows_seen(rows, settings.input_len, settings.horizon, self.season)
         shorter = self.settings.model_copy(update={"input_len": self.rows})
         self.learnt = cut_windows(self.task, shorter, data, prepared.data).train
-        self.shape = self.task.shape(self.settings, data, scaler_of(self.windows))
+        self.shape = self.task.shape(self.settings, data, self.windows.scaler)
         # What followed the validation windows, and how much each value counts, `[N, H, C]` both.
         self.truth = first.truth if first else self._in_deviations([b.y for b in self.validation])
         self.counts = first.counts if first else torch.cat([*map(_counts, self.validation)])
@@ -224,7 +224,7 @@ class Contest:
 
     def _zero(self) -> Tensor:
         """The scaled value `[C]` of zero; infinite for channels that are not positive."""
-        scaler, train = scaler_of(self.windows), self.data.splits.train
+        scaler, train = self.windows.scaler, self.data.splits.train
         if scaler.series:  # each has a scale of its own: they have no common zero
             return torch.full((self.data.channels,), float("inf"))
         lowest = np.nanmin(self.data.values[train.start : train.stop], axis=0)
@@ -297,7 +297,7 @@ class Contest:
 
     def _in_deviations(self, parts: Sequence[Tensor]) -> Tensor:
         """Scaled values `[B, H, C]` of every validation batch in deviations of the data."""
-        scaler, values = scaler_of(self.windows), []
+        scaler, values = self.windows.scaler, []
         units = torch.from_numpy(scaler.units)
         for part, batch in zip(parts, self.validation, strict=True):
             of_series, unit = scaler, units

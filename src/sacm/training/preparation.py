@@ -15,7 +15,7 @@ from sacm.settings import AUTO, ResolvedSettings
 from sacm.strategies.base import Prepared
 from sacm.strategies.combined import prepare_once
 from sacm.strategies.registry import parse
-from sacm.tasks.base import Task, scaler_of
+from sacm.tasks.base import Task
 
 
 def prepare_data(settings: ResolvedSettings, data: AnyData) -> Prepared:
@@ -47,7 +47,7 @@ def cut_windows(
     windows = task.windows(settings, prepared)
     if prepared is data or not isinstance(data, ForecastingData):
         return windows
-    scaler = scaler_of(windows)
+    scaler = windows.scaler
     given = cover_series(fit_scaler(data), data, settings.input_len)
     scaler = replace(scaler, reference=given.of_series(scaler.series).std.reshape(scaler.std.shape))
     windows = task.windows(settings, prepared, scaler=scaler)

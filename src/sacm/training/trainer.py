@@ -35,7 +35,7 @@ from sacm.strategies.base import StrategyRun, TrainingContext
 from sacm.strategies.race import RECORD, Race, RaceResult, decide
 from sacm.strategies.registry import parse
 from sacm.tasks import get_task
-from sacm.tasks.base import EVALUATION_BATCH, Trained, scaler_of, to_device
+from sacm.tasks.base import EVALUATION_BATCH, Trained, to_device
 from sacm.training.hardware import Hardware, derive_seed, environment, make_fabric, seed_epoch
 from sacm.training.preparation import cut_windows, prepare_data
 from sacm.training.progress import TrainingProgress, check_losses, say, summarise_epoch
@@ -224,7 +224,7 @@ class Training:
             shorter = settings.model_copy(update={"input_len": rows})
             train = cut_windows(self.task, shorter, self.data, prepared.data).train
             self.windows = self.windows._replace(train=train)
-        self.shape = self.task.shape(settings, self.data, scaler_of(self.windows))
+        self.shape = self.task.shape(settings, self.data, self.windows.scaler)
         self.train_batches = self._training_batches(settings.seed)
         self.val_batches: Any = WindowBatches(self.windows.val, EVALUATION_BATCH)
         self.val_strategy = self.strategy  # what repairs validation windows
@@ -471,7 +471,7 @@ class Training:
         if calibration := self.task.calibrate(self.trained, windows, self.data):
             write_weights(folder / CALIBRATION_FILE, calibration.tensors, metadata=calibration.text)
         self.strategy.save(folder)
-        write_json(folder / "scaler.json", scaler_of(windows).to_dict())
+        write_json(folder / "scaler.json", windows.scaler.to_dict())
         write_fingerprint(folder)
         record |= {
             "best_epoch": progress.best_epoch,
