@@ -147,14 +147,11 @@ class ForecastWindows(Windows[ForecastBatch]):
 
 
 def hold_last_value(x: Tensor, interpolated: Tensor) -> Tensor:
-    """Repeat the last measured value in a gap that reaches beyond the end of a window.
+    """Repeat the last measured value in a gap that reaches beyond the end of a window `[B, L, C]`.
 
     Interpolation over such a gap would let the inputs see the targets. A channel without any
-    measured value in the window becomes 0, the mean of the scaled training rows.
-
-    Args:
-        x: Scaled windows `[B, L, C]`.
-        interpolated: True where a value was filled from both sides, `[B, L, C]`.
+    measured value in the window becomes 0, the mean of the scaled training rows. `interpolated` is
+    True where a value was filled from both sides.
 
     Example:
         >>> x = torch.tensor([[[1.0], [2.0], [3.0]]])

@@ -180,17 +180,10 @@ def corrupt(
 def corrupt_series(
     values: np.ndarray, kind: str, ratio: float, *, severity: float = 1.0, seed: int = 0
 ) -> CorruptedSeries:
-    """Corrupt a share of the values of every channel of a series `[T, C]`, and return which.
+    """Corrupt a share `ratio` of the values of every channel of a series `[T, C]`, and say which.
 
-    Args:
-        values: Floating-point numbers.
-        kind: A fault that is defined for series, or a mixture, whose kinds share the ratio.
-        ratio: Share of the values to corrupt, between 0 and 1.
-        severity: Factor on the size of every fault.
-        seed: Seed of the positions and sizes of faults.
-
-    Returns:
-        Values in the precision of the input (NaN where a value was removed), mask and kinds.
+    The kinds of a mixture share the ratio; `severity` multiplies the size of every fault. Values
+    come back in the precision of the input, NaN where a value was removed.
 
     Example:
         >>> rows = np.random.default_rng(0).normal(size=(500, 2))
@@ -336,11 +329,7 @@ def at_points(change: PointChange, *, isolated: bool = False) -> SeriesFault:
 
 
 def on_segments(change: SegmentChange) -> SeriesFault:
-    """Make a fault of segments.
-
-    `change` gets the values of a segment, the channel and a source of random numbers; it returns
-    what takes their place.
-    """
+    """Make a fault of segments: `change` gets the values of one, and returns what replaces them."""
 
     def fault(channel: Channel, share: float, code: int, random: np.random.Generator) -> None:
         rows, done = len(channel.values), 0

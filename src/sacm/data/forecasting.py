@@ -70,11 +70,7 @@ def series_data(
 ) -> ForecastingData:
     """Split what was read; covariates are set apart, and gaps stay.
 
-    Args:
-        table: What was read.
-        options: How to split and to scale it, and what to forecast.
-        plan: The covariates.
-        join: Whether series that share all times become channels side by side.
+    With `join`, series that share all times become channels side by side.
     """
     ratios = tuple(options.split or DEFAULT_RATIOS)
     target = tuple(options.target or ())

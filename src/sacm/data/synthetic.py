@@ -73,10 +73,8 @@ def draw_tones(random: np.random.RandomState, steps: int) -> np.ndarray:
     for number in range(random.randint(2, 4)):
         period = random.uniform(50, 500)
         phase = np.cumsum(random.normal(0, 0.05, steps))
-        if number % 2 == 0:
-            total += np.sin(2 * np.pi * time / period + phase)
-        else:
-            total += 0.5 * np.sin(4 * np.pi * time / period + phase)
+        size, harmonic = (1.0, 2) if number % 2 == 0 else (0.5, 4)
+        total += size * np.sin(harmonic * np.pi * time / period + phase)
     return total
 
 
@@ -191,10 +189,8 @@ def plant(seed: int = 0) -> ForecastingData:
 
 def _wander(random: np.random.Generator, persistence: float, size: float) -> np.ndarray:
     """Noise of deviation `size` that remembers: an autoregression of first order."""
+    from scipy.signal import lfilter
+
     steps = random.normal(0, size * np.sqrt(1 - persistence**2), PLANT_ROWS)
-    values = np.empty(PLANT_ROWS)
-    level = 0.0
-    for row, step in enumerate(steps):
-        level = persistence * level + step
-        values[row] = level
+    values: np.ndarray = lfilter([1.0], [1.0, -persistence], steps)
     return values

@@ -33,15 +33,12 @@ class _Zones(NamedTuple):
 
 
 class _Alarms(NamedTuple):
-    """Alarms cut at zone borders, in time order, [P] each.
-
-    `near_left` and `near_right` bound the times that have this alarm as their nearest one.
-    """
+    """Alarms cut at zone borders, in time order, [P] each."""
 
     zone: Ints
     start: Floats
     stop: Floats
-    near_left: Floats
+    near_left: Floats  # first and last time that has this alarm as its nearest one
     near_right: Floats
 
 

@@ -10,12 +10,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from sacm.errors import ArgumentError, DataError, SACMError
-
-Floats = NDArray[np.float64]
 
 _DAY = {"s": 86_400.0, "min": 1440.0, "h": 24.0}
 _CALENDAR = {"D": 7, "B": 5, "W": 52, "M": 12, "Q": 4, "Y": 1, "A": 1}
@@ -25,16 +22,11 @@ Row = dict[str, float | None]
 
 
 def season_length(values: np.ndarray, frequency: str | None) -> int:
-    """Find the length of a season in steps.
+    """Find the length of a season of training rows `[T, C]` in steps.
 
-    Args:
-        values: Training rows `[T, C]`.
-        frequency: The time step as a pandas alias such as "h", "15min" or "MS", if it is known.
-
-    Returns:
-        The steps of a day for a step below a day, of a week for days, of a year for weeks, months
-        and quarters. Where the time step is unknown or the rows hold fewer than three such
-        seasons, the strongest peak of the autocorrelation; 1 where there is none.
+    It is a day for time steps below a day (pandas aliases such as "h", "15min"), a week for days, a
+    year for weeks, months and quarters. Where the time step is unknown or the rows hold fewer than
+    three such seasons, it is the strongest peak of the autocorrelation; 1 where there is none.
 
     Example:
         >>> season_length(np.zeros((1000, 1)), "15min")
@@ -64,7 +56,16 @@ def strongest_period(values: np.ndarray) -> int:
     longest = len(rows) // 3
     if longest < 3:
         return 1
-    correlation = _autocorrelation(rows)[: longest + 1]
+    time = np.linspace(-1, 1, len(rows))[:, None]
+    centred = rows - rows.mean(axis=0)
+    centred = centred - time * (time * centred).sum(axis=0) / (time**2).sum()  # without its trend
+    size = 1 << (2 * len(rows) - 1).bit_length()
+    power = np.abs(np.fft.rfft(centred, size, axis=0)) ** 2
+    raw = np.fft.irfft(power, size, axis=0)[: longest + 1]
+    varied = raw[0] > 0
+    if not varied.any():
+        return 1
+    correlation = (raw[:, varied] / raw[0, varied]).mean(axis=1)
     inner = correlation[1:-1]
     peaks = np.flatnonzero((inner > correlation[:-2]) & (inner >= correlation[2:])) + 1
     peaks = peaks[(peaks > 1) & (correlation[peaks] > _LEAST_CORRELATION)]
@@ -72,21 +73,6 @@ def strongest_period(values: np.ndarray) -> int:
         return 1
     # Multiples of a season have peaks of nearly the same height: the first one is the season.
     return int(peaks[correlation[peaks] >= 0.9 * correlation[peaks].max()][0])
-
-
-def _autocorrelation(rows: Floats) -> Floats:
-    """Autocorrelation `[T]` of rows `[T, C]` without their straight trend, mean over channels."""
-    time = np.linspace(-1, 1, len(rows))[:, None]
-    centred = rows - rows.mean(axis=0)
-    centred = centred - time * (time * centred).sum(axis=0) / (time**2).sum()
-    size = 1 << (2 * len(rows) - 1).bit_length()
-    power = np.abs(np.fft.rfft(centred, size, axis=0)) ** 2
-    raw: Floats = np.fft.irfft(power, size, axis=0)[: len(rows)]
-    varied = raw[0] > 0
-    if not varied.any():
-        return np.zeros(len(rows))
-    mean: Floats = (raw[:, varied] / raw[0, varied]).mean(axis=1)
-    return mean
 
 
 def naive_training_error(pieces: Sequence[np.ndarray], season: int) -> np.ndarray:
@@ -243,12 +229,12 @@ class ForecastAccumulator:
     def by_series(self) -> list[tuple[float, float] | None]:
         """Mean absolute error of each series, scaled and raw; None of one without any target."""
         assert isinstance(self._totals, Tensor)
-        errors: list[tuple[float, float] | None] = []
-        for totals, raw in zip(self._totals, self._raw_totals(), strict=True):
-            count = float(totals[0].sum())
-            sums = float(totals[1].sum()), float(raw[1].sum())
-            errors.append((sums[0] / count, sums[1] / count) if count else None)
-        return errors
+        count = self._totals[:, 0].sum(dim=(1, 2)).tolist()
+        errors, raw = (
+            totals[:, 1].sum(dim=(1, 2)).tolist() for totals in (self._totals, self._raw_totals())
+        )
+        triples = zip(errors, raw, count, strict=True)
+        return [(own / seen, other / seen) if seen else None for own, other, seen in triples]
 
     def _raw_totals(self) -> Tensor:
         """Counts, absolute and squared errors in raw units, [S, 3, H, C]."""

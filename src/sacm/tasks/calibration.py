@@ -64,14 +64,10 @@ class ErrorQuantiles:
         shares: Array | None = None,
         source: str = "",
     ) -> Self:
-        """Rank residuals.
+        """Rank residuals `[N, H, C]`: target minus forecast, scaled, NaN where not measured.
 
-        Args:
-            residuals: Target minus forecast `[N, H, C]`, scaled, NaN where the target was not
-                measured.
-            moves: How far each window moves `[N, C]`, see `window_moves`.
-            shares: Share of each window's values that was repaired `[N, C]`.
-            source: What the windows were, in words.
+        `moves` `[N, C]` says how far each window moves, `shares` `[N, C]` which share of its values
+        was repaired, `source` what the windows were.
         """
         count, horizon, channels = residuals.shape
         usual, factors = np.zeros(channels), np.ones((count, channels))
@@ -97,15 +93,10 @@ class ErrorQuantiles:
     def offset(
         self, level: float, *, moves: Array | None = None, shares: Array | None = None
     ) -> Array:
-        """What to add to scaled forecasts of S windows to get a quantile.
+        """What to add to scaled forecasts of S windows to get a quantile, `[S, H, C]`.
 
-        Args:
-            level: Between 0 and 1; between two stored levels the outer one is taken.
-            moves: How far each window moves `[S, C]`; None: as usual.
-            shares: Share of each window's values that was repaired or missing `[S, C]`.
-
-        Returns:
-            `[S, H, C]`; S is 1 without moves and shares.
+        Between two stored levels the outer one is taken. `moves` and `shares` `[S, C]` are those of
+        the windows; without them S is 1.
 
         Raises:
             ArgumentError: The level is none, or needs more calibration windows than there are.

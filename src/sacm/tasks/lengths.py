@@ -20,16 +20,11 @@ _ROWS = 5000  # the last training rows, in which the season is looked for
 def find_lengths(
     data: ForecastingData, horizon: int | None, *, candidates: bool
 ) -> tuple[int, int]:
-    """Choose the lengths of windows by the season of the data and the rows that there are.
+    """Input length and horizon of a user's own series, by its season and the rows that there are.
 
-    Args:
-        data: A user's own series.
-        horizon: Steps to forecast; None for a season.
-        candidates: Whether candidates compete: smoothing needs long windows, and networks see less.
-
-    Returns:
-        Input length and horizon: at least two seasons and 96 rows in, less where the training rows
-        are few; a season ahead.
+    At least two seasons and 96 rows in, less where the training rows are few; a season ahead where
+    no horizon is asked for. Where candidates compete, smoothing needs long windows; networks see
+    less.
     """
     season = find_season(data)
     lengths = [len(rows) for rows in data.last_rows(len(data.values)).values()]
