@@ -23,7 +23,7 @@ from sacm.files import read_json, write_json
 from sacm.inference import Predictor
 from sacm.inference.forecast import prepare_evaluation
 from sacm.inference.intervals import CRPS_LEVELS, measure_uncertainty
-from sacm.metrics.probabilistic import crps, measure_intervals
+from sacm.metrics.forecasting import crps, measure_intervals
 from sacm.tasks import make_settings
 from sacm.tasks.calibration import ErrorQuantiles, forecast_residuals
 from sacm.training import Hardware, train

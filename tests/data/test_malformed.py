@@ -180,7 +180,7 @@ def test_case_arrays(X, y, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"test": np.zeros((5, 3))}, "2 training channels but 3 test channels"),
+        ({"test": np.zeros((5, 3))}, "with the same channels"),
         ({"test": np.zeros((5, 2)), "labels": [0, 1]}, "2 labels for 5 test rows"),
         ({"labels": [0, 2, 0, 0, 0]}, "label 2 of test row 2 is not 0 or 1"),
         ({"split": (0.01, 0.99)}, "too few rows to train and test on"),

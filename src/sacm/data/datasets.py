@@ -298,12 +298,10 @@ class AnomalyData:
     understood: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.train.ndim != 2 or self.test.ndim != 2:
-            raise DataError(f"{self.name}: training and test values must be [T, C].")
-        if self.train.shape[1] != self.test.shape[1]:
+        if self.train.ndim != 2 or self.test.ndim != 2 or self.train.shape[1] != self.test.shape[1]:
             raise DataError(
-                f"{self.name}: {self.train.shape[1]} training channels but "
-                f"{self.test.shape[1]} test channels."
+                f"{self.name}: training and test values must be [T, C] with the same channels, got "
+                f"{list(self.train.shape)} and {list(self.test.shape)}."
             )
         if len(self.labels) != len(self.test):
             raise DataError(

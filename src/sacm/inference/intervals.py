@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sacm.data.batches import ForecastWindows
-from sacm.metrics.probabilistic import crps, measure_intervals
+from sacm.metrics.forecasting import crps, measure_intervals
 from sacm.tasks.calibration import forecast_residuals
 
 if TYPE_CHECKING:

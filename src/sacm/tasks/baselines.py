@@ -76,23 +76,27 @@ class ForecastBaselines:
 
     def compare(self, batches: WindowBatches[Any], model: ForecastReport) -> dict[str, Any]:
         """Measure the naive forecasts on test batches, beside the report on the model."""
-        rows = {"model": _row(model)}
-        rows["naive"] = self._measure(batches, 1)
+        reports = {"model": model, "naive": self._measure(batches, 1)}
         if self.season > 1 and self._has_season_before(batches):
-            rows["seasonal naive"] = self._measure(batches, self.season)
-        best = min(list(rows)[1:], key=lambda name: _mae(rows[name]))
+            reports["seasonal naive"] = self._measure(batches, self.season)
+        errors = {name: report.scaled.mae for name, report in reports.items()}
+        error = errors.pop("model")
+        best = min(errors, key=errors.__getitem__)
         sentences = []
-        if _mae(rows["model"]) >= _mae(rows[best]):
+        if error >= errors[best]:
             what = "value" if best == "naive" else f"season of {self.season} steps"
             sentences.append(
-                f"this model loses to repeating the last {what} ({best}): MAE "
-                f"{_mae(rows['model']):.4g} against {_mae(rows[best]):.4g}, z-scored. What may "
-                "help: more time (--time 10m), more input (--input-len), the calendar (--calendar "
-                "all), more rows; or use that baseline."
+                f"this model loses to repeating the last {what} ({best}): MAE {error:.4g} against "
+                f"{errors[best]:.4g}, z-scored. What may help: more time (--time 10m), more input "
+                "(--input-len), the calendar (--calendar all), more rows; or use that baseline."
             )
+        rows = {
+            name: {"mae": report.scaled.mae, "mse": report.scaled.mse, **report.relative}
+            for name, report in reports.items()
+        }
         return {"rows": rows, "sentences": sentences, "season": self.season}
 
-    def _measure(self, batches: WindowBatches[Any], season: int) -> Row:
+    def _measure(self, batches: WindowBatches[Any], season: int) -> ForecastReport:
         """Errors of repeating the last `season` rows before the targets."""
         errors = self.accumulator()
         for batch in batches:
@@ -104,7 +108,7 @@ class ForecastBaselines:
                 scaler = scaler.of_places(batch.series.numpy())
             forecast = torch.from_numpy(scaler.transform(values))
             errors.update(forecast, batch.y, observed=batch.observed, series=batch.series)
-        return _row(errors.compute())
+        return errors.compute()
 
     def _has_season_before(self, batches: WindowBatches[Any]) -> bool:
         """Whether every test window ends at least one season after its series begins."""
@@ -113,15 +117,6 @@ class ForecastBaselines:
         begin = begins[np.searchsorted(begins, first, side="right") - 1]
         length = batches.windows.batch([0]).x.shape[1]
         return bool((first + length - self.season >= begin).all())
-
-
-def _row(report: ForecastReport) -> Row:
-    return {"mae": report.scaled.mae, "mse": report.scaled.mse, **report.relative}
-
-
-def _mae(row: Row) -> float:
-    value = row["mae"]
-    return np.inf if value is None else value
 
 
 def alarm_baselines(report: AnomalyReport) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from sacm.errors import ArgumentError
-from sacm.metrics.probabilistic import crps, measure_intervals
+from sacm.metrics.forecasting import crps, measure_intervals
 
 
 def test_coverage_and_width_are_counts_and_means() -> None:
