@@ -74,10 +74,11 @@ class ChannelScaler:
         """The scaler of windows `[B, L, C]` of these B series."""
         return self.of_places([self.series.index(name) for name in names] if self.series else [])
 
-    def of_places(self, places: Sequence[int] | np.ndarray) -> ChannelScaler:
-        """The scaler of windows `[B, L, C]` of the series at these B places."""
-        if not self.series:
+    def of_places(self, places: Any) -> ChannelScaler:
+        """The scaler of windows `[B, L, C]` of the series at these B places; None for one scale."""
+        if not self.series or places is None:
             return self
+        places = np.asarray(places)
         return ChannelScaler(self.mean[places][:, None], self.std[places][:, None])
 
     def of_rows(self, places: np.ndarray) -> ChannelScaler:

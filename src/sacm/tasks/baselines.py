@@ -103,10 +103,8 @@ class ForecastBaselines:
             steps = np.arange(batch.y.shape[1]) % season
             first = batch.positions.numpy()[:, None] + batch.x.shape[1] - season
             values = self._values[first + steps]  # [B, H, C]
-            scaler = self._scaler
-            if batch.series is not None:
-                scaler = scaler.of_places(batch.series.numpy())
-            forecast = torch.from_numpy(scaler.transform(values))
+            scaled = self._scaler.of_places(batch.series).transform(values)
+            forecast = torch.from_numpy(scaled)
             errors.update(forecast, batch.y, observed=batch.observed, series=batch.series)
         return errors.compute()
 

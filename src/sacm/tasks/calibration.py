@@ -312,9 +312,7 @@ def show_forecasts(model: Any, windows: ForecastWindows, strategy: Strategy) -> 
     with evaluating(model) as device:
         moved = to_device(batch, device)
         answer = model(strategy.inputs(moved.x), *beside_windows(moved)).float().cpu()
-    scaler = windows.scaler
-    if batch.series is not None:
-        scaler = scaler.of_places(batch.series.numpy())
+    scaler = windows.scaler.of_places(batch.series)
     truth = scaler.inverse(batch.y.clone())
     if batch.observed is not None:
         truth[batch.observed < 1] = torch.nan

@@ -300,11 +300,8 @@ class Contest:
         scaler, values = self.windows.scaler, []
         units = torch.from_numpy(scaler.units)
         for part, batch in zip(parts, self.validation, strict=True):
-            of_series, unit = scaler, units
-            if batch.series is not None:
-                of_series = scaler.of_places(batch.series.numpy())
-                unit = units[batch.series][:, None]
-            values.append(of_series.inverse(part) / unit)
+            unit = units if batch.series is None else units[batch.series][:, None]
+            values.append(scaler.of_places(batch.series).inverse(part) / unit)
         return torch.cat(values)
 
     def keep(self, strategies: dict[str, float]) -> RaceResult:
