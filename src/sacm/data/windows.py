@@ -86,12 +86,13 @@ def forecasting_windows(
     order = order_in_time(data)
     places = places_of_rows(fitted, data)[order]
     by_row = fitted.of_rows(places)
-    if stamps and data.timestamps is None:
+    times = data.timestamps if stamps else None
+    if stamps and times is None:
         raise ArgumentError(f"{data.name} has no timestamps, so it has no calendar features.")
     rows = {
         "inputs": data.values,
         "targets": data.targets,
-        "stamps": stamp_features(data.timestamps) if stamps else None,
+        "stamps": None if times is None else stamp_features(times),
         "observed": data.counted,
         "interpolated": data.interpolated,
         "covariates": covariate_rows(data, plan) if plan else None,
