@@ -171,6 +171,13 @@ def test_copies_are_attached_models_of_their_own(how: str, coverage: str) -> Non
     assert model.train()(windows()).isfinite().all()
 
 
+def test_a_part_is_copied_without_the_rest() -> None:
+    model = models.MLP()
+    attached(model)
+    assert len(pickle.dumps(model.second)) < len(pickle.dumps(model)) / 2
+    assert copy.deepcopy(model.second).eval()(torch.ones(2, 32)).isfinite().all()
+
+
 def test_train_and_eval_reach_the_sites_and_to_moves_the_scalars() -> None:
     model = models.MLP()
     modulator = attached(model)

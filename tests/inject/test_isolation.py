@@ -152,7 +152,7 @@ def test_a_forward_that_raises_leaves_nothing_stale(coverage: str) -> None:
     with pytest.raises(RuntimeError, match="on purpose"):
         model(windows(7, seed=1))
     assert _get_current_function_mode_stack() == []
-    assert modulator.coverage.stack == []
+    assert modulator.coverage.shared.stack == []
     with pytest.warns(sacm.SACMWarning, match="called outside a training forward"):
         model.head(torch.randn(7, 16, 12))
     model.fail = False

@@ -11,7 +11,15 @@ from torch.nn.modules.dropout import _DropoutNd
 from sacm.errors import ArgumentError
 from sacm.inject.handlers import DROPOUTS, Handler, drop_between_layers
 from sacm.inject.sites import ModulationState, Site, SiteLayout
-from sacm.inject.stand_ins import SKIPPED, Coverage, StandIn, check_matches, drop_module, matches
+from sacm.inject.stand_ins import (
+    SKIPPED,
+    Coverage,
+    Shared,
+    StandIn,
+    check_matches,
+    drop_module,
+    matches,
+)
 
 FROZEN = "frozen: nothing around it is trained"
 _RECURRENT = (nn.LSTM, nn.GRU, nn.RNN)
@@ -37,12 +45,13 @@ def discover(
             f"skip or site_layouts: {functional[0]!r} names a functional dropout, which needs "
             "coverage='all'."
         )
-    coverage = Coverage(
+    shared = Shared(
         state,
         everywhere,
         skip=[glob for glob in skip if ":" in glob],
         stated={glob: layout for glob, layout in stated.items() if ":" in glob},
     )
+    coverage = Coverage(shared)
     names: dict[nn.Module, list[str]] = {}  # a tied module has several
     for name, module in model.named_modules(remove_duplicate=False):
         names.setdefault(module, []).append(name)
@@ -66,7 +75,7 @@ def discover(
                 site = None  # the functions that it calls may still be intercepted
         needed = module in hosts or (site is not None and site.adaptive)
         if needed or (everywhere and (site is not None or _may_drop(module))):
-            stand_in = StandIn(module, aliases[0] or kind, coverage, site, handler)
+            stand_in = StandIn(module, aliases[0] or kind, shared, site, handler)
             coverage.stand_ins.append(stand_in)
             if module in hosts:
                 stand_in.inserted = Site(aliases[0] or "(root)", f"inserted after {kind}")

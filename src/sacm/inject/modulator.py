@@ -19,7 +19,7 @@ from sacm.errors import ArgumentError, SACMError, SACMWarning
 from sacm.inject.discover import FROZEN
 from sacm.inject.probe import Probe, layout_error
 from sacm.inject.sites import ModulationState, Site
-from sacm.inject.stand_ins import Coverage
+from sacm.inject.stand_ins import Coverage, Shared
 from sacm.inject.summary import Summary
 from sacm.inject.window import Arguments, WindowArgument
 
@@ -65,7 +65,7 @@ class CapacityModulator(nn.Module):
         self.scorer = SpectralScorer(window.channels, config) if scorer is None else scorer
         self.mapper = RateMapper(config) if mapper is None else mapper
         self.state = ModulationState()
-        self.coverage = Coverage(self.state)
+        self.coverage = Coverage(Shared(self.state))
         self.probed, self.checks_left = False, VERIFIED_BATCHES
         self.unverified = ""  # what the model raised in the last verification
         self.random_evaluation = self.random_training = False  # although no site drops

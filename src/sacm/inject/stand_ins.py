@@ -31,16 +31,23 @@ SKIPPED = "skipped on request: ordinary dropout"
 
 
 @dataclass(eq=False)
-class Coverage:
-    """The sites of one model, and the stand-ins that make them adaptive."""
+class Shared:
+    """What the stand-ins of one model share; copied with each part of the model, so it is small."""
 
     state: ModulationState
     everywhere: bool = False  # also functions that modules call which are no kind of dropout
     skip: Sequence[str] = ()  # names or globs of functional sites to leave ordinary
     stated: Mapping[str, SiteLayout] = field(default_factory=dict)  # of functional sites
+    stack: list[StandIn] = field(default_factory=list)  # that intercept now, innermost last
+
+
+@dataclass(eq=False)
+class Coverage:
+    """The sites of one model, and the stand-ins that make them adaptive."""
+
+    shared: Shared
     module_sites: list[Site] = field(default_factory=list)  # adaptive or not, and inserted ones
     stand_ins: list[StandIn] = field(default_factory=list)
-    stack: list[StandIn] = field(default_factory=list)  # that intercept now, innermost last
 
     @property
     def functional_sites(self) -> list[Site]:
@@ -60,8 +67,8 @@ class Coverage:
         Those that never ran stay. Those of ordinary dropouts stay beside others that intercept
         functions, so that the function inside is not taken for a functional site.
         """
-        check_matches(self.functional_sites, self.skip, "skip")
-        check_matches(self.functional_sites, self.stated, "site_layouts")
+        check_matches(self.functional_sites, self.shared.skip, "skip")
+        check_matches(self.functional_sites, self.shared.stated, "site_layouts")
         for each in self.stand_ins:
             if each.handler is None and each.site is not None and each.ran and not each.calls:
                 each.site.leave_ordinary("not covered: a class that drops in a way of its own")
@@ -84,7 +91,7 @@ class StandIn:
     Args:
         module: The module.
         name: Its path, or the model's class name for the model itself.
-        coverage: What all stand-ins of the model share.
+        shared: What all stand-ins of the model share.
         site: Site of the module itself if it is a kind of dropout.
         handler: Computes what such a module computes, with dropout at its site. Without one the
             functions that the module calls are intercepted.
@@ -94,11 +101,11 @@ class StandIn:
         self,
         module: nn.Module,
         name: str,
-        coverage: Coverage,
+        shared: Shared,
         site: Site | None = None,
         handler: Handler | None = None,
     ) -> None:
-        self.module, self.name, self.coverage = module, name, coverage
+        self.module, self.name, self.shared = module, name, shared
         self.site, self.handler = site, handler
         self.inserted: Site | None = None  # drops the output of the module
         self.calls: dict[tuple[str, int], Site] = {}  # sites of functions that the module calls
@@ -126,12 +133,12 @@ class StandIn:
         """Run the module, with its dropout made adaptive in training."""
         # Torch fetches the model's forward before its pre-hooks run. If the probe in such a hook
         # takes this stand-in away, it is called once more all the same.
-        probing = self.coverage.state.tap is not None
+        probing = self.shared.state.tap is not None
         if not self.installed or not (self.module.training or probing):
             return self.own_forward(*args, **kwargs)
         if self.handler is not None and self.site is not None and self.site.covers():
             output = self.handler(self, self.site, *args, **kwargs)
-        elif self.module.training and (self.coverage.everywhere or self.site is not None):
+        elif self.module.training and (self.shared.everywhere or self.site is not None):
             output = self._intercept(*args, **kwargs)
         else:
             output = self.own_forward(*args, **kwargs)
@@ -144,14 +151,14 @@ class StandIn:
     def _intercept(self, *args: Any, **kwargs: Any) -> Any:
         """Run the module's own forward, with its functional dropout made adaptive."""
         self.ran = True
-        stack = self.coverage.stack
+        stack = self.shared.stack
         outer = self.counts, self.mode
         self.counts, self.mode = {}, _autograd_mode()
         stack.append(self)
         try:
             if len(stack) > 1:
                 return self.own_forward(*args, **kwargs)
-            with Interceptor(self.coverage):
+            with Interceptor(stack):
                 return self.own_forward(*args, **kwargs)
         finally:
             stack.pop()
@@ -174,10 +181,10 @@ class StandIn:
     def _make_site(self, kind: str, ordinal: int) -> Site:
         """Make a functional site: `encoder.attention:dropout`."""
         name = f"{self.name}:{kind}" + (f"[{ordinal}]" if ordinal else "")
-        site = Site(name, f"functional {kind}", state=self.coverage.state)
-        if any(matches(name, glob) for glob in self.coverage.skip):
+        site = Site(name, f"functional {kind}", state=self.shared.state)
+        if any(matches(name, glob) for glob in self.shared.skip):
             site.leave_ordinary(SKIPPED)
-        for glob, layout in self.coverage.stated.items():
+        for glob, layout in self.shared.stated.items():
             if matches(name, glob):
                 site.stated = layout
         return site
@@ -218,17 +225,17 @@ def drop_module(stand_in: StandIn, site: Site, input: Tensor) -> Tensor:
 class Interceptor(TorchFunctionMode):
     """Sees every torch function that runs, and leads those that drop to their handler."""
 
-    def __init__(self, coverage: Coverage) -> None:
+    def __init__(self, stack: list[StandIn]) -> None:
         super().__init__()
-        self.coverage = coverage
+        self.stack = stack
 
     def __torch_function__(
         self, func: Any, _types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         handler = FUNCTIONS.get(func)
-        if handler is None or self.coverage.stack[-1].exempt:
+        if handler is None or self.stack[-1].exempt:
             return func(*args, **(kwargs or {}))
-        return handler(self.coverage.stack[-1], func, *args, **(kwargs or {}))
+        return handler(self.stack[-1], func, *args, **(kwargs or {}))
 
 
 def _autograd_mode() -> Any:

@@ -38,9 +38,10 @@ class SACMCallback(AttachCallback):
         names = ("criterion", "train_criterion", "val_criterion", "train_metrics", "val_metrics")
         held = [getattr(windowed.network, name, None) for name in names]
         beside = {part for each in held if isinstance(each, nn.Module) for part in each.modules()}
-        for stand_in in [*self.modulator.coverage.stand_ins] if self.modulator else ():
+        assert self.modulator is not None
+        for stand_in in [*self.modulator.coverage.stand_ins]:
             if stand_in.module in beside:
-                stand_in.coverage.remove(stand_in)
+                self.modulator.coverage.remove(stand_in)
 
 
 class ProtectCallback(NetworkCallback):
