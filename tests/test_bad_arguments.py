@@ -85,7 +85,11 @@ ROWS: list[tuple[str, Callable[[], object], str]] = [
     ("mapper settings as a dict", lambda: RateMapper({}), "config must be a SACMConfig, got dict"),
     ("True channels", lambda: SpectralScorer(True), "whole number from 1 on, got True"),
     ("windows as an array", lambda: SpectralScorer(3)(X.numpy()), "windows must be a torch tensor"),
-    ("scores as an array", lambda: RateMapper()(np.ones(3)), "scores must be a torch tensor"),
+    (
+        "scores as an array",
+        lambda: RateMapper()(np.ones(3)),
+        "scores must be a non-empty [B] torch",
+    ),
     ("an array to drop", lambda: sacm.adaptive_dropout(X.numpy(), torch.zeros(6)), "h must be a t"),
     ("rates as a list", lambda: sacm.adaptive_dropout(X, [0.0] * 6), "rates must be a torch tenso"),
     ("rate above one", lambda: sacm.adaptive_dropout(X, torch.full((6,), 1.5)), "lie in [0, 1]"),

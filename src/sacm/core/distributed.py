@@ -23,10 +23,7 @@ def average_gradient(parameter: Tensor) -> None:
 
 
 def reduce_extremes(low_of: Tensor, high_of: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the minimum of `low_of` and the maximum of `high_of` `[B]` over all processes.
-
-    Both are differentiable scalars.
-    """
+    """Return the minimum of `low_of` and maximum of `high_of` over all processes."""
     low, high = _GlobalExtremes.apply(low_of, high_of)
     return low, high
 

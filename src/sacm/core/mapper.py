@@ -69,10 +69,9 @@ class RateMapper(nn.Module):
         Raises:
             ArgumentError: `scores` is not a non-empty `[B]` tensor.
         """
-        if not isinstance(scores, Tensor):
-            raise ArgumentError(f"scores must be a torch tensor, got {type(scores).__name__}.")
-        if scores.dim() != 1 or scores.shape[0] == 0:
-            raise ArgumentError(f"scores must be a non-empty [B] tensor, got {list(scores.shape)}.")
+        if not isinstance(scores, Tensor) or scores.dim() != 1 or scores.shape[0] == 0:
+            given = list(scores.shape) if isinstance(scores, Tensor) else type(scores).__name__
+            raise ArgumentError(f"scores must be a non-empty [B] torch tensor, got {given}.")
         config = self.config
         low_of = high_of = scores
         if reliable is not None:  # windows that are not never win a minimum or maximum

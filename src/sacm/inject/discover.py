@@ -58,10 +58,8 @@ def discover(
     skipped = _match_modules(names, [glob for glob in skip if ":" not in glob], "skip")
     hosts = _match_modules(names, insert_after, "insert_after")
     for module, aliases in names.items():
-        kind, handler, reason = type(module).__name__, _handler_of(module), _judge(module)
-        if everywhere and handler is drop_between_layers:
-            reason = ""
-        site: Site | None = None
+        kind, site = type(module).__name__, None
+        reason, handler = _judge(module, everywhere)
         if reason is not None:
             site = Site(aliases[0], kind, adaptive=not reason, reason=reason, state=state)
             coverage.module_sites.append(site)
@@ -104,34 +102,31 @@ def _match_modules(
     return matched
 
 
-def _handler_of(module: nn.Module) -> Handler | None:
-    """Return what replaces a module that drops; None where functions are to be intercepted."""
-    if isinstance(module, _RECURRENT) and module.dropout:
-        standard = type(module).forward in [kind.forward for kind in _RECURRENT]
-        return drop_between_layers if standard and module.num_layers > 1 else None
-    return drop_module if type(module) in DROPOUTS else None
+def _judge(module: nn.Module, everywhere: bool) -> tuple[str | None, Handler | None]:
+    """Return why a module that drops stays ordinary, "" if it need not, and what replaces it.
 
-
-def _judge(module: nn.Module) -> str | None:
-    """Return why a module that drops stays ordinary, "" if it need not; None for all others."""
+    The reason is None for a module that is no kind of dropout.
+    """
     if isinstance(vars(module).get("forward"), StandIn) and isinstance(module, _DropoutNd):
-        return "belongs to another modulator"
+        return "belongs to another modulator", None
     if isinstance(module, tuple(kind for kind in DROPOUTS if isinstance(kind, type))):
-        return ""  # the dropping calls of a subclass are intercepted
+        return "", drop_module if type(module) in DROPOUTS else None  # or functions of a subclass
     if isinstance(module, torch.jit.ScriptModule):
         scripted = "Dropout" in module.original_name
-        return "not covered: compiled by torch.jit.script" if scripted else None
+        return "not covered: compiled by torch.jit.script" if scripted else None, None
     if isinstance(module, _RECURRENT) and module.dropout:
         if module.num_layers == 1:
-            return "no effect: one layer has no dropout between layers"
-        if _handler_of(module) is None:
-            return "not covered: a recurrent class with a forward of its own"
+            return "no effect: one layer has no dropout between layers", None
+        if type(module).forward not in [kind.forward for kind in _RECURRENT]:
+            return "not covered: a recurrent class with a forward of its own", None
+        if everywhere:
+            return "", drop_between_layers
         kernel = "not covered: drops inside a fused recurrent kernel"
-        return f"{kernel}; coverage='all' runs its layers one by one"
+        return f"{kernel}; coverage='all' runs its layers one by one", None
     is_layer = next(module.parameters(), None) is None and not any(module.children())
     if is_layer and any(part in type(module).__name__.lower() for part in _NAMES):
-        return "not covered: a dropout class of its own"
-    return None
+        return "not covered: a dropout class of its own", None
+    return None, None
 
 
 def _is_frozen(model: nn.Module, name: str) -> bool:

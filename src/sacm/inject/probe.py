@@ -39,7 +39,7 @@ _COPIES = 3  # of a single window: there must be another one to tell it from
 _SEEDS = 3  # tried to reach all sites where training leaves out layers at random
 
 CallKey = tuple[Site | None, int]  # a site and the position among its calls; None for outputs
-Visit = Callable[[CallKey, Tensor], Tensor | None]  # sees an activation, and may replace it
+Alter = Callable[[CallKey, Tensor], Tensor]  # gives what becomes of an activation
 Rows = dict[int, Tensor]  # movements [passes, rows] by dimension
 
 
@@ -114,22 +114,16 @@ class Probe:
         arguments: Arguments | None = None,
         *,
         seed: int = 0,
-        visit: Visit | None = None,
+        alter: Alter | None = None,
         gradients: bool = False,
     ) -> Pass:
-        """Run the model once; `visit` gets every activation and output, which are then not stored.
+        """Run the model once, with some activations altered.
 
         Raises:
             LayoutError: A transform of torch.func hides the windows at a site.
         """
         result, counts = Pass(), Counter[Site]()
         shown: list[tuple[Site, Tensor, int]] = []
-
-        def note(key: CallKey, h: Tensor) -> Tensor | None:
-            if visit is not None:
-                return visit(key, h.detach())
-            result.calls[key] = h.detach().clone()
-            return None
 
         def tap(site: Site, h: Tensor) -> Tensor:
             if torch._C._functorch.is_functorch_wrapped_tensor(h):
@@ -140,9 +134,9 @@ class Probe:
             shown.append((site, h, h._version))
             if h.requires_grad:
                 result.trained.add(site)
-            changed = note(key, h)
+            result.calls[key] = h.detach().clone()
             # A copy, as dropout gives: changes in place must not reach the activation itself.
-            return h.clone() if changed is None else changed
+            return h.clone() if alter is None else alter(key, h)
 
         with restored_afterwards(self.model), self._tapped(tap):
             for module in self.model.modules():
@@ -155,7 +149,7 @@ class Probe:
             for site, h, version in shown:
                 site.overwritten |= h._version != version
             for index, output in enumerate(collect_tensors(returned)):
-                note((None, index), output)
+                result.calls[None, index] = output.detach().clone()
         return result
 
     @contextmanager
@@ -297,7 +291,7 @@ class _Examination:
         return passes
 
     def _measure(
-        self, calls: Sequence[tuple[Arguments, Visit | None]], keys: Collection[CallKey]
+        self, calls: Sequence[tuple[Arguments, Alter | None]], keys: Collection[CallKey]
     ) -> dict[CallKey, Rows]:
         """Return how far rows moved in passes, for calls that keep their shape in all of them.
 
@@ -306,15 +300,8 @@ class _Examination:
         """
         measured: dict[CallKey, list[Rows]] = {}
         for arguments, alter in calls:
-
-            def visit(key: CallKey, h: Tensor, alter: Visit | None = alter) -> Tensor | None:
-                expected = self.base.calls.get(key)
-                if expected is not None and key in keys and expected.shape == h.shape:
-                    measured.setdefault(key, []).append(measure_rows(expected, h, self.count))
-                return None if alter is None else alter(key, h)
-
             try:
-                state = self.probe.run(arguments, seed=self.seed, visit=visit).random_state
+                disturbed = self.probe.run(arguments, seed=self.seed, alter=alter)
             except SACMError:
                 raise
             except Exception as error:
@@ -323,8 +310,12 @@ class _Examination:
                     f"disturbed windows it raised {type(error).__name__}: {error} Attach to the "
                     "part of it that takes any values, with input_arg=… if need be."
                 ) from error
-            if not torch.equal(state, self.base.random_state):
+            if not torch.equal(disturbed.random_state, self.base.random_state):
                 return {}  # other random numbers, perhaps of another thread: no evidence
+            for key in keys:
+                base, other = self.base.calls[key], disturbed.calls.get(key)
+                if other is not None and base.shape == other.shape:
+                    measured.setdefault(key, []).append(measure_rows(base, other, self.count))
         return {
             key: {dim: torch.stack([rows[dim] for rows in each]) for dim in each[0]}
             for key, each in measured.items()
@@ -346,12 +337,12 @@ def _repeat_row(tensor: Tensor) -> Tensor:
     return tensor.repeat_interleave(_COPIES, 0) if tensor.shape[:1] == (1,) else tensor
 
 
-def _add_noise(key: CallKey, dim: int, rows: Tensor) -> Visit:
-    """Return a visitor that adds noise to some rows of one call's activation."""
+def _add_noise(key: CallKey, dim: int, rows: Tensor) -> Alter:
+    """Return what adds noise to some rows of one call's activation."""
 
-    def alter(called: CallKey, h: Tensor) -> Tensor | None:
+    def alter(called: CallKey, h: Tensor) -> Tensor:
         if called != key:
-            return None
+            return h.clone()
         noise = torch.randn(h.shape, generator=torch.Generator().manual_seed(7)).to(h)
         where = rows.to(h.device)
         return h.index_add(dim, where, noise.index_select(dim, where))

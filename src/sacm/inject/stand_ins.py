@@ -69,10 +69,10 @@ class Coverage:
         """
         check_matches(self.functional_sites, self.shared.skip, "skip")
         check_matches(self.functional_sites, self.shared.stated, "site_layouts")
-        for each in self.stand_ins:
-            if each.handler is None and each.site is not None and each.ran and not each.calls:
-                each.site.leave_ordinary("not covered: a class that drops in a way of its own")
         open_ended = [each for each in self.stand_ins if each.handler is None and not each.exempt]
+        for each in open_ended:
+            if each.site is not None and each.ran and not each.calls:
+                each.site.leave_ordinary("not covered: a class that drops in a way of its own")
         intercept = any(each.calls or not each.ran for each in open_ended)
         for each in [*self.stand_ins]:
             needed = each.handler is not None or each.calls or not each.ran
@@ -88,13 +88,8 @@ class Coverage:
 class StandIn:
     """Stands in for the forward of one module while the module is in training.
 
-    Args:
-        module: The module.
-        name: Its path, or the model's class name for the model itself.
-        shared: What all stand-ins of the model share.
-        site: Site of the module itself if it is a kind of dropout.
-        handler: Computes what such a module computes, with dropout at its site. Without one the
-            functions that the module calls are intercepted.
+    A kind of dropout has a site of its own. Its handler computes what the module computes, with
+    dropout at that site. Without a handler the functions that the module calls are intercepted.
     """
 
     def __init__(
