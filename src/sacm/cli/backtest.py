@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@options.takes_reading(without=options.FIXED_READING)
+@options.takes_run
 def backtest(
-    run: options.RunName,
+    loaded: Any,
     data: options.RunData = None,
     origins: Annotated[int, typer.Option(help="Forecasts to make, at most.", min=1)] = 10,
     step: Annotated[
@@ -28,11 +28,7 @@ def backtest(
     out: Annotated[
         Path | None, typer.Option(help="Write every forecast and its truth to this .csv file.")
     ] = None,
-    rules: options.RulesFile = None,
-    keep: options.KeepFile = None,
     as_json: options.AsJson = False,
-    *,
-    reading: dict[str, Any],
 ) -> None:
     """Forecast from origins in the past, one after the other, beside naive forecasts.
 
@@ -41,12 +37,11 @@ def backtest(
 
     Example: sacm backtest latest --origins 12 --refit 4 --out forecasts.csv
     """
-    from sacm.cli.runs import load_predictor
     from sacm.inference.backtest import backtest as look_back
     from sacm.inference.history import read_history
     from sacm.training import Hardware
 
-    finished, predictor = load_predictor(run, reading, rules, keep)
+    finished, predictor = loaded
     series: Any = finished.load_data() if data is None else read_history(predictor, data)
     forecasts = finished.settings.task == "forecasting"
     if data is None and not refit and forecasts and not len(series.splits.test):

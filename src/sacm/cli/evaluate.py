@@ -13,9 +13,9 @@ from sacm.cli.output import note
 from sacm.errors import ArgumentError
 
 
-@options.takes_reading(without=options.FIXED_READING)
+@options.takes_run
 def evaluate(
-    run: options.RunName,
+    loaded: Any,
     data: Annotated[
         str | None, typer.Option(help="Test on all of this file instead of the run's test part.")
     ] = None,
@@ -23,24 +23,19 @@ def evaluate(
         str | None,
         typer.Option(help="Forecasts: also test intervals of these shares, such as 0.8,0.95."),
     ] = None,
-    rules: options.RulesFile = None,
-    keep: options.KeepFile = None,
     as_json: options.AsJson = False,
-    *,
-    reading: dict[str, Any],
 ) -> None:
     """Evaluate the saved network on the test part of its data again, or on other data.
 
     Example: sacm evaluate latest --data new.csv
     """
-    from sacm.cli.runs import load_predictor
     from sacm.data import fingerprint
     from sacm.files import read_json
     from sacm.inference.forecast import prepare_evaluation
     from sacm.inference.intervals import measure_uncertainty
 
     nominal = options.numbers(coverage, "--coverage", shares=True)
-    finished, predictor = load_predictor(run, reading, rules, keep)
+    finished, predictor = loaded
     if nominal and finished.settings.task != "forecasting":
         raise ArgumentError("intervals are for forecasts.")
     source: Any = finished.load_data() if data is None else data

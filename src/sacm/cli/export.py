@@ -33,7 +33,7 @@ def export(
 
     if to not in _SUFFIX:
         raise ArgumentError(f"--to {to!r}: expected onnx or torch.")
-    finished, predictor = load_predictor(run, {})
+    finished, predictor = load_predictor(run)
     path = out or finished.folder / f"model{_SUFFIX[to]}"
     if path.suffix != _SUFFIX[to]:
         raise ArgumentError(f"{path}: a file for {to} ends in {_SUFFIX[to]}.")

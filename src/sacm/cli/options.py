@@ -53,8 +53,6 @@ ConfigFile = Annotated[
 # Settings that the help shows first, in this order; the others have headings.
 _FIRST = ("data", "horizon", "time_limit", "backbone", "strategy", "epochs", "seed")
 _TEXT = ("time_limit", "minimum")  # numbers or words, which the settings read
-# How a run reads its channels is part of its network.
-FIXED_READING = ("target", "columns", "split", "scaling")
 
 
 def takes(
@@ -127,6 +125,21 @@ def takes_reading(*, without: tuple[str, ...] = ()) -> Callable[[Command], Any]:
     """
     options = [_option(name, time_flag=True) for name in READING if name not in without]
     return takes(check_reading, into="reading", first=False, options=options)
+
+
+def takes_run(command: Command) -> Any:
+    """Decorate a command so that it takes a run, options for reading data, and rules.
+
+    The command's parameter `loaded` receives the finished run and its network.
+    """
+    from sacm.cli.runs import load_predictor
+
+    # How a run reads its channels is part of its network.
+    fixed = ("target", "columns", "split", "scaling")
+    options = [inspect.Parameter("run", inspect.Parameter.KEYWORD_ONLY, annotation=RunName)]
+    options += [_option(name, time_flag=True) for name in READING if name not in fixed]
+    options += [_parameter("rules", RulesFile), _parameter("keep", KeepFile)]
+    return takes(load_predictor, into="loaded", first=False, options=options, lead=["run"])(command)
 
 
 def check_reading(**given: Any) -> dict[str, Any]:

@@ -13,9 +13,9 @@ from sacm.cli.output import note
 from sacm.errors import ArgumentError
 
 
-@options.takes_reading(without=options.FIXED_READING)
+@options.takes_run
 def predict(
-    run: options.RunName,
+    loaded: Any,
     data: options.RunData = None,
     out: Annotated[
         Path | None, typer.Option(help="A .csv or .parquet file. Default: print CSV.")
@@ -48,11 +48,7 @@ def predict(
     repair: Annotated[
         bool, typer.Option("--repair/--no-repair", help="Whether the guard repairs broken inputs.")
     ] = True,
-    rules: options.RulesFile = None,
-    keep: options.KeepFile = None,
     as_json: options.AsJson = False,
-    *,
-    reading: dict[str, Any],
 ) -> None:
     """Forecast what follows the data, classify cases, or score rows.
 
@@ -60,8 +56,6 @@ def predict(
 
     Example: sacm predict latest --data new.csv --coverage 0.8 --out next.csv --plot next.png
     """
-    from sacm.cli.runs import load_predictor
-
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise ArgumentError(f"{out}: predictions are written to .csv or .parquet files.")
     output.check_figure(plot)
@@ -72,7 +66,7 @@ def predict(
         "future_data": future_data,
         "max_repaired": max_repaired,
     }
-    _, predictor = load_predictor(run, reading, rules, keep)
+    _, predictor = loaded
     if not repair:
         from sacm.strategies.registry import without
 

@@ -212,14 +212,15 @@ def load_run(folder: Path) -> Run:
 
 
 def load_predictor(
-    folder: Path, reading: dict[str, Any], rules: Path | None = None, keep: Path | None = None
+    run: Path, rules: Path | None = None, keep: Path | None = None, **reading: Any
 ) -> tuple[Run, Predictor]:
     """A finished run and its network, with other options for reading and other rules."""
+    from sacm.cli.options import check_reading
     from sacm.inference import Predictor
     from sacm.strategies.guard import obeying
 
-    run = load_run(folder).read_as(reading)
-    return run, obeying(Predictor.load(run), rules, keep)
+    finished = load_run(run).read_as(check_reading(**reading))
+    return finished, obeying(Predictor.load(finished), rules, keep)
 
 
 def is_main_process() -> bool:
