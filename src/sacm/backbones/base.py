@@ -91,7 +91,7 @@ class ForecastNetwork(Backbone):
         """Refuse other windows, and stamps that do not fit the tables of `calendar_sizes`."""
         super().check_window(x)
         name, sizes = type(self).__name__, self.calendar_sizes
-        shape = [len(x), self.input_len + self.horizon, 4]
+        shape = [x.shape[0], self.input_len + self.horizon, 4]  # len(x) would fix it in exports
         if stamps is None and sizes is not None:
             raise ArgumentError(
                 f"{name} was built with calendar_sizes={sizes}: pass stamps {shape}, or build it "
