@@ -48,8 +48,7 @@ class ProtectCallback(NetworkCallback):
     """Makes the network repair its windows, in training and in prediction.
 
     Args:
-        guard: A fitted `sacm.Guard`, in the units of the series that the model is
-            given, with `input_chunk_length` as its window.
+        guard: A fitted `sacm.Guard`, in the units of the series, for `input_chunk_length` rows.
     """
 
     locate = staticmethod(locate_window)

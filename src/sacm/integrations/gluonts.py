@@ -33,8 +33,8 @@ def protect_predictor(predictor: Any, guard: Any) -> None:
 
     Args:
         predictor: What `estimator.train` returned.
-        guard: A fitted `sacm.Guard`, in the units of the data set, with the length
-            of the network's `past_target` as its window.
+        guard: A fitted `sacm.Guard`, in the units of the data set, for as many rows as
+            `past_target` has.
     """
     position = list(predictor.input_names).index(WINDOW)
     # The library calls the forward of the inner network by name, past its hooks.

@@ -14,12 +14,7 @@ from sacm.core.config import SACMConfig
 from sacm.errors import ArgumentError
 from sacm.inject.attach import attach
 from sacm.inject.modulator import CapacityModulator
-from sacm.integrations.shared import (
-    check_optimizers,
-    load_scalars,
-    modulator_of,
-    save_scalars,
-)
+from sacm.integrations.shared import check_optimizers, load_scalars, modulator_of, save_scalars
 
 WINDOW = "past_values"  # what every time-series model of the library calls its window
 
@@ -34,21 +29,14 @@ def attach_transformer(
     """Attach to a model whose forward takes `past_values` `[B, L, C]` (or `[B, L]`).
 
     Do this before the optimizer is made. `save_pretrained` then writes the modulator's scalars too;
-    a raw model ignores them on loading. The adapter files of PEFT do not hold them: write them
-    beside these with `save_scalars` of `sacm.integrations.shared`, as `SACMCallback` does at every
-    checkpoint, and read them with `load_scalars`.
+    a raw model ignores them on loading. The adapter files of PEFT do not hold them: use
+    `save_scalars` and `load_scalars` of `sacm.integrations.shared`.
 
     Args:
         model: A model of the library, or a `PeftModel` around one.
         config: Settings of the method.
         channels: Number of channels; read from the model's configuration, or the first batch.
         coverage: As in `sacm.attach`.
-
-    Returns:
-        The modulator.
-
-    Raises:
-        ArgumentError: The model takes no `past_values`.
     """
     adapted: Any = model
     base = adapted.get_base_model() if _is_adapted(model) else adapted
@@ -73,12 +61,8 @@ class SACMCallback(TrainerCallback):
     """Attaches when the `Trainer` is made, before its optimizer, and logs the mean dropout rate.
 
     The checkpoints of a PEFT model get a file with the modulator's scalars, which is read when
-    training is resumed from them and when the best of them is loaded.
-
-    Args:
-        config: Settings of the method.
-        channels: Number of channels; read from the model's configuration where that says it.
-        coverage: As in `sacm.attach`.
+    training is resumed from them and when the best of them is loaded. The arguments are those of
+    `attach_transformer`.
     """
 
     def __init__(
@@ -94,12 +78,8 @@ class SACMCallback(TrainerCallback):
     def on_init_end(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """Attach; a model that is attached already stays as it is."""
         if modulator_of(objects["model"]) is None:
-            attach_transformer(
-                objects["model"],
-                config=self.config,
-                channels=self.channels,
-                coverage=self.coverage,
-            )
+            options: dict[str, Any] = {"channels": self.channels, "coverage": self.coverage}
+            attach_transformer(objects["model"], config=self.config, **options)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **objects: Any) -> None:
         """Refuse an optimizer that was made too early; load the scalars of a checkpoint."""

@@ -13,12 +13,7 @@ from sacm.errors import ArgumentError
 from sacm.inject.modulator import CapacityModulator
 from sacm.inject.sites import MODULATOR
 from sacm.inject.window import InputArg, WindowLayout
-from sacm.integrations.shared import (
-    WindowedNetwork,
-    check_optimizers,
-    modulator_of,
-    put_scalars,
-)
+from sacm.integrations.shared import WindowedNetwork, check_optimizers, modulator_of, put_scalars
 
 
 class NetworkCallback(Callback):
@@ -115,11 +110,11 @@ class SACMCallback(AttachCallback):
     `configure_optimizers` the scalars are best given no weight decay.
 
     Args:
-        channels: Number of channels of a window; None reads it from the first batch.
+        channels: Number of channels of a window; this and all but `target` as in `sacm.attach`.
         target: The dotted name of the network inside the LightningModule whose forward takes the
             windows; "" for the LightningModule itself, if `training_step` calls `self(x)`. For a
             network that is made in `configure_model`, call `sacm.attach` there instead.
-        config: Settings of the method; this and all that follow are as in `sacm.attach`.
+        config: Settings of the method.
         input_arg: The window among the arguments of forward.
         window_layout: Order of the dimensions of the window.
         coverage: ``"modules"`` or ``"all"``.

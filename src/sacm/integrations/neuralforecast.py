@@ -53,9 +53,6 @@ def attach_forecaster(
         config: Settings of the method.
         coverage: As in `sacm.attach`.
         saved: The folder that `forecaster` was loaded from, to go on with the scalars saved there.
-
-    Raises:
-        ArgumentError: A model is attached already, or the folder holds no scalars for it.
     """
     for model in (*forecaster.models_init, *forecaster.models):  # the second are copies
         _add_callback(model, SACMCallback(config=config, coverage=coverage))
@@ -109,12 +106,10 @@ def protect_forecaster(forecaster: NeuralForecast, guard: Any) -> None:
 
     Args:
         forecaster: The object, after `fit` or `load`.
-        guard: A fitted `sacm.Guard`, on the training frame with the models'
-            `input_size` as its window.
+        guard: A `sacm.Guard` fitted on the training frame, with `input_size` as its window.
 
     Raises:
-        ArgumentError: Windows reach a model in other units than those of the frame, because the
-            object or the model scales them; `repair_frame` works with scaling too.
+        ArgumentError: The object or a model scales the windows; use `repair_frame` then.
     """
     for model in forecaster.models:
         inner = model.model if isinstance(model, BaseAuto) else model

@@ -134,10 +134,6 @@ def repair_frame(
 
     Returns:
         A copy with repaired values.
-
-    Raises:
-        ArgumentError: A column is missing, or the frame is none of pandas.
-        DataError: The values cannot be read.
     """
     columns = {id_col: "unique_id", time_col: "ds", target_col: "y"}
     present = list(getattr(frame, "columns", ()))
