@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from sacm.quality.config import NORMAL, Models
 
@@ -91,8 +90,9 @@ def _plain(value: Any) -> Any:
 
 def running_median(values: Array, width: int) -> Array:
     """Running median of values `[T]` over an odd number of rows; the ends are repeated."""
-    windows = sliding_window_view(np.pad(values, width // 2, "edge"), width)
-    return np.partition(windows, width // 2, axis=-1)[:, width // 2]
+    from scipy.ndimage import median_filter
+
+    return median_filter(values, width, mode="nearest")
 
 
 def moving_mean(values: Array, width: int) -> Array:

@@ -89,7 +89,8 @@ class Recording:
         kept = [rows for rows in self.train if len(rows)]
         numbers = self.rows.number
         starts = [int(numbers[rows.start]) for rows in kept]
-        return np.concatenate(kept), Rows(_end_to_end([len(rows) for rows in kept]), starts)
+        at = np.concatenate([np.arange(rows.start, rows.stop) for rows in kept])
+        return at, Rows(_end_to_end([len(rows) for rows in kept]), starts)
 
     def until(self, stop: int) -> Recording:
         """The rows before `stop`, all of them training rows."""
