@@ -50,15 +50,13 @@ def test_windows_of_a_later_season_are_normal() -> None:
     assert float(guard.module().flags(torch.from_numpy(later)).float().mean()) < 0.02
 
 
-def test_common_spikes_to_one_side_are_real_and_to_both_sides_fail() -> None:
+def test_common_spikes_to_one_side_are_no_fail_and_to_both_sides_fail() -> None:
     values, generator = weeks(1, seed=1)
     hit = generator.random(ROWS) < 0.05
     size = generator.uniform(3, 6, ROWS)
     sides = np.where(generator.random(ROWS) < 0.5, 1, -1)
     up, both = values[:, 0] + hit * size, values[:, 0] + hit * size * sides
-    real = sacm.inspect(up)
-    assert (real.grades[hit] == 2).mean() < 0.1
-    assert not (real.flags == real.kinds.index("spike")).any()
+    assert (sacm.inspect(up).grades[hit] == 2).mean() < 0.1
     assert (sacm.inspect(both).grades[hit] == 2).mean() > 0.9
 
 
