@@ -46,16 +46,6 @@ def test_areas_of_a_hand_worked_ranking():
     assert measures["auc_roc"] == pytest.approx(3 / 4)
 
 
-def test_each_segment_is_a_report_of_its_own(series):
-    scores, labels, segments = series
-    report = evaluate_scores(scores, labels, 1.0, segments=segments, seed=5)
-    assert list(report.segments) == ["m-1", "m-2", "m-3"]
-    assert report.segments["m-2"] == evaluate_scores(scores[200:400], labels[200:400], 1.0, seed=5)
-    assert sum(part.anomaly_intervals for part in report.segments.values()) == (
-        report.anomaly_intervals
-    )
-
-
 def test_a_point_at_the_threshold_is_an_alarm():
     assert evaluate_scores([0.0, 1.0, 2.0], [0, 1, 0], 1.0).alarms == 2
 
@@ -73,7 +63,6 @@ def test_the_report_is_json_and_repeatable(series):
     assert report == evaluate_scores(scores, labels, 1.0, segments=segments)
     loaded = json.loads(json.dumps(report.to_dict()))
     assert loaded["measures"] == report.measures
-    assert loaded["segments"]["m-1"]["measures"] == report.segments["m-1"].measures
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -96,7 +85,6 @@ def test_one_clean_segment_does_not_spoil_the_rest(series):
     scores, labels, segments = series
     labels = np.where(segments == "m-1", 0, labels)
     report = evaluate_scores(scores, labels, 1.0, segments=segments)
-    assert report.segments["m-1"].measures["vus_pr"] is None
     assert report.measures["vus_pr"] is not None
 
 

@@ -149,10 +149,7 @@ def plant(seed: int = 0) -> ForecastingData:
     """Hourly load, heat and pressure of a plant; training and validation rows are corrupted.
 
     A quarter of their values are wild points, bursts of noise, held values or zeros, each channel
-    by itself. Test rows are clean.
-
-    Args:
-        seed: Of noise and faults.
+    by itself. Test rows are clean. `seed` is that of noise and faults.
 
     Example:
         >>> plant().values.shape

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from itertools import pairwise
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ NAMES = (
 
 @dataclass(frozen=True)
 class AnomalyReport:
-    """All measures of one detector; `segments` holds the same report for each machine or channel.
+    """All measures of one detector.
 
     Attributes:
         points, anomalous_points, anomaly_intervals, alarms: counts; borders cut intervals.
@@ -43,7 +42,6 @@ class AnomalyReport:
     threshold: float
     measures: dict[str, float | None]
     problems: tuple[str, ...] = ()
-    segments: dict[str, AnomalyReport] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as nested dictionaries, lists and numbers that `json.dumps` accepts."""
@@ -64,16 +62,10 @@ def evaluate_scores(
     adjustment, buffer or affiliation zone crosses a border. `seed` drives the random scores.
     """
     labelled = read_labels(labels, segments)
-    truth, borders = labelled.truth, labelled.borders
+    truth = labelled.truth
     values = read_scores(scores, length=len(truth))
     if not np.isfinite(threshold):
         raise ArgumentError(f"threshold must be a finite number, got {threshold}")
-    parts = {}
-    if segments is not None:
-        ids = np.asarray(segments)
-        for start, stop in pairwise(borders):
-            part = values[start:stop], truth[start:stop]
-            parts[str(ids[start])] = evaluate_scores(*part, threshold, seed=seed)
     alarms = int((values >= threshold).sum())
     measures: dict[str, float | None] = dict.fromkeys(NAMES)
     problems = [labelled.problem] if labelled.problem else []
@@ -91,7 +83,6 @@ def evaluate_scores(
         threshold=float(threshold),
         measures=measures,
         problems=tuple(problems),
-        segments=parts,
     )
 
 

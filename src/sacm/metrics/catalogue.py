@@ -58,15 +58,14 @@ def register(
         A decorator for a function of what the task's test gives, all on the CPU. A result that is
         not finite, or an exception, becomes None in the row, with a `SACMWarning`.
 
-        forecasting: `(prediction, target, observed)`, tensors `[N, H, C]` of one batch of test
-        windows in z-scored units, `observed` False where a target was filled in. It returns one
-        value a window, `[N]`; the metric is the mean over all test windows.
+        forecasting: `(prediction, target, observed)` to one value a window `[N]`, for every batch
+        of test windows: z-scored tensors `[N, H, C]`, `observed` False where a target was filled
+        in. The metric is the mean over all windows.
 
-        classification: `(probabilities, labels)`, tensors `[N, K]` and `[N]` of the whole test
-        set. It returns one number.
+        classification: `(probabilities, labels)`, tensors `[N, K]` and `[N]`, to one number.
 
-        anomaly: `(scores, labels, threshold)`, arrays `[T]` and `[T]` of the whole test set and
-        the threshold from the validation scores. It returns one number.
+        anomaly: `(scores, labels, threshold)`, arrays `[T]` and the threshold from the validation
+        scores, to one number.
 
     Raises:
         ArgumentError: If the name is taken or the task unknown.

@@ -40,16 +40,10 @@ def get_task(name: str) -> Task[Any]:
 
 
 def make_settings(**values: Any) -> RunSettings:
-    """Make settings from plain values and check them against their task.
+    """Make settings from plain values, fields of `RunSettings`, and check them against their task.
 
-    Args:
-        values: Fields of `RunSettings`; `task` and `data` must be there.
-
-    Returns:
-        The settings, with the backbone and the strategy in their usual spelling.
-
-    Raises:
-        ArgumentError: A value cannot be used; the sentence says which, and what to do.
+    The backbone and the strategy get their usual spelling. An `ArgumentError` says which value
+    cannot be used, and what to do.
 
     Example:
         >>> make_settings(task="anomaly", data="MSL").backbone
@@ -71,8 +65,7 @@ def make_settings(**values: Any) -> RunSettings:
 def let_compete(values: Mapping[str, Any]) -> dict[str, Any]:
     """Let candidates compete where a user's own series is forecast and no network is described.
 
-    Args:
-        values: Fields of `RunSettings` that were asked for; those at their defaults count as not.
+    Of the fields of `RunSettings` in `values`, those at their defaults count as not asked for.
 
     Returns:
         The same, with the backbone `auto`, a time limit and a race of strategies where candidates
