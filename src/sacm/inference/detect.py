@@ -197,16 +197,14 @@ def _labels(rows: Table) -> Array:
 
 
 def threshold_of(predictor: Predictor) -> float:
-    """The threshold of a detector; an error if the run has none."""
-    if predictor.threshold is None:
-        raise ArgumentError("this network has no threshold: train it again.")
+    """The threshold of a detector."""
+    assert predictor.threshold is not None  # every detector is calibrated when it is trained
     return predictor.threshold
 
 
 def validation_scores(predictor: Predictor) -> Array:
     """The scores `[T]` of the validation rows, which thresholds are chosen by."""
-    if predictor.calibration is None:
-        raise ArgumentError("this run has no validation scores: train it again.")
+    assert predictor.calibration is not None
     scores: Array = predictor.calibration.tensors["scores"].numpy()
     return scores
 

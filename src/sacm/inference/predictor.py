@@ -249,10 +249,7 @@ class Predictor:
         """Forecasting: the quantiles of its errors."""
         if self.settings.task != "forecasting" or self.calibration is None:
             return None
-        try:
-            return ErrorQuantiles.from_record(self.calibration)
-        except (KeyError, ValueError):
-            raise SACMError("the calibration of the run is damaged: train again.") from None
+        return ErrorQuantiles.from_record(self.calibration)
 
     @cached_property
     def plan(self) -> CovariatePlan:

@@ -66,8 +66,8 @@ class TrainingProgress:
         if self.deadline is not None:
             left = min(left, self.deadline - now)
         line = (
-            f"{self.title}: step {self._done:,} of at most {self.total:,} · loss {float(loss):.4f}"
-            f"{self._validation} · at most {_duration(left)} left"
+            f"{self.title}: step {self._done:,} of at most {self.total:,} · at most "
+            f"{_duration(left)} left · loss {float(loss):.4f}{self._validation}"
         )
         if self._terminal:
             width = shutil.get_terminal_size().columns - 1  # a longer line would not be replaced

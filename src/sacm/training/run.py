@@ -82,11 +82,7 @@ class Run:
     @cached_property
     def scaler(self) -> ChannelScaler:
         """What the training windows were scaled by."""
-        scaler = self._read("scaler.json", ChannelScaler.from_dict)
-        shape = (*([len(scaler.series)] if scaler.series else []), self.shape.channels)
-        if scaler.mean.shape != shape or scaler.std.shape != shape:
-            raise self._damage("scaler.json")
-        return scaler
+        return self._read("scaler.json", ChannelScaler.from_dict)
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
@@ -179,12 +175,10 @@ class Run:
         try:
             return make(record)
         except (TypeError, ValueError, KeyError, AttributeError):
-            raise self._damage(name) from None
-
-    def _damage(self, name: str) -> SACMError:
-        return SACMError(
-            f"{self.folder / name} is damaged or was written by another version: train it again."
-        )
+            raise SACMError(
+                f"{self.folder / name} is damaged or was written by another version: train it "
+                "again."
+            ) from None
 
 
 def write_fingerprint(folder: Path) -> None:
