@@ -29,6 +29,7 @@ _SEASONS = (0.01, 0.1, 0.4)  # smoothing factors of the season
 _NO_SEASON, _ADDITIVE, _MULTIPLICATIVE = 0.0, 1.0, 2.0
 _FORMS = 24  # forms of smoothing that a fitted network keeps
 _FIRST_SEASONS, _FIRST_ROWS = 4, 24  # seasons and rows that give the initial states
+_SETTLING = 6  # steps that decide on nothing, at least
 _LEAST_RATIO, _MOST_RATIO = 0.05, 20.0  # of a multiplicative season
 _MOST_DEVIATIONS = 100.0  # that a level may have where the season is multiplicative
 _AT_ONCE = 1024  # windows of single channels that are smoothed together
@@ -223,12 +224,14 @@ class SmoothingForecaster(StatisticalForecaster):
             for ratio, value in zip(ratios.unbind(1), profile.unbind(1), strict=True)
         ]
         squares = torch.zeros_like(level)
+        settled = min(max(season, _SETTLING), length // 3)  # the first states are guesses
         for step in range(length):
             state = states[step % season]
             base = level + phi * trend
             expected = torch.where(multiplies, base * state, base + state)
             error = windows[:, step, None] - expected
-            squares = squares + error**2
+            if step >= settled:
+                squares = squares + error**2
             change = torch.where(multiplies, error / state, error)
             level = base + alpha * change
             trend = phi * trend + alpha * beta * change
@@ -237,7 +240,7 @@ class SmoothingForecaster(StatisticalForecaster):
                 multiplies, ratio.clamp(_LEAST_RATIO, _MOST_RATIO), state + gamma * error
             )
         size = 2 + 2 * trended + (phi % 1 > 0) + has_season * (season + 1)  # free constants
-        criterion = length * torch.log(squares / length + 1e-9) + 2 * size
+        criterion = length * torch.log(squares / (length - settled) + 1e-9) + 2 * size
         share = torch.softmax(torch.where(allowed, -criterion / 2, -math.inf), dim=1)
         steps = torch.arange(1, self.horizon + 1, device=phi.device)
         growth = torch.cumsum(phi ** steps[:, None, None], 0) * trended

@@ -55,7 +55,6 @@ _STEPS = (25, 100)  # fewest and most optimizer steps between two validations
 _LEARNING_RATE = 1e-3  # small networks and short training
 _NETWORK_ROWS = 96  # that networks and regression see, or more seasons where there are many rows
 _POWER = 6.0  # of a candidate's validation error, by which its weight falls
-_ENOUGH_HORIZONS = 2.0  # of validation rows from which errors count fully
 _BASELINE, _BASELINE_SHARE = "seasonal naive", 0.25  # of its weight: smoothing can do the same
 _LEAST_WEIGHT = 0.05  # candidates with less are left out
 
@@ -192,7 +191,11 @@ class Contest:
 
     def fit_statistical(self) -> None:
         """Fit what needs no gradient."""
-        zero = self._zero()
+        scaler, train = self.windows.scaler, self.data.splits.train
+        zero = torch.full((self.data.channels,), torch.inf)  # scaled; infinite: not positive
+        if not scaler.series:  # else each has a scale of its own, and they have no common zero
+            lowest = np.nanmin(self.data.values[train.start : train.stop], axis=0)
+            zero[lowest > 0] = torch.from_numpy(-scaler.mean / scaler.std).float()[lowest > 0]
         for name in STATISTICAL:
             started = time.monotonic()
             rows = self.rows if name == "linear regression" else self.settings.input_len
@@ -221,15 +224,6 @@ class Contest:
         """Windows from the first to the last, of so many single channels at most."""
         count = min(len(windows), max(1, most // self.data.channels))
         return windows.batch(np.unique(np.linspace(0, len(windows) - 1, count).astype(int)))
-
-    def _zero(self) -> Tensor:
-        """The scaled value `[C]` of zero; infinite for channels that are not positive."""
-        scaler, train = self.windows.scaler, self.data.splits.train
-        if scaler.series:  # each has a scale of its own: they have no common zero
-            return torch.full((self.data.channels,), float("inf"))
-        lowest = np.nanmin(self.data.values[train.start : train.stop], axis=0)
-        zero = np.where(lowest > 0, -scaler.mean / scaler.std, np.inf)
-        return torch.from_numpy(zero).float()
 
     def race_networks(self) -> None:
         """Let small networks begin, the best go on, and a large one follow if there is time."""
@@ -308,10 +302,7 @@ class Contest:
         """Write the mean, and what came of the contest; `strategies` are the errors of each."""
         order = sorted(self.candidates, key=lambda candidate: candidate.error)
         errors = {candidate.name: candidate.error for candidate in order}
-        rows = self.data.splits.val
-        measured = np.isfinite(self.data.values[rows.start : rows.stop]).sum()
-        horizons = measured / self.data.channels / self.settings.horizon
-        weights = choose_weights(errors, float(horizons))
+        weights = choose_weights(errors)
         chosen = [candidate for candidate in order if weights[candidate.name] > 0]
         members = [{**each.member, "weight": weights[each.name]} for each in chosen]
         model = self._build(members)
@@ -339,16 +330,9 @@ class Contest:
         if others:
             said = ", ".join(f"{name} {value:.4g}" for name, value in others.items())
             sentence += f" Strategy {winner}: {strategies[winner]:.4g} against {said}."
-        result = RaceResult(
-            winner=winner,
-            scores=strategies,
-            margin=1 - strategies[winner] / next_best,
-            extra_seconds=round(time.monotonic() - self.started, 3),
-            sentence=sentence,
-            members=members,
-            table=table,
-            error=error,
-        )
+        margin = 1 - strategies[winner] / next_best
+        seconds = round(time.monotonic() - self.started, 3)
+        result = RaceResult(winner, strategies, margin, seconds, sentence, members, table, error)
         write_weights(self.folder / "best.safetensors", model.state_dict())
         history = [
             {"epoch": number, "val_mae": row["validation_mae"], "train_seconds": row["seconds"]}
@@ -374,20 +358,19 @@ def networks_of(model: Backbone) -> nn.ModuleList:
     return mean.networks
 
 
-def choose_weights(errors: Mapping[str, float], horizons: float) -> dict[str, float]:
+def choose_weights(errors: Mapping[str, float]) -> dict[str, float]:
     """Weights of candidates for their mean, by their validation errors.
 
-    They fall by a high power of the error, so that a candidate that is twice as bad is left out; a
-    lower one where there are few `horizons` of validation rows. They are 0 below a twentieth.
+    They fall by a high power of the error, so that a candidate that is twice as bad is left out.
+    They add up to 1, and are 0 below a twentieth.
 
     Example:
         >>> errors = {"Theta": 1.0, "linear regression": 1.0, "PatchTST (small)": 2.0}
-        >>> choose_weights(errors, 10)
+        >>> choose_weights(errors)
         {'Theta': 0.5, 'linear regression': 0.5, 'PatchTST (small)': 0.0}
     """
     best = max(min(errors.values()), 1e-12)
-    power = _POWER * min(1.0, horizons / _ENOUGH_HORIZONS)
-    weights = {name: (best / max(error, 1e-12)) ** power for name, error in errors.items()}
+    weights = {name: (best / max(error, 1e-12)) ** _POWER for name, error in errors.items()}
     if _BASELINE in weights:
         weights[_BASELINE] *= _BASELINE_SHARE
     least = _LEAST_WEIGHT * sum(weights.values())
@@ -397,10 +380,7 @@ def choose_weights(errors: Mapping[str, float], horizons: float) -> dict[str, fl
 
 
 def _rows_seen(train: int, input_len: int, horizon: int, season: int) -> int:
-    """Rows that networks and regression see: a week of hours, two seasons, fewer of short series.
-
-    They learn from many windows, so that theirs must be short where training rows are few.
-    """
+    """Rows that networks and regression see: fewer of short series, to learn from more windows."""
     wanted = max(2 * season, _NETWORK_ROWS, min(7 * season, input_len) if season >= 24 else 0)
     room = max((train - horizon) // 3, min(2 * season, train - horizon - 8))
     return max(1, min(wanted, room, input_len))
