@@ -87,7 +87,7 @@ class SeasonalNaive(StatisticalForecaster):
 
 
 class LinearForecaster(StatisticalForecaster):
-    """A linear map of the window, the same for all channels; `weight` `[H, L]` is fitted."""
+    """A linear map of the window, the same for all channels; `weight` `[H, L]` is fitted once."""
 
     weight: Tensor
 
@@ -99,50 +99,40 @@ class LinearForecaster(StatisticalForecaster):
         return windows @ self.weight.T
 
     def fit(self, x: Tensor, y: Tensor, counts: Tensor) -> None:
-        """Ridge regression of `y` `[N, H, C]` on windows `[N, L, C]` in order of time.
+        """Ridge regression of `y` `[N, H, C]` on training windows `[N, L, C]` in order of time.
 
-        The last third of them chooses the penalty, and whether it shrinks towards the last value
-        or the last season; then all count, as much as `counts` in [0, 1] say.
+        The last third of them chooses the penalty; then all count, as much as `counts` in [0, 1]
+        say.
         """
         inputs, _, level, spread = self.normalize(x)
         inputs = inputs.double()
         targets = ((y.transpose(1, 2) - level) / spread).flatten(0, 1).double()
         counts = counts.transpose(1, 2).flatten(0, 1).double()
         border = x.shape[2] * (2 * len(x) // 3)
-        steps = torch.arange(self.horizon, device=x.device)
-        best, chosen = math.inf, (torch.zeros_like(self.weight.T).double(), _PENALTIES[-1])
-        for season, penalty in product({1, self.season}, _PENALTIES if border else ()):
-            naive = torch.zeros_like(chosen[0])  # [L, H]
-            naive[self.input_len - season + steps % season, steps] = 1
-            early = solve_ridge(
-                inputs[:border], targets[:border], counts[:border], penalty, towards=naive
-            )
-            off = (inputs[border:] @ early - targets[border:]).abs()
+        penalty, best = _PENALTIES[-1], math.inf
+        for tried in _PENALTIES if border else ():
+            coefficients = solve_ridge(inputs[:border], targets[:border], counts[:border], tried)
+            off = (inputs[border:] @ coefficients - targets[border:]).abs()
             error = float((off * counts[border:]).mean())
             if error < best:
-                best, chosen = error, (naive, penalty)
-        naive, penalty = chosen
-        self.weight = solve_ridge(inputs, targets, counts, penalty, towards=naive).T.float()
+                penalty, best = tried, error
+        self.weight = solve_ridge(inputs, targets, counts, penalty).T.float()
 
 
-def solve_ridge(
-    inputs: Tensor, targets: Tensor, counts: Tensor, penalty: float, *, towards: Tensor
-) -> Tensor:
+def solve_ridge(inputs: Tensor, targets: Tensor, counts: Tensor, penalty: float) -> Tensor:
     """Coefficients `[L, H]` of ridge regression from `[N, L]` to `[N, H]`.
 
-    A penalty is a share of the mean square of an input of size 1; a large one gives `towards`.
-    Targets that count less than 1 are filled up with what the regression says, in a few rounds.
+    The penalty is a share of the mean square of an input of size 1. Targets that count less than 1
+    are filled up with what the regression says, in a few rounds that begin with 0.
     """
     count, size = inputs.shape
     identity = torch.eye(size, dtype=inputs.dtype, device=inputs.device)
     gram = inputs.T @ inputs + (penalty * count / size + 1e-9 * count) * identity
     factor = torch.linalg.cholesky(gram)
-    coefficients = towards
-    for _ in range(1 if bool((counts == 1).all()) else 4):
-        off = counts * (targets - inputs @ towards) + (1 - counts) * (
-            inputs @ (coefficients - towards)
-        )
-        coefficients = towards + torch.cholesky_solve(inputs.T @ off, factor)
+    coefficients = torch.cholesky_solve(inputs.T @ (counts * targets), factor)
+    for _ in range(0 if bool((counts == 1).all()) else 3):
+        filled = counts * targets + (1 - counts) * (inputs @ coefficients)
+        coefficients = torch.cholesky_solve(inputs.T @ filled, factor)
     return coefficients
 
 

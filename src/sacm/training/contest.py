@@ -4,7 +4,7 @@ Seasonal naive, exponential smoothing, Theta and linear regression are fitted fi
 seconds, once on repaired rows and once on the rows as they came; the better of these two strategies
 goes on. Where there are many training windows, small networks race: all begin, and the one with the
 best validation goes on until the time is over. The run becomes the mean of the candidates, weighted
-by their validation errors; its linear regression is then fitted again, on validation rows too.
+by their validation errors.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ _STEPS = (25, 100)  # fewest and most optimizer steps between two validations
 _LEARNING_RATE = 1e-3  # small networks and short training
 _NETWORK_ROWS = 96  # that networks and regression see, or more seasons where there are many rows
 _POWER = 6.0  # of a candidate's validation error, by which its weight falls
+_ENOUGH_HORIZONS = 2.0  # of validation rows from which errors count fully
 _BASELINE, _BASELINE_SHARE = "seasonal naive", 0.25  # of its weight: smoothing can do the same
 _LEAST_WEIGHT = 0.05  # candidates with less are left out
 
@@ -205,20 +206,13 @@ class Contest:
             network = networks_of(model)[0]
             network.zero = zero.to(self.fabric.device)
             if isinstance(network, LinearForecaster):
-                self._fit_regression(network, [])
+                batch = to_device(self._some(self.learnt, _CHANNEL_WINDOWS), self.fabric.device)
+                network.fit(batch.x, batch.y, _counts(batch))
             elif isinstance(network, SmoothingForecaster):
                 batch = to_device(self._some(self.windows.val, _FORMS_FROM), self.fabric.device)
                 network.fit(self.strategy.inputs(batch.x))
             self._judge(candidate, model)
             candidate.seconds = time.monotonic() - started
-
-    def _fit_regression(self, network: LinearForecaster, more: list[ForecastBatch]) -> None:
-        """Fit on training windows, and on more that follow them."""
-        batches = [self._some(self.learnt, _CHANNEL_WINDOWS), *more]
-        x = torch.cat([batch.x[:, -self.rows :] for batch in batches])
-        y = torch.cat([batch.y for batch in batches])
-        counts = torch.cat([*map(_counts, batches)])
-        network.fit(*(part.to(self.fabric.device) for part in (x, y, counts)))
 
     def _some(self, windows: ForecastWindows, most: int) -> ForecastBatch:
         """Windows from the first to the last, of so many single channels at most."""
@@ -302,16 +296,16 @@ class Contest:
         """Write the mean, and what came of the contest; `strategies` are the errors of each."""
         order = sorted(self.candidates, key=lambda candidate: candidate.error)
         errors = {candidate.name: candidate.error for candidate in order}
-        weights = choose_weights(errors)
+        rows = self.data.splits.val
+        measured = np.isfinite(self.data.values[rows.start : rows.stop]).sum()
+        horizons = measured / self.data.channels / self.settings.horizon
+        weights = choose_weights(errors, float(horizons))
         chosen = [candidate for candidate in order if weights[candidate.name] > 0]
         members = [{**each.member, "weight": weights[each.name]} for each in chosen]
         model = self._build(members)
         for network, candidate in zip(networks_of(model), chosen, strict=True):
             network.load_state_dict(candidate.state)
         error = self._error(model)
-        for network in networks_of(model):
-            if isinstance(network, LinearForecaster):  # the newest rows say most about the next
-                self._fit_regression(network, self.validation)
         table = [
             {
                 "candidate": each.name,
@@ -358,19 +352,20 @@ def networks_of(model: Backbone) -> nn.ModuleList:
     return mean.networks
 
 
-def choose_weights(errors: Mapping[str, float]) -> dict[str, float]:
+def choose_weights(errors: Mapping[str, float], horizons: float) -> dict[str, float]:
     """Weights of candidates for their mean, by their validation errors.
 
-    They fall by a high power of the error, so that a candidate that is twice as bad is left out.
-    They add up to 1, and are 0 below a twentieth.
+    They fall by a high power of the error, so that a candidate that is twice as bad is left out; a
+    lower one where there are few `horizons` of validation rows. They are 0 below a twentieth.
 
     Example:
         >>> errors = {"Theta": 1.0, "linear regression": 1.0, "PatchTST (small)": 2.0}
-        >>> choose_weights(errors)
+        >>> choose_weights(errors, 10)
         {'Theta': 0.5, 'linear regression': 0.5, 'PatchTST (small)': 0.0}
     """
     best = max(min(errors.values()), 1e-12)
-    weights = {name: (best / max(error, 1e-12)) ** _POWER for name, error in errors.items()}
+    power = _POWER * min(1.0, horizons / _ENOUGH_HORIZONS)
+    weights = {name: (best / max(error, 1e-12)) ** power for name, error in errors.items()}
     if _BASELINE in weights:
         weights[_BASELINE] *= _BASELINE_SHARE
     least = _LEAST_WEIGHT * sum(weights.values())
