@@ -196,9 +196,9 @@ def test_a_loader_must_return_what_its_task_needs() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("synth 12", "'synth 12' is already registered"),
-        ("waves.csv", "must not look like a file"),
-        ("a/b", "must not look like a file"),
+        ("synth 12", "cannot be named 'synth 12'"),
+        ("waves.csv", "cannot be named"),
+        ("a/b", "cannot be named"),
         ("--", "needs a name"),
     ],
 )

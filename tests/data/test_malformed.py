@@ -75,7 +75,7 @@ FORECASTING = {
     ),
     "a decimal comma among numbers": (
         table(b=["1.5"] * 10 + ["1,5"] * 10),
-        "column 'b' holds '1.5', '1,5': write numbers with one decimal sign",
+        "column 'b' holds '1,5', which is no number with the decimal sign '.'",
     ),
     "beyond float32": (
         table(b=[1.0] * 7 + [1e39] * 13),
@@ -91,7 +91,7 @@ FORECASTING = {
     ),
     "no date among dates": (
         table(date=dates((5, "yesterday"))),
-        "row 6 of the time column 'date' holds 'yesterday', which is not written like the first",
+        "row 6 of the time column 'date' holds 'yesterday', which cannot be read as a date like",
     ),
     "a time column that goes back": (
         table(date=[*range(10), *range(10)]),
@@ -116,12 +116,12 @@ FORECASTING = {
 }
 
 CASES = {
-    "not a .ts file": (text("hello\n", "x.ts"), "line 1 comes before @data"),
+    "not a .ts file": (text("hello\n", "x.ts"), "no @data line"),
     ".ts without data": (text("@problemName x\n", "x.ts"), "no @data line"),
     ".ts without cases": (text(TS, "x.ts"), "no cases after @data"),
     ".ts cut off": (text(TS + "1,2:3,4:u\n1,2", "x.ts"), "line 5 has no class label"),
-    ".ts with text": (text(TS + "1,zwei:u\n", "x.ts"), "line 4: could not convert .*'zwei'"),
-    ".ts with mixed lengths": (text(TS + "1,2:3:u\n", "x.ts"), "channels have 1 to 2 values"),
+    ".ts with text": (text(TS + "1,zwei:u\n", "x.ts"), "line 4 does not hold numbers"),
+    ".ts with mixed lengths": (text(TS + "1,2:3:u\n", "x.ts"), "line 4 does not hold"),
     ".ts with mixed channels": (
         text(TS + "1,2:3,4:u\n1,2:v\n", "x.ts"),
         "line 5 has 1 channels where the first case has 2",

@@ -56,7 +56,7 @@ def anomaly_data(
         )
     title = name or (Path(train).stem if isinstance(train, str | Path) else "data")
     # Rows that a grid lacks would have no label.
-    first = read_table(train, chosen, name=title, grid=False, labelled=True)
+    first = read_table(train, chosen, name=title, grid=False)
     notes = first.notes
     if test is None:
         border = int(len(first.values) * split[0])
@@ -65,9 +65,7 @@ def anomaly_data(
         marks = None if first.labels is None else first.labels[border:]
     else:
         update = {"columns": first.columns} if first.columns is not None else {}
-        second = read_table(
-            test, chosen.model_copy(update=update), name=title, grid=False, labelled=True
-        )
+        second = read_table(test, chosen.model_copy(update=update), name=title, grid=False)
         trained, tested, order, marks = first.values, second.values, second.order, second.labels
         notes += second.notes
     if not len(trained) or not len(tested):

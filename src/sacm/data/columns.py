@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,12 +25,11 @@ def words_of(text: str) -> list[str]:
 
 
 # Words that commonly stand for a missing value, in small letters.
-GAP_WORDS = {"", "no data"}.union(
-    words_of(
-        "na n/a #n/a #na n.a. nan nat null none nil - -- --- . .. … : ? * <na> no_data nodata "
-        "missing #value! #div/0! #ref! #null! #num! #name?"
-    )
+GAP_WORDS = words_of(
+    "na n/a #n/a #na n.a. nan nat null none nil - -- --- . .. … : ? * <na> no_data nodata missing "
+    "#value! #div/0! #ref! #null! #num! #name?"
 )
+GAP_WORDS += ["", "no data"]
 SWITCHES = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "on": 1.0, "off": 0.0}
 # Numbers that loggers write where nothing was measured.
 GAP_CODES = (-99999, -9999, -999.9, -999, -200, -99.9, -99, 999, 9999, 99999, 32767, -32768)
@@ -53,24 +53,21 @@ NUMBER = re.compile(
 )
 # Numbers with each decimal sign; the other sign may stand before every three digits.
 WITH_SIGN = {
-    sign: rf"[1-9]\d{{0,2}}(?:\{other}\d{{3}})+(?:\{sign}\d+)?|\d*\{sign}?\d*(?:[eE][-+]?\d+)?"
+    sign: rf"-?[1-9]\d{{0,2}}(?:\{other}\d{{3}})+(?:\{sign}\d+)?|-?\d*\{sign}?\d*(?:e[-+]?\d+)?"
     for sign, other in (".,", ",.")
 }
 DATE_OR_CLOCK = r"\d[-/:]\d|\d\.\d+\."
-LABEL_WORDS = frozenset(
-    words_of(
-        "label labels anomaly anomalies anomalous isanomaly attack attacks outlier outliers "
-        "isoutlier changepoint changepoints fault faulty isattack isfault groundtruth intrusion"
-    )
+LABEL_WORDS = words_of(
+    "label labels anomaly anomalies anomalous isanomaly attack attacks outlier outliers "
+    "isoutlier changepoint changepoints fault faulty isattack isfault groundtruth intrusion"
 )
 NORMAL_WORDS = ("normal", "benign", "ok", "no", "false", "healthy", "0", "0.0")
-COUNTER_NAMES = {"", "unnamed0"}.union(
-    words_of(
-        "index idx id no nr num number row rows rownum rowid rownumber rownames rowno n i k t "
-        "step steps timestep timeindex timestamp sno counter seq sequence sample sampleno obs "
-        "observation record instant seconds elapsed elapsedtime time times timesec timems"
-    )
+COUNTER_NAMES = words_of(
+    "index idx id no nr num number row rows rownum rowid rownumber rownames rowno n i k t step "
+    "steps timestep timeindex timestamp sno counter seq sequence sample sampleno obs observation "
+    "record instant seconds elapsed elapsedtime time times timesec timems unnamed0"
 )
+COUNTER_NAMES += [""]
 # Parts of the date: names of columns that hold them, and the smallest and largest value.
 PARTS = {
     "year": ("year yr yyyy jahr jaar anno annee année ano año", 1000, 2999),
@@ -82,18 +79,17 @@ PARTS = {
     "minute": ("minute minutes min mi", 0, 59),
     "weekday": ("weekday dow dayofweek", 0, 7),
 }
-NOT_ASKED = "not asked for"
 
 
 @dataclass
 class Reading:
-    """What is known about a table while it is read; `signs` are certain decimal signs."""
+    """What is known about a table while it is read."""
 
     where: str  # name of the table in error messages
     options: ReadOptions = field(default_factory=ReadOptions)
     separator: str | None = None  # of the fields of a text
     notes: list[str] = field(default_factory=list)
-    signs: set[str] = field(default_factory=set)
+    signs: set[str] = field(default_factory=set)  # decimal signs of columns without doubt
 
     def note(self, sentence: str) -> None:
         """Say what was understood."""
@@ -102,16 +98,6 @@ class Reading:
     def error(self, sentence: str) -> DataError:
         """The error that begins with the name of the table."""
         return DataError(f"{self.where}: {sentence}")
-
-    @property
-    def gap_words(self) -> set[str]:
-        """All words that are gaps, in small letters."""
-        return GAP_WORDS | {word.strip().lower() for word in self.options.na or ()}
-
-    def without_codes(self, values: np.ndarray) -> np.ndarray:
-        """Numbers with those that the user takes as gaps replaced by NaN."""
-        codes = [word for word in self.options.na or () if re.fullmatch(r"-?\d+(\.\d+)?", word)]
-        return np.where(np.isin(values, [float(code) for code in codes]), np.nan, values)
 
 
 def flag(name: str, value: object = "") -> str:
@@ -146,7 +132,7 @@ def is_text(column: pd.Series) -> bool:
 
 def holds_objects(column: pd.Series) -> bool:
     """Whether a cell, of the first ones, is a list, a record or an array."""
-    cells = column.iloc[:SAMPLE_ROWS] if is_text(column) else ()
+    cells = column.iloc[:SAMPLE_ROWS] if column.dtype == object else ()
     return any(isinstance(cell, list | dict | np.ndarray) for cell in cells)
 
 
@@ -168,30 +154,27 @@ def holds_numbers(column: pd.Series) -> bool:
 
 
 def read_numbers(column: pd.Series, reading: Reading) -> np.ndarray | None:
-    """Read a column as numbers."""
+    """Read a column as numbers `[T]`, NaN for gaps; None if it holds words."""
+    options, name = reading.options, str(column.name)
     if not is_text(column) and column.dtype.kind in "fiub":
-        values = column.to_numpy(np.float64, na_value=np.nan)
-        return _check_range(reading.without_codes(values), column.name, reading)
+        return clean_numbers(column.to_numpy(np.float64, na_value=np.nan), name, reading)
     text = plain_text(column)
     small = text.str.lower()
-    gap = small.isin(reading.gap_words).to_numpy()
-    values = pd.to_numeric(text.mask(gap), errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    plain = bool((gap | np.isfinite(values)).all())
-    decimal = reading.options.decimal
-    commas = decimal == "," or (
-        decimal is None and (reading.separator == ";" or "," in reading.signs)
-    )
-    if not plain or (commas and len(_fitting_signs(text[~gap].str.lstrip("-"))) > 1):
-        words = small[~gap]
+    gap = small.isin(GAP_WORDS + [word.strip().lower() for word in options.na or ()])
+    cells, words = text[~gap], small[~gap]
+    numbers: Any = pd.to_numeric(cells, errors="coerce")
+    # Where commas are usual, 1.234 may be a thousand.
+    semicolons = reading.separator == ";" or "," in reading.signs
+    doubt = semicolons if options.decimal is None else options.decimal == ","
+    if not np.isfinite(numbers).all() or (doubt and len(_fitting_signs(cells)) > 1):
         if words.isin(SWITCHES).all():
             said = ", ".join(f"{word} as {SWITCHES[word]:g}" for word in words.unique())
-            reading.note(f"Column {column.name!r}: {said}.")
+            reading.note(f"Column {name!r}: {said}.")
             return np.asarray(small.map(SWITCHES), dtype=np.float64)
-        written = _read_written(text, ~gap, str(column.name), reading)
-        if written is None:
-            return None
-        values = written
-    return _check_range(reading.without_codes(values), column.name, reading)
+        numbers = _read_written(cells, name, reading)
+    if numbers is None:
+        return None
+    return clean_numbers(numbers.reindex(text.index).to_numpy(np.float64), name, reading)
 
 
 def _fitting_signs(digits: pd.Series) -> list[str]:
@@ -201,35 +184,29 @@ def _fitting_signs(digits: pd.Series) -> list[str]:
     return [sign for sign, form in WITH_SIGN.items() if digits.str.fullmatch(form).all()]
 
 
-def _read_written(
-    text: pd.Series, given: np.ndarray, name: str, reading: Reading
-) -> np.ndarray | None:
+def _read_written(cells: pd.Series, name: str, reading: Reading) -> pd.Series | None:
     """Numbers with signs of thousands, units, currencies or words between them."""
-    cells = text[given]
     parts = cells.str.extract(NUMBER)
-    strange = parts["before"].str.contains(r"[<>~≤≥A-Za-z\[{?]", regex=True, na=False)
-    wrong = parts["digits"].isna() | strange
-    if wrong.mean() > 0.5 or cells.str.contains(DATE_OR_CLOCK, regex=True).mean() > 0.5:
+    before, after = parts["before"].str.strip(), parts["after"].str.strip()
+    marks = before.str.strip("-+ ") + "…" + after.where(after != "-", "")  # units and currencies
+    usual = marks.mode().get(0, "")
+    wrong = (marks != usual) | before.str.contains(r"[<>~≤≥A-Za-z\[{?]", regex=True, na=True)
+    dated = cells.str.contains(DATE_OR_CLOCK, regex=True)
+    states = wrong.mean() > FEW_WORDS and cells.nunique() <= MOST_CLASSES
+    if wrong.mean() > 0.5 or dated.mean() > 0.5 or states:
         return None
     words = cells[wrong].value_counts()
-    good = parts[~wrong].fillna("")
-    before, after = good["before"].str.strip(), good["after"].str.strip()
-    marks = (before.str.strip("-+ ") + "…" + after.where(after != "-", "")).unique()
-    if wrong.mean() > FEW_WORDS and cells.nunique() <= MOST_CLASSES:
-        return None
+    gaps = f"{flag('na', ','.join(map(str, words.index)))} takes such cells as gaps, "
+    gaps = gaps if len(words) <= MOST_NAMES else ""
     if len(words) > MOST_GAP_WORDS or any(re.search(r"\d", str(word)) for word in words.index):
         raise reading.error(
-            f"column {name!r} holds numbers and also {some(words.index)}: "
-            f"{flag('na', ','.join(map(str, words.index[:MOST_NAMES])))} takes such cells as gaps, "
+            f"column {name!r} holds numbers and also {some(words.index)}: {gaps}"
             f"{flag('ignore', name)} leaves the column out."
         )
-    if len(marks) > 1:
-        raise reading.error(
-            f"column {name!r} mixes numbers with different signs or units ({some(marks)}): write "
-            f"them alike, or leave the column out with {flag('ignore', name)}."
-        )
-    digits = good["digits"].str.replace(r"(?<=\d)[ '](?=\d{3})", "", regex=True).str.strip()
-    digits = digits.str.replace("[dD]", "e", regex=True)
+    digits = (
+        parts.loc[~wrong, "digits"].str.replace(r"(?<=\d)[ '](?=\d{3})", "", regex=True).str.strip()
+    )
+    digits = digits.str.lower().str.replace("d", "e", regex=False)
     sign = reading.options.decimal or _find_sign(digits, name, reading)
     unfit = cells[digits.index[~digits.str.fullmatch(WITH_SIGN[sign])]]
     if len(unfit):
@@ -240,9 +217,9 @@ def _read_written(
         )
     plain = digits.str.replace("," if sign == "." else ".", "", regex=False)
     numbers = pd.to_numeric(plain.str.replace(",", ".", regex=False))
-    in_parentheses = (good["open"] == "(") & (good["close"] == ")")
-    negative = in_parentheses | (after == "-") | before.str.contains("-", regex=False)
-    numbers = numbers.where(~negative, -numbers)
+    in_parentheses = parts["open"].notna() & parts["close"].notna()
+    negative = in_parentheses | (after == "-") | before.str.contains("-", regex=False, na=False)
+    numbers = numbers.where(~negative[numbers.index], -numbers)
     for word, count in words.items():
         reading.note(f"Column {name!r}: {count:,} cells {str(word)!r} are gaps ({flag('na')}).")
     written = cells[numbers.index]
@@ -250,7 +227,7 @@ def _read_written(
     if len(changed):
         cell, value = written.iloc[changed[0]], numbers.iloc[changed[0]]
         reading.note(f"Column {name!r}: {cell!r} was read as {value:.12g}.")
-    return numbers.reindex(text.index).to_numpy(np.float64)
+    return numbers
 
 
 def find_signs(column: pd.Series) -> set[str]:
@@ -266,20 +243,12 @@ def find_signs(column: pd.Series) -> set[str]:
 def _find_sign(digits: pd.Series, name: str, reading: Reading) -> str:
     """The decimal sign of a column: by its own cells, else by the other columns of the file."""
     signs = _fitting_signs(digits)
-    if len(signs) == 1:
-        return signs[0]
-    cells = [digits[digits.str.contains(sign, regex=False)] for sign in ".,"]
-    if not signs:
-        raise reading.error(
-            f"column {name!r} holds {some([repr(each.iloc[0]) for each in cells if len(each)])}: "
-            f"write numbers with one decimal sign, or leave the column out with "
-            f"{flag('ignore', name)}."
-        )
-    written, other = (".", ",") if len(cells[0]) else (",", ".")
+    if len(signs) < 2:
+        return signs[0] if signs else "."
+    written, other = ".," if digits.str.contains(".", regex=False).any() else ",."
+    likely = reading.signs
     if reading.separator == ";":  # where a comma is usual, and 1.234 may be a thousand
-        likely = {","} if written == "," and "." not in reading.signs else reading.signs - {"."}
-    else:
-        likely = reading.signs
+        likely = {","} if written == "," and "." not in likely else likely - {"."}
     if len(likely) == 1:
         return next(iter(likely))
     raise reading.error(
@@ -289,11 +258,14 @@ def _find_sign(digits: pd.Series, name: str, reading: Reading) -> str:
     )
 
 
-def _check_range(values: np.ndarray, name: object, reading: Reading) -> np.ndarray:
-    """Numbers `[T]` with infinite ones as gaps; refuse those beyond float32."""
+def clean_numbers(values: np.ndarray, name: object, reading: Reading) -> np.ndarray:
+    """Numbers `[T]` with codes of gaps and infinite ones as NaN; refuse those beyond float32."""
+    codes = [word for word in reading.options.na or () if re.fullmatch(r"-?\d+(\.\d+)?", word)]
     infinite = np.isinf(values)
+    gaps = infinite | np.isin(values, [float(code) for code in codes])
+    if gaps.any():
+        values = np.where(gaps, np.nan, values)
     if infinite.any():
-        values = np.where(infinite, np.nan, values)
         reading.note(f"Column {name!r}: infinite values are gaps ({int(infinite.sum()):,}).")
     wrong = np.flatnonzero(np.abs(values) > LARGEST)
     if len(wrong):
@@ -303,27 +275,14 @@ def _check_range(values: np.ndarray, name: object, reading: Reading) -> np.ndarr
     return values
 
 
-def _propose_gap_code(name: object, values: np.ndarray, reading: Reading) -> None:
-    """Say that a code such as -9999, far from all other values of a column, may be a gap."""
-    measured = values[~np.isnan(values)]
-    for code in {measured.min(), measured.max()} & set(GAP_CODES):
-        count, others = int((measured == code).sum()), measured[measured != code]
-        if count > 1 and len(others) and abs(code) > FAR_AWAY * np.abs(others).max():
-            reading.note(
-                f"Column {name!r} is {code:g} in {count:,} rows, far from its other values: "
-                f"{flag('na', f'{code:g}')} makes them gaps."
-            )
-
-
 @dataclass
 class Channels:
-    """The columns of a table that are numbers, and those that are not, by reason."""
+    """The columns of a table that are numbers."""
 
     values: dict[str, np.ndarray] = field(default_factory=dict)  # [T] of each, NaN for gaps
     label: str | None = None
     labels: np.ndarray | None = None  # [T]
     categories: list[str] = field(default_factory=list)  # channels of 0 and 1, made of words
-    left_out: dict[str, list[str]] = field(default_factory=dict)
 
 
 def read_channels(
@@ -331,14 +290,13 @@ def read_channels(
     reading: Reading,
     *,
     stamps: pd.DatetimeIndex | None,
-    timed: bool,
     columns: Sequence[str] | None,
     also: Sequence[str] = (),
-    labelled: bool = False,
 ) -> Channels:
     """Read the channels of a table: those asked for, or all columns that are nothing else."""
     options = reading.options
     channels, category = Channels(label=options.label), options.category or ()
+    left_out: dict[str, list[str]] = {}
     asked = [*(columns or ()), *also]
     for name in frame.columns[:200]:
         reading.signs |= find_signs(frame[name])
@@ -358,11 +316,11 @@ def read_channels(
             reason = None if channels.label is None else "looks like labels"
             channels.label = channels.label or name
         elif columns is not None:
-            reason = NOT_ASKED
+            continue
         else:
-            reason = _add_channel(column, channels, stamps, reading, timed=timed)
+            reason = _add_channel(column, channels, stamps, reading)
         if reason is not None:
-            channels.left_out.setdefault(reason, []).append(name)
+            left_out.setdefault(reason, []).append(name)
     if channels.label is not None:
         channels.labels = _read_labels(frame[channels.label])
         if channels.labels is None:
@@ -370,79 +328,70 @@ def read_channels(
                 f"the labels in column {channels.label!r} are words, of which none says what is "
                 "normal: write 1 for anomalies and 0 for the rest."
             )
-        usual = labelled and plain_name(channels.label) in ("label", "labels")
-        if options.label is None and not usual:
-            reading.note(
-                f"Column {channels.label!r} was taken as labels, not as a channel: {flag('label')} "
-                f"names another column, {flag('columns')} takes it as a channel."
-            )
+    if options.label != channels.label and plain_name(channels.label) not in ("label", "labels"):
+        reading.note(
+            f"Column {channels.label!r} was taken as labels, not as a channel: {flag('label')} "
+            f"names another column, {flag('columns')} takes it as a channel."
+        )
     for name in category:
         _add_category(frame[name], channels, asked, reading)
     if columns is not None:  # in the order in which they were asked for
         ordered = dict.fromkeys([*asked, *channels.values])
         channels.values = {n: channels.values[n] for n in ordered if n in channels.values}
-    reasons = {
-        reason: some([repr(name) for name in names])
-        for reason, names in channels.left_out.items()
-        if reason != NOT_ASKED
-    }
+    reasons = [f"{reason}: {some(map(repr, names))}" for reason, names in left_out.items()]
     if not channels.values:
-        said = "; ".join(f"{reason}: {names}" for reason, names in reasons.items())
-        raise DataError(f"{reading.where} has no column of values{said and f' ({said})'}.")
-    for reason, names in reasons.items():
-        reading.note(f"Left out, {reason}: {names} ({flag('columns')} takes it in).")
+        said = f" ({'; '.join(reasons)})" if reasons else ""
+        raise DataError(f"{reading.where} has no column of values{said}.")
+    for said in reasons:
+        reading.note(f"Left out, {said} ({flag('columns')} takes it in).")
     return channels
 
 
 def _add_channel(
-    column: pd.Series,
-    channels: Channels,
-    stamps: pd.DatetimeIndex | None,
-    reading: Reading,
-    *,
-    timed: bool,
+    column: pd.Series, channels: Channels, stamps: pd.DatetimeIndex | None, reading: Reading
 ) -> str | None:
     """Take a column that nobody asked for as a channel, or give the reason why not."""
     name = str(column.name)
-    if plain_name(name) in COUNTER_NAMES and _counts(column):
-        return "counts the rows"
     values = read_numbers(column, reading)
     if values is None:
-        few = not holds_objects(column) and 1 < column.nunique() <= MOST_CLASSES
+        few = 1 < column.nunique() <= MOST_CLASSES
         return f"words ({flag('category')} makes inputs of it)" if few else "words"
-    if np.isnan(values).all():
+    measured = values[~np.isnan(values)]
+    if not len(measured):
         return "no value"
     if stamps is not None and _repeats_calendar(name, values, stamps):
         return "only repeats the calendar"
     steps = np.diff(values)
-    counts = not timed and len(steps) > 10 and RESTARTS < (steps == 1).mean() < 1
+    counts = (
+        stamps is None
+        and part_of(name) is None
+        and len(steps) > 10
+        and RESTARTS < (steps == 1).mean() < 1
+    )
     if counts and len(np.unique(values[1:][steps != 1])) == 1:
         raise reading.error(
             f"column {name!r} counts rows and begins anew: leave it out with "
             f"{flag('ignore', name)}, or take it as a channel with {flag('columns')}."
         )
     channels.values[name] = values
-    _propose_gap_code(name, values, reading)
+    for code in {measured.min(), measured.max()} & set(GAP_CODES):
+        count, others = int((measured == code).sum()), measured[measured != code]
+        if count > 1 and len(others) and abs(code) > FAR_AWAY * np.abs(others).max():
+            reading.note(
+                f"Column {name!r} is {code:g} in {count:,} rows, far from its other values: "
+                f"{flag('na', f'{code:g}')} makes them gaps."
+            )
     return None
-
-
-def _counts(column: pd.Series) -> bool:
-    """Whether numbers rise by the same step in every row."""
-    numbers = pd.to_numeric(column, errors="coerce") if is_text(column) else column
-    if numbers.dtype.kind not in "iuf":
-        return False
-    steps = np.diff(numbers.to_numpy(np.float64, na_value=np.nan))
-    return bool(len(steps) > 1 and (steps > 0).all() and np.allclose(steps, steps[0], rtol=1e-3))
 
 
 def _is_label(column: pd.Series) -> bool:
     """Whether name and values of a column are those of labels."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(column.name))
     words = {*re.split(r"[^a-z0-9]+", spaced.lower()), plain_name(column.name)}
-    if words.isdisjoint(LABEL_WORDS) or holds_objects(column) or column.nunique() > MOST_CLASSES:
+    if words.isdisjoint(LABEL_WORDS) or column.nunique() > MOST_CLASSES:
         return False
     labels = _read_labels(column)
-    return labels is not None and (column.nunique() <= 2 or bool((labels % 1 == 0).all()))
+    return labels is not None and not np.nansum(labels % 1)
 
 
 def _read_labels(column: pd.Series) -> np.ndarray | None:
@@ -471,7 +420,7 @@ def _repeats_calendar(name: str, values: np.ndarray, stamps: pd.DatetimeIndex) -
 def _add_category(
     column: pd.Series, channels: Channels, asked: Sequence[str], reading: Reading
 ) -> None:
-    """Channels of 0 and 1 for the words of a column."""
+    """Channels of 0 and 1 for the words of a column; those asked for, if a trained model asks."""
     name, words = str(column.name), plain_text(column)
     kinds = sorted(set(words) - {""})
     if len(kinds) > MOST_CLASSES:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -65,58 +65,39 @@ def future_timestamps(
     return np.asarray(following, dtype=timestamps.dtype)
 
 
-HOLIDAY_NAMES = ("holiday", "day before a holiday", "day after a holiday")
-_EVERYTHING = "all"
-
-
-def _circle(share: np.ndarray) -> np.ndarray:
-    """Shares `[N]` of a period as points on a circle `[N, 2]`, so that its ends meet."""
-    angle = 2 * np.pi * share
-    return np.stack([np.sin(angle), np.cos(angle)], axis=1)
-
-
-def _weekdays(stamps: np.ndarray) -> np.ndarray:
-    """Day of the week `[N]`, Monday 0."""
-    return np.asarray(np.rint(stamp_features(stamps)[:, 1] * 7), dtype=np.int64)
-
-
-# Each gives `[N, …]` for the times of N rows.
-FEATURES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "hour": lambda stamps: _circle(stamp_features(stamps)[:, 0]),
-    "weekday": lambda stamps: np.eye(7)[_weekdays(stamps)],
-    "monthday": lambda stamps: _circle(stamp_features(stamps)[:, 2]),
-    "yearday": lambda stamps: _circle(stamp_features(stamps)[:, 3]),
-    "weekend": lambda stamps: (_weekdays(stamps) >= 5)[:, None],
-}
-
-
-def check_calendar(names: Sequence[str]) -> tuple[str, ...]:
-    """The features that are asked for; "all" stands for each of them."""
-    if tuple(names) == (_EVERYTHING,):
-        return tuple(FEATURES)
-    for name in names:
-        if name not in FEATURES:
-            known = ", ".join([*FEATURES, _EVERYTHING])
-            raise ArgumentError(f"calendar = {name!r} is not a feature: choose among {known}.")
-    return tuple(names)
+FEATURES = ("hour", "weekday", "monthday", "yearday", "weekend")  # of the calendar
 
 
 def calendar_features(stamps: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """The named features `[N, K]` float32 of times `[N]`, in the order of the names."""
-    parts = [FEATURES[name](stamps) for name in check_calendar(names)]
-    return np.concatenate(parts, axis=1).astype(np.float32)
+    day, week, month, year = stamp_features(stamps).T
+    weekday = np.rint(week * 7).astype(np.int64)  # Monday 0
+
+    def circle(share: np.ndarray) -> np.ndarray:
+        """Shares of a period as points on a circle, so that its ends meet."""
+        return np.stack([np.sin(2 * np.pi * share), np.cos(2 * np.pi * share)], axis=1)
+
+    features = {
+        "hour": circle(day),
+        "weekday": np.eye(7)[weekday],
+        "monthday": circle(month),
+        "yearday": circle(year),
+        "weekend": (weekday >= 5)[:, None],
+    }
+    return np.concatenate([features[name] for name in names], axis=1).astype(np.float32)
 
 
 def holiday_features(stamps: np.ndarray, place: str) -> np.ndarray:
     """Whether each time lies on, before or after a public holiday, `[N, 3]` float32."""
     days = stamps.astype("datetime64[D]")
     if not len(days):
-        return np.zeros((0, len(HOLIDAY_NAMES)), dtype=np.float32)
+        return np.zeros((0, 3), dtype=np.float32)
     years = (days.min() - 1, days.max() + 1)
     first, last = (int(day.astype("datetime64[Y]").astype(np.int64)) + 1970 for day in years)
     free = find_holidays(place, first, last)
-    shifts = (0, 1, -1)
-    return np.stack([np.isin(days + shift, free) for shift in shifts], axis=1).astype(np.float32)
+    return np.stack([np.isin(days + shift, free) for shift in (0, 1, -1)], axis=1).astype(
+        np.float32
+    )
 
 
 @lru_cache(maxsize=32)
@@ -128,12 +109,10 @@ def find_holidays(place: str, first: int, last: int) -> np.ndarray:
         raise ArgumentError(
             "holidays = … needs the library holidays: pip install 'sacm[holidays]'."
         ) from None
-    country, _, part = place.partition("-")
-    found: dict[Any, str]
+    country, _, part = place.upper().partition("-")
+    years = range(first, last + 1)
     try:
-        found = holidays.country_holidays(
-            country.upper(), subdiv=part.upper() or None, years=range(first, last + 1)
-        )
+        found: Any = holidays.country_holidays(country, subdiv=part or None, years=years)
     except NotImplementedError:
         raise ArgumentError(
             f"holidays = {place!r} is not known: name a country by two letters, such as DE, or a "
@@ -165,13 +144,17 @@ class CovariatePlan:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> CovariatePlan:
         """The plan that options of a run ask for; those that are None or absent ask for nothing."""
-        given = {name: value for name, value in options.items() if value}
-        names = {name: given.get(name, ()) for name in (*ROLES, "calendar")}
+        names = {name: options.get(name) or () for name in (*ROLES, "calendar")}
         names = {n: (v,) if isinstance(v, str) else tuple(v) for n, v in names.items()}
-        names["calendar"] = check_calendar(names["calendar"])
-        return cls(**names, holidays=given.get("holidays"))
+        if names["calendar"] == ("all",):
+            names["calendar"] = tuple(FEATURES)
+        return cls(**names, holidays=options.get("holidays") or None)
 
     def __post_init__(self) -> None:
+        for name in self.calendar:
+            if name not in FEATURES:
+                known = ", ".join([*FEATURES, "all"])
+                raise ArgumentError(f"calendar = {name!r} is not a feature: choose among {known}.")
         twice = [name for name in self.columns if self.columns.count(name) > 1]
         if twice:
             raise ArgumentError(
@@ -194,22 +177,23 @@ class CovariatePlan:
     def features(self, columns: np.ndarray | None, stamps: np.ndarray | None) -> np.ndarray:
         """`[N, K]`: columns `[N, k]`, then calendar and holidays of times `[N]` by the clock."""
         parts = [] if columns is None else [columns.astype(np.float32)]
-        if self.needs_times and stamps is None:
-            raise DataError("calendar and holidays need timestamps, which the data do not have.")
-        if self.calendar and stamps is not None:
-            parts.append(calendar_features(stamps, self.calendar))
-        if self.holidays and stamps is not None:
-            parts.append(holiday_features(stamps, self.holidays))
+        if self.needs_times:
+            if stamps is None:
+                raise DataError(
+                    "calendar and holidays need timestamps, which the data lack: --time-column "
+                    "names their column."
+                )
+            parts += [calendar_features(stamps, self.calendar)] if self.calendar else []
+            parts += [holiday_features(stamps, self.holidays)] if self.holidays else []
         return np.concatenate(parts, axis=1)
 
     def describe(self) -> list[str]:
         """Short lines for the user: the columns by their role."""
         words = {"past": "past covariates", "future": "known-future covariates"}
-        named = {role: ", ".join(getattr(self, role)) for role in ROLES}
         return [
-            f"{words.get(role, 'static features')} (--{role}): {names}"
-            for role, names in named.items()
-            if names
+            f"{words.get(role, 'static features')} (--{role}): {', '.join(getattr(self, role))}"
+            for role in ROLES
+            if getattr(self, role)
         ]
 
 
@@ -228,11 +212,6 @@ def check_roles(data: ForecastingData, plan: CovariatePlan) -> None:
                 f"{data.name} has the {role} covariates {', '.join(found) or 'none'} but "
                 f"{', '.join(wanted) or 'none'} were asked for: read it with --{role}."
             )
-    if plan.needs_times and data.timestamps is None:
-        raise DataError(
-            f"{data.name} has no timestamps, but calendar and holidays need them: "
-            "--time-column names their column."
-        )
 
 
 def fit_covariates(data: ForecastingData, plan: CovariatePlan) -> ChannelScaler:
@@ -272,35 +251,25 @@ def window_ahead(
         known = (data.ahead or {}).get(series, ahead)[:horizon]
         ahead[: len(known), future] = known[:, future]
         ahead[:, :past] = 0
-        if np.isnan(ahead).any():
-            raise _missing_future_error(data, series, plan, ahead, times)
+        gaps = np.isnan(ahead)
+        if gaps.any():
+            lacking = " and ".join(repr(plan.columns[i]) for i in np.flatnonzero(gaps.any(axis=0)))
+            first = int(np.flatnonzero(gaps.any(axis=1))[0])
+            where = f"series {series!r} of {data.name}" if len(data.last_rows(1)) > 1 else data.name
+            span, begin = f"the {horizon} steps after the last row", f"step {first + 1}"
+            if times is not None:
+                span, begin = f"{times[0]} to {times[-1]}", str(times[first])
+            raise DataError(
+                f"{where}: the forecast needs the values of {lacking} for {span}, missing from "
+                f"{begin} on: add rows with them after the last one "
+                f"({', '.join(data.columns[:3])} stay empty), or give them in a table of their own "
+                "with --future-data."
+            )
         columns = np.concatenate([data.covariates[rows], ahead])
     stamps = None
     if data.timestamps is not None and times is not None:
         stamps = np.concatenate([data.timestamps[rows], times])
     return plan.features(columns, times_by_clock(data, stamps))
-
-
-def _missing_future_error(
-    data: ForecastingData,
-    series: str,
-    plan: CovariatePlan,
-    columns: np.ndarray,
-    times: np.ndarray | None,
-) -> DataError:
-    """Ask by name for the future values that a forecast needs."""
-    gaps = np.isnan(columns)
-    lacking = " and ".join(repr(plan.columns[i]) for i in np.flatnonzero(gaps.any(axis=0)))
-    first = int(np.flatnonzero(gaps.any(axis=1))[0])
-    where = f"series {series!r} of {data.name}" if len(data.last_rows(1)) > 1 else data.name
-    span, begin = f"the {len(columns)} steps after the last row", f"step {first + 1}"
-    if times is not None:
-        span, begin = f"{times[0]} to {times[-1]}", str(times[first])
-    return DataError(
-        f"{where}: the forecast needs the values of {lacking} for {span}, missing from {begin} on: "
-        f"add rows with them after the last one ({', '.join(data.columns[:3])} stay empty), or "
-        "give them in a table of their own with --future-data."
-    )
 
 
 def move_channels(data: ForecastingData, plan: CovariatePlan) -> ForecastingData:

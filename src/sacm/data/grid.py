@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -27,7 +27,6 @@ MANY_INSERTED = 0.1  # share of rows that were not there, above which a note nam
 MOST_INSERTED = 0.5  # share above which a table is refused
 LARGEST_JITTER = 0.1  # of the step, by which times may lie beside the grid
 NEAR_STEP = 0.05  # relative difference between the usual step and a round one
-SAME_STEP = 0.9  # share of the series of a table that must have one step
 FAR_ROWS = 20  # grid rows a row beyond which a date must be a mistake
 FEWEST_ROWS = 3  # rows that show a step
 LONGEST = 12  # usual steps that a proposed one may last
@@ -37,12 +36,10 @@ ROUND_STEPS = (
     *("1min", "2min", "5min", "10min", "15min", "20min", "30min", "h", "2h", "3h", "4h", "6h"),
     *("8h", "12h", "D", "7D", "30D"),
 )
-ID_NAMES = frozenset(
-    words_of(
-        "uniqueid id seriesid series tsid itemid item sku product store storeid shop dept "
-        "sensor sensorid station stationid device deviceid machine machineid unit unitid asset "
-        "meter meterid site siteid plant location locationid customer customerid entity group"
-    )
+ID_NAMES = words_of(
+    "uniqueid id seriesid series tsid itemid item sku product store storeid shop dept sensor "
+    "sensorid station stationid device deviceid machine machineid unit unitid asset meter meterid "
+    "site siteid plant location locationid customer customerid entity group"
 )
 ORDER = "order"  # the column of row numbers while a series is put on its grid
 
@@ -55,23 +52,23 @@ def find_ids(
     if distinct == len(frame):
         return []
     names = [name for name in frame.columns if name not in skip and part_of(name) is None]
-    text = [name for name in names if is_text(frame[name])]
-    words = [name for name in text if not holds_numbers(frame[name])]
+    words = [name for name in names if is_text(frame[name]) and not holds_numbers(frame[name])]
     numbers = [name for name in names if name not in words and frame[name].dtype.kind != "f"]
     usual = [name for name in numbers if plain_name(name) in ID_NAMES]
-    few = distinct < REPEATED * len(frame)
+    pools: list[Iterable[tuple[str, ...]]] = [[(name,) for name in words], [(n,) for n in usual]]
+    if distinct < REPEATED * len(frame):
+        pools += [[(name,) for name in numbers], combinations([*words, *usual], 2)]
     able: list[tuple[str, ...]] = []
-    for pool in (words, usual, numbers if few else []):
-        for name in pool:
+    for pool in pools:
+        for columns in pool:
             # A column that only renames the series of another one is no further candidate.
-            renamed = any(frame.groupby(o)[name].nunique().max() == 1 for o, *_ in able)
-            if not renamed and _tells_apart(frame[[name]], stamps):
-                able.append((name,))
+            renamed = any(
+                frame.groupby(list(other))[columns[-1]].nunique().max() == 1 for other in able
+            )
+            if not renamed and _tells_apart(frame[list(columns)], stamps):
+                able.append(columns)
         if able:
             break
-    else:
-        pairs = combinations([*words, *usual], 2) if few else []
-        able = [pair for pair in pairs if _tells_apart(frame[list(pair)], stamps)]
     if len(able) > 1:
         raise reading.error(
             f"times repeat and several columns can tell series apart "
@@ -129,16 +126,24 @@ class Rows(NamedTuple):
 
 def order_rows(
     values: np.ndarray,
-    stamps: pd.DatetimeIndex,
+    stamps: pd.DatetimeIndex | None,
     series: list[tuple[str, np.ndarray]],
     reading: Reading,
     *,
     grid: bool = True,
 ) -> Rows:
-    """Put the rows of every series in order of time and on a grid."""
+    """Put the rows of every series in order of time and on a grid; without times as they come."""
     resample, asked = reading.options.resample, reading.options.frequency
     check_frequency(asked)
     check_frequency(resample)
+    if stamps is None:
+        if resample is not None:
+            raise reading.error(
+                f"there are no dates to resample by: {flag('time')} names a column."
+            )
+        order = np.concatenate([rows for _, rows in series])
+        ends = [0, *np.cumsum([len(rows) for _, rows in series]).tolist()]
+        return Rows(values[order], None, order, ends, asked)
     frames: dict[str, pd.DataFrame] = {}
     counts: Counter[str] = Counter()
     for name, rows in series:
@@ -156,9 +161,10 @@ def order_rows(
         reading.note(f"{sentence}: {count:,}.")
     if resample:
         reading.note(f"Rows were averaged into steps of {resample} ({flag('resample')}).")
-    step = asked or resample
+    indices = [pd.DatetimeIndex(frame.index) for frame in frames.values()]
+    steps = [find_step(index)[0] for index in indices if len(index) >= FEWEST_ROWS and not asked]
+    step = asked or resample or (Counter(steps).most_common(1)[0][0] if steps else None)
     try:
-        step = step or _common_step(frames, reading)
         if step is not None:
             frames, step = _lay_on_grid(frames, step, reading, insert=grid)
     except DataError as error:
@@ -184,8 +190,7 @@ def _merge_duplicates(
     again = frame.index.duplicated()
     if not again.any():
         return frame
-    before, after = frame.shift().drop(columns=ORDER), frame.drop(columns=ORDER)
-    same = again & ((before == after) | (before.isna() & after.isna())).all(axis=1).to_numpy()
+    same = frame.drop(columns=ORDER).reset_index().duplicated().to_numpy()
     if same.any():
         counts["Rows that repeat another were dropped"] += int(same.sum())
         frame, again = frame[~same], again[~same]
@@ -199,34 +204,21 @@ def _merge_duplicates(
         said = f"({flag('zone')} or {flag('duplicates')} decides otherwise)"
         counts[f"Rows of an hour that the clock showed twice were averaged {said}"] += again.sum()
     elif how in (None, "error"):
-        raise _duplicate_error(frame, label, again, reading)
+        place = int(np.flatnonzero(again)[0])
+        first, second = sorted(int(row) + 1 for row in frame[ORDER].iloc[[place - 1, place]])
+        raise reading.error(
+            f"{label}rows {first} and {second} have the same time, {frame.index[place]} "
+            f"({len(times):,} such rows): {flag('duplicates', 'mean')} or "
+            f"{flag('duplicates', 'first')} merges them; if there are several series, "
+            f"{flag('id')} names their column; {flag('ignore')} leaves the time column out and "
+            "takes rows in their order."
+        )
     else:
         counts[f"Rows of the same time were merged ({how})"] += again.sum()
-    first = frame[~again]
+    first_rows = frame[~again]
     if how == "first":
-        return first
-    return frame.groupby(level=0).mean().assign(**{ORDER: first[ORDER]})
-
-
-def _duplicate_error(
-    frame: pd.DataFrame, label: str, again: np.ndarray, reading: Reading
-) -> DataError:
-    """Name two rows of the same time, and the options that help."""
-    place = int(np.flatnonzero(again)[0])
-    first, second = sorted(int(row) + 1 for row in frame[ORDER].iloc[[place - 1, place]])
-    hours = pd.DatetimeIndex(frame.index).hour
-    halves = again.mean() > 0.3 and hours.min() >= 1 and hours.max() == 12
-    help_said = (
-        "the clock shows 1 to 12 without AM or PM. Write hours from 0 to 23, or take rows in their "
-        f"order: {flag('ignore')} leaves the time column out."
-        if halves
-        else f"{flag('duplicates', 'mean')} or {flag('duplicates', 'first')} merges them; if there "
-        f"are several series, {flag('id')} names their column."
-    )
-    return reading.error(
-        f"{label}rows {first} and {second} have the same time, {frame.index[place]} "
-        f"({int(again.sum()):,} such rows): {help_said}"
-    )
+        return first_rows
+    return frame.groupby(level=0).mean().assign(**{ORDER: first_rows[ORDER]})
 
 
 def _are_clock_changes(times: pd.DatetimeIndex) -> bool:
@@ -234,22 +226,6 @@ def _are_clock_changes(times: pd.DatetimeIndex) -> bool:
     nights = (times.dayofweek == 6) & (times.hour < 4) & times.month.isin([3, 4, 9, 10, 11])
     days = pd.Series(times.normalize().unique()).diff().dropna() / pd.Timedelta(days=1)
     return bool(len(times) and nights.all() and (days > 100).all())
-
-
-def _common_step(frames: dict[str, pd.DataFrame], reading: Reading) -> str | None:
-    """The step of nearly all series; refuse series of different steps."""
-    indices = [pd.DatetimeIndex(frame.index) for frame in frames.values()]
-    steps = Counter(find_step(index)[0] for index in indices if len(index) >= FEWEST_ROWS)
-    if not steps:
-        return None
-    (step, count), *_ = steps.most_common(1)
-    if count >= SAME_STEP * steps.total():
-        return step
-    listed = ", ".join(f"{each}: {number} series" for each, number in steps.most_common(3))
-    raise reading.error(
-        f"the series have different steps ({listed}): "
-        f"{flag('resample', max(steps, key=_seconds))} averages them to one step."
-    )
 
 
 def _seconds(step: str) -> float:
@@ -273,12 +249,10 @@ def find_step(index: pd.DatetimeIndex) -> tuple[str, float]:
     if usual == pd.Timedelta(days=1) and len(index) > 9 and (index.dayofweek < 5).all():
         return "B", float(np.busday_count(index[0].date(), index[-1].date())) + 1
     rows = float((index[-1] - index[0]) / usual) + 1
-    days = usual / pd.Timedelta(days=1)
-    if days == 7:
+    days, rest = divmod(usual, pd.Timedelta(days=1))
+    if days == 7 and not rest:
         return f"W-{index[0]:%a}".upper(), rows
-    if days % 1 == 0:
-        return (f"{int(days)}D" if days > 1 else "D"), rows
-    return str(to_offset(usual).freqstr), rows
+    return str(to_offset(usual).freqstr) if rest else f"{days if days > 1 else ''}D", rows
 
 
 def coverage(stamps: pd.DatetimeIndex) -> float:
@@ -299,9 +273,9 @@ def _lay_on_grid(
     for label, frame in frames.items():
         grid, moved = _find_grid(frame, label, step, reading)
         jitter = max(jitter, float(np.abs((moved - frame.index).total_seconds()).max()))
-        missing[label] = grid.difference(moved) if len(grid) > len(moved) else grid[:0]
         laid[label] = frame.set_axis(moved)
         if len(grid) > len(moved):
+            missing[label] = grid.difference(moved)
             full = laid[label].reindex(grid)
             laid[label] = full.assign(**{ORDER: full[ORDER].fillna(-1)})
         total += len(grid)
@@ -309,10 +283,10 @@ def _lay_on_grid(
     if jitter:
         where = "were moved there" if insert else f"are left there ({flag('resample')})"
         reading.note(f"Times lay up to {jitter:.3g} s beside their grid and {where}.")
-    if any(map(len, missing.values())):
+    if missing:
         label = max(missing, key=lambda each: len(missing[each]))
         longer = _propose_step(pd.DatetimeIndex(frames[label].index))
-        _say_missing(missing, total, step, longer, reading, insert=insert)
+        _say_missing(list(missing.values()), total, step, longer, reading, insert=insert)
     usual = pd.infer_freq(longest) if len(longest) >= FEWEST_ROWS else None
     return (laid if insert else frames), reading.options.frequency or usual or step
 
@@ -335,8 +309,6 @@ def _find_grid(
             f"{label}{far} is far from the other times: correct that row, or leave it out."
         )
     grid = pd.date_range(index[0], index[-1], freq=step)
-    if grid.equals(index):
-        return grid, index
     on_grid = index.isin(grid)
     if on_grid.all():
         return grid, index
@@ -385,7 +357,7 @@ def _propose_step(index: pd.DatetimeIndex) -> str:
 
 
 def _say_missing(
-    missing: dict[str, pd.DatetimeIndex],
+    missing: list[pd.DatetimeIndex],
     total: int,
     step: str,
     longer: str,
@@ -394,21 +366,18 @@ def _say_missing(
     insert: bool,
 ) -> None:
     """Say how many rows a grid lacks; refuse more than half unless the step was asked for."""
-    count = sum(map(len, missing.values()))
-    most = max(missing.values(), key=len)
-    asked = reading.options.frequency or reading.options.resample
-    said = (
-        f"{count:,} of {total:,} rows on the grid of step {step} are missing (first at {most[0]})"
-    )
+    count, first = sum(map(len, missing)), max(missing, key=len)[0]
+    said = f"{count:,} of {total:,} rows on the grid of step {step} are missing (first at {first})"
     keeps = f"{flag('frequency', step)} keeps the grid with gaps"
     averages = f"{flag('resample', longer)} averages rows into longer steps"
+    asked = reading.options.frequency or reading.options.resample
     if count >= MOST_INSERTED * total and not asked:
         raise reading.error(f"{said}, half of all or more: {averages}, {keeps}.")
     said += " and are gaps" if insert else ""
     if count > MANY_INSERTED * total and not asked:
         said += f"; that is {count / total:.0%} of all: "
         said += averages if _seconds(longer) > _seconds(step) else keeps
-    if _seconds(step) <= 3600 and all(map(_are_clock_changes, filter(len, missing.values()))):
+    if _seconds(step) <= 3600 and all(map(_are_clock_changes, missing)):
         said += f"; clocks are put forward in such nights: {flag('zone')} names the time zone"
     reading.note(f"{said}.")
 

@@ -49,8 +49,7 @@ class Dataset:
     ) -> AnyData:
         """Load the data; the arguments are those of `sacm.data.load`."""
         assert self.loader is not None
-        data = self.loader()
-        expected = DATA_TYPES[self.task]
+        data, expected = self.loader(), DATA_TYPES[self.task]
         if not isinstance(data, expected):
             raise DataError(
                 f"the loader of {self.name} must return {expected.__name__}, got "
@@ -68,17 +67,13 @@ def register(
     """Give a decorator that makes a data set loadable by name.
 
     It takes a function without arguments that returns the `ForecastingData`, `ClassificationData`
-    or `AnomalyData` of the task. The function runs at each `load` and must return the same numbers
-    each time. The first line of its docstring is shown by `sacm data info`.
+    or `AnomalyData` of the task, the same numbers each time. The first line of its docstring is
+    shown by `sacm data info`.
 
     Args:
-        name: The name for `sacm.data.load` and `--data`: letters, digits, blanks, dashes and
-            underscores.
+        name: For `sacm.data.load` and `--data`: letters, digits, blanks, dashes and underscores.
         task: "forecasting", "classification" or "anomaly".
         aliases: Other names it goes by.
-
-    Raises:
-        ArgumentError: If the task is unknown, or the name is taken or could mean a file.
 
     Example:
         >>> import numpy as np
@@ -93,17 +88,14 @@ def register(
     """
     _check_task(task)
     for each in (name, *aliases):
-        if not all(letter.isalnum() or letter in " -_" for letter in each):
+        if is_synthetic(each) or not all(letter.isalnum() or letter in " -_" for letter in each):
             raise ArgumentError(
-                f"the name of a data set must not look like a file, got {each!r}: use letters, "
-                "digits, blanks, dashes and underscores."
+                f"a data set cannot be named {each!r}: use letters, digits, blanks, dashes and "
+                "underscores, and no name of a generated data set."
             )
-        if is_synthetic(each):
-            raise ArgumentError(f"a data set named {each!r} is already registered.")
 
     def add(loader: LoaderFunction) -> LoaderFunction:
-        description = (inspect.getdoc(loader) or "").partition("\n")[0]
-        facts = (description,) if description else ()
+        facts = tuple((inspect.getdoc(loader) or "").splitlines()[:1])
         dataset = Dataset(name=name, task=task, loader=loader, facts=facts)
         DATASETS.register(name, aliases=aliases, origin=loader, group=task)(dataset)
         return loader
@@ -178,18 +170,14 @@ def load(
 def is_synthetic(name: str) -> bool:
     """Whether `name` is that of the plant, or of Synth-12 with or without a noise level."""
     letters = registry.letters_and_digits
-    if name.lower() == PLANT.lower():
-        return True
-    return letters(name.partition("@")[0]) == letters(SYNTH12)
+    return name.lower() == PLANT.lower() or letters(name.partition("@")[0]) == letters(SYNTH12)
 
 
 def _generate(name: str) -> ForecastingData:
-    """Make Synth-12 or the simulated plant."""
     if name.lower() == PLANT.lower():
         return plant()
-    level = name.partition("@")[2]
     try:
-        return synth12(float(level) if level else 0.5)
+        return synth12(float(name.partition("@")[2] or 0.5))
     except ValueError as error:
         raise ArgumentError(
             f"The noise level in {name!r} must be a number of at least 0."
@@ -214,10 +202,8 @@ def names_file(source: str | Path) -> bool:
     path = Path(source)
     if is_synthetic(str(source)):
         return False
-    if str(source) == STDIN or path.suffix or len(path.parts) > 1:
-        return True
     try:
-        return path.exists()
+        return str(source) == STDIN or bool(path.suffix) or len(path.parts) > 1 or path.exists()
     except OSError:  # a name that is too long for any file
         return True
 
@@ -240,32 +226,25 @@ def resolve(
     options = dict(reading or {})
     if (task != "forecasting" or not names_file(source)) and options.get("scaling") == "shared":
         del options["scaling"]  # as all such data are scaled
-    if names_file(source):
-        return _read_file(source, task, options)
+    if names_file(source):  # pandas is loaded only here
+        if task == "forecasting":
+            from sacm.data.forecasting import forecasting_data
+
+            return forecasting_data(source, options)
+        if task == "anomaly":
+            from sacm.data.anomaly import anomaly_data
+
+            return anomaly_data(source, options=options)
+        from sacm.data.cases import classification_data
+
+        return classification_data(Path(source), options=options)
     plan = CovariatePlan.of({role: options.pop(role, ()) for role in ROLES})
     ratios = options.pop("split", None)
     refuse_options(str(source), options)
     data = load(str(source), ratios=ratios)
     if data.task != task:
         raise ArgumentError(f"{data.name} is a data set for {data.task}, not for {task}.")
-    if plan and isinstance(data, ForecastingData):
-        return move_channels(data, plan)
-    return data
-
-
-def _read_file(source: str | Path, task: TaskName, options: Mapping[str, Any]) -> AnyData:
-    """Read a user's own file for a task; pandas is loaded only here."""
-    if task == "forecasting":
-        from sacm.data.forecasting import forecasting_data
-
-        return forecasting_data(source, options)
-    if task == "anomaly":
-        from sacm.data.anomaly import anomaly_data
-
-        return anomaly_data(source, options=options)
-    from sacm.data.cases import classification_data
-
-    return classification_data(Path(source), options=options)
+    return move_channels(data, plan) if plan and isinstance(data, ForecastingData) else data
 
 
 def refuse_options(name: str, reading: Mapping[str, Any] | None) -> None:

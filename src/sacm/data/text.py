@@ -11,6 +11,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -19,12 +20,8 @@ from sacm.data.columns import GAP_WORDS, PLAIN, Reading, flag, is_text, part_of,
 from sacm.data.times import MONTHS, read_column
 from sacm.errors import DataError
 
-MARKS = {
-    b"\xff\xfe\x00\x00": "utf-32",
-    b"\xef\xbb\xbf": "utf-8-sig",
-    b"\xff\xfe": "utf-16",
-    b"\xfe\xff": "utf-16",
-}
+MARKS = {b"\xff\xfe\x00\x00": "utf-32", b"\xef\xbb\xbf": "utf-8-sig"}
+MARKS |= dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "utf-16")
 CODE_PAGES = ("shift_jis", "gb18030", "euc_kr", "big5", "cp1251", "cp1253", "cp1255", "cp1256")
 BINARY = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")  # bytes that do not occur in text
 FOREIGN_RUN = 2  # bytes above 127 in a row that Western European text has at most
@@ -77,43 +74,26 @@ def read_text(text: str, reading: Reading) -> pd.DataFrame:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     hint = re.match(r"sep=(.)\n", text)
     text = text[hint.end() :] if hint else text
-    lines = text[: _line_end(text, HEAD_LINES)].splitlines(keepends=True)
-    separator = reading.separator = hint[1] if hint else _find_separator(lines)
+    separator = hint[1] if hint else _find_separator(_first_lines(text))
+    reading.separator = separator
     if separator == " ":  # a date and its clock are one cell
         text = re.sub(r"(\d{4}-\d\d-\d\d) +(\d\d:\d\d)", r"\1T\2", text)
-        lines = text[: _line_end(text, HEAD_LINES)].splitlines(keepends=True)
+    lines, last_lines = _first_lines(text), text.rsplit("\n", TAIL_LINES)[-TAIL_LINES:]
     rows, ends = _split(lines, separator)
-    tail_start = max(_line_start(text, TAIL_LINES), _line_end(text, ends[0] if ends else 1))
-    tail_lines = text[tail_start:].splitlines(keepends=True)
-    tail, tail_ends = _split(tail_lines, separator)
+    tail, tail_ends = _split(last_lines, separator)
     names, first, last = _find_layout(rows, tail, reading)
-    before, stop = ends[first - 1] if first else 0, len(text)
-    if last:
-        kept = tail_ends[-last - 1] if len(tail_ends) > last else 0
-        stop = tail_start + sum(map(len, tail_lines[:kept]))
-    elif len(tail) > 1 and not text.endswith("\n") and 1 < len(tail[-1]) < len(names):
-        stop = text.rfind("\n") + 1
+    if not last and last_lines[-1] and 1 < len(tail[-1]) < len(names):
+        last = 1
         reading.note("The last line is cut off and was left out.")
-    body = text[_line_end(text, before) : stop]
+    before = ends[first - 1] if first else 0
+    after = last_lines[tail_ends[-last - 1] :] if last else []
+    start, stop = (sum(len(line) + 1 for line in part) for part in (lines[:before], after))
+    body = text[start : len(text) + 1 - stop] if after else text[start:]
     return _drop_empty(_read_body(body, names, reading, before), reading)
 
 
-def _line_end(text: str, count: int) -> int:
-    """The position after so many lines."""
-    position = 0
-    for _ in range(count):
-        position = text.find("\n", position) + 1
-        if not position:
-            return len(text)
-    return position
-
-
-def _line_start(text: str, count: int) -> int:
-    """The position before the last so many lines."""
-    position = len(text)
-    for _ in range(count + 1):
-        position = text.rfind("\n", 0, max(position, 0))
-    return position + 1
+def _first_lines(text: str) -> list[str]:
+    return text.split("\n", HEAD_LINES)[:HEAD_LINES]
 
 
 def _split(lines: Sequence[str], separator: str) -> tuple[list[Cells], list[int]]:
@@ -122,12 +102,10 @@ def _split(lines: Sequence[str], separator: str) -> tuple[list[Cells], list[int]
         lines = [re.sub(r"\s+", " ", line.strip()) for line in lines]
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
     rows, ends = [], []
-    try:
+    with suppress(csv.Error):  # a field longer than the module takes, or a quote that never ends
         for row in reader:
             rows.append(row)
             ends.append(reader.line_num)
-    except csv.Error:  # a field longer than the module takes, or a quote that never ends
-        pass
     return rows, ends
 
 
@@ -157,8 +135,16 @@ def is_value(cell: str) -> bool:
     return bool(VALUE.match(cell.strip().translate(PLAIN)))
 
 
-def _is_gap_or_value(cell: str) -> bool:
-    return is_value(cell) or cell.strip().lower() in GAP_WORDS
+def _kinds(rows: list[Cells], width: int) -> np.ndarray:
+    """Cells `[N, width]`: 1 for a value, 0 for a gap, -1 for a word or a cell that is not there."""
+    kinds = np.full((len(rows), width), -1)
+    for row, cells in enumerate(rows):
+        for place, cell in enumerate(cells[:width]):
+            if is_value(cell):
+                kinds[row, place] = 1
+            elif cell.strip().lower() in GAP_WORDS:
+                kinds[row, place] = 0
+    return kinds
 
 
 def _filled(row: Cells) -> list[str]:
@@ -168,55 +154,44 @@ def _filled(row: Cells) -> list[str]:
 def _find_layout(
     rows: list[Cells], tail: list[Cells], reading: Reading
 ) -> tuple[list[str], int, int]:
-    """Find header and body among rows, by the columns in which most rows have values."""
+    """Names of the columns, rows before the table and after it (in `tail`).
+
+    Rows of the table have values in the columns in which most rows have values.
+    """
     full = [row for row in rows if _filled(row)]
     if not full:
         raise DataError(f"{reading.where} is empty.")
-    sample = full[1:] or full
+    sample, head = full[1:] or full, full[0]
     width = Counter(map(len, sample)).most_common(1)[0][0]
-    columns = [
-        [row[place] if place < len(row) else "" for row in sample]
-        for place in range(min(width, MOST_CELLS))
-    ]
-    counts = [sum(map(is_value, column)) for column in columns]
-    words = [sum(not _is_gap_or_value(cell) for cell in column) for column in columns]
-    profile = [place for place, count in enumerate(counts) if count > words[place]]
-    steady = [place for place in profile if counts[place] > ALWAYS * len(sample)]
+    kinds = _kinds(sample, min(width, MOST_CELLS))
+    profile = (kinds == 1).sum(axis=0) > (kinds == -1).sum(axis=0)
+    steady = np.flatnonzero((kinds == 1).mean(axis=0) > ALWAYS)
 
-    def fits(row: Cells) -> bool:
-        """Whether a row has values in most of the columns of values."""
-        if not profile or not any(map(is_value, row[:MOST_CELLS])):
-            return False
-        if steady and len(row) == width and all(is_value(row[place]) for place in steady):
-            return True  # a word in another column is a gap
-        fitting = sum(place < len(row) and _is_gap_or_value(row[place]) for place in profile)
-        return fitting > FITTING * len(profile)
+    def fits(rows: list[Cells]) -> np.ndarray:
+        """Whether rows have values in most of those columns, or in all that always have some."""
+        kinds = _kinds(rows, len(profile))
+        usual = (kinds[:, profile] >= 0).sum(axis=1) > FITTING * profile.sum()
+        always = (kinds[:, steady] == 1).all(axis=1) & bool(len(steady))
+        return np.asarray((kinds == 1).any(axis=1) & (usual | always))
 
-    def lacks_first(row: Cells) -> bool:
-        return bool(steady) and (len(row) <= steady[0] or not is_value(row[steady[0]]))
-
-    head = full[0]
     # The first row is a header if it has words, or nothing, where all others have values.
-    named = any(place >= len(head) or not is_value(head[place]) for place in steady)
-    numbers = _filled(head)
-    counts_up = [[str(k + start) for k in range(len(numbers))] for start in (0, 1)]
-    named |= len(numbers) > 1 and numbers in counts_up
-    nameless = bool(steady) and (len(head) <= steady[0] or not head[steady[0]].strip())
-    body = [k for k, row in enumerate(rows) if fits(row) and not (named and row is head)]
+    names = _filled(head)
+    named = bool((_kinds([head], len(profile))[0, steady] != 1).any())
+    named |= len(names) > 1 and names in [[str(k + s) for k in range(len(names))] for s in (0, 1)]
+    body = [k for k in np.flatnonzero(fits(rows)).tolist() if not (named and rows[k] is head)]
     if not body:
         raise reading.error(
             f"there are no rows of numbers after {' '.join(head)[:60]!r}: name another file."
         )
     first = body[0] + (len(body) > 1 and bool(_dated_cells(rows[body[0]])))
     before = [row for row in rows[:first] if _filled(row)]
-    least = max(min(2, width) - bool(nameless and first == 1), 0.5 * width - 1)
+    nameless = first == 1 and len(steady) and not "".join(head[steady[0] : steady[0] + 1]).strip()
+    least = max(min(2, width) - bool(nameless), 0.5 * width - 1)
     heads = [row for row in before if len(_filled(row)) >= least][-3:]
     given = heads[0] if heads else []
-    last = 0
-    while last < len(tail) and (not fits(tail[-1 - last]) or lacks_first(tail[-1 - last])):
-        last += 1
-    if last == len(tail) or not any(map(_filled, tail[len(tail) - last :])):
-        last = 0
+    good = fits(tail) & (_kinds(tail, len(profile))[:, steady[:1]] == 1).all(axis=1)
+    last = int(good[::-1].argmax())
+    last = last if any(map(_filled, tail[len(tail) - last :])) else 0
     beside = {"beside the header": [row for row in before if row is not given]}
     beside["after the table"] = [row for row in tail[len(tail) - last :] if _filled(row)]
     for where, left_out in beside.items():
@@ -227,7 +202,7 @@ def _find_layout(
         reading.note("There is no header: columns are numbered.")
         return [f"column {place + 1}" for place in range(width)], first, last
     names = [re.sub(r"^(['\"])(.*)\1$", r"\2", cell.strip()) for cell in given]
-    if len(names) == width - 1 == len(_filled(given)) and any(columns[-1]):
+    if len(names) == width - 1 == len(_filled(given)):
         starts = [row[0] for row in rows[first:] if row]
         counted = starts == [str(place + 1) for place in range(len(starts))]
         if counted or not any(map(is_value, starts)):  # as R writes tables
@@ -247,24 +222,19 @@ def _name_columns(given: list[str], reading: Reading) -> list[str]:
     """Every column with a name of its own."""
     names: list[str] = []
     for place, name in enumerate(given):
-        new, number = name, given[:place].count(name) + 1
-        while new and new in names:
-            new, number = f"{name}.{number}", number + 1
-        if new != name:
-            reading.note(f"Another column {name!r} is called {new!r}.")
-        names.append(new)
-    nameless = [place for place, name in enumerate(names) if not name]
+        names.append(f"{name}.{given[:place].count(name) + 1}" if name in given[:place] else name)
+        if name and names[-1] != name:
+            reading.note(f"Another column {name!r} is called {names[-1]!r}.")
+    nameless = [place for place, name in enumerate(given) if not name]
     for place in nameless:
-        names[place] = "" if place == 0 and len(nameless) == 1 else f"Unnamed: {place}"
+        names[place] = "" if nameless == [0] else f"Unnamed: {place}"
     return names
 
 
 def _read_body(text: str, names: list[str], reading: Reading, lines_before: int) -> pd.DataFrame:
     """The rows between header and footnotes, by pandas."""
     separator = str(reading.separator)
-    if not text.strip():
-        raise DataError(f"{reading.where} has a header but no rows.")
-    start = text[: _line_end(text, HEAD_LINES)]
+    start = "\n".join(_first_lines(text))
     # With semicolons 1.234 may be a thousand, and 007 is a name: such numbers are read later.
     as_text = separator == ";" or re.search(r"(?:^|[,;\t| \"])0\d+(?:[,;\t| \"]|$)", start, re.M)
     try:
@@ -280,11 +250,11 @@ def _read_body(text: str, names: list[str], reading: Reading, lines_before: int)
                 keep_default_na=False,
                 na_values=[""],
                 skipinitialspace=True,
-                quotechar="'" if re.match(r"\s*'[^']*'\s*(?:[,;\t|\n]|$)", text) else '"',
+                quotechar="'" if re.match(r"\s*'[^']*'\s*(?:[,;\t|\n]|$)", start) else '"',
                 low_memory=False,
             )
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        rows, ends = _split(text.splitlines(keepends=True), separator)
+        rows, ends = _split(text.split("\n"), separator)
         for row, end in zip(rows, ends, strict=True):
             if len(row) > len(names):
                 raise reading.error(
@@ -292,24 +262,24 @@ def _read_body(text: str, names: list[str], reading: Reading, lines_before: int)
                     f"{len(names)}: put a cell that holds {separator!r} in quotes."
                 ) from error
         raise reading.error("a quote is opened and never closed: there is no table.") from error
+    kept = r"[.,]|^0\d" if separator == ";" else r"^0\d"
     for place in frame.columns if as_text else ():
-        cells = frame[place]
-        kept = r"[.,]|^0\d" if separator == ";" else r"^0\d"
-        if not cells.str.contains(kept, regex=True, na=False).any():
-            numbers = pd.to_numeric(cells, errors="coerce")
-            if numbers.notna().equals(cells.notna()):
+        if not frame[place].str.contains(kept, regex=True, na=False).any():
+            numbers = pd.to_numeric(frame[place], errors="coerce")
+            if numbers.notna().equals(frame[place].notna()):
                 frame[place] = numbers
     return frame.set_axis(names, axis=1)
 
 
 def _drop_empty(frame: pd.DataFrame, reading: Reading) -> pd.DataFrame:
     """The table without empty rows, repeated headers, and nameless columns without a value."""
-    empty = again = np.ones(len(frame), dtype=bool)
+    empty = np.ones(len(frame), dtype=bool)
     for name in frame.columns:
         if empty.any():
-            empty = empty & frame[name].isna().to_numpy()
-        if again.any():
-            again = again & (is_text(frame[name]) and (frame[name] == name).to_numpy())
+            empty &= frame[name].isna().to_numpy()
+    words = [name for name in frame.columns if is_text(frame[name])]
+    again = (frame[words[0]] == words[0]).to_numpy(bool, na_value=False) if words else ~empty
+    again = again if len(words) == len(frame.columns) else np.zeros(len(frame), dtype=bool)
     for rows, what in ((empty, "Empty rows"), (again, "Repeated headers")):
         if rows.any():
             reading.note(f"{what} were left out: {int(rows.sum()):,}.")
@@ -331,7 +301,7 @@ def _dated_cells(cells: Sequence[str]) -> list[str]:
     if len(dated) < max(FEWEST_DATES, 0.9 * len(values)) or (short and not years):
         return []
     for times in read_column(pd.Series(dated, dtype=object, name="year"), named=True):
-        if times.index.is_monotonic_increasing and times.index.is_unique:
+        if times.stamps.is_monotonic_increasing and times.stamps.is_unique:
             return dated
     return []
 

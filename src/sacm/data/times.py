@@ -7,21 +7,20 @@ decides.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, timezone
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from sacm.data.columns import (
-    COUNTER_NAMES,
-    GAP_WORDS,
     PARTS,
     Reading,
     flag,
     holds_numbers,
-    holds_objects,
     is_text,
     part_of,
     plain_name,
@@ -46,9 +45,11 @@ MONTHS = {
         )
     )
 }
-# Hours from UTC.
-ZONES = {"Z": 0, "UTC": 0, "GMT": 0, "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3}
-ZONES |= {"EST": -5, "EDT": -4, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7}
+# Offsets from UTC of zones with a name.
+ZONES = dict.fromkeys(("Z", "UTC", "GMT", "WET"), "+0000")
+ZONES |= {"WEST": "+0100", "CET": "+0100", "CEST": "+0200", "EET": "+0200", "EEST": "+0300"}
+ZONES |= {"EST": "-0500", "EDT": "-0400", "MST": "-0700", "MDT": "-0600", "PST": "-0800"}
+ZONES["PDT"] = "-0700"
 TIME_NAME = re.compile(
     r"date|time|datum|zeit|stamp|period|year|jahr|month|monat|week|day|yyyy|epoch|fecha|quarter"
     r"|^ds$|^ts?$|^when$|^utc$|日|时",
@@ -75,6 +76,7 @@ DATE_FORMS = {
     r"w\d{1,2}-\d\d-\d\d": ("w%d-%m-%y",),
     r"y\d\d-\d\d": ("y%y-%m",),
     r"\d{4}-\d\d": ("%Y-%m",),
+    r"\d{4}-W\d\d-1": ("%G-W%V-%u",),
     r"\d\d-\d{4}": ("%m-%Y",),
     r"\d{8}": ("%Y%m%d",),
 }
@@ -84,16 +86,17 @@ WEEKDAY = r"^(?:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so)[a-z]*\.?,?\s+(
 MONTH_WORD = (
     r"(?<![a-zà-ÿ])(" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r")(?![a-zà-ÿ])\.?"
 )
-CLOCK = r"\d{1,2}[:.]\d\d(?:[:.]\d\d(?:[.,]\d+)?)?"
+CLOCK = r"\d{1,2}[:.][0-5]\d(?:[:.][0-5]\d(?:[.,]\d+)?)?"
 HALF = r"[AaPp]\.?[Mm]\.?"
 WHEN = re.compile(
     rf"^(?P<date>\S+?)(?:[ T](?P<clock>{CLOCK}|\d{{1,2}}(?=\s|$))\s*(?P<half>{HALF})?"
     r"\s*(?P<zone>[A-Z]{3,4}|Z)?\s*(?P<offset>[+-]\d\d:?\d\d)?)?$"
 )
-# Texts of dates that become numbers with hyphens, in this order.
+# Texts of dates that become numbers with hyphens, in this order; M05 is a month by its name.
 REWRITES = (
-    (r"^(\d{4})[- ]?Q([1-4])$", r"\1q\2"),
-    (r"^Q([1-4])[- /]?(\d{4})$", r"\2q\1"),
+    (r"^(\d{4})[- ]?Q([1-4])$", lambda m: f"{m[1]}-{3 * int(m[2]) - 2:02d}"),
+    (r"^Q([1-4])[- /]?(\d{4})$", lambda m: f"{m[2]}-{3 * int(m[1]) - 2:02d}"),
+    (r"^(\d{4})-?W(\d\d)$", r"\1-W\2-1"),
     (r"^(\d{4})-?M(\d\d)$", r"\1-\2"),
     (r"^\s*M(\d\d)[-\s]*(\d{1,2})(?:st|nd|rd|th)?,?[-\s]+(\d{4})", r"\3-\1-\2"),
     (r"^(\d{1,2})(?:st|nd|rd|th)?[-/.,\s]*M(\d\d)[-/.,\s]*(\d{4})", r"\3-\2-\1"),
@@ -115,25 +118,18 @@ class Times:
     """The times of all rows, in the order of the table."""
 
     columns: tuple[str, ...]  # that hold them; empty for the index of a frame
-    stamps: pd.DatetimeIndex | None  # without a zone: in UTC, or by the local clock
+    stamps: pd.DatetimeIndex  # with a zone while they are read, then in UTC or by the local clock
     written: str  # how they were written, in words
     form: str | None = None  # such as `%d-%m-%Y`, where it was found among several
-    counter: np.ndarray | None = None  # of a column that only counts, which has no stamps
     style: str | None = None  # how whole numbers write the dates, to write more of them
+    mixed: bool = False  # whether they were written with different offsets from UTC
     zone: str | None = None
     local: bool = False  # whether the stamps are by the local clock of the zone
-    offsets: pd.TimedeltaIndex | None = None  # of the texts, from UTC
-
-    @property
-    def index(self) -> pd.DatetimeIndex:
-        """The stamps, of which there must be some."""
-        assert self.stamps is not None
-        return self.stamps
 
     @property
     def distinct(self) -> int:
         """How many different times there are."""
-        return 0 if self.stamps is None else int(self.stamps.nunique())
+        return int(self.stamps.nunique())
 
 
 def read_column(
@@ -143,72 +139,36 @@ def read_column(
     columns = (str(column.name),)
     if isinstance(column.dtype, pd.PeriodDtype):
         return [Times(columns, pd.DatetimeIndex(column.dt.to_timestamp()), "periods")]
-    if column.isna().any() or column.dtype.kind in "bcm" or holds_objects(column):
+    if column.isna().any() or column.dtype.kind in "bcm":
         return []
     if pd.api.types.is_datetime64_any_dtype(column):
-        return [_from_typed(pd.DatetimeIndex(column), columns)]
+        return [Times(columns, pd.DatetimeIndex(column), "timestamps")]
     start = str(column.iloc[0])
-    iso = _read_iso(column, columns) if is_text(column) and ISO.match(start) else None
-    if iso is not None:
-        return [iso]
     if not any(map(str.isdigit, start)) or len(start) > 60:
         return []
+    iso = _read_iso(column.astype(str), columns) if ISO.match(start) else None
+    if iso is not None:
+        return [iso]
     codes, unique = pd.factorize(column)
     text = plain_text(pd.Series(unique, dtype=object)) if is_text(column) else None
     if text is None or text.str.fullmatch(r"\d+(\.\d+)?").all():
         numbers = column.to_numpy() if text is None else pd.to_numeric(text).to_numpy()[codes]
         exact = asked or plain_name(column.name) in EXACT_NAMES
         return _number_times(numbers, columns, named=named, first=first, exact=exact)
-    readings = []
-    for times in _text_times(text, columns):
-        offsets = None if times.offsets is None else times.offsets.take(codes)
-        readings.append(replace(times, stamps=times.index.take(codes), offsets=offsets))
-    return readings
+    return [replace(r, stamps=r.stamps.take(codes)) for r in _text_times(text, columns)]
 
 
-def _from_typed(index: pd.DatetimeIndex, columns: tuple[str, ...]) -> Times:
-    """Timestamps of pandas; those with a zone in UTC, with their offsets."""
-    if index.tz is None:
-        return Times(columns, index, "timestamps")
-    local, utc = index.tz_localize(None), index.tz_convert("UTC").tz_localize(None)
-    return Times(columns, utc, "timestamps", zone=str(index.tz), offsets=local - utc)
-
-
-def _read_iso(column: pd.Series, columns: tuple[str, ...]) -> Times | None:
+def _read_iso(text: pd.Series, columns: tuple[str, ...]) -> Times | None:
     """The usual form, quickly; None if a cell has another, or only some name a zone."""
-    text = column.astype(str)
-    aware = text.str.contains(AWARE, regex=True) & text.str.contains(":", regex=False)
-    offsets = None
-    if aware.any():
-        if not aware.all():
+    options: dict[str, Any] = {"format": "ISO8601", "errors": "coerce"}
+    try:
+        stamps, mixed = pd.DatetimeIndex(pd.to_datetime(text, **options)), False
+    except ValueError:  # offsets differ
+        if not text.str.contains(AWARE, regex=True).all():
             return None
-        offsets = _offsets(text.str.extract(f"({AWARE})")[0].str.strip())
-        text = text.str.replace(AWARE, "", regex=True).str.strip()
-    stamps = pd.DatetimeIndex(pd.to_datetime(text, format="ISO8601", errors="coerce"))
-    if stamps.hasnans:
-        return None
-    return _with_offsets(Times(columns, stamps, f"dates like {column.iloc[0]}"), offsets)
-
-
-def _offsets(text: pd.Series) -> pd.TimedeltaIndex:
-    """Offsets from UTC that texts such as +01:00, CET or Z name."""
-    hours = text.map(ZONES)
-    parts = text.where(hours.isna()).str.extract(r"([+-])(\d\d):?(\d\d)")
-    minutes = pd.to_numeric(parts[1]) * 60 + pd.to_numeric(parts[2])
-    minutes = minutes.where(parts[0] != "-", -minutes)
-    total = hours.astype(float).mul(60).where(hours.notna(), minutes)
-    return pd.TimedeltaIndex(pd.to_timedelta(total.to_numpy(float), unit="min"))
-
-
-def _with_offsets(times: Times, offsets: pd.TimedeltaIndex | None) -> Times:
-    """Local times as times in UTC; the zone of one offset is UTC+01:00, of several UTC."""
-    if offsets is None:
-        return times
-    minutes = int(offsets[0] / pd.Timedelta(minutes=1))
-    hours, rest = divmod(abs(minutes), 60)
-    zone = f"UTC{'-' if minutes < 0 else '+'}{hours:02d}:{rest:02d}"
-    zone = "UTC" if minutes == 0 or offsets.nunique() > 1 else zone
-    return replace(times, stamps=times.index - offsets, zone=zone, offsets=offsets)
+        stamps, mixed = pd.DatetimeIndex(pd.to_datetime(text, utc=True, **options)), True
+    written = f"dates like {text.iloc[0]}"
+    return None if stamps.hasnans else Times(columns, stamps, written, mixed=mixed)
 
 
 def _plain_dates(text: pd.Series) -> pd.Series:
@@ -226,56 +186,43 @@ def _plain_dates(text: pd.Series) -> pd.Series:
 
 def _text_times(text: pd.Series, columns: tuple[str, ...]) -> list[Times]:
     """Every form that reads all of some different texts."""
-    written = f"dates like {text.iloc[0]}"
-    text = _plain_dates(text)
-    if text.str.fullmatch(r"\d{4}q\d").all():
-        quarters = pd.PeriodIndex(text.str.upper(), freq="Q").to_timestamp()
-        return [Times(columns, quarters, written)]
-    if text.str.fullmatch(r"\d{4}-?W\d\d").all():
-        mondays = text.str.replace("-", "") + "-1"
-        weeks = pd.DatetimeIndex(pd.to_datetime(mondays, format="%GW%V-%u", errors="coerce"))
-        return [] if weeks.hasnans else [Times(columns, weeks, written)]
-    parts = text.str.extract(WHEN)
-    if parts["date"].isna().any():
-        return []
-    clock, offsets = _read_clock(parts["clock"], parts["half"]), None
+    parts = _plain_dates(text).str.extract(WHEN)
+    clock = _read_clock(parts["clock"], parts["half"])
     aware = parts["zone"].notna() | parts["offset"].notna()
-    if clock is None or aware.nunique() > 1 or not parts["zone"].dropna().isin(ZONES).all():
+    known = parts["zone"].dropna().isin(ZONES).all()
+    if parts["date"].isna().any() or clock is None or aware.nunique() > 1 or not known:
         return []
-    if aware.any():
-        offsets = _offsets(parts["offset"].fillna(parts["zone"]))
-    found = []
-    for form in _date_forms(parts["date"]):
+    found, start = [], str(parts["date"].iloc[0])
+    fitting = [forms for shape, forms in DATE_FORMS.items() if re.fullmatch(shape, start)]
+    for form in fitting[0] if fitting else ():
         days = pd.DatetimeIndex(pd.to_datetime(parts["date"], format=form, errors="coerce"))
         if not days.hasnans:
-            found.append(_with_offsets(Times(columns, days + clock, written, form), offsets))
+            found.append(Times(columns, days + clock, f"dates like {text.iloc[0]}", form))
+    if aware.all():
+        written = parts["offset"].fillna(parts["zone"].map(ZONES)).str.replace(":", "")
+        offsets = pd.to_timedelta(written.str[:3] + ":" + written.str[3:] + ":00")
+        mixed = offsets.nunique() > 1
+        zone = UTC if mixed else timezone(offsets[0].to_pytimedelta())
+        for place, each in enumerate(found):
+            utc = (each.stamps - pd.TimedeltaIndex(offsets)).tz_localize("UTC")
+            found[place] = replace(each, stamps=utc.tz_convert(zone), mixed=mixed)
     return found
-
-
-def _date_forms(text: pd.Series) -> Sequence[str]:
-    """Forms that may read some dates, by the shape of the first."""
-    first = str(text.iloc[0])
-    return next((forms for shape, forms in DATE_FORMS.items() if re.fullmatch(shape, first)), ())
 
 
 def _read_clock(clock: pd.Series, half: pd.Series) -> pd.TimedeltaIndex | None:
     """Clocks such as 13:30, 1:30 PM or 24:00 as time since midnight; None if one is no clock."""
-    fields = (
-        clock.fillna("0")
-        .str.replace(",", ".", regex=False)
-        .str.extract(r"^(\d{1,2})(?:[:.](\d\d))?(?:[:.](\d\d(?:\.\d+)?))?$")
-    )
-    hours, minutes, seconds = (pd.to_numeric(fields[k]).fillna(0) for k in range(3))
+    fields = clock.fillna("0").str.extract(r"^(\d+)(?:[:.](\d\d))?(?:[:.](\d\d(?:[.,]\d+)?))?$")
+    fields = fields.fillna("00")
+    text = fields[0] + ":" + fields[1] + ":" + fields[2].str.replace(",", ".", regex=False)
+    since: Any = pd.to_timedelta(text, errors="coerce")
     if half.notna().any():
-        late = half.fillna("").str.lower().str.startswith("p")
-        if not half.notna().all() or not hours.between(1, 12).all():
+        if half.isna().any() or not fields[0].astype(int).between(1, 12).all():
             return None
-        hours = hours % 12 + 12 * late
-    whole = hours * 3600 + minutes * 60
-    if (minutes > 59).any() or (seconds >= 60).any() or (whole + seconds > 24 * 3600).any():
+        late = half.str.lower().str.startswith("p").astype(int)
+        since = since % pd.Timedelta(hours=12) + late * pd.Timedelta(hours=12)
+    if since.isna().any() or (since > pd.Timedelta(hours=24)).any():
         return None
-    nanos = whole.astype("int64") * 10**9 + (seconds * 10**9).round().astype("int64")
-    return pd.TimedeltaIndex(pd.to_timedelta(nanos.to_numpy(), unit="ns"))
+    return pd.TimedeltaIndex(since.astype("timedelta64[ns]"))
 
 
 def _number_times(
@@ -288,15 +235,12 @@ def _number_times(
     steps = np.diff(numbers.astype(np.float64))
     ordered = bool((steps >= 0).all() or (steps <= 0).all())
     least, most = numbers.min(), numbers.max()
-    if whole and (named or (first and ordered)):
-        text = pd.Series(numbers.astype(np.int64)).astype(str)
-        digits = int(text.str.len().iloc[0])
-        form = DIGIT_FORMS.get(digits)
-        sure = digits > 6 or (named and (ordered or exact))
-        if form and sure and text.str.fullmatch(rf"(1\d|2\d)\d{{{digits - 2}}}").all():
-            dates = _read_digits(text, form)
-            if not dates.hasnans:
-                return [Times(columns, dates, f"numbers ({form})", style=form)]
+    form = DIGIT_FORMS.get(len(str(int(most)))) if whole else None
+    sure = named and (ordered or exact) if most < 10**6 else named or (first and ordered)
+    if form and sure and len(str(int(least))) == len(str(int(most))) and str(int(most))[0] in "12":
+        dates = _read_digits(pd.Series(numbers.astype(np.int64)).astype(str), form)
+        if not dates.hasnans:
+            return [Times(columns, dates, f"numbers ({form})", style=form)]
     low, high = EPOCH_SECONDS
     for unit, ticks in EPOCHS.items() if exact or (ordered and (named or first)) else ():
         if least >= low * ticks and most <= high * ticks:
@@ -346,30 +290,35 @@ def find_times(
     skip: Sequence[str] = (),
     ids: Sequence[str] = (),
 ) -> tuple[Times | None, list[str]]:
-    """Find the times of a table."""
+    """The times of a table, and other columns that hold times too."""
     pool = list(time) or [name for name in frame.columns if name not in (*skip, *ids)]
     index = None if time else _index_times(frame)
     parts = _from_parts(frame, pool) if index is None else None
     found = [each for each in (index, parts) if each is not None]
-    unread: str | None = None
+    unread: list[str] = []
+    order = (reading.options.date_order or "").removesuffix(" first")
     for name in pool if index is None else ():
         first, named = name == frame.columns[0], bool(time) or bool(TIME_NAME.search(name))
         numeric = frame[name].dtype.kind in "fiu"
         if (parts is not None and name in parts.columns) or (numeric and not (named or first)):
             continue
         readings = read_column(frame[name], named=named, first=first, asked=bool(time))
-        readings = _add_clock(frame, name, list(time), pool, readings)
-        chosen = _choose(readings, name, reading)
-        if chosen is not None:
-            found.append(chosen)
-        elif unread is None and _looks_dated(frame[name]):
-            unread = name
+        if order:
+            readings = [
+                r
+                for r in readings
+                if r.form not in AMBIGUOUS or FIRST_FIELD[str(r.form)[:2]] == order
+            ]
+        readings = _add_clock(frame, name, [each for each in time if each != name], pool, readings)
+        if readings:
+            found.append(_choose(readings, name, reading))
+        elif _looks_dated(frame[name]):
+            unread.append(name)
     found = [each for each in found if each.distinct > 1 or len(frame) == 1]
     if not found:
-        counter = _find_counter(frame, pool, ids, asked=bool(time))
-        if counter is None and (unread or time):
-            raise _unread_error(frame[unread or time[0]], reading)
-        return counter, []
+        if unread or (time and not counts(frame, time[0], ids)):
+            raise _unread_error(frame[[*unread, *time][0]], reading)
+        return None, []
     best = max(found, key=lambda each: each.distinct)
     held = {name for each in found for name in each.columns} - set(best.columns)
     others = [name for name in frame.columns if name in held]
@@ -397,73 +346,59 @@ def is_calendar(column: pd.Series) -> bool:
 
 def _from_parts(frame: pd.DataFrame, pool: Sequence[str]) -> Times | None:
     """Year with month, quarter or day of the year, perhaps day, hour and minute, in columns."""
-    parts: dict[str, str] = {}
-    for name in pool:
-        part = part_of(name)
+    names = {part_of(name): name for name in reversed(pool)}
+    for name in pool:  # Q1 or M01 in a column "period"
         if plain_name(name) == "period" and is_text(frame[name]):
-            starts = set(plain_text(frame[name]).str[:1].str.lower())
-            part = {"q": "quarter", "m": "month"}.get("".join(starts))
-        if part is not None:
-            parts.setdefault(part, name)
-    coarse = next((part for part in ("month", "day of year", "quarter") if part in parts), None)
-    if "year" not in parts or coarse is None:
+            starts = "".join(set(plain_text(frame[name]).str[:1].str.lower()))
+            names[{"q": "quarter", "m": "month"}.get(starts)] = name
+    coarse = next((part for part in ("month", "day of year", "quarter") if part in names), None)
+    if "year" not in names or coarse is None:
         return None
-    used = ["year", coarse, *(["day"] if coarse == "month" and "day" in parts else [])]
+    used = ["year", coarse, *(["day"] if coarse == "month" and "day" in names else [])]
     if "day" in used or coarse == "day of year":
-        used += [part for part in ("hour", "minute") if part in parts]
-    numbers = dict.fromkeys(PARTS, pd.Series(0, index=range(len(frame))))
+        used += [part for part in ("hour", "minute") if part in names]
+    numbers: dict[str, Any] = dict.fromkeys(PARTS, 0) | {"month": 1, "day": 1, "day of year": 1}
     for part in used:
-        cells = plain_text(frame[parts[part]]).str.lower().str.strip(".").reset_index(drop=True)
-        months = cells.map(lambda word: str(MONTHS.get(word, word)).lstrip("mq"))
-        numbers[part] = pd.to_numeric(months, errors="coerce")
+        cells = plain_text(frame[names[part]]).str.lower().str.strip(".").reset_index(drop=True)
+        cells = cells.map(lambda word: str(MONTHS.get(word, word)).lstrip("mq"))
+        numbers[part] = pd.to_numeric(cells, errors="coerce")
         _, least, most = PARTS[part]
         if not numbers[part].between(least, most).all() or (numbers[part] % 1 != 0).any():
             return None
-    month = {"month": numbers["month"], "quarter": numbers["quarter"] * 3 - 2}.get(coarse, 1)
-    days = {"year": numbers["year"], "month": month, "day": numbers["day"].clip(lower=1)}
+    month = numbers["quarter"] * 3 - 2 if coarse == "quarter" else numbers["month"]
+    days = {"year": numbers["year"], "month": month, "day": numbers["day"]}
     stamps = pd.to_datetime(pd.DataFrame(days), errors="coerce")
-    stamps += pd.to_timedelta((numbers["day of year"] - 1).clip(lower=0), unit="D")
+    stamps += pd.to_timedelta(numbers["day of year"] - 1, unit="D")
     stamps += pd.to_timedelta(numbers["hour"] * 60 + numbers["minute"], unit="min")
     if stamps.isna().any():
         return None
-    return Times(stamps=pd.DatetimeIndex(stamps), **_joined([parts[part] for part in used]))
-
-
-def _joined(columns: Sequence[str]) -> dict[str, Any]:
-    """What is said of a time that several columns make together."""
-    return {"columns": tuple(columns), "written": f"the columns {', '.join(columns)} together"}
+    columns = tuple(names[part] for part in used)
+    return Times(columns, pd.DatetimeIndex(stamps), f"the columns {', '.join(columns)} together")
 
 
 def _add_clock(
     frame: pd.DataFrame, name: str, asked: list[str], pool: Sequence[str], readings: list[Times]
 ) -> list[Times]:
-    """Readings of a column of dates, together with the column of clocks or hours beside it.
-
-    The clock is the next column, or one that is named after the hour.
-    """
-    dated = [r for r in readings if r.zone is None and r.index.equals(r.index.normalize())]
+    """Readings of a column of dates, with the clocks in the next column or in one named hour."""
+    dated = [r for r in readings if r.stamps.tz is None and r.stamps.equals(r.stamps.normalize())]
     if not dated or max(each.distinct for each in dated) == len(frame):
         return readings
     names = list(frame.columns)
     following = names[names.index(name) + 1 :][:1]
-    others = [each for each in asked if each != name] or [
-        each for each in pool if each in following or part_of(each) == "hour"
-    ]
-    for other in others:
+    likely = [each for each in pool if each in following or part_of(each) == "hour"]
+    for other in asked or likely:
         clock = _clock_of(frame[other], sure=bool(asked))
         if clock is not None:
-            joined = {**_joined([name, other]), "style": None}
-            return [replace(each, stamps=each.index + clock, **joined) for each in dated]
+            written = f"the columns {name}, {other} together"
+            return [Times((name, other), r.stamps + clock, written, r.form) for r in dated]
     return readings
 
 
 def _clock_of(column: pd.Series, *, sure: bool) -> pd.TimedeltaIndex | None:
     """A column of clocks (13:30), hours (0 to 24) or HHMM as time since midnight."""
-    text = plain_text(column)
-    likely = part_of(column.name) == "hour" or re.search(
-        "time|zeit|hhmm|clock|uhr", str(column.name), re.IGNORECASE
-    )
-    if (sure or likely) and text.str.fullmatch(r"\d{1,4}").all():
+    text, name = plain_text(column), str(column.name).lower()
+    sure |= part_of(name) == "hour" or bool(re.search("time|zeit|hhmm|clock|uhr", name))
+    if sure and text.str.fullmatch(r"\d{1,4}").all():
         hours_only = text.astype(int).max() <= 24
         text = text.str.zfill(2) + ":00" if hours_only else text.str.zfill(4)
         text = text.str.replace(r"^(\d\d)(\d\d)$", r"\1:\2", regex=True)
@@ -471,26 +406,20 @@ def _clock_of(column: pd.Series, *, sure: bool) -> pd.TimedeltaIndex | None:
     return None if parts[0].isna().any() else _read_clock(parts[0], parts[1])
 
 
-def _choose(readings: list[Times], name: str, reading: Reading) -> Times | None:
+def _choose(readings: list[Times], name: str, reading: Reading) -> Times:
     """The reading of a column whose dates lie best on a grid; refuse where two do alike."""
-    order = reading.options.date_order
-    if order is not None:
-        first = order.removesuffix(" first")
-        fitting = [r for r in readings if r.form and FIRST_FIELD.get(r.form[:2]) == first]
-        readings = fitting or [r for r in readings if r.form not in AMBIGUOUS]
-    if len(readings) < 2:
-        return readings[0] if readings else None
-    shares = {r.form: coverage(r.index) for r in readings}
-    best, second, *_ = sorted(readings, key=lambda r: shares[r.form], reverse=True)
-    close = shares[best.form] - shares[second.form] < CLOSE
-    if close and not best.index.equals(second.index):
-        row = int(np.flatnonzero(best.index != second.index)[0])
-        orders = [FIRST_FIELD[str(each.form)[:2]] for each in (best, second)]
-        raise reading.error(
-            f"the dates in column {name!r} can be read in two ways (row {row + 1} is "
-            f"{best.index[row]} or {second.index[row]}): {flag('date_order', orders[0])} or "
-            f"{flag('date_order', orders[1])} decides."
-        )
+    shares = {r.form: coverage(r.stamps) for r in readings}
+    best, *others = sorted(readings, key=lambda r: shares[r.form], reverse=True)
+    for second in others[:1]:
+        close = shares[best.form] - shares[second.form] < CLOSE
+        if close and not best.stamps.equals(second.stamps):
+            row = int(np.flatnonzero(best.stamps != second.stamps)[0])
+            orders = [FIRST_FIELD[str(each.form)[:2]] for each in (best, second)]
+            raise reading.error(
+                f"the dates in column {name!r} can be read in two ways (row {row + 1} is "
+                f"{best.stamps[row]} or {second.stamps[row]}): {flag('date_order', orders[0])} or "
+                f"{flag('date_order', orders[1])} decides."
+            )
     return best
 
 
@@ -501,98 +430,60 @@ def _looks_dated(column: pd.Series) -> bool:
     if not is_text(column) or holds_numbers(column):
         return False
     text = plain_text(column.iloc[:500])
-    text = text[text != ""]
-    return bool(text.str.match(r"\S*\d+[-/.:]\d+[-/.:T ]|\d+:\d\d").mean() > MOSTLY)
+    return bool(text[text != ""].str.match(r"\S*\d+[-/.:]\d+[-/.:T ]|\d+:\d\d").mean() > MOSTLY)
 
 
 def _unread_error(column: pd.Series, reading: Reading) -> DataError:
     """Say which cell of a column of times cannot be read."""
-    name, text = column.name, plain_text(column)
-    in_order = f"take rows in their order with {flag('ignore', name)}"
-    if text.str.fullmatch(CLOCK).all():
-        return reading.error(
-            f"column {name!r} holds clocks without a date ({text.iloc[0]!r}): {in_order}, or name "
-            f"the column of dates too ({flag('time')})."
-        )
-    dates = _plain_dates(text).str.extract(WHEN)["date"]
-    unread = [pd.to_datetime(dates, format=f, errors="coerce").isna() for f in _date_forms(dates)]
-    shape, aware = text.str.replace(r"\d", "0", regex=True), text.str.contains(AWARE)
-    doubts = {
-        "which is empty": text.str.lower().isin(GAP_WORDS),
-        "and only some times name a zone": aware != aware.iloc[0],
-        f"which is not written like the first one ({text.iloc[0]!r})": shape != shape.iloc[0],
-        "which cannot be read as a date like the others": min(
-            unread, key=lambda missing: missing.sum(), default=dates.isna()
-        ),
-    }
-    why, rows = next(((w, r) for w, r in doubts.items() if r.any()), next(iter(doubts.items())))
-    row = int(rows.to_numpy().argmax())
+
+    def is_unread(last: int) -> bool:
+        return not read_column(column.iloc[: last + 1], named=True, asked=True)
+
+    name, row = column.name, bisect_left(range(len(column) - 1), True, key=is_unread)
     return reading.error(
-        f"row {row + 1} of the time column {name!r} holds {text.iloc[row]!r}, {why}: write all "
-        f"dates as YYYY-MM-DD HH:MM:SS, or {in_order}."
+        f"row {row + 1} of the time column {name!r} holds {column.iloc[row]!r}, which cannot be "
+        f"read as a date like {column.iloc[0]!r}: write all dates as YYYY-MM-DD HH:MM:SS, or "
+        f"take rows in their order with {flag('ignore', name)}."
     )
 
 
-def _find_counter(
-    frame: pd.DataFrame, pool: Sequence[str], ids: Sequence[str], *, asked: bool
-) -> Times | None:
-    """A column that counts the rows or seconds, and so gives their order only."""
-    for name in pool:
-        if not asked and (plain_name(name) not in COUNTER_NAMES or len(pool) < 2):
-            continue
-        numbers = pd.to_numeric(frame[name], errors="coerce").astype(float)
-        within = numbers.groupby([frame[each] for each in ids]) if ids else numbers
-        steps = within.diff().dropna().to_numpy()
-        rising = len(steps) and numbers.notna().all() and (steps > 0).all()
-        if rising and (asked or np.allclose(steps, np.median(steps), rtol=1e-3)):
-            return Times((name,), None, "a counter", counter=numbers.to_numpy())
-    return None
+def counts(frame: pd.DataFrame, name: str, ids: Sequence[str], *, evenly: bool = False) -> bool:
+    """Whether a column rises within each series, and so gives the order of rows at least."""
+    numbers = pd.to_numeric(frame[name], errors="coerce")
+    if not numbers.notna().all() or numbers.dtype.kind not in "iuf":
+        return False
+    within = numbers.groupby([frame[each] for each in ids]) if ids else numbers
+    steps = within.diff().dropna().to_numpy(np.float64)
+    even = not evenly or (len(steps) > 1 and np.allclose(steps, np.median(steps), rtol=1e-3))
+    return bool(len(steps) and (steps > 0).all() and even)
 
 
 def _place_in_zone(times: Times, reading: Reading) -> Times:
     """Times in UTC where a zone is known; by the local clock where only that is even."""
-    zone = reading.options.zone
-    if times.stamps is None or (zone is None and times.zone is None):
+    zone, stamps = reading.options.zone, times.stamps
+    if zone is None and stamps.tz is None:
         return times
-    name = zone or str(times.zone)
+    name = zone or str(stamps.tz)
     try:
         pd.Timestamp("2024-01-01").tz_localize(name)
     except (ValueError, KeyError, LookupError, TypeError):
         raise ArgumentError(
             f"zone {name!r} is not a time zone: use a name such as Europe/Berlin or UTC."
         ) from None
-    if times.zone is None:
-        local = times.stamps
-        # The order of rows tells which hour is meant that the clock shows twice.
-        for twice in ("infer", np.ones(len(local), bool)):
-            try:
-                aware = local.tz_localize(name, ambiguous=twice, nonexistent="shift_forward")
-                break
-            except ValueError as error:  # pandas raises several subclasses of it
-                reason = str(error).splitlines()[0].rstrip(".")
-        else:
-            raise reading.error(f"the times are not those of a clock in {name}: {reason}.")
-        utc = aware.tz_convert("UTC").tz_localize(None)
-    else:
-        utc = times.stamps
-        local = utc.tz_localize("UTC").tz_convert(name).tz_localize(None)
-        if zone is None and times.offsets is not None:
-            local = utc + times.offsets
-    by_clock = _is_even_by_clock(local, utc)
-    changing = times.offsets is not None and times.offsets.nunique() > 1
-    if by_clock and zone is None and changing and "/" not in name:
+    if stamps.tz is None:
+        try:  # the order of rows tells which hour is meant that the clock shows twice
+            stamps = stamps.tz_localize(name, ambiguous="infer", nonexistent="shift_forward")
+        except ValueError:  # no such hour is there twice
+            summer = np.ones(len(stamps), dtype=bool)
+            stamps = stamps.tz_localize(name, ambiguous=summer, nonexistent="shift_forward")
+    utc, local = (stamps.tz_convert(each).tz_localize(None) for each in ("UTC", name))
+    daily = pd.Series(utc.unique().sort_values()).diff().median() >= pd.Timedelta(hours=23)
+    if daily and times.mixed and zone is None:
         raise reading.error(
-            "the offsets of the times change, and rows are even by the local clock only: "
+            "the offsets of the times change, so that days are even by the local clock only: "
             f"{flag('zone')} names the time zone, such as Europe/Berlin."
         )
+    lead = coverage(local) - coverage(utc)
+    by_clock = bool(lead >= 0 if daily else lead > CLOSE)
     reading.note(f"Times are kept {'by the local clock' if by_clock else 'in UTC'}.")
     return replace(times, stamps=local if by_clock else utc, zone=name, local=by_clock)
-
-
-def _is_even_by_clock(local: pd.DatetimeIndex, utc: pd.DatetimeIndex) -> bool:
-    """Whether rows are even by the local clock: always for days, else if they are not in UTC."""
-    by_clock, in_utc = coverage(local), coverage(utc)
-    usual = pd.Timedelta(pd.Series(utc.unique().sort_values()).diff().median())
-    if usual >= pd.Timedelta(hours=23):
-        return by_clock >= in_utc
-    return by_clock > in_utc + CLOSE

@@ -145,7 +145,7 @@ def read_telemetry(
     if wanted and not isinstance(loaded.content, np.ndarray):
         chosen = chosen.model_copy(update={"columns": tuple(wanted)})
     # Rows that a grid lacks have no place in the answer, so none are inserted.
-    table = read_table(loaded, chosen, labelled=True, grid=False)
+    table = read_table(loaded, chosen, grid=False)
     values = fill_gaps(table.values, hold_out_tail(len(table.values), held_out))
     notes = (*table.notes, *_gap_notes(table.values))
     return replace(table, values=np.ascontiguousarray(values, dtype=np.float32), notes=notes)

@@ -137,7 +137,7 @@ def read_series_table(path: Path, dataset: ForecastingSet) -> Arrays:
     table: Any = load_source(path).content
     arrays: Arrays = {}
     dated = read_column(table.iloc[:, 0], named=True)
-    if dated and dated[0].stamps is not None:
+    if dated:
         arrays["timestamps"] = in_seconds(dated[0].stamps.to_numpy())
         table = table.iloc[:, 1:]
     values = number_matrix(table, str(path))
