@@ -361,14 +361,9 @@ def _add_channel(
         return "no value"
     if stamps is not None and _repeats_calendar(name, values, stamps):
         return "only repeats the calendar"
-    steps = np.diff(values)
-    counts = (
-        stamps is None
-        and part_of(name) is None
-        and len(steps) > 10
-        and RESTARTS < (steps == 1).mean() < 1
-    )
-    if counts and len(np.unique(values[1:][steps != 1])) == 1:
+    restarts = values[1:][np.diff(values) != 1]  # where a counter begins anew
+    few = len(values) > 11 and 0 < len(restarts) < (1 - RESTARTS) * len(values)
+    if stamps is None and part_of(name) is None and few and len(np.unique(restarts)) == 1:
         raise reading.error(
             f"column {name!r} counts rows and begins anew: leave it out with "
             f"{flag('ignore', name)}, or take it as a channel with {flag('columns')}."

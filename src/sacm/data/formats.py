@@ -83,17 +83,14 @@ def load_source(
 
 def _parse(content: bytes, name: str, suffix: str, reading: Reading) -> Source:
     """The table in the content of a file, by its first bytes."""
-    content = _unpack(content, reading.where)
-    if content[:4] == b"PK\x03\x04" and not suffix.startswith(".xls"):
-        content = _unpack(_unzip(content, reading), reading.where)
+    content = _unpack(content, suffix, reading)
     start = content[:4]
     if start == b"\xd0\xcf\x11\xe0" or suffix.startswith(".xls"):
         frame = _read_excel(content, reading)
     elif start in (b"PAR1", b"ARRO", b"FEA1"):
         try:
-            frame = _tidy(
-                (pd.read_parquet if start == b"PAR1" else pd.read_feather)(io.BytesIO(content))
-            )
+            read = pd.read_parquet if start == b"PAR1" else pd.read_feather
+            frame = _tidy(read(io.BytesIO(content)))
         except Exception as error:  # pyarrow lets through whatever it stumbles on
             kind = "Parquet" if start == b"PAR1" else "Feather"
             raise DataError(f"{reading.where} is not a readable {kind} file.") from error
@@ -105,25 +102,21 @@ def _parse(content: bytes, name: str, suffix: str, reading: Reading) -> Source:
     return Source(frame, name, reading.where, "pandas", None, reading.separator, notes)
 
 
-def _unpack(content: bytes, where: str) -> bytes:
-    """The content of a gzipped file; any other as it is."""
-    if content[:2] != b"\x1f\x8b":
-        return content
+def _unpack(content: bytes, suffix: str, reading: Reading) -> bytes:
+    """The file in a gzip or zip file, the named one if it holds several; others as they are."""
+    packed = content[:4] == b"PK\x03\x04" and not suffix.startswith(".xls")
     try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{where} is a damaged gzip file.") from error
-
-
-def _unzip(content: bytes, reading: Reading) -> bytes:
-    """The only file of a zip archive, or the one that is named."""
-    try:
+        if content[:2] == b"\x1f\x8b":
+            return _unpack(gzip.decompress(content), suffix, reading)
+        if not packed:
+            return content
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             held = [each for each in archive.namelist() if not each.startswith("__MACOSX")]
             name = _choose([each for each in held if not each.endswith("/")], "files", reading)
-            return archive.read(name)
-    except (zipfile.BadZipFile, EOFError, zlib.error, RuntimeError) as error:
-        raise DataError(f"{reading.where} is a damaged zip file, or has a password.") from error
+            return _unpack(archive.read(name), suffix, reading)
+    except (zipfile.BadZipFile, OSError, EOFError, zlib.error, RuntimeError) as error:
+        kind = "zip file, or has a password" if packed else "gzip file"
+        raise DataError(f"{reading.where} is a damaged {kind}.") from error
 
 
 def _choose(names: list[str], what: str, reading: Reading) -> str:

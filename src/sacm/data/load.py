@@ -149,8 +149,7 @@ def load(
         folder: The only folder to look in.
         download: Whether it may be downloaded.
         progress: Whether a download shows a bar.
-        ratios: Shares of training, validation and test rows of a series, instead of the
-            benchmark's own split of its own rows.
+        ratios: Shares of training, validation and test rows, instead of the benchmark's own.
 
     Example:
         >>> load("Synth-12@0.1").values.shape
@@ -218,10 +217,6 @@ def resolve(
         task: What the data are for.
         reading: Options for reading a file, as `RunSettings.reading()` gives them. Of named data
             sets only series take some: `split`, and the columns that are covariates.
-
-    Raises:
-        ArgumentError: There is no such data set, it is of another task, or an option is of no use.
-        DataError: It cannot be read.
     """
     options = dict(reading or {})
     if (task != "forecasting" or not names_file(source)) and options.get("scaling") == "shared":

@@ -126,11 +126,6 @@ class Times:
     zone: str | None = None
     local: bool = False  # whether the stamps are by the local clock of the zone
 
-    @property
-    def distinct(self) -> int:
-        """How many different times there are."""
-        return int(self.stamps.nunique())
-
 
 def read_column(
     column: pd.Series, *, named: bool, first: bool = False, asked: bool = False
@@ -314,12 +309,12 @@ def find_times(
             found.append(_choose(readings, name, reading))
         elif _looks_dated(frame[name]):
             unread.append(name)
-    found = [each for each in found if each.distinct > 1 or len(frame) == 1]
+    found = [each for each in found if each.stamps.nunique() > 1 or len(frame) == 1]
     if not found:
         if unread or (time and not counts(frame, time[0], ids)):
             raise _unread_error(frame[[*unread, *time][0]], reading)
         return None, []
-    best = max(found, key=lambda each: each.distinct)
+    best = max(found, key=lambda each: each.stamps.nunique())
     held = {name for each in found for name in each.columns} - set(best.columns)
     others = [name for name in frame.columns if name in held]
     if others and not time:
@@ -381,7 +376,7 @@ def _add_clock(
 ) -> list[Times]:
     """Readings of a column of dates, with the clocks in the next column or in one named hour."""
     dated = [r for r in readings if r.stamps.tz is None and r.stamps.equals(r.stamps.normalize())]
-    if not dated or max(each.distinct for each in dated) == len(frame):
+    if not dated or max(each.stamps.nunique() for each in dated) == len(frame):
         return readings
     names = list(frame.columns)
     following = names[names.index(name) + 1 :][:1]
