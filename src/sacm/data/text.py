@@ -87,9 +87,9 @@ def read_text(text: str, reading: Reading) -> pd.DataFrame:
         reading.note("The last line is cut off and was left out.")
     before = ends[first - 1] if first else 0
     after = last_lines[tail_ends[-last - 1] :] if last else []
-    start, stop = (sum(len(line) + 1 for line in part) for part in (lines[:before], after))
-    body = text[start : len(text) + 1 - stop] if after else text[start:]
-    return _drop_empty(_read_body(body, names, reading, before), reading)
+    start = sum(len(line) + 1 for line in lines[:before])
+    stop = len(text) - sum(len(line) + 1 for line in after)
+    return _drop_empty(_read_body(text[start:stop], names, reading, before), reading)
 
 
 def _first_lines(text: str) -> list[str]:
@@ -277,9 +277,10 @@ def _drop_empty(frame: pd.DataFrame, reading: Reading) -> pd.DataFrame:
     for name in frame.columns:
         if empty.any():
             empty &= frame[name].isna().to_numpy()
-    words = [name for name in frame.columns if is_text(frame[name])]
-    again = (frame[words[0]] == words[0]).to_numpy(bool, na_value=False) if words else ~empty
-    again = again if len(words) == len(frame.columns) else np.zeros(len(frame), dtype=bool)
+    # A header among the rows makes all columns text.
+    again = np.full(len(frame), all(is_text(frame[name]) for name in frame.columns))
+    for name in frame.columns if again.any() else ():
+        again &= (frame[name] == name).to_numpy(bool, na_value=False)
     for rows, what in ((empty, "Empty rows"), (again, "Repeated headers")):
         if rows.any():
             reading.note(f"{what} were left out: {int(rows.sum()):,}.")
