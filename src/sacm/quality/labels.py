@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 EXACT_CASES = 2_000  # more are compared with LANDMARKS random cases instead of one another
 LANDMARKS = 1_000
 FEATURES, MANY_FEATURES = 10_000, 1_260  # of the series, and as many of its differences
-LEAST_CASES = 3  # a class, on average
+FEWEST_CASES, LEAST_CASES = 20, 3  # in all, and a class on average
 # Chosen on development archives: see results/labels/README.md.
 LEAST_CONFIDENCE = 0.55  # of a suggestion that replaces a label
 MOST_DOUBT = 0.1  # share of contradicted labels; beyond, an answer without flags is not trusted
@@ -275,10 +275,10 @@ def _neighbours(basis: np.ndarray, judged: Judgement, codes: np.ndarray) -> dict
 def _too_little(cases: int, classes: np.ndarray, groups: np.ndarray | None) -> str:
     if len(classes) < 2:
         return f"there is only one class, {classes[0]!s}."
-    if cases < LEAST_CASES * len(classes):
+    least = max(FEWEST_CASES, LEAST_CASES * len(classes))
+    if cases < least:
         return (
-            f"{cases} cases are too few for {len(classes)} classes (at least {LEAST_CASES} a "
-            "class are needed)."
+            f"{cases} cases are too few for {len(classes)} classes (at least {least} are needed)."
         )
     if groups is not None and len(np.unique(groups)) < 2:
         return "all cases are of one group."
