@@ -39,6 +39,7 @@ NEEDED = {"fixed": "fixed(p=0.2)"}  # strategies that need an option
 VARIANTS = (
     "sacm(scale=free)",
     "sacm(score=amplitude)",
+    "expose(consistency=1)",
     "guard+sacm",
 )
 

@@ -277,6 +277,15 @@ def excel(path: Path, **sheets: list[list[Any]]) -> Path:
 BODY = [["date", "load"], *([str(hour), value] for hour, value in zip(HOURS, LOAD, strict=True))]
 
 
+def test_columns_that_begin_late_or_end_early_are_named_with_their_dates():
+    late, early = np.where(np.arange(COUNT) < 40, np.nan, LOAD), LOAD.copy()
+    early[50:] = np.nan
+    data = forecasting_data(FRAME.assign(late=late, early=early), split=(0.8, 0.1, 0.1))
+    said = " ".join(data.notes)
+    assert "begin late: 'late' at 2024-01-02T16:00:00" in said
+    assert "end early: 'early' at 2024-01-03T01:00:00" in said
+
+
 def test_sheets_of_an_excel_file_are_named_and_chosen(tmp_path: Path):
     path = excel(tmp_path / "x.xlsx", Jan=BODY, Feb=BODY[:40])
     with pytest.raises(DataError, match="2 sheets, Jan, Feb: --sheet Jan"):

@@ -220,7 +220,8 @@ def load_predictor(
     from sacm.strategies.guard import obeying
 
     finished = load_run(run).read_as(check_reading(**reading))
-    return finished, obeying(Predictor.load(finished), rules, keep)
+    predictor = Predictor.load(finished)
+    return finished, obeying(predictor, rules, keep) if rules or keep else predictor
 
 
 def is_main_process() -> bool:

@@ -95,11 +95,14 @@ def series_data(
     if not isinstance(values, np.memmap):
         arrays["values"] = np.ascontiguousarray(arrays["values"])
     form = replace(table.form, rows=len(values))
+    notes = [*table.notes, *_coarse_note(values, arrays["columns"])]
+    if len(arrays["segments"]) < 2:
+        notes += _late_notes(values, arrays["columns"], arrays["timestamps"])
     data = ForecastingData(
         name=table.name,
         **arrays,
         frequency=table.step,
-        notes=(*table.notes, *_coarse_note(values, arrays["columns"])),
+        notes=tuple(notes),
         understood=understood,
         reach_back=True,
         zone=None if form.local else form.zone,
@@ -219,6 +222,23 @@ def _coarse_note(values: np.ndarray, columns: Sequence[str]) -> list[str]:
         return []
     names = some([repr(columns[place]) for place in coarse])
     return [f"{names}: changes are smaller than float32 can hold there: subtract an offset first."]
+
+
+def _late_notes(values: np.ndarray, names: Sequence[str], times: np.ndarray | None) -> list[str]:
+    """Name columns of a single series that begin late or end early, with their dates."""
+    late, early = [], []
+    for name, column in zip(names, np.isnan(values).T, strict=True):
+        measured = np.flatnonzero(~column)
+        if not len(measured):
+            continue
+        first, last = (row + 1 if times is None else times[row] for row in measured[[0, -1]])
+        at = "row " if times is None else ""
+        if measured[0]:
+            late.append(f"{name!r} at {at}{first}")
+        if measured[-1] < len(values) - 1:
+            early.append(f"{name!r} at {at}{last}")
+    notes = [f"Columns that begin late: {some(late)}."] if late else []
+    return notes + ([f"Columns that end early: {some(early)}."] if early else [])
 
 
 def separate(

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, overload
 
 from sacm.quality.guard import Guard
+from sacm.quality.labels import LabelQuality, find_wrong_labels
 from sacm.quality.recording import read_recording
 from sacm.quality.result import Quality
+
+
+@overload
+def inspect(data: Any, *, y: Any, keep: Any = None) -> LabelQuality: ...
+
+
+@overload
+def inspect(
+    data: Any,
+    train: Any = None,
+    rules: Any = None,
+    false_events: float = 1.0,
+    *,
+    repair: str = "fail",
+    keep: Any = None,
+    time: str | None = None,
+) -> Quality: ...
 
 
 def inspect(
@@ -18,7 +36,8 @@ def inspect(
     repair: str = "fail",
     keep: Any = None,
     time: str | None = None,
-) -> Quality:
+    y: Any = None,
+) -> Quality | LabelQuality:
     """Find broken and unusual values, and what they probably were.
 
     Fail values are broken and repaired; suspect values are unusual, may be real, and stay.
@@ -34,6 +53,11 @@ def inspect(
         keep: Events that stay as measured: a table that `to_frame` or `--flags` wrote, with its
             column `keep` filled in.
         time: The time column of a frame or file, where it is not found by itself.
+        y: Labels `[N]` of cases `[N, C, L]`: they are judged instead of the values, and `keep`
+            holds positions of cases whose label is right.
+
+    Returns:
+        A `Quality`; with labels a `LabelQuality` of `sacm.quality.labels`.
 
     Raises:
         DataError: The data cannot be read.
@@ -47,6 +71,8 @@ def inspect(
         >>> [event.kind for event in inspect(rows).events]
         ['stuck']
     """
+    if y is not None:
+        return find_wrong_labels(data, y, keep=() if keep is None else keep)
     reading = {} if time is None else {"time": time}
     recording = read_recording(data, train, reading=reading)
     return Guard(rules, false_events, None, repair, keep).inspect(recording)
