@@ -146,7 +146,7 @@ def test_a_wrong_option_is_one_sentence(
         ("anomaly", ("--split", "0.5,0.3,0.2"), "two shares"),
         ("anomaly", ("--target", "v"), "anomaly has no use for it"),
         ("anomaly", ("--id", "v"), "anomaly has no use for it"),
-        ("forecasting", ("--zone", "UTC"), "has no dates, so it has no zone"),
+        ("forecasting", ("--zone", "UTC"), "there are no dates, so no zone"),
     ],
 )
 def test_an_option_that_the_task_has_no_use_for(

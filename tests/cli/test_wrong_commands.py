@@ -148,4 +148,4 @@ def test_extreme_values_are_named_before_training(sacm: Command, tmp_path: Path)
     np.save(tmp_path / "large.npy", np.array([1.0, 2.0, 1e300, 4.0]))
     outcome = sacm("train", "forecasting", "--data", "large.npy")
     assert outcome.code == 2
-    assert "row 3 of column 0 is 1e+300, which is too large" in outcome.err
+    assert "column 0 is 1e+300 in row 3, which is too large" in outcome.err

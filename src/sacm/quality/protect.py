@@ -136,7 +136,7 @@ def protect(
             guard's are refused when the model is called.
 
     Example:
-        >>> import numpy as np, sacm
+        >>> import numpy as np, sacm, torch
         >>> noise = np.random.default_rng(0).normal(0, 0.1, (2000, 1))
         >>> rows = np.sin(np.arange(2000) / 5)[:, None] + noise
         >>> model = protect(nn.Linear(1, 1), sacm.Guard().fit(rows))

@@ -233,11 +233,12 @@ class Residuals(NamedTuple):
             later = later[self.starts[later] >= self.starts[half - 1] + self.values.shape[1]]
         if min(half, len(later)) < FEWEST_TO_JUDGE:
             raise ArgumentError(f"{len(self.starts)} windows are too few to judge intervals by.")
-        before, after = (
-            Residuals(*(None if each is None else each[part] for each in self))
-            for part in (first, later)
-        )
-        return before, after
+        return self.take(first), self.take(later)
+
+    def take(self, windows: Array) -> Residuals:
+        """Some of the windows."""
+        shares = None if self.shares is None else self.shares[windows]
+        return Residuals(self.values[windows], self.moves[windows], shares, self.starts[windows])
 
 
 def forecast_residuals(model: Any, windows: ForecastWindows, strategy: Strategy) -> Residuals:

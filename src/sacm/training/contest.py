@@ -91,7 +91,8 @@ def hold_contest(
     try:
         for name in reversed(names):  # the last member sees the rows as they came: it has the truth
             changed = settings.model_copy(update={"strategy": name})
-            side = Contest(folder, changed, data, fabric, show=show, first=(sides or [None])[0])
+            first = sides[0] if sides else None
+            side = Contest(folder, changed, data, fabric, show=show, first=first)
             if not sides:
                 side.say_plan(names)
             side.fit_statistical()
@@ -124,7 +125,7 @@ class Contest:
         show: bool,
         first: Contest | None,
     ) -> None:
-        self.started = first.started if first else time.monotonic()
+        self.started: float = first.started if first else time.monotonic()
         self.folder, self.fabric, self.show, self.data = folder, fabric, show, data
         self.task = get_task("forecasting")
         self.season = find_season(data)
@@ -151,8 +152,9 @@ class Contest:
         self.learnt = cut_windows(self.task, shorter, data, prepared.data).train
         self.shape = self.task.shape(self.settings, data, self.windows.scaler)
         # What followed the validation windows, and how much each value counts, `[N, H, C]` both.
-        self.truth = first.truth if first else self._in_deviations([b.y for b in self.validation])
-        self.counts = first.counts if first else torch.cat([*map(_counts, self.validation)])
+        targets = [batch.y for batch in self.validation]
+        self.truth: Tensor = first.truth if first else self._in_deviations(targets)
+        self.counts: Tensor = first.counts if first else torch.cat([*map(_counts, self.validation)])
         self.candidates: list[Candidate] = []
         self.networks: list[Candidate] = []  # the large one last
         if len(self.learnt) >= _ENOUGH:
