@@ -152,10 +152,13 @@ def forecast_figure(
         values = history[column].to_numpy(dtype=float)
         axes.plot(past, values, color=INK, linewidth=1)
         start = values[-1:]
-        for share, lower, upper in _bands(forecast, column):
+        bands = _bands(forecast, column)
+        for share, lower, upper in bands:
             low, high = np.concatenate([start, lower]), np.concatenate([start, upper])
             axes.fill_between(joined, low, high, color=KEPT, alpha=0.18, linewidth=0)
-            entries[f"{share} % interval"] = Rectangle((0, 0), 1, 1, color=KEPT, alpha=0.35)
+            layers = sum(float(other) >= float(share) for other, *_ in bands)
+            shade = 1 - (1 - 0.18) ** layers  # a narrow band lies on the wider ones
+            entries[f"{share} % interval"] = Rectangle((0, 0), 1, 1, color=KEPT, alpha=shade)
         middle = np.concatenate([start, forecast[column]])
         axes.plot(joined, middle, color=KEPT, linewidth=1.4)
         if repaired is not None and repaired[:, place].any():
