@@ -150,7 +150,7 @@ def draw_event(quality: Quality, event: QualityEvent, *, width: float = style.WI
         where = _positions(quality, rows)
         band: Any = {"color": style.KEPT, "alpha": 0.2, "linewidth": 0}
         axes.fill_between(where, repaired - unsure, repaired + unsure, where=changed, **band)
-        line = {"color": style.KEPT, "marker": ".", "markersize": 3}  # a single value has no line
+        line: Any = {"color": style.KEPT, "marker": ".", "markersize": 3}  # one value has no line
         axes.plot(where, np.where(changed, repaired, np.nan), **line)
         shown = np.concatenate([repaired, measured[flags == 0]])
         limits = _limits(shown, measured[flags > 0], _ROOM**_ROOM)
