@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from sacm.errors import ArgumentError
-from sacm.experiments.gains import format_gain, pair_runs, summarise_gains
+from sacm.experiments.gains import format_gain
 from sacm.files import write_atomically
 from sacm.metrics.catalogue import metric as find_metric
 from sacm.reports.page import page, paragraph
@@ -26,6 +26,7 @@ from sacm.reports.table import (
     signed,
 )
 from sacm_lab.experiment import Experiment, count_declared
+from sacm_lab.gains import pair_runs, summarise_gains
 from sacm_lab.results import results_csv
 from sacm_lab.runs import records
 

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from sacm.errors import DataError
-from sacm.experiments.gains import CELL, check_unique
+from sacm.experiments.gains import CELL
 from sacm.files import write_atomically
+from sacm_lab.gains import check_unique
 from sacm_lab.runs import FIRST, KEYS, OUTCOMES, records, setting_defaults, tidy
 
 BEST_FIXED = "best_fixed"  # the strategy of a row that is chosen among fixed rates

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 
 import pytest
@@ -22,7 +21,7 @@ def test_tables_sentences_and_a_report(sacm: Command, example: Example):
     command = (*arguments("forecasting", example.series), "--seeds", "1,2", "--out", "out/r.html")
     done = sacm(*command, "--strategies", "raw,sacm")
     assert done.code == 0, done.err
-    assert "Test results over 2 seeds: 1, 2" in done.out
+    assert "Test results over seeds 1, 2" in done.out
     assert "MSE, raw units" in done.out
     assert "sacm: MSE of " in done.out
     assert "paired t-test" in done.out
@@ -31,13 +30,14 @@ def test_tables_sentences_and_a_report(sacm: Command, example: Example):
     assert Path("out/r.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
-def test_json_is_a_comparison_and_its_command_repeats_it(sacm: Command, example: Example):
+def test_json_is_a_comparison_and_nothing_is_run_twice(sacm: Command, example: Example):
     strategies = "raw,sacm(p_max=0.4,gamma=2)"
-    first = sacm(
+    command = (
         *arguments("forecasting", example.series),
         *("--strategies", strategies, "--seeds", "3", "--set", "width=16"),
-        *("--train-fraction", 0.8, "--stride", 2, "--lr", 1e-3, "--json", "--out", "r.html"),
+        *("--train-fraction", 0.8, "--stride", 2, "--lr", 1e-3, "--json"),
     )
+    first = sacm(*command, "--out", "r.html")
     assert first.code == 0, first.err
     record = json.loads(first.out)
     assert record["strategies"] == ["raw", "sacm(p_max=0.4,gamma=2.0)"]
@@ -45,9 +45,7 @@ def test_json_is_a_comparison_and_its_command_repeats_it(sacm: Command, example:
     assert [run["seed"] for run in record["runs"]] == [3, 3]
     assert record["report"] == "r.html"
     assert record["headline"][0].endswith("One seed cannot tell a difference from chance.")
-    page = Path("r.html").read_text(encoding="utf-8")
-    command = page[page.index("<pre>sacm ") + len("<pre>sacm ") : page.index("</pre>")]
-    again = sacm(*shlex.split(command.replace("&#x27;", "'")), "--json")
+    again = sacm(*command)
     assert again.code == 0, again.err
     assert json.loads(again.out) == {**record, "report": None}
     assert len(list(Path("runs").iterdir())) == 2

@@ -1,114 +1,48 @@
-"""Gains over a baseline, by cell and over cells."""
+"""Pairs of runs, and statistics against independent formulas."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from sacm.errors import ArgumentError
-from sacm.experiments.gains import pair_runs, summarise_gains
-from sacm.experiments.statistics import bootstrap_interval, holm
+from sacm.experiments.gains import holm, pair, paired_t_test, summarise, t_interval
+
+BEFORE = [4.354, 3.996, 4.307, 4.182, 4.07]
+AFTER = [3.957, 3.759, 3.866, 3.868, 4.09]
 
 
-def run(strategy: str, seed: int, mse: float | None, **others: Any) -> dict[str, Any]:
-    row = {"task": "forecasting", "data": "ILI", "backbone": "PatchTST", "size": "paper"}
-    row |= {"horizon": 24, "strategy": strategy, "seed": seed, "mse": mse, "state": "done"}
-    row |= {"seconds": 10.0, "seconds_per_epoch": 1.0, "select": "mae", **others}
-    return {"run": f"{strategy}-{row['horizon']}-{row['size']}-{seed}", **row}
+def test_the_paired_t_test_is_scipys() -> None:
+    gained = np.subtract(BEFORE, AFTER)
+    assert paired_t_test(gained) == pytest.approx(stats.ttest_rel(BEFORE, AFTER).pvalue)
+    assert paired_t_test([0.1]) is None
+    assert paired_t_test([0.1, 0.1]) is None
+    assert paired_t_test([0.0, 0.0]) is None
 
 
-def frame(*rows: dict[str, Any]) -> pd.DataFrame:
-    return pd.DataFrame(list(rows))
+def test_the_t_interval_is_scipys() -> None:
+    low, high = t_interval(BEFORE, confidence=0.9)
+    found = stats.ttest_1samp(BEFORE, 0).confidence_interval(0.9)
+    assert (low, high) == pytest.approx((found.low, found.high))
+    assert t_interval([1.0]) == (None, None)
 
 
-def test_pairs_share_everything_but_the_strategy() -> None:
-    runs = frame(
-        run("raw", 1, 4.0),
-        run("sacm", 1, 3.0),
-        run("sacm", 2, 9.0),  # no raw of this seed
-        run("sacm", 1, 1.0, size="small"),  # none of this size
-        run("guard", 1, None),
-    )
-    (pair,) = pair_runs(runs, ["mse"]).to_dict("records")
-    assert (pair["strategy"], pair["before"], pair["after"], pair["gain"]) == ("sacm", 4, 3, 25)
-
-
-def test_shares_gain_points_and_scores_gain_upwards() -> None:
-    rows = [run("raw", 1, None, accuracy=0.5), run("sacm", 1, None, accuracy=0.6)]
-    (pair,) = pair_runs(frame(*rows), ["accuracy"]).to_dict("records")
-    assert pair["gain"] == pytest.approx(10)
-    assert pair["improvement"] == pytest.approx(0.1)
-
-
-def test_values_that_are_almost_equal_tie_and_nothing_is_a_share_of_zero() -> None:
-    rows = [run("raw", 1, 0.1 + 0.2), run("sacm", 1, 0.3), run("raw", 2, 0.0), run("sacm", 2, 1.0)]
-    first, second = pair_runs(frame(*rows), ["mse"]).to_dict("records")
-    assert (first["improvement"], first["gain"]) == (0, 0)
-    assert second["improvement"] == -1
-    assert np.isnan(second["gain"])
-
-
-def test_one_cell_by_hand() -> None:
-    before, after = [4.354, 3.996, 4.307, 4.182], [3.957, 3.759, 3.866, 4.2]
-    rows = [run("raw", s, v) for s, v in enumerate(before)]
-    rows += [run("sacm", s, v) for s, v in enumerate(after)]
-    (row,) = summarise_gains(pair_runs(frame(*rows), ["mse"])).to_dict("records")
-    gains = 100 * (np.array(before) - after) / before
-    found = stats.ttest_1samp(gains, 0).confidence_interval()
+def test_a_summary_by_hand() -> None:
+    frame = pd.DataFrame({"seed": [*range(5)] * 2, "strategy": ["raw"] * 5 + ["sacm"] * 5})
+    frame["mse"] = [*BEFORE, *AFTER]
+    pairs = pair(frame, ["mse"], baseline="raw", shared=["seed"])
+    (row,) = summarise(pairs).to_dict("records")
+    gains = 100 * np.subtract(BEFORE, AFTER) / BEFORE
     assert row["gain"] == pytest.approx(gains.mean())
-    assert (row["low"], row["high"]) == pytest.approx((found.low, found.high))
-    assert (row["wins"], row["ties"], row["losses"], row["n"]) == (3, 0, 1, 4)
-    assert row["p"] == pytest.approx(stats.ttest_rel(before, after).pvalue)
-    deviation = np.std(before, ddof=1)
-    assert row["in_deviations"] == pytest.approx((np.mean(before) - np.mean(after)) / deviation)
-    assert row["cells_low"] is None or np.isnan(row["cells_low"])
+    assert (row["low"], row["high"]) == pytest.approx(t_interval(gains))
+    assert (row["wins"], row["ties"], row["losses"], row["n"]) == (4, 0, 1, 5)
+    assert row["p"] == row["p_holm"] == pytest.approx(stats.ttest_rel(BEFORE, AFTER).pvalue)
 
 
-def test_cells_count_alike_and_sizes_are_never_mixed() -> None:
-    rows = []
-    for horizon in range(6):
-        for seed in range(2 if horizon else 4):  # the first cell has more seeds
-            rows += [run("raw", seed, 10.0, horizon=horizon)]
-            rows += [run("sacm", seed, 10.0 - horizon + seed / 10, horizon=horizon)]
-    rows += [run("raw", 1, 1.0, size="small"), run("sacm", 1, 2.0, size="small")]
-    pairs = pair_runs(frame(*rows), ["mse"])
-    large, small = summarise_gains(pairs).to_dict("records")
-    assert (large["size"], small["size"], small["gain"]) == ("paper", "small", -100)
-    means = [np.mean([10 * h - s for s in range(2 if h else 4)]) for h in range(6)]
-    assert large["gain"] == pytest.approx(np.mean(means))
-    assert (large["cells_low"], large["cells_high"]) == bootstrap_interval(means)
-    assert (large["n"], large["cells"]) == (14, 6)
-    by_cell = summarise_gains(pairs, ["horizon"])
-    assert by_cell[by_cell["size"] == "paper"]["gain"].tolist() == pytest.approx(means)
-
-
-def test_the_interval_over_seeds_is_about_the_seeds_and_not_the_cells() -> None:
-    rows = []
-    for horizon, level in ((24, 2.0), (36, 8.0)):
-        for seed, noise in enumerate((-0.1, 0.0, 0.1)):
-            rows += [run("raw", seed, 10.0, horizon=horizon)]
-            rows += [run("sacm", seed, 10.0 - level + noise, horizon=horizon)]
-    (row,) = summarise_gains(pair_runs(frame(*rows), ["mse"])).to_dict("records")
-    expected = stats.ttest_1samp([49.0, 50.0, 51.0], 0).confidence_interval()
-    assert row["gain"] == pytest.approx(50)
-    assert (row["low"], row["high"]) == pytest.approx((expected.low, expected.high))
-    assert row["p"] == pytest.approx(2 / 2**6)  # six pairs, all better
-
-
-def test_holm_corrects_over_the_rows_of_a_metric_and_size() -> None:
-    random = np.random.default_rng(0)
-    rows = [run("raw", s, 10 + random.normal()) for s in range(5)]
-    for name, shift in (("a", 2.0), ("b", 0.1), ("c", 0.5)):
-        rows += [run(name, s, 10 - shift + random.normal()) for s in range(5)]
-    table = summarise_gains(pair_runs(frame(*rows), ["mse"]))
-    assert table["p_holm"].tolist() == pytest.approx(holm(table["p"].tolist()))
-
-
-def test_two_runs_in_one_place_are_refused_with_the_option_that_chooses() -> None:
-    rows = [run("raw", 1, 1.0, stride=1), {**run("raw", 1, 2.0, stride=4), "run": "other"}]
-    with pytest.raises(ArgumentError, match=r"two runs, raw-24-paper-1 and other; .* --where str"):
-        pair_runs(frame(*rows), ["mse"])
+def test_holm_by_hand() -> None:
+    # .01 * 4, .02 * 3, max(.06, .03 * 2), max(.06, .5)
+    expected = [0.06, 0.04, None, 0.5, 0.06]
+    assert holm([0.02, 0.01, None, 0.5, 0.03]) == pytest.approx(expected)
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []

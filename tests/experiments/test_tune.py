@@ -17,11 +17,10 @@ import pytest
 
 from sacm.data import forecasting_data
 from sacm.tasks import make_settings
-from tests.experiments.cases import write_run
 from tests.training.cases import make_data, waves
 
 pytest.importorskip("optuna", reason="needs the `tune` extra")
-from sacm.experiments.tune import Tuned, input_lengths, tune, without_test
+from sacm.experiments.tune import input_lengths, tune, without_test
 
 TINY: dict[str, Any] = {
     "backbone": "iTransformer",
@@ -48,6 +47,9 @@ def test_trials_never_see_test_rows_and_the_best_is_a_run_like_any_other(tmp_pat
     assert "mae" in found.run.row
     assert found.run.settings.learning_rate == found.chosen["learning_rate"]
     assert found.run.metrics["best_val_mae"] == pytest.approx(found.value)
+    values = [trial["value"] for trial in found.trials if trial["state"] == "complete"]
+    assert values == sorted(values)
+    assert values[0] == found.value
     for folder in found.folder.glob("*/metrics.json"):
         assert "test" not in json.loads(folder.read_text())
     # Other test rows change nothing in the search, and a finished search is not repeated.
@@ -72,15 +74,6 @@ def test_input_lengths_leave_validation_windows() -> None:
     data = forecasting_data(waves(1000, 1), name="waves")
     base: Any = settings()
     assert input_lengths(base, data) == [12, 24, 48]
-
-
-@pytest.mark.parametrize(("task", "order"), [("forecasting", [2, 0]), ("classification", [0, 2])])
-def test_the_best_trial_comes_first(task: str, order: list[int], tmp_path: Path) -> None:
-    ends = (("complete", 2.0), ("pruned", 0.1), ("complete", 1.0))
-    trials = [{"number": at, "state": state, "value": v} for at, (state, v) in enumerate(ends)]
-    run = write_run(tmp_path, strategy="raw", seed=1, row={}, task=task, backbone="iTransformer")
-    found = Tuned(run, {}, 1.0, trials, tmp_path).best_first()
-    assert [trial["number"] for trial in found] == order
 
 
 @pytest.mark.nightly

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,12 +16,6 @@ from sacm.data.datasets import (
 from sacm.experiments.compare import Comparison, compare
 from sacm.tasks import make_settings
 from sacm.training import Hardware
-
-
-@dataclass(frozen=True)
-class Case:
-    comparison: Comparison
-    data: Any
 
 
 def series() -> ForecastingData:
@@ -69,7 +61,7 @@ LENGTHS = {
 }
 
 
-def trained(task: str, strategies: list[str], folder: Path) -> Case:
+def trained(task: str, strategies: list[str], folder: Path) -> Comparison:
     data = DATA[task]()
     settings = make_settings(
         task=task,
@@ -80,5 +72,4 @@ def trained(task: str, strategies: list[str], folder: Path) -> Case:
         **LENGTHS[task],
     )
     quiet = Hardware(show_progress=False)
-    found = compare(settings, strategies, [1, 2], folder=folder, hardware=quiet, data=data)
-    return Case(found, data)
+    return compare(settings, strategies, [1, 2], folder=folder, hardware=quiet, data=data)

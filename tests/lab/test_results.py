@@ -12,7 +12,7 @@ from sacm.errors import DataError
 from sacm_lab.results import add_best_fixed, add_race, join_results, read_results, write_results
 from sacm_lab.runs import collect_runs
 from tests.experiments.cases import write_run
-from tests.experiments.test_gains import frame, run
+from tests.lab.test_gains import frame, run
 
 
 def test_a_file_is_the_frame(tmp_path: Path) -> None:

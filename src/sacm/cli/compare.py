@@ -57,10 +57,8 @@ def compare(
     numbers = options.numbers(seeds, "--seeds")
     comparison, _ = run_comparison(settings, names, numbers, runs, hardware, out, quiet=as_json)
     if as_json and comparison is not None:
-        from sacm.experiments.compare import headline
-
-        page = None if out is None else str(out)
-        output.show_json({**comparison.to_dict(), "headline": headline(comparison), "report": page})
+        report = None if out is None else str(out)
+        output.show_json({**comparison.to_dict(), "report": report})
 
 
 def run_comparison(
@@ -72,7 +70,6 @@ def run_comparison(
     out: Path | None,
     *,
     quiet: bool,
-    command: str | None = None,
 ) -> tuple[Comparison | None, Any]:
     """Train, compare, print unless `quiet`, and write a page if `out` names one.
 
@@ -81,7 +78,7 @@ def run_comparison(
     """
     from sacm.cli.runs import is_main_process
     from sacm.data import resolve
-    from sacm.experiments.compare import compare
+    from sacm.experiments.compare import compare, comparison_page
 
     output.check_writable(runs)
     if out is not None:
@@ -102,9 +99,7 @@ def run_comparison(
     if not quiet:
         show_comparison(comparison)
     if out is not None:
-        from sacm.experiments.compare_page import compare_page
-
-        output.write_text(compare_page(comparison, data=data, command=command), out)
+        output.write_text(comparison_page(comparison), out)
         typer.echo(f"report: {out}", err=quiet)
     return comparison, data
 

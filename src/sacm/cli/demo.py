@@ -54,7 +54,7 @@ def demo(
     import torch
 
     from sacm.cli.compare import run_comparison
-    from sacm.experiments.examples import rate_sample
+    from sacm.experiments.compare import window_rates
     from sacm.reports.figures import windows_with_rates
     from sacm.reports.style import colours
     from sacm.tasks import make_settings
@@ -77,14 +77,13 @@ def demo(
             Hardware(),
             folder / f"{name}.html",
             quiet=as_json,
-            command=f"sacm demo --only {name}" + (f" --epochs {epochs}" if epochs else ""),
         )
         assert comparison is not None  # one process alone
         records[name] = comparison.to_dict()
         if "sacm" in strategies:
-            sample = rate_sample(comparison.runs["sacm", SEEDS[0]], data)
-            figure = windows_with_rates(sample.windows, sample.rates, colours(strategies)["sacm"])
-            save_figure(figure, folder / "windows.png")
+            windows, rates = window_rates(comparison.runs["sacm", SEEDS[0]], data)
+            colour = colours(strategies)["sacm"]
+            save_figure(windows_with_rates(windows, rates, colour), folder / "windows.png")
             note(f"picture: {folder / 'windows.png'}")
     if as_json:
         show_json(records)

@@ -65,7 +65,8 @@ def tune(
     names = list(tuned.chosen)
     rows = [
         (trial["number"] + 1, trial["value"], *(trial.get(name) for name in names))
-        for trial in tuned.best_first()[:5]
+        for trial in tuned.trials[:5]
+        if trial["state"] == "complete"
     ]
     ends = [trial["state"] for trial in table]
     title = f"{ends.count('complete')} trials, {ends.count('pruned')} stopped early"

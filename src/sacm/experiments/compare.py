@@ -9,14 +9,22 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import torch
 
+from sacm.core.config import SACMConfig
+from sacm.core.mapper import RateMapper
+from sacm.core.scorer import SpectralScorer
 from sacm.data import resolve
+from sacm.data.batches import WindowBatches
 from sacm.data.datasets import AnyData
 from sacm.errors import ArgumentError, DataError
-from sacm.experiments.gains import CELL, format_gain, pair_runs, summarise_gains
-from sacm.files import read_json
+from sacm.experiments.gains import CELL, format_gain, pair, summarise
+from sacm.files import read_json, read_weights
+from sacm.inject.sites import MODULATOR
 from sacm.metrics.catalogue import metric, order_metrics
+from sacm.reports.page import embed_figure, folded, page, paragraph
 from sacm.reports.table import (
     Table,
     interval,
@@ -24,12 +32,13 @@ from sacm.reports.table import (
     mean_and_deviation,
     number,
     probability,
+    record_table,
 )
 from sacm.settings import RunSettings
 from sacm.strategies.registry import canonical
 from sacm.tasks import get_task, make_settings
 from sacm.training.hardware import Hardware
-from sacm.training.run import DEFAULT_FOLDER, Run
+from sacm.training.run import BEST_FILE, DEFAULT_FOLDER, Run
 from sacm.training.trainer import train
 
 SIGNIFICANT = 0.05
@@ -43,6 +52,7 @@ ANOMALY_LEGEND = (
     "PA: point-adjusted, which random scores pass easily; the random row has what they reach. "
     "Compare VUS-PR and affiliation F1."
 )
+_WINDOWS = 1024  # training windows of which rates are computed
 
 
 @dataclass(frozen=True)
@@ -73,19 +83,13 @@ class Comparison:
         return next(iter(self.runs.values()))
 
     @cached_property
-    def environment(self) -> dict[str, Any]:
-        """Where the first of the runs was made."""
-        return read_json(self.first_run.folder / "environment.json")
-
-    @cached_property
     def frame(self) -> pd.DataFrame:
         """One row a run: what was run, and `run_results`."""
-        rows: list[dict[str, Any]] = []
-        for (strategy, seed), run in self.runs.items():
-            place = {name: self.settings[name] for name in CELL}
-            row = {"run": run.folder.name, "state": "done", **place}
-            rows.append({**row, "strategy": strategy, "seed": seed, **run_results(run)})
-        return pd.DataFrame(rows)
+        cell = {name: self.settings[name] for name in CELL}
+        return pd.DataFrame(
+            {"run": run.folder.name, **cell, "strategy": strategy, "seed": seed, **run_results(run)}
+            for (strategy, seed), run in self.runs.items()
+        )
 
     @cached_property
     def metrics(self) -> list[str]:
@@ -100,8 +104,9 @@ class Comparison:
 
     @cached_property
     def gains(self) -> pd.DataFrame:
-        """One row a metric and strategy."""
-        return summarise_gains(pair_runs(self.frame, self.metrics, baseline=self.strategies[0]))
+        """One row a metric and strategy: see `sacm.experiments.gains.summarise`."""
+        baseline = self.strategies[0]
+        return summarise(pair(self.frame, self.metrics, baseline=baseline, shared=["seed"]))
 
     def values(self, strategy: str, name: str) -> pd.Series:
         """One column of a strategy's runs, as far as it is defined."""
@@ -110,10 +115,8 @@ class Comparison:
 
     def mean(self, strategy: str, name: str, *, digits: int = 4) -> str | None:
         """Mean and deviation of such a column as text; None where it is not defined."""
-        values = self.values(strategy, name)
-        if values.empty:
-            return None
-        return mean_and_deviation(values.mean(), values.std(), digits=digits)
+        each = self.values(strategy, name)
+        return mean_and_deviation(each.mean(), each.std(), digits=digits) if len(each) else None
 
     def gain(self, strategy: str, name: str) -> Any | None:
         """The row of `gains` of a strategy and metric; None where no pair has it."""
@@ -129,7 +132,8 @@ class Comparison:
             "seeds": list(self.seeds),
             "runs": Table.from_frame(self.frame).records(),
             "gains": Table.from_frame(self.gains).records(),
-            "environment": self.environment,
+            "headline": headline(self),
+            "environment": read_json(self.first_run.folder / "environment.json"),
         }
 
 
@@ -158,18 +162,16 @@ def compare(
         ArgumentError: Too few strategies or seeds, or one is named twice.
     """
     names = [canonical(name) for name in strategies]
-    for what, values in (("strategy", names), ("seed", [str(seed) for seed in seeds])):
-        for value in values:
-            if values.count(value) > 1:
-                raise ArgumentError(f"{what} {value} is named twice.")
-    if len(names) < 2:
-        raise ArgumentError("a comparison needs at least two strategies, such as raw and sacm.")
-    if not seeds:
-        raise ArgumentError("a comparison needs at least one seed.")
+    named = [*(f"strategy {name}" for name in names), *(f"seed {seed}" for seed in seeds)]
+    for name in named:
+        if named.count(name) > 1:
+            raise ArgumentError(f"{name} is named twice.")
+    if len(names) < 2 or not seeds:
+        raise ArgumentError("a comparison needs at least two strategies and at least one seed.")
+    asked = base.model_dump()
     wanted = [
-        make_settings(**{**base.model_dump(), "strategy": name, "seed": seed})
-        for seed in seeds
-        for name in names
+        make_settings(**{**asked, "strategy": name, "seed": seed})
+        for seed, name in product(seeds, names)
     ]
     if data is None:
         data = resolve(base.data, task=base.task, reading=base.reading())
@@ -184,14 +186,17 @@ def compare(
 def compare_runs(runs: Sequence[Run]) -> Comparison:
     """Compare finished runs that differ in strategy and seed only; the first run's comes first.
 
-    Raises:
-        ArgumentError: The runs are not pairs.
-        DataError: There was nothing to test on.
+    An `ArgumentError` says which runs are not pairs, a `DataError` that nothing was tested.
     """
+
+    def common(run: Run) -> dict[str, Any]:
+        mark = read_json(run.folder / "environment.json")["fingerprint"]
+        return run.settings.model_dump(exclude={"strategy", "seed"}) | {"fingerprint": mark}
+
     first = runs[0]
-    shared = _shared(first)
+    shared = common(first)
     for run in runs[1:]:
-        for name, value in _shared(run).items():
+        for name, value in common(run).items():
             if value != shared[name]:
                 raise ArgumentError(
                     f"{run.folder} has {name} = {value!r} where {first.folder} has "
@@ -224,12 +229,6 @@ def run_results(run: Run) -> dict[str, Any]:
     }
 
 
-def _shared(run: Run) -> dict[str, Any]:
-    """What the runs of a comparison have in common: settings, and the fingerprint of the data."""
-    mark = read_json(run.folder / "environment.json")["fingerprint"]
-    return run.settings.model_dump(exclude={"strategy", "seed"}) | {"fingerprint": mark}
-
-
 def result_table(comparison: Comparison) -> Table:
     """Every metric and strategy, with its gain over the first."""
     rows: list[tuple[Any, ...]] = []
@@ -238,66 +237,54 @@ def result_table(comparison: Comparison) -> Table:
         for strategy in comparison.strategies:
             count, mean = len(comparison.values(strategy, name)), comparison.mean(strategy, name)
             gain = comparison.gain(strategy, name)
-            cells: tuple[Any, ...] = (None,) * 4
+            cells: list[Any] = [None] * 4
             if gain is not None:
-                cells = (
-                    format_gain(gain["gain"], name),
-                    interval(gain["low"], gain["high"]),
-                    f"{gain['wins']}/{gain['ties']}/{gain['losses']}",
-                    None if is_undefined(gain["p"]) else probability(gain["p"]),
-                )
+                cells = [format_gain(gain["gain"], name), interval(gain["low"], gain["high"])]
+                cells += [f"{gain['wins']}/{gain['ties']}/{gain['losses']}"]
+                cells += [None if is_undefined(gain["p"]) else probability(gain["p"])]
             rows.append((label, strategy, mean, *cells, count))
             if random is not None and (reached := comparison.mean(strategy, random)):
                 rows.append(("", f"random ({strategy})", reached, *(None,) * 4, count))
     headings = ("metric", "strategy", "mean", "gain", "95 %", "W/T/L", "p", "n")
-    plural = "s" if len(comparison.seeds) > 1 else ""
-    seeds = f"{len(comparison.seeds)} seed{plural}: {', '.join(map(str, comparison.seeds))}"
-    return Table(headings, tuple(rows), f"Test results over {seeds}", words=2)
+    seeds = ", ".join(map(str, comparison.seeds))
+    return Table(headings, tuple(rows), f"Test results over seeds {seeds}", words=2)
 
 
 def cost_table(comparison: Comparison) -> Table:
     """Epochs, seconds, parameters and rates of every strategy."""
-    columns = {
-        "epochs": "epochs",
-        "seconds": "seconds",
-        "s / epoch": "seconds_per_epoch",
-        "rate mean": "rate_mean",
-        "rate spread": "rate_std",
-    }
+    columns = ("epochs", "seconds", "seconds_per_epoch", "rate_mean", "rate_std")
+    headings = ("strategy", "epochs", "seconds", "s / epoch", "rate mean", "rate spread")
     rows = []
     for strategy in comparison.strategies:
-        means = [comparison.mean(strategy, name, digits=3) for name in columns.values()]
+        means = [comparison.mean(strategy, name, digits=3) for name in columns]
         parameters = int(comparison.values(strategy, "parameters").iloc[0])
         rows.append((strategy, *means, f"{parameters:,}"))
     caption = "Cost of training, and dropout rates of the windows in the last epoch"
-    return Table(("strategy", *columns, "parameters"), tuple(rows), caption)
+    return Table((*headings, "parameters"), tuple(rows), caption)
 
 
 def headline(comparison: Comparison) -> list[str]:
     """A sentence for each strategy and leading metric: what changed, and how sure that is."""
-    return [
-        _sentence(comparison, strategy, name)
-        for strategy in comparison.strategies[1:]
-        for name in comparison.leading_metrics
-    ]
-
-
-def _sentence(comparison: Comparison, strategy: str, name: str) -> str:
-    phrase, base = metric(name).phrase, comparison.strategies[0]
-    place = f"{comparison.settings['backbone']} on {comparison.settings['data']}"
-    row = comparison.gain(strategy, name)
-    if row is None:
-        return f"{strategy}: the {phrase} of {place} is undefined for every pair of runs."
-    before, after, n = number(float(row["before"])), number(float(row["after"])), int(row["n"])
-    gain = format_gain(row["gain"], name) or "undefined"
-    ties = f", equal in {row['ties']}" if row["ties"] else ""
-    return (
-        f"{strategy}: {phrase} of {place} {before} ({base}) → {after}, gain {gain} (better in "
-        f"{row['wins']} of {n} seed{'' if n == 1 else 's'}{ties}). {_chance(row, n)}"
-    )
+    base, settings = comparison.strategies[0], comparison.settings
+    sentences = []
+    for strategy, name in product(comparison.strategies[1:], comparison.leading_metrics):
+        what = f"{metric(name).phrase} of {settings['backbone']} on {settings['data']}"
+        row = comparison.gain(strategy, name)
+        if row is None:
+            sentences.append(f"{strategy}: the {what} is undefined for every pair of runs.")
+            continue
+        before, after, n = number(float(row["before"])), number(float(row["after"])), int(row["n"])
+        gain = format_gain(row["gain"], name) or "undefined"
+        ties = f", equal in {row['ties']}" if row["ties"] else ""
+        sentences.append(
+            f"{strategy}: {what} {before} ({base}) → {after}, gain {gain} (better in "
+            f"{row['wins']} of {n} seed{'' if n == 1 else 's'}{ties}). {_chance(row, n)}"
+        )
+    return sentences
 
 
 def _chance(row: Any, n: int) -> str:
+    """What a t-test says of a gain."""
     if n == 1:
         return "One seed cannot tell a difference from chance."
     if is_undefined(row["p"]):
@@ -308,3 +295,52 @@ def _chance(row: Any, n: int) -> str:
     verdict = "The difference is significant" if row["gain"] > 0 else "It is significantly worse"
     few = f", but {n} seeds are few to conclude from" if n < FEW else ""
     return f"{verdict} ({test}){few}."
+
+
+def comparison_page(comparison: Comparison) -> str:
+    """The tables, a figure of all pairs, the settings and the environment as one HTML page."""
+    from sacm.reports.figures import paired_dots
+
+    settings, record = comparison.settings, comparison.to_dict()
+    results = [result_table(comparison).html(), paragraph(LEGEND, note=True)]
+    if settings["task"] == "anomaly":
+        results.append(paragraph(ANOMALY_LEGEND, note=True))
+    name = comparison.leading_metrics[0] if comparison.leading_metrics else comparison.metrics[0]
+    by_strategy = comparison.frame.groupby("strategy", sort=False)[name]
+    values = {each: list(part.astype(float)) for each, part in by_strategy}
+    rows = comparison.first_run.metrics.get("baselines", {}).get("rows", {})
+    levels = {each: row[name] for each, row in rows.items() if each != "model" and row.get(name)}
+    caption = f"{metric(name).label}: one line a seed; the bar is the mean. Dashed: no network."
+    pairs = paired_dots(values, metric(name).label, levels=levels)
+    details = {name: value for name, value in settings.items() if value not in (None, {})}
+    sections = {
+        "Results": [*results, cost_table(comparison).html()],
+        "Every pair": [embed_figure(pairs, caption, name="pairs")],
+        "Details": [
+            folded("Settings", record_table("", details).html(kind="settings")),
+            folded("Environment", record_table("", record["environment"]).html(kind="settings")),
+        ],
+    }
+    title = f"{' against '.join(comparison.strategies)}: {settings['backbone']} on "
+    return page(title + Path(settings["data"]).name, record["headline"], sections)
+
+
+def window_rates(run: Run, data: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Training windows `[N, L, C]` of a run of sacm, in the order of training, and rates `[N]`."""
+    settings, windows = run.settings, run.task.windows(run.settings, data).train
+    weights = read_weights(run.folder / BEST_FILE)
+    scorer, mapper = SpectralScorer(data.channels, SACMConfig()), RateMapper(SACMConfig())
+    for prefix, module in ((f"{MODULATOR}.scorer.", scorer), (f"{MODULATOR}.mapper.", mapper)):
+        module.load_state_dict(
+            {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
+        )
+    size = min(settings.batch_size, len(windows))
+    batches = WindowBatches(windows, size, shuffle=True, drop_last=True, seed=settings.seed)
+    seen: list[torch.Tensor] = []
+    for batch in batches:
+        seen.append(run.strategy.inputs(batch.x))
+        if len(seen) * size >= _WINDOWS:
+            break
+    with torch.no_grad():
+        rates = [mapper(scorer(x).scores) for x in seen]  # a batch by itself, as in training
+    return torch.cat(seen).numpy(), torch.cat(rates).numpy()

@@ -1,9 +1,7 @@
 """Search for good settings with Optuna; the best become a run like any other.
 
-Trials learn from training rows and are judged on validation rows: the data they get have no test
-part. Trials are runs in a folder of the search, and the sampler is seeded: a search that was killed
-tries the same settings again, takes what its finished runs say, and goes on with the one that was
-interrupted.
+Trials get data without a test part. They are runs in a folder of the search, and the sampler is
+seeded: a search that was killed tries the same settings again and reuses its finished runs.
 """
 
 from __future__ import annotations
@@ -25,24 +23,19 @@ TUNED = ("learning_rate", "size", "batch_size", "input_len", "strategy")
 _INPUTS = (24, 48, 96, 192, 336)
 _BATCHES = (16, 32, 64, 128)
 _LEARNING_RATES = (1e-5, 1e-2)
+_TEST_CASES = ("X_test", "y_test", "lengths_test", "subjects_test")
 _STARTUP_TRIALS = 5  # drawn at random before the sampler learns from them
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The run with the best settings, what was chosen, how every trial went, and their folder."""
+    """The best run, what was chosen, all trials (the best first), and their folder."""
 
     run: Run
     chosen: dict[str, Any]
     value: float
     trials: list[dict[str, Any]]
     folder: Path
-
-    def best_first(self) -> list[dict[str, Any]]:
-        """Complete trials, the best first."""
-        done = [trial for trial in self.trials if trial["state"] == "complete"]
-        highest = self.run.settings.select == "accuracy"
-        return sorted(done, key=lambda trial: trial["value"], reverse=highest)
 
 
 def tune(
@@ -69,11 +62,7 @@ def tune(
         on_trial: Called with number and settings before each trial.
 
     Returns:
-        The run of the best settings.
-
-    Raises:
-        ArgumentError: Optuna is missing.
-        RunError: No trial succeeded.
+        The run of the best settings; a `RunError` says that no trial succeeded.
     """
     try:
         import optuna
@@ -83,11 +72,8 @@ def tune(
     hardware = replace(hardware or Hardware(), show_progress=False)
     seen = without_test(data)
     base = get_task(settings.task).resolve(settings, data)
-    choices: dict[str, Sequence[Any]] = {
-        "size": ("small", "paper"),
-        "batch_size": _BATCHES,
-        "input_len": input_lengths(base, seen),
-    }
+    choices: dict[str, Sequence[Any]] = {"size": ("small", "paper"), "batch_size": _BATCHES}
+    choices["input_len"] = input_lengths(base, seen)
     choices = {name: values for name, values in choices.items() if name not in fixed}
     choices["strategy"] = strategies
     # One folder for one search: the same settings, data and choices continue it.
@@ -95,21 +81,20 @@ def tune(
     digest = hashlib.sha256(json.dumps(search, sort_keys=True).encode()).hexdigest()[:10]
     trials_folder = folder / "tuning" / f"{base.run_id('').rpartition('_')[0]}_{digest}"
     trials_folder.mkdir(parents=True, exist_ok=True)
-    column = f"val_{base.select}"
+    column, highest = f"val_{base.select}", base.select == "accuracy"
     study = optuna.create_study(
-        direction="maximize" if base.select == "accuracy" else "minimize",
+        direction="maximize" if highest else "minimize",
         sampler=optuna.samplers.TPESampler(seed=base.seed, n_startup_trials=_STARTUP_TRIALS),
         pruner=optuna.pruners.MedianPruner(n_startup_trials=_STARTUP_TRIALS - 1, n_warmup_steps=1),
     )
 
     def train_trial(trial: Any) -> float:
-        chosen = {}
         if "learning_rate" not in fixed:
-            limits = _LEARNING_RATES
-            chosen["learning_rate"] = trial.suggest_float("learning_rate", *limits, log=True)
+            trial.suggest_float("learning_rate", *_LEARNING_RATES, log=True)
         for name, values in choices.items():
             if len(values) > 1 or name == "strategy":
-                chosen[name] = trial.suggest_categorical(name, values)
+                trial.suggest_categorical(name, values)
+        chosen = dict(trial.params)
         if on_trial is not None:
             on_trial(trial.number, chosen)
         reported: list[int] = []
@@ -132,7 +117,9 @@ def tune(
         {"number": t.number, "state": t.state.name.lower(), "value": t.value, **t.params}
         for t in study.trials
     ]
-    if not any(record["state"] == "complete" for record in records):
+    sign = -1 if highest else 1
+    records.sort(key=lambda each: (each["state"] != "complete", sign * (each["value"] or 0)))
+    if records[0]["state"] != "complete":
         raise RunError("no trial succeeded: see what stops a single training with `sacm train`.")
     chosen = dict(study.best_trial.params)
     run = train(base.model_copy(update=chosen), folder=folder, hardware=hardware, data=data)
@@ -151,10 +138,8 @@ def input_lengths(base: ResolvedSettings, data: AnyData) -> list[int]:
 def without_test(data: AnyData) -> AnyData:
     """The same data without a test part."""
     if isinstance(data, ClassificationData):
-        names = ("X_test", "y_test", "lengths_test", "subjects_test")
-        arrays = {name: getattr(data, name) for name in names}
-        empty: dict[str, Any] = {n: None if a is None else a[:0] for n, a in arrays.items()}
-        return replace(data, **empty)
+        arrays = {name: getattr(data, name) for name in _TEST_CASES}
+        return replace(data, **{n: None if a is None else a[:0] for n, a in arrays.items()})
     if isinstance(data, AnomalyData):
         segments = tuple(segment._replace(test=range(0)) for segment in data.segments)
         return replace(data, test=data.test[:0], labels=data.labels[:0], segments=segments)

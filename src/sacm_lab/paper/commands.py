@@ -176,10 +176,10 @@ def summary(
 
 def summary_table(results: Path) -> Any:
     """The first metric of every experiment that has a file in a folder."""
-    from sacm.experiments.gains import summarise_gains
     from sacm.metrics.catalogue import metric as find_metric
     from sacm.reports.table import Table
     from sacm_lab.experiment import Part
+    from sacm_lab.gains import summarise_gains
     from sacm_lab.paper.catalogue import EXPERIMENTS
     from sacm_lab.report import gain_cells, pair_experiment
     from sacm_lab.runs import records
@@ -256,10 +256,11 @@ def figure(
 
 def draw_gains(results: list[Path] | None, runs: Path, strategies: str) -> Any:
     """Gain over raw by cell, for the experiments whose files are named, or all runs."""
-    from sacm.experiments.gains import CELL, pair_runs
+    from sacm.experiments.gains import CELL
     from sacm.metrics.catalogue import metric as find_metric
     from sacm.strategies.registry import split
     from sacm.tasks import get_task
+    from sacm_lab.gains import pair_runs
     from sacm_lab.paper.figures.gains import gain_figure
     from sacm_lab.results import add_best_fixed, add_race, read_results
     from sacm_lab.runs import collect_runs

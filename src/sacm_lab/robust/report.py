@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sacm.experiments.gains import summarise_gains
 from sacm.metrics.catalogue import metric as find_metric
 from sacm.reports.table import Table
 from sacm_lab.experiment import Experiment
+from sacm_lab.gains import summarise_gains
 from sacm_lab.report import Report, cost_ratio, experiment_report, gain_cells, pair_experiment
 from sacm_lab.robust.protocols import GUARD_ON_CLEAN, ON_CLEAN, REFERENCES
 from sacm_lab.runs import records

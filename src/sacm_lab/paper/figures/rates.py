@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sacm.core.config import SACMConfig
-from sacm.experiments.examples import rate_sample
+from sacm.experiments.compare import window_rates
 from sacm.reports.style import INK, KEPT, house_style
 from sacm.training.run import Run
 from sacm_lab.paper.figures.panels import footnote, sheet
@@ -40,7 +40,7 @@ def draw(folder: Path) -> Figure:
         figure, panels = sheet(rows, columns, height=2.3 * rows + 0.6)
         named = titles(shown, "data", "seed", "horizon", "batch_size")
         for axes, run, title in zip(panels.flat, shown, named, strict=False):
-            rates = rate_sample(run, run.load_data()).rates
+            _, rates = window_rates(run, run.load_data())
             _histogram(axes, rates)
             numbers = f"mean {rates.mean():.3f}, deviation {rates.std():.3f}"
             settings = run.settings
