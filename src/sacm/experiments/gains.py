@@ -1,7 +1,4 @@
-"""What strategies gain over a baseline in pairs of runs: means, intervals, tests.
-
-What the values cannot tell is None or NaN.
-"""
+"""What strategies gain over a baseline in pairs of runs; what values cannot tell is None or NaN."""
 
 from __future__ import annotations
 
