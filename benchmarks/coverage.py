@@ -21,8 +21,7 @@ from sacm.data.datasets import Splits
 from sacm.errors import SACMError
 from sacm.files import read_json, write_json
 from sacm.inference import Predictor
-from sacm.inference.forecast import prepare_evaluation
-from sacm.inference.intervals import CRPS_LEVELS, measure_uncertainty
+from sacm.inference.forecast import CRPS_LEVELS, measure_uncertainty, prepare_evaluation
 from sacm.metrics.forecasting import crps, measure_intervals
 from sacm.tasks import make_settings
 from sacm.tasks.calibration import ErrorQuantiles, forecast_residuals

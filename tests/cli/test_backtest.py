@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -46,24 +45,3 @@ def test_origins_lie_in_the_test_part(sacm: Command, example: Example) -> None:
     outcome = sacm("backtest", example.forecasting, "--origins", 500, "--step", 1, "--json")
     assert json.loads(outcome.out)[0]["row"] == 241
     assert sacm("backtest", example.anomaly).code == 2
-
-
-@pytest.mark.slow
-def test_refits_see_the_past_alone_and_are_kept(sacm: Command, example: Example) -> None:
-    arguments = (example.forecasting, "--origins", 3, "--refit", 2, "--json")
-    outcome = sacm("backtest", *arguments)
-    assert outcome.code == 0, outcome.err
-    assert [row["refitted"] for row in json.loads(outcome.out)] == [True, False, True]
-    runs = sorted(Path("runs/backtests").iterdir())
-    assert len(runs) == 2
-    assert sacm("backtest", *arguments).out == outcome.out
-    # What follows the last origin may be anything: the forecasts do not know it.
-    table = pd.read_csv(example.series)
-    table.loc[296:, ["load", "heat"]] = [999.0, -5.0]
-    table.to_csv("other.csv", index=False)
-    again = sacm("backtest", *arguments[:-1], "--data", "other.csv", "--out", "b.csv")
-    assert again.code == 0, again.err
-    sacm("backtest", *arguments[:-1], "--data", example.series, "--out", "a.csv")
-    np.testing.assert_array_equal(
-        pd.read_csv("a.csv")["forecast"], pd.read_csv("b.csv")["forecast"]
-    )

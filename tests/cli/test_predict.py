@@ -115,23 +115,13 @@ def alarm_table(sacm: Command, run: Path, threshold: str) -> tuple[pd.DataFrame,
     return pd.read_csv(io.StringIO(outcome.out)), outcome.err
 
 
-def test_thresholds_by_number_quantile_rate_and_labels(sacm: Command, example: Example) -> None:
+def test_thresholds_by_number_and_quantile(sacm: Command, example: Example) -> None:
     run = example.anomaly
     table, _ = alarm_table(sacm, run, "0.5")
     assert (table["threshold"] == 0.5).all()
     low, _ = alarm_table(sacm, run, "quantile=0.5")
     high, said = alarm_table(sacm, run, "quantile=0.9")
     assert low["alarm"].sum() > high["alarm"].sum()
-    assert "the 0.9 quantile of the validation scores" in said
-    rare, said = alarm_table(sacm, run, "alarms-a-day=0.1")
-    assert "alarms a day in the validation rows" in said
-    often, _ = alarm_table(sacm, run, "alarms-a-day=6")
-    assert rare["threshold"][0] > often["threshold"][0]
-    best, said = alarm_table(sacm, run, f"labels={example.telemetry}")
-    labels = pd.read_csv(example.telemetry)["label"]
-    found = 2 * (best["alarm"] * labels).sum() / (best["alarm"].sum() + labels.sum())
-    for level in best["score"]:
-        alarms = best["score"] >= level
-        assert 2 * (alarms * labels).sum() / (alarms.sum() + labels.sum()) <= found + 1e-9
-    for wrong in ("luck", "quantile=2", "alarms-a-day=-1", f"labels={example.series}"):
+    assert "(quantile=0.9)" in said
+    for wrong in ("luck", "quantile=2", "nan", "rate=0.5"):
         assert sacm("predict", run, "--threshold", wrong).code == 2

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from sacm.data.covariates import future_timestamps
-from sacm.inference.history import read_series
+from sacm.inference.forecast import read_series
 
 HORIZON = 3
 

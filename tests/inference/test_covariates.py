@@ -106,18 +106,6 @@ def test_no_forecast_depends_on_later_targets_or_past_covariates(
     np.testing.assert_array_equal(forecast(changed), forecast(HISTORY))
 
 
-def test_another_table_gives_the_same_as_rows_of_the_same_one(
-    predictor: Predictor, tmp_path: Path
-) -> None:
-    frame = make_frame()
-    history, ahead = frame[: ROWS - HORIZON], frame.loc[ROWS - HORIZON :, ["date", "promo"]]
-    expected = predictor.predict(frame)
-    pd.testing.assert_frame_equal(predictor.predict(history, future_data=ahead), expected)
-    path = tmp_path / "ahead.csv"
-    ahead[::-1].to_csv(path, index=False)  # found by their times, not by their order
-    pd.testing.assert_frame_equal(predictor.predict(history, future_data=path), expected)
-
-
 def test_missing_future_values_are_asked_for_by_name(predictor: Predictor) -> None:
     with pytest.raises(DataError, match="needs the values of 'promo' for 2024-01-11T00:00:00 to"):
         predictor.predict(make_frame(ahead=0))
@@ -147,7 +135,7 @@ def test_intervals_and_backtests_take_covariates(predictor: Predictor) -> None:
     found = backtest(predictor, data, origins=2)
     last = make_frame()[: ROWS - HORIZON]
     ahead = last.loc[ROWS - 2 * HORIZON :, ["date", "promo"]]
-    expected = predictor.predict(last[:-HORIZON], future_data=ahead)
+    expected = predictor.predict(pd.concat([last[:-HORIZON], ahead]))
     np.testing.assert_allclose(found.forecasts[-1][:, 0], expected["y"], rtol=1e-5)
 
 
@@ -155,7 +143,7 @@ def test_the_estimator_takes_the_same_names(tmp_path: Path) -> None:
     forecaster = Forecaster(**SETTINGS, **COVARIATES).fit(make_frame())
     expected = forecaster.predict()
     history, ahead = make_frame()[:-HORIZON], make_frame()[-HORIZON:][["date", "promo"]]
-    pd.testing.assert_frame_equal(forecaster.predict(history, future_data=ahead), expected)
+    pd.testing.assert_frame_equal(forecaster.predict(pd.concat([history, ahead])), expected)
     forecaster.save(tmp_path / "saved")
     loaded = Forecaster.load(tmp_path / "saved")
     pd.testing.assert_frame_equal(loaded.predict(make_frame()), expected)
@@ -195,12 +183,10 @@ def test_every_series_of_a_panel_is_forecast_with_its_own() -> None:
 
 def test_the_command_line_asks_and_answers(sacm: Command, run: Run, tmp_path: Path) -> None:
     make_frame()[:-HORIZON].to_csv(tmp_path / "history.csv", index=False)
-    make_frame()[-HORIZON:][["date", "promo"]].to_csv(tmp_path / "ahead.csv", index=False)
     asked = sacm("predict", run.folder, "--data", "history.csv")
     assert asked.code != 0
     assert "'promo'" in asked.err
-    assert "--future-data" in asked.err
-    told = sacm("predict", run.folder, "--data", "history.csv", "--future-data", "ahead.csv")
+    assert "add rows with them after the last one" in asked.err
     own = sacm("predict", run.folder)
-    assert told.code == own.code == 0, told.err + own.err
-    pd.testing.assert_frame_equal(*(pd.read_csv(io.StringIO(one.out)) for one in (told, own)))
+    assert own.code == 0, own.err
+    assert len(pd.read_csv(io.StringIO(own.out))) == HORIZON

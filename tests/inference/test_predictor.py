@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 import torch
 
@@ -100,19 +99,9 @@ def test_rows_have_scores_and_alarms(runs: dict[str, Run]) -> None:
     assert list(table.columns) == ["score", "alarm"]
     assert table.index.equals(frame.index)
     np.testing.assert_allclose(table["score"], found.score)
-    assert predictor.predict(pl.DataFrame(rows)).columns == ["score", "alarm"]
     np.testing.assert_allclose(predictor.predict(data)["score"], found.score)
     tensor = predictor.predict(torch.from_numpy(rows))
     assert torch.equal(tensor.alarm, torch.from_numpy(found.alarm))
-
-
-def test_windows_are_scored_one_by_one(runs: dict[str, Run]) -> None:
-    predictor = Predictor.load(runs["anomaly"])
-    rows = make_data("anomaly").test[:40].reshape(2, 20, 3)
-    found = predictor.predict(rows)
-    assert found.score.shape == found.alarm.shape == (2, 20)
-    alone = [predictor.predict(window).score for window in rows]
-    np.testing.assert_allclose(found.score, alone, rtol=1e-4)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -156,8 +145,12 @@ assert not {{"pandas", "lightning", "sklearn", "scipy"}} & set(sys.modules)
 
 def test_wrong_data_are_one_sentence(runs: dict[str, Run], tmp_path: Path) -> None:
     predictor = Predictor.load(runs["forecasting"])
-    with pytest.raises(ArgumentError, match=r"windows must be \[B, 24, 3\]"):
+    with pytest.raises(DataError, match="has 23 rows but a forecast starts from the last 24"):
         predictor.predict(np.zeros((2, 23, 3)))
+    with pytest.raises(ArgumentError, match=r"cases must be \[B, 32, 2\]"):
+        Predictor.load(runs["classification"]).predict(np.zeros((2, 23, 2)))
+    with pytest.raises(ArgumentError, match=r"rows must be \[T, C\]"):
+        Predictor.load(runs["anomaly"]).predict(np.zeros((2, 20, 3)))
     with pytest.raises(ArgumentError, match="trained on 3 channels but data has 2"):
         predictor.predict(waves(30, 2).astype(np.float32))
     with pytest.raises(DataError, match="has 5 rows"):

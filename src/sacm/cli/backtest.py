@@ -23,8 +23,6 @@ def backtest(
     step: Annotated[
         int | None, typer.Option(help="Rows between two forecasts. Default: the horizon.", min=1)
     ] = None,
-    refit: Annotated[int, typer.Option(help="Retrain every N forecasts; 0 = never.", min=0)] = 0,
-    runs: options.Runs = Path("runs/backtests"),
     out: Annotated[
         Path | None, typer.Option(help="Write every forecast and its truth to this .csv file.")
     ] = None,
@@ -32,36 +30,27 @@ def backtest(
 ) -> None:
     """Forecast from origins in the past, one after the other, beside naive forecasts.
 
-    Without refits the origins lie in the test part of the run's data. A refit sees the rows before
-    its origin alone; refits are runs of their own and are not repeated.
+    The origins lie in the test part of the run's data, or in the data that you name.
 
-    Example: sacm backtest latest --origins 12 --refit 4 --out forecasts.csv
+    Example: sacm backtest latest --origins 12 --out forecasts.csv
     """
+    import numpy as np
+
     from sacm.inference.backtest import backtest as look_back
-    from sacm.inference.history import read_history
-    from sacm.training import Hardware
+    from sacm.inference.forecast import read_history
 
     finished, predictor = loaded
     series: Any = finished.load_data() if data is None else read_history(predictor, data)
     forecasts = finished.settings.task == "forecasting"
-    if data is None and not refit and forecasts and not len(series.splits.test):
+    if data is None and forecasts and not len(series.splits.test):
         raise ArgumentError(
             "the run's data have no test part, and the network knows the other rows: name new "
-            "ones with --data, or train anew with --refit."
+            "ones with --data."
         )
-    past = look_back(
-        predictor,
-        series,
-        origins=origins,
-        step=step,
-        refit=refit,
-        folder=runs,
-        hardware=Hardware(show_progress=False),
-        on_refit=lambda number: note(f"Training for origin {number + 1} …"),
-    )
+    past = look_back(predictor, series, origins=origins, step=step)
     if len(past.origins) < origins:
         note(f"Note: there is room for {len(past.origins)} origins, fewer than {origins}.")
-    if share := past.unmeasured:
+    if share := np.isnan(past.truth).mean():
         note(f"{share:.1%} of the targets were not measured and do not count.")
     if out is not None:
         output.write_frame(past.long(), out)

@@ -31,8 +31,7 @@ def evaluate(
     """
     from sacm.data import fingerprint
     from sacm.files import read_json
-    from sacm.inference.forecast import prepare_evaluation
-    from sacm.inference.intervals import measure_uncertainty
+    from sacm.inference.forecast import measure_uncertainty, prepare_evaluation
 
     nominal = options.numbers(coverage, "--coverage", shares=True)
     finished, predictor = loaded

@@ -29,17 +29,13 @@ def predict(
     ] = None,
     threshold: Annotated[
         str | None,
-        typer.Option(help="Alarms: a number, quantile=0.99, alarms-a-day=2 or labels=FILE."),
+        typer.Option(help="Alarms: a score, or quantile=0.99 of the validation scores."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw forecasts or alarms to this .png, .svg or .pdf file.")
     ] = None,
     quantiles: Annotated[
         str | None, typer.Option(help="Forecasts: these quantiles, such as 0.1,0.5,0.9.")
-    ] = None,
-    future_data: Annotated[
-        Path | None,
-        typer.Option(help="A table with known-future covariates of the steps to forecast."),
     ] = None,
     max_repaired: Annotated[
         float,
@@ -63,7 +59,6 @@ def predict(
         "intervals": options.numbers(coverage, "--coverage", shares=True),
         "quantiles": options.numbers(quantiles, "--quantiles", shares=True),
         "horizon": horizon,
-        "future_data": future_data,
         "max_repaired": max_repaired,
     }
     _, predictor = loaded
@@ -75,9 +70,8 @@ def predict(
     if threshold is not None:
         from sacm.inference.detect import choose_threshold
 
-        value, reason = choose_threshold(predictor, threshold, source)
-        note(f"Threshold: {value:.6g}, {reason}.")
-        predictor = replace(predictor, threshold=value)
+        predictor = choose_threshold(predictor, threshold)
+        note(f"Threshold: {predictor.threshold:.6g} ({threshold}).")
     answer = predictor.tabulate(source, **asked)
     output.show_understood(answer.understood)
     output.show_notes(answer.notes)

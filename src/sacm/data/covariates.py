@@ -262,8 +262,7 @@ def window_ahead(
             raise DataError(
                 f"{where}: the forecast needs the values of {lacking} for {span}, missing from "
                 f"{begin} on: add rows with them after the last one "
-                f"({', '.join(data.columns[:3])} stay empty), or give them in a table of their own "
-                "with --future-data."
+                f"({', '.join(data.columns[:3])} stay empty)."
             )
         columns = np.concatenate([data.covariates[rows], ahead])
     stamps = None

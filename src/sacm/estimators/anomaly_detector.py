@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,15 +11,14 @@ from sacm.data.datasets import HELD_OUT, AnomalyData
 from sacm.errors import DataError
 from sacm.estimators.base import Estimator, check_share, like_rows
 from sacm.inference.detect import (
+    choose_threshold,
     read_rows,
     read_telemetry,
     row_scores,
     threshold_of,
-    validation_scores,
 )
 from sacm.inference.predictor import warn
 from sacm.metrics.anomaly import evaluate_scores
-from sacm.metrics.pointwise import quantile_threshold
 from sacm.tasks.anomaly import flag
 
 
@@ -80,9 +78,7 @@ class AnomalyDetector(OutlierMixin, Estimator):
             notes=rows.notes,
         )
         self._train(settings.model_copy(update={"data": rows.name}), data)
-        scores = validation_scores(self.predictor_)
-        threshold = quantile_threshold(scores, quantile=self.quantile)
-        self.predictor_ = replace(self.predictor_, threshold=threshold)
+        self.predictor_ = choose_threshold(self.predictor_, f"quantile={self.quantile}")
         return self
 
     @property

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from sacm.data.datasets import ForecastingData, Segment, Splits
 from sacm.errors import ArgumentError
 from sacm.estimators.base import Estimator, check_share
-from sacm.inference.forecast import Forecast, forecast_data
-from sacm.inference.history import form_of, read_series
+from sacm.inference.forecast import Forecast, forecast_data, read_series
 from sacm.inference.predictor import Predictor, warn
 from sacm.settings import RunSettings
 from sacm.tasks import let_compete
@@ -67,7 +64,7 @@ class Forecaster(Estimator):
         if series is not data:
             warn(series.notes)
         self._train(settings.model_copy(update={"data": series.name}), series)
-        self._data = _keep_end(series, self.settings_.input_len)
+        self._data = series
         return self
 
     def predict(
@@ -75,28 +72,24 @@ class Forecaster(Estimator):
         history: Any = None,
         *,
         horizon: int | None = None,
-        future_data: Any = None,
         max_repaired: float = MAX_REPAIRED,
     ) -> Any:
         """Forecast what follows the training data, or `history`.
 
         Args:
-            history: Rows to forecast from, in any form of data. Default: the training data, which
-                are not saved with a forecaster.
+            history: Rows to forecast from, in any form of data; rows after the last value hold
+                known-future covariates. Default: the training data, which are not saved with a
+                forecaster.
             horizon: Steps. Default: those of the training; more are forecast from forecasts.
-            future_data: A frame or a file with the known-future covariates of these steps, unless
-                rows after the last value hold them.
             max_repaired: The share of the last rows' values that may be repaired or missing.
         """
-        options = {"horizon": horizon, "future_data": future_data, "max_repaired": max_repaired}
-        return self._forecast(history, **options).as_data()
+        return self._forecast(history, horizon=horizon, max_repaired=max_repaired).as_data()
 
     def predict_interval(
         self,
         history: Any = None,
         *,
         coverage: float = 0.9,
-        future_data: Any = None,
         max_repaired: float = MAX_REPAIRED,
     ) -> Interval:
         """Lower and upper bounds that a new value keeps with probability `coverage`.
@@ -106,8 +99,7 @@ class Forecaster(Estimator):
         holds if the future resembles these windows. Arguments as for `predict`.
         """
         check_share("coverage", coverage)
-        options = {"future_data": future_data, "max_repaired": max_repaired}
-        forecast = self._forecast(history, intervals=[coverage], **options)
+        forecast = self._forecast(history, intervals=[coverage], max_repaired=max_repaired)
         return Interval(*map(forecast.give, forecast.bounds.values()))
 
     def evaluate(self, test: Any) -> dict[str, float | None]:
@@ -136,20 +128,3 @@ class Forecaster(Estimator):
         super()._adopt(predictor)
         names = predictor.shape.columns or map(str, range(predictor.shape.channels))
         self.feature_names_in_ = np.array(list(names), dtype=object)
-
-
-def _keep_end(data: ForecastingData, count: int) -> ForecastingData:
-    """The last `count` rows of every series, which a forecast starts from."""
-    rows = data.last_rows(count)
-    chosen = np.concatenate(list(rows.values()))
-    ends = np.cumsum([0, *map(len, rows.values())]).tolist()
-    arrays: dict[str, Any] = dict.fromkeys(("targets", "broken", "interpolated"))
-    for name in ("values", "timestamps", "observed", "covariates"):
-        arrays[name] = None if (array := getattr(data, name)) is None else array[chosen]
-    return replace(
-        data,
-        form=form_of(data),
-        splits=Splits(range(len(chosen)), range(0), range(0)),
-        segments=tuple(map(Segment, rows, ends[:-1], ends[1:])),
-        **arrays,
-    )

@@ -1,14 +1,11 @@
 """Rolling-origin backtests: what forecasts made in the past, one after the other, would have been.
 
-At each origin the network sees the rows before it and forecasts those that follow. With refits a
-new network is trained on the rows before an origin, with the settings of the run.
+At each origin the network sees the rows before it and forecasts those that follow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +20,6 @@ from sacm.tasks.calibration import MAX_REPAIRED
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from sacm.training import Hardware
-
-_ORIGINS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +37,6 @@ class Backtest:
     seasonal: Array  # the last season, repeated
     season: int  # its length in steps
     scale: Array  # [C] deviation of each channel, in which errors are stated
-    refitted: Array  # [K] whether a network was trained for an origin
-
-    @property
-    def unmeasured(self) -> float:
-        """The share of the targets that was not measured, which count in no error."""
-        return float(np.isnan(self.truth).mean())
 
     def table(self) -> pd.DataFrame:
         """One row an origin: MAE in deviations of the training rows, also of naive forecasts."""
@@ -65,7 +52,7 @@ class Backtest:
         columns |= {"mae": errors(self.forecasts), "naive": errors(self.naive)}
         if self.season > 1:
             columns["seasonal_naive"] = errors(self.seasonal)
-        return pd.DataFrame({**columns, "refitted": self.refitted})
+        return pd.DataFrame(columns)
 
     def long(self) -> pd.DataFrame:
         """One row for each origin, step and channel: forecast and truth in raw units."""
@@ -87,35 +74,22 @@ class Backtest:
 
 
 def backtest(
-    predictor: Predictor,
-    data: ForecastingData,
-    *,
-    origins: int = _ORIGINS,
-    step: int | None = None,
-    refit: int = 0,
-    folder: Path = Path("runs"),
-    hardware: Hardware | None = None,
-    on_refit: Callable[[int], None] | None = None,
+    predictor: Predictor, data: ForecastingData, *, origins: int = 10, step: int | None = None
 ) -> Backtest:
     """Forecast from origins that end with the data.
 
     Args:
         predictor: A forecasting network.
-        data: One series; without refits the origins lie in its test part.
+        data: One series; the origins lie in its test part if it has one.
         origins: How many, at most.
         step: Rows between two origins. Default: the horizon.
-        refit: Retrain every so many origins; 0 = never.
-        folder: Where the runs of refits are kept; they are not repeated.
-        hardware: Where refits train.
-        on_refit: Called with the number of the origin before each refit.
 
     Raises:
         ArgumentError: The network does not forecast, there are several series, or no origin fits.
     """
     length, horizon = predictor.shape.input_len, predictor.shape.horizon
-    places = _find_origins(predictor, data, origins, step or horizon, refitted=refit > 0)
+    places = _find_origins(predictor, data, origins, step or horizon)
     before = _cut(data, 0, int(places[0]))
-    # Long enough for the training rows of the first refit to hold the season three times.
     season = season_length(fill_gaps(before.values), data.frequency)
     season = season if season <= places[0] else 1
     if predictor.scaler.series:
@@ -123,15 +97,10 @@ def backtest(
         name = next(iter(data.last_rows(1)))
         data, before = replace(data, name=name), replace(before, name=name, segments=())
     scaler = cover_series(predictor.scaler, before, length)
-    current = predictor = replace(predictor, scaler=scaler)
+    predictor = replace(predictor, scaler=scaler)
     forecasts = np.full((len(places), horizon, data.channels), np.nan, np.float32)
-    refitted = np.arange(len(places)) % refit == 0 if refit else np.zeros(len(places), bool)
     for number, origin in enumerate(places.tolist()):
-        if refitted[number]:
-            if on_refit is not None:
-                on_refit(number)
-            current = _train_before(predictor, data, origin, folder, hardware)
-        found = forecast_data(current, _cut(data, origin - length, origin), max_repaired=1.0)
+        found = forecast_data(predictor, _cut(data, origin - length, origin), max_repaired=1.0)
         if found.repaired.mean() <= MAX_REPAIRED:
             forecasts[number] = found.values[0]
     steps = places[:, None] + np.arange(horizon)
@@ -150,22 +119,17 @@ def backtest(
         seasonal=past[:, np.arange(horizon) % season],
         season=season,
         scale=scaler.of_series(list(before.last_rows(1))).std.reshape(-1),
-        refitted=refitted,
     )
 
 
-def _find_origins(
-    predictor: Predictor, data: ForecastingData, count: int, step: int, *, refitted: bool
-) -> Array:
-    """First forecast rows, ascending; in the test part if nothing is trained again."""
+def _find_origins(predictor: Predictor, data: ForecastingData, count: int, step: int) -> Array:
+    """First forecast rows, ascending; in the test part if there is one."""
     if predictor.settings.task != "forecasting":
         raise ArgumentError(f"a network for {predictor.settings.task} has nothing to backtest.")
     if len(data.last_rows(1)) > 1:
         raise ArgumentError(f"{data.name} holds several series: backtest one of them at a time.")
     earliest, horizon = predictor.shape.input_len, predictor.shape.horizon
-    if refitted:  # a refit needs rows for validation windows, and more to train on
-        earliest = 6 * (earliest + horizon)
-    elif len(data.splits.test):
+    if len(data.splits.test):
         earliest = max(earliest, data.splits.test.start)
     last = len(data.values) - horizon
     if last < earliest:
@@ -187,19 +151,3 @@ def _cut(data: ForecastingData, start: int, stop: int) -> ForecastingData:
     # Only known-future covariates are taken from what lies ahead.
     ahead = None if data.covariates is None else {data.name: data.covariates[stop:]}
     return replace(data, splits=everything, segments=(), ahead=ahead, **arrays)
-
-
-def _train_before(
-    predictor: Predictor,
-    data: ForecastingData,
-    origin: int,
-    folder: Path,
-    hardware: Hardware | None,
-) -> Predictor:
-    """A network with the same settings, trained on the rows before `origin`; a fifth chooses."""
-    from sacm.training import train
-
-    border = origin - max(origin // 5, predictor.shape.input_len + predictor.shape.horizon)
-    splits = Splits(range(border), range(border, origin), range(origin, origin))
-    past = replace(_cut(data, 0, origin), splits=splits)
-    return Predictor.load(train(predictor.settings, folder=folder, data=past, hardware=hardware))

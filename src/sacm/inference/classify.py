@@ -59,8 +59,12 @@ def evaluate(predictor: Predictor, source: Any) -> Result:
 def _find_cases(predictor: Predictor, source: Any) -> Any:
     """Cases `[N, C, L]` of windows `[N, L, C]`, of a data set's test part, or of a whole file."""
     if is_array(source):
-        windows = source[None] if source.ndim == 2 else source
-        predictor.check_windows(windows)
+        windows, length = source[None] if source.ndim == 2 else source, predictor.shape.input_len
+        if windows.ndim != 3 or windows.shape[1] != length or not len(windows):
+            raise ArgumentError(
+                f"cases must be [B, {length}, {predictor.shape.channels}] (case, step, channel), "
+                f"got {list(source.shape)}."
+            )
         return as_tensor(windows).cpu().numpy().transpose(0, 2, 1)
     if isinstance(source, str | Path):
         if str(source) != predictor.settings.data and names_file(source):

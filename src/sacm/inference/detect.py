@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import torch
 
-from sacm.backbones.base import DetectorNetwork
 from sacm.data.batches import Series, TelemetryWindows, window_starts
 from sacm.data.datasets import AnomalyData, hold_out_tail
 from sacm.data.scaling import fill_gaps
@@ -20,13 +19,11 @@ from sacm.inference.predictor import (
     Array,
     Predictor,
     as_tensor,
-    check_finite,
     is_array,
     like,
     warn,
 )
-from sacm.metrics.intervals import read_labels
-from sacm.metrics.pointwise import best_cut, quantile_threshold
+from sacm.metrics.pointwise import quantile_threshold
 from sacm.settings import ReadOptions
 from sacm.tasks import Result, get_task
 from sacm.tasks.anomaly import flag, judge_scores, step_scores
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
     from sacm.data.read import Table
 
 _NOT_READ = ("split", "target", "id", "columns", "scaling")  # options of other uses
-_CANDIDATES = 2000  # thresholds that are tried to reach a rate of alarms
 
 
 class Alarms(NamedTuple):
@@ -47,26 +43,18 @@ class Alarms(NamedTuple):
 
 
 def predict(predictor: Predictor, data: Any) -> Any:
-    """Scores and alarms: `Alarms` for arrays and tensors, otherwise a frame like the data.
-
-    Rows `[T, C]` get one score each; windows `[B, L, C]` are scored one by one, `[B, L]`.
-    """
+    """Scores and alarms: `Alarms` for rows `[T, C]`, otherwise a frame like the data."""
     if is_array(data):
-        if data.ndim == 3:
-            scores = _window_scores(predictor, data)
-        else:
-            values = as_tensor(data).cpu().numpy().reshape(len(data), -1)
-            warn(_gap_notes(values))
-            scores = score_values(predictor, fill_gaps(values), name="data")
+        if data.ndim not in (1, 2):
+            raise ArgumentError(f"rows must be [T, C] or [T], got {list(data.shape)}.")
+        values = as_tensor(data).cpu().numpy().reshape(len(data), -1)
+        warn(_gap_notes(values))
+        scores = _score_values(predictor, fill_gaps(values), name="data")
         alarms = flag(scores, threshold_of(predictor))
         return Alarms(*(like(torch.from_numpy(each), data) for each in (scores, alarms)))
     answer = tabulate(predictor, data)
     warn(answer.notes)
     frame = answer.frame[["score", "alarm"]]
-    if type(data).__module__.partition(".")[0] == "polars":
-        import polars as pl
-
-        return pl.from_pandas(frame)
     return frame.set_index(data.index) if hasattr(data, "index") else frame
 
 
@@ -80,10 +68,10 @@ def tabulate(predictor: Predictor, data: Any) -> Answer:
         scores, values, columns = _test_scores(predictor, data)[0], data.test, data.columns
     else:
         rows = read_rows(predictor, data)
-        scores, values = row_scores(predictor, rows), in_order(rows, rows.values)
+        scores, values = row_scores(predictor, rows), _in_order(rows, rows.values)
         columns, notes, understood = rows.columns or (), rows.notes, rows.understood
         if rows.times is not None:
-            times[rows.form.time or "time"] = rows.form.write_times(in_order(rows, rows.times))
+            times[rows.form.time or "time"] = rows.form.write_times(_in_order(rows, rows.times))
     numbers = {"row": range(1, len(scores) + 1), **times, "score": scores, "threshold": threshold}
     frame = pd.DataFrame({**numbers, "alarm": flag(scores, threshold)})
     shown = pd.DataFrame(values, columns=list(columns) or None)
@@ -99,17 +87,12 @@ def evaluate(predictor: Predictor, source: Any) -> Result:
         result = judge_scores(scores, source.labels, threshold, settings, segments=segments)
         return replace(result, evaluated=windows)
     rows = read_rows(predictor, Path(source) if isinstance(source, str) else source)
-    return judge_scores(row_scores(predictor, rows), _labels(rows), threshold, settings)
-
-
-def _window_scores(predictor: Predictor, windows: Any) -> Array:
-    """A score for each step of each window `[B, L, C]` in raw units, `[B, L]`."""
-    network, kind = predictor.network, predictor.settings.score
-    assert isinstance(network, DetectorNetwork)
-    scaled = predictor.scale(windows)
-    scores = predictor.run(lambda x: network.anomaly_scores(x, score=kind), scaled)
-    check_finite(scores, "the anomaly score of window {} is not finite")
-    return scores.numpy()
+    if rows.labels is None:
+        raise DataError(
+            f"{rows.name} has no column of labels to test by: name it with label= (--label)."
+        )
+    labels = _in_order(rows, np.asarray(rows.labels, dtype=np.float64))
+    return judge_scores(row_scores(predictor, rows), labels, threshold, settings)
 
 
 def _test_scores(predictor: Predictor, data: AnomalyData) -> tuple[Array, int]:
@@ -157,7 +140,7 @@ def _gap_notes(values: Array) -> tuple[str, ...]:
     return (f"{count:,} missing values were interpolated.",) if count else ()
 
 
-def in_order(rows: Table, values: Array) -> Array:
+def _in_order(rows: Table, values: Array) -> Array:
     """Values of rows `[T, …]` in the order of the user's table."""
     ordered = np.empty_like(values)
     ordered[rows.order] = values
@@ -166,11 +149,11 @@ def in_order(rows: Table, values: Array) -> Array:
 
 def row_scores(predictor: Predictor, rows: Table) -> Array:
     """A score `[T]` for every row, in the order of the user's table."""
-    scores = score_values(predictor, rows.values, name=rows.name, order=rows.order)
-    return in_order(rows, scores)
+    scores = _score_values(predictor, rows.values, name=rows.name, order=rows.order)
+    return _in_order(rows, scores)
 
 
-def score_values(
+def _score_values(
     predictor: Predictor, values: Array, *, name: str, order: Array | None = None
 ) -> Array:
     """A score for every row of values `[T, C]` without gaps: the mean over its windows, `[T]`.
@@ -187,83 +170,29 @@ def score_values(
     return step_scores(predictor.trained, windows, order=order)
 
 
-def _labels(rows: Table) -> Array:
-    """The labels of rows, in the order of the user's table."""
-    if rows.labels is None:
-        raise DataError(
-            f"{rows.name} has no column of labels to test by: name it with label= (--label)."
-        )
-    return in_order(rows, np.asarray(rows.labels, dtype=np.float64))
-
-
 def threshold_of(predictor: Predictor) -> float:
     """The threshold of a detector."""
     assert predictor.threshold is not None  # every detector is calibrated when it is trained
     return predictor.threshold
 
 
-def validation_scores(predictor: Predictor) -> Array:
-    """The scores `[T]` of the validation rows, which thresholds are chosen by."""
-    assert predictor.calibration is not None
-    scores: Array = predictor.calibration.tensors["scores"].numpy()
-    return scores
-
-
-def choose_threshold(predictor: Predictor, way: str, data: Any = None) -> tuple[float, str]:
-    """Choose the threshold of a detector, and say how.
+def choose_threshold(predictor: Predictor, way: str | float) -> Predictor:
+    """The same detector with another threshold.
 
     Args:
         predictor: A network for anomaly detection.
-        way: A number, or `quantile=0.99` (of the validation scores), `alarms-a-day=2` (segments of
-            alarms in the validation rows) or `labels=FILE` (best F1 on rows with labels).
-        data: A source with times, by which `alarms-a-day` knows how many rows make a day.
+        way: A score, or `quantile=0.99` of the scores of the validation rows.
     """
-    if predictor.settings.task != "anomaly":
+    if predictor.calibration is None or predictor.settings.task != "anomaly":
         raise ArgumentError("a threshold is for anomaly detection.")
-    name, separator, text = way.partition("=")
-    if separator and name == "labels":
-        rows = read_rows(predictor, Path(text))
-        labelled = read_labels(_labels(rows))
-        if labelled.problem:
-            raise DataError(f"{text} cannot choose a threshold: {labelled.problem}.")
-        f1, threshold = best_cut(row_scores(predictor, rows), labelled.truth)
-        return threshold, f"best F1 ({f1:.3g}) on the labels of {text}"
+    name, _, text = str(way).rpartition("=")
     try:
-        number = float(text if separator else name)
+        number = float(text)
     except ValueError:
         number = np.nan
-    if not separator and np.isfinite(number):
-        return number, "as given"
-    scores = validation_scores(predictor)
-    if name == "quantile" and 0 < number < 1:
-        value = quantile_threshold(scores, quantile=number)
-        return value, f"the {number:g} quantile of the validation scores"
-    if name == "alarms-a-day" and number > 0:
-        days = len(scores) / _rows_a_day(predictor, data)
-        value, rate = _by_rate(scores, number, days)
-        said = f"{rate:.3g} alarms a day in the validation rows ({days:.3g} days)"
-        return value, f"{said}, wanted {number:g}"
-    ways = "a number, quantile=0.99, alarms-a-day=2 or labels=FILE"
-    raise ArgumentError(f"threshold {way!r}: expected {ways}.")
-
-
-def _by_rate(scores: Array, wanted: float, days: float) -> tuple[float, float]:
-    """The lowest threshold from which on there are no more alarms a day, and how many there are."""
-    levels = np.unique(np.quantile(scores, np.linspace(0, 1, _CANDIDATES)))[::-1]
-    chosen, rate = float(np.nextafter(levels[0], np.inf)), 0.0
-    for level in levels:
-        begun = np.diff(scores >= level, prepend=False) & (scores >= level)  # segments of alarms
-        if begun.sum() / days > wanted:
-            break
-        chosen, rate = float(level), float(begun.sum() / days)
-    return chosen, rate
-
-
-def _rows_a_day(predictor: Predictor, data: Any) -> float:
-    """How many rows of the data make a day."""
-    times = None
-    if data is not None and not isinstance(data, AnomalyData):
-        times = read_rows(predictor, data).times
-    if times is None or len(times) < 2:
-        raise DataError("the data have no times to count days by: use quantile=0.99 instead.")
-    return float(np.timedelta64(1, "D") / np.median(np.diff(times)))
+    if not np.isfinite(number) or name not in ("", "quantile") or (name and not 0 < number < 1):
+        raise ArgumentError(f"threshold {way!r}: expected a number or quantile=0.99.")
+    if name:
+        scores = predictor.calibration.tensors["scores"].numpy()
+        number = quantile_threshold(scores, quantile=number)
+    return replace(predictor, threshold=number)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,12 +12,18 @@ import torch
 from torch import Tensor
 
 from sacm.data.batches import ForecastWindows
-from sacm.data.covariates import check_roles, future_timestamps, stamp_features, window_ahead
-from sacm.data.datasets import ForecastingData, Form
+from sacm.data.covariates import (
+    ROLES,
+    CovariatePlan,
+    check_roles,
+    future_timestamps,
+    stamp_features,
+    window_ahead,
+)
+from sacm.data.datasets import ForecastingData, Form, Segment, Splits
 from sacm.data.scaling import ChannelScaler, cover_series, new_series
 from sacm.data.windows import SplitWindows, forecasting_windows, window_ranges
 from sacm.errors import ArgumentError, DataError
-from sacm.inference.history import choose_columns, form_of, read_history, refuse_covariates
 from sacm.inference.predictor import (
     Answer,
     Array,
@@ -27,13 +34,16 @@ from sacm.inference.predictor import (
     like,
     warn,
 )
+from sacm.settings import ReadOptions
 from sacm.strategies.guard import mark_broken_rules
 from sacm.tasks import Result, get_task
-from sacm.tasks.calibration import MAX_REPAIRED, window_moves
+from sacm.tasks.base import check_trained_columns
+from sacm.tasks.calibration import MAX_REPAIRED, forecast_residuals, window_moves
 
 if TYPE_CHECKING:
     import pandas as pd
 
+CRPS_LEVELS = tuple(round(0.05 * place, 2) for place in range(1, 20))
 _NAMED = 5  # series that a note names
 _SAID = 0.1  # share of a channel's last values from which their repair is a warning
 
@@ -52,17 +62,21 @@ class Forecast(NamedTuple):
 
     @property
     def form(self) -> Form:
-        """The form that the data came in."""
-        return form_of(self.data)
+        """The form that the data came in; that of a pandas table for a data set."""
+        if self.data.form is not None:
+            return self.data.form
+        long = len(self.data.last_rows(1)) > 1
+        time = None if self.data.timestamps is None else "ds" if long else "date"
+        channels = self.data.columns if long else ("y",)
+        rows = len(self.data.values)
+        return Form("pandas", long=long, time=time, channels=channels, rows=rows)
 
     def as_data(self) -> Any:
         """The forecast in the form of the data; with bounds a frame has columns for them."""
-        if self.bounds and self.form.kind in ("array", "tensor", "series"):
+        if self.bounds and self.form.kind != "pandas":
             return self.table()
-        answer, columns = self.give(self.values), self._bound_columns()
-        if not columns:
-            return answer
-        return (answer.with_columns if self.form.kind == "polars" else answer.assign)(**columns)
+        answer = self.give(self.values)
+        return answer.assign(**self._bound_columns()) if self.bounds else answer
 
     def table(self) -> pd.DataFrame:
         """The forecast as a pandas frame with a time or a row number in front."""
@@ -93,14 +107,15 @@ class Forecast(NamedTuple):
         return columns
 
 
-def predict(predictor: Predictor, data: Any, *, max_repaired: float, **options: Any) -> Any:
+def predict(predictor: Predictor, data: Any, **options: Any) -> Any:
     """`Predictor.predict` for forecasts."""
-    if is_array(data) and data.ndim == 3:
-        if options["intervals"] or options["quantiles"] or options["horizon"]:
-            raise ArgumentError("windows [B, L, C] get plain forecasts: give rows [T, C].")
-        return like(torch.from_numpy(_forecast_windows(predictor, data, max_repaired)), data)
-    forecast = forecast_data(predictor, data, max_repaired=max_repaired, **options)
+    windows = is_array(data) and data.ndim == 3
+    if windows and (options["intervals"] or options["quantiles"]):
+        raise ArgumentError("windows [B, L, C] get forecasts without intervals: give rows [T, C].")
+    forecast = forecast_data(predictor, data, **options)
     warn(forecast.notes)
+    if windows:
+        return like(torch.from_numpy(forecast.values), data)
     answer = forecast.as_data()
     return answer.to(data.device) if isinstance(answer, Tensor) else answer
 
@@ -108,8 +123,8 @@ def predict(predictor: Predictor, data: Any, *, max_repaired: float, **options: 
 def tabulate(predictor: Predictor, data: Any, **options: Any) -> Answer:
     """`Predictor.tabulate` for forecasts."""
     forecast = forecast_data(predictor, data, **options)
-    notes, errors = (*forecast.notes, *forecast.details), predictor.errors
-    if forecast.bounds and errors is not None:
+    notes = (*forecast.notes, *forecast.details)
+    if forecast.bounds and (errors := predictor.errors) is not None:
         pairs = errors.measured.items()
         enclosed = ", ".join(
             f"{share:.0%} intervals enclosed {value:.1%}" for share, value in pairs
@@ -138,12 +153,11 @@ def prepare_evaluation(
     """
     shape = predictor.shape
     data = source if isinstance(source, ForecastingData) else read_history(predictor, source)
-    data = choose_columns(data, shape.columns)
+    data = _choose_columns(data, shape.columns)
     prepared = predictor.strategy.prepare(data, window=shape.input_len).data
     if not len(prepared.splits.test):
         rows = range(len(prepared.values))
-        splits = replace(prepared.splits, train=rows[:0], val=rows[:0], test=rows)
-        prepared = replace(prepared, splits=splits)
+        prepared = replace(prepared, splits=Splits(rows[:0], rows[:0], rows))
     needed = shape.input_len + shape.horizon
     longest = max(map(len, window_ranges(prepared, "test", shape.input_len)), default=0)
     if longest < needed:
@@ -159,6 +173,117 @@ def prepare_evaluation(
     return data, windows.test
 
 
+def measure_uncertainty(
+    predictor: Predictor, windows: ForecastWindows, coverages: Sequence[float]
+) -> dict[str, Any]:
+    """How intervals would have done: the first half of the windows calibrates, the second tests.
+
+    The windows are in order of time and chose nothing. Those of the second half that touch a
+    target of the first are left out. Widths and the CRPS are in z-scored units.
+    """
+    from sacm.metrics.forecasting import crps, measure_intervals
+
+    before, after = forecast_residuals(predictor.network, windows, predictor.strategy).halves()
+    errors, intervals = before.fit(), []
+    for coverage in coverages:
+        low, high = (after.bound(errors, (1 + sign * coverage) / 2) for sign in (-1, 1))
+        intervals.append(measure_intervals(after.values, low, high, coverage))
+    quantiles = np.stack([after.bound(errors, level) for level in CRPS_LEVELS])
+    return {
+        "calibration_windows": len(before.values),
+        "windows": len(after.values),
+        "crps": crps(after.values, quantiles, CRPS_LEVELS),
+        "intervals": intervals,
+    }
+
+
+def read_series(
+    source: Any, options: Mapping[str, Any], *, trained: Sequence[str] | None = None
+) -> ForecastingData:
+    """Read a series; a `ForecastingData` is taken as it is.
+
+    The columns that were trained on, if something was, are the channels where they are there.
+    """
+    if isinstance(source, ForecastingData):
+        return source
+    from sacm.data.forecasting import series_data
+    from sacm.data.read import keep_present, load_source, read_table
+
+    given = dict(options)
+    plan = CovariatePlan.of({role: given.pop(role, None) for role in ROLES})
+    chosen = ReadOptions.of(given)
+    name = str(source) if isinstance(source, str | Path) else "data"
+    loaded, join = load_source(source, chosen, name=name), True
+    if trained is not None:
+        chosen = keep_present(loaded, chosen)
+        columns: Any = () if isinstance(loaded.content, np.ndarray) else loaded.content.columns
+        words = set(chosen.category or ())
+        if {each for each in trained if each.partition("=")[0] not in words} <= set(columns):
+            chosen = chosen.model_copy(update={"columns": tuple(trained)})
+            join = False
+    table = read_table(loaded, chosen, also=plan.columns)
+    return series_data(table, chosen, plan=plan, join=join)
+
+
+def read_history(predictor: Predictor, source: Any) -> ForecastingData:
+    """Read data to forecast from, with the columns and the time step that were trained on."""
+    if is_array(source):
+        return _from_array(predictor, source)
+    from sacm.data.forecasting import ALL_ROWS
+
+    options = {**predictor.settings.reading(), "split": ALL_ROWS}
+    data = read_series(source, options, trained=predictor.shape.columns)
+    data = _choose_columns(data, predictor.shape.columns)
+    frequency = predictor.shape.frequency
+    if data.timestamps is None or frequency in (None, data.frequency):
+        return data
+    import pandas as pd
+
+    # Five weekdays in a row look daily: what lies on the trained grid has its step.
+    stamps = data.timestamps[next(iter(data.last_rows(len(data.values)).values()))]
+    grid = pd.date_range(stamps[0], periods=len(stamps), freq=frequency)
+    if not np.array_equal(grid.to_numpy().astype(stamps.dtype), stamps):
+        raise DataError(
+            f"{data.name} has a time step of {data.frequency!r} but {frequency!r} was "
+            "trained on: resample it."
+        )
+    return replace(data, frequency=frequency)
+
+
+def _from_array(predictor: Predictor, rows: Any) -> ForecastingData:
+    """Rows `[T, C]` or `[T]`, or windows `[B, L, C]` as a series each; no pandas is needed."""
+    if rows.ndim not in (1, 2, 3) or not len(rows):
+        raise ArgumentError(
+            f"rows must be [T, C] or [T], windows [B, L, C]; got {list(rows.shape)}."
+        )
+    if predictor.plan:
+        raise ArgumentError(
+            "the network was trained with covariates: give the data as a table that has them."
+        )
+    values, segments = as_tensor(rows).cpu().numpy(), tuple[Segment, ...]()
+    if rows.ndim == 3:
+        starts = range(0, rows.shape[0] * rows.shape[1], rows.shape[1])
+        named = enumerate(starts, start=1)
+        segments = tuple(Segment(f"window {n}", at, at + rows.shape[1]) for n, at in named)
+    values = values.reshape(-1, values.shape[-1] if rows.ndim > 1 else 1)
+    columns = predictor.shape.columns
+    if columns is None or len(columns) != values.shape[1]:
+        columns = tuple(map(str, range(values.shape[1])))
+    splits = Splits(range(len(values)), range(0), range(0))
+    form = Form("array" if isinstance(rows, np.ndarray) else "tensor", flat=rows.ndim == 1)
+    return ForecastingData("data", values, columns, splits, segments=segments, form=form)
+
+
+def _choose_columns(data: ForecastingData, columns: Sequence[str] | None) -> ForecastingData:
+    """The channels that were trained on, in their order; all where either have no names."""
+    nameless = data.form is not None and data.form.kind in ("array", "tensor")
+    if columns is None or nameless or tuple(columns) == data.columns:
+        return data
+    if not set(columns) <= set(data.columns):
+        check_trained_columns(data.name, data.columns, columns)
+    return data.take([data.columns.index(name) for name in columns])
+
+
 def forecast_data(
     predictor: Predictor,
     source: Any,
@@ -166,7 +291,6 @@ def forecast_data(
     intervals: Sequence[float] = (),
     quantiles: Sequence[float] = (),
     horizon: int | None = None,
-    future_data: Any = None,
     max_repaired: float = MAX_REPAIRED,
 ) -> Forecast:
     """Forecast the steps after the last row of every series; arguments as `Predictor.predict`."""
@@ -175,41 +299,33 @@ def forecast_data(
     if horizon < 1:
         raise ArgumentError(f"horizon must be at least 1, got {horizon}.")
     levels = _bound_levels(predictor, intervals, quantiles, horizon)
-    data = read_history(predictor, source, future_data, horizon)
-    window, notes = _last_window(predictor, data, horizon, max_repaired)
-    details = []
-    unknown = set(new_series(predictor.scaler, data)).intersection(window.series)
-    if unknown and len(window.series) > 1:
+    data = read_history(predictor, source)
+    start = _find_start(predictor, data, max_repaired)
+    notes, details, names = [*data.notes, *start.notes], [], list(start.rows)
+    unknown = set(new_series(predictor.scaler, data)).intersection(names)
+    if unknown and len(names) > 1:
         details.append(
             f"Not trained on, so scaled by their own rows: {_some(sorted(map(repr, unknown)))}."
         )
-    for note, share in _note_repairs(window, data.columns):
+    for note, share in _note_repairs(start, data.columns):
         (notes if share > _SAID else details).append(note)
     if horizon > trained:
         notes.append(
             f"The network was trained for {trained} steps: later ones are forecast from the "
             "forecasts before them."
         )
-    scaled = _run(predictor, window, horizon)
-    bounds = {}
+    scaled, times = _run(predictor, data, start, horizon)
+    bounds, scaler = {}, start.scaler
     if levels and predictor.errors is not None:
-        moves = window_moves(window.scaled, trained, torch.from_numpy(window.repaired))
-        shares, scaler = window.repaired.mean(axis=1), window.scaler
+        moves = window_moves(start.scaled, trained, torch.from_numpy(start.repaired))
+        shares = start.repaired.mean(axis=1)
         for suffix, level in levels.items():
             offset = predictor.errors.offset(level, moves=moves, shares=shares)[:, :horizon]
             bound = (scaled.double().numpy() + offset) * scaler.std + scaler.mean
             bounds[suffix] = _limit(predictor, bound)
-    times = None if window.times is None else window.times[:, :horizon]
-    return Forecast(
-        data=data,
-        series=window.series,
-        values=_limit(predictor, window.scaler.inverse(scaled).numpy()),
-        times=times,
-        bounds=bounds,
-        repaired=window.repaired,
-        notes=(*data.notes, *notes),
-        details=tuple(details),
-    )
+    values = _limit(predictor, scaler.inverse(scaled).numpy())
+    said = tuple(notes), tuple(details)
+    return Forecast(data, names, values, times, bounds, start.repaired, *said)
 
 
 def _bound_levels(
@@ -234,22 +350,18 @@ def _bound_levels(
     return levels
 
 
-class Window(NamedTuple):
-    """The last rows of S series, as a network takes them, and F steps ahead of them."""
+class _Start(NamedTuple):
+    """The last L rows of S series, which their forecasts start from."""
 
-    series: list[str]
+    rows: dict[str, Array]  # positions [L] by series
     scaled: Tensor  # [S, L, C], NaN where nothing was measured
     repaired: Array  # [S, L, C] bool: repaired or missing
     scaler: ChannelScaler
-    times: Array | None = None  # [S, F] of the steps ahead
-    stamps: Array | None = None  # [S, L + F, 4] calendar features, if the network takes some
-    covariates: Array | None = None  # [S, L + F, K]
+    notes: list[str]  # on series that have no forecast
 
 
-def _last_window(
-    predictor: Predictor, data: ForecastingData, horizon: int, max_repaired: float
-) -> tuple[Window, list[str]]:
-    """The window that a forecast of each series starts from, and notes on series without one."""
+def _find_start(predictor: Predictor, data: ForecastingData, max_repaired: float) -> _Start:
+    """The window that a forecast of each series starts from."""
     predictor.check_channels(data.channels, data.name)
     data = mark_broken_rules(predictor.strategy, data)
     length, notes = predictor.shape.input_len, []
@@ -269,104 +381,72 @@ def _last_window(
     if data.observed is not None:
         values[data.observed[positions] == 0] = np.nan
     scaler = cover_series(predictor.scaler, data, length)
-    scaled = predictor.scale(values, scaler.of_series(list(rows)))
+    scaled = scaler.of_series(list(rows)).transform(torch.from_numpy(values))
     repaired = predictor.repaired(scaled).cpu().numpy()
-    shares = repaired.mean(axis=(1, 2))
-    keep = shares <= max_repaired
-    if not keep.any():
-        raise _refusal(data.name, float(shares.min()), max_repaired)
-    if not keep.all():
-        left_out = [repr(name) for name, kept in zip(rows, keep, strict=True) if not kept]
+    shares = dict(zip(rows, repaired.mean(axis=(1, 2)), strict=True))
+    left_out = [name for name, share in shares.items() if share > max_repaired]
+    windows = data.form is not None and data.form.kind in ("array", "tensor")
+    if left_out and (windows or len(left_out) == len(rows)):
+        raise DataError(
+            f"{left_out[0] if len(rows) > 1 else data.name}: {shares[left_out[0]]:.0%} of the "
+            f"values that a forecast starts from were repaired or missing, more than "
+            f"{max_repaired:.0%}: give better rows, or allow more with max_repaired= "
+            "(--max-repaired)."
+        )
+    if left_out:
         notes.append(
             f"No forecast for series with more than {max_repaired:.0%} repaired or missing: "
-            f"{_some(left_out)}."
+            f"{_some([repr(name) for name in left_out])}."
         )
-        scaled, repaired = scaled[keep], repaired[keep]
-        rows = {
-            name: places for (name, places), kept in zip(rows.items(), keep, strict=True) if kept
-        }
-    scaler = scaler.of_series(list(rows))
-    return Window(
-        list(rows), scaled, repaired, scaler, *_ahead(predictor, data, rows, horizon)
-    ), notes
+        kept = [name not in left_out for name in rows]
+        scaled, repaired = scaled[kept], repaired[kept]
+        rows = {name: places for name, places in rows.items() if name not in left_out}
+    return _Start(rows, scaled, repaired, scaler.of_series(list(rows)), notes)
 
 
-def _ahead(
-    predictor: Predictor, data: ForecastingData, rows: dict[str, Array], horizon: int
-) -> tuple[Array | None, Array | None, Array | None]:
-    """Times of the steps ahead; calendar features and covariates of last rows and steps ahead."""
-    shape, plan = predictor.shape, predictor.plan
-    if horizon > shape.horizon and plan.columns:
+def _run(
+    predictor: Predictor, data: ForecastingData, start: _Start, horizon: int
+) -> tuple[Tensor, Array | None]:
+    """Scaled forecasts `[S, horizon, C]` and their times.
+
+    Steps beyond those of the training are forecast from the forecasts before them.
+    """
+    shape, plan, rows = predictor.shape, predictor.plan, start.rows
+    length, trained = shape.input_len, shape.horizon
+    if horizon > trained and plan.columns:
         raise ArgumentError(
-            f"a network with covariates forecasts at most the {shape.horizon} steps that it was "
+            f"a network with covariates forecasts at most the {trained} steps that it was "
             "trained for: train with a longer horizon (--horizon)."
         )
-    steps = -(-horizon // shape.horizon) * shape.horizon  # of whole forecasts
-    times = stamps = covariates = None
+    steps = -(-horizon // trained) * trained  # of whole forecasts
+    times, beside = None, list[Tensor | None]()  # calendar features and covariates [S, L + F, K]
     if data.timestamps is not None:
         past = data.timestamps[np.stack(list(rows.values()))]
         following = [future_timestamps(each, steps, frequency=data.frequency) for each in past]
         times = np.stack(following)
-        if shape.calendar_sizes is not None:
-            both = np.concatenate([past, times], axis=1)
-            stamps = np.stack([stamp_features(each) for each in both])
+    if shape.calendar_sizes is not None:
+        if times is None:
+            raise DataError(
+                "the data have no times, but the network was trained with calendar features."
+            )
+        stamps = [stamp_features(each) for each in np.concatenate([past, times], axis=1)]
+        beside.append(as_tensor(np.stack(stamps)))
     if plan:
         check_roles(data, plan)
         later = [None] * len(rows) if times is None else list(times)
-        covariates = np.stack(
-            [
-                window_ahead(data, name, plan, rows=rows[name], times=ahead, horizon=steps)
-                for name, ahead in zip(rows, later, strict=True)
-            ]
-        )
-    return times, stamps, covariates
-
-
-def _run(predictor: Predictor, window: Window, horizon: int) -> Tensor:
-    """Scaled forecasts `[S, horizon, C]`.
-
-    Steps beyond those of the training are forecast from the forecasts before them.
-    """
-    length, trained = predictor.shape.input_len, predictor.shape.horizon
-    if predictor.shape.calendar_sizes is not None and window.stamps is None:
-        raise DataError(
-            "the data have no times, but the network was trained with calendar features."
-        )
-    beside = [
-        None if each is None else as_tensor(each) for each in (window.stamps, window.covariates)
-    ]
-    while beside and beside[-1] is None:  # most networks take the window alone
-        beside.pop()
-    x, answers = window.scaled, []
-    for start in range(0, horizon, trained):
-        here = slice(start, start + length + trained)
+        windows = [
+            window_ahead(data, name, plan, rows=rows[name], times=ahead, horizon=steps)
+            for name, ahead in zip(rows, later, strict=True)
+        ]
+        beside = [*(beside or [None]), as_tensor(np.stack(windows))]
+    x, answers = start.scaled, []
+    for first in range(0, horizon, trained):
+        here = slice(first, first + length + trained)
         others = [None if each is None else each[:, here] for each in beside]
         answers.append(predictor.run(predictor.network, x, *others))
         check_finite(answers[-1], "the forecast of window {} is not finite")
         x = torch.cat([x, answers[-1]], dim=1)[:, -length:]
-    return torch.cat(answers, dim=1)[:, :horizon]
-
-
-def _forecast_windows(predictor: Predictor, windows: Any, max_repaired: float) -> Array:
-    """Forecasts `[B, H, C]` of windows `[B, L, C]`, both in raw units.
-
-    Where every series has its own scale, each window is scaled by its own rows: an array names no
-    series.
-    """
-    refuse_covariates(predictor)
-    scaler = predictor.scaler
-    if scaler.series:
-        fitted = [ChannelScaler.fit([rows]) for rows in as_tensor(windows).cpu().numpy()]
-        means, stds = ([getattr(each, name) for each in fitted] for name in ("mean", "std"))
-        scaler = ChannelScaler(np.stack(means)[:, None], np.stack(stds)[:, None])
-    scaled = predictor.scale(windows, scaler)
-    repaired = predictor.repaired(scaled).cpu().numpy()
-    for place, share in enumerate(repaired.mean(axis=(1, 2))):
-        if share > max_repaired:
-            raise _refusal(f"window {place + 1}", share, max_repaired)
-    window = Window([], scaled, repaired, scaler)
-    answer = _run(predictor, window, predictor.shape.horizon)
-    return _limit(predictor, scaler.inverse(answer).numpy())
+    return torch.cat(answers, dim=1)[:, :horizon], None if times is None else times[:, :horizon]
 
 
 def _limit(predictor: Predictor, values: Array) -> Array:
@@ -378,30 +458,17 @@ def _limit(predictor: Predictor, values: Array) -> Array:
     return limited
 
 
-def _refusal(name: str, share: float, most: float) -> DataError:
-    """The error for a window of which too much was repaired or missing."""
-    return DataError(
-        f"{name}: {share:.0%} of the values that a forecast starts from were repaired or missing, "
-        f"more than {most:.0%}: give better rows, or allow more with max_repaired= "
-        "(--max-repaired)."
-    )
-
-
-def _note_repairs(window: Window, columns: Sequence[str]) -> list[tuple[str, float]]:
+def _note_repairs(start: _Start, columns: Sequence[str]) -> Iterator[tuple[str, float]]:
     """Say what was repaired or missing in each series and channel, and which share that is."""
-    notes = []
-    missing = window.scaled.isnan().cpu().numpy()
-    for series, repaired, gaps in zip(window.series, window.repaired, missing, strict=True):
-        whose = f" of series {series!r}" if len(window.series) > 1 else ""
-        for channel, name in enumerate(columns):
-            count, absent = int(repaired[:, channel].sum()), int(gaps[:, channel].sum())
-            counts = {"are missing": absent, "look broken": count - absent}
-            what = " and ".join(f"{number} {kind}" for kind, number in counts.items() if number)
-            if what:
-                note = f"Of the last {len(repaired)} values of {name!r}{whose} {what}"
-                share = count / len(repaired)
-                notes.append((f"{note}; they were repaired before the forecast.", share))
-    return notes
+    names, length = list(start.rows), start.repaired.shape[1]
+    missing = start.scaled.isnan().sum(dim=1).cpu().numpy()  # [S, C]
+    broken = start.repaired.sum(axis=1) - missing
+    for place, channel in np.argwhere(missing + broken):
+        counts = {"are missing": missing[place, channel], "look broken": broken[place, channel]}
+        what = " and ".join(f"{number} {kind}" for kind, number in counts.items() if number)
+        whose = f" of series {names[place]!r}" if len(names) > 1 else ""
+        note = f"Of the last {length} values of {columns[channel]!r}{whose} {what}"
+        yield f"{note}; they were repaired before the forecast.", sum(counts.values()) / length
 
 
 def _some(names: Sequence[str]) -> str:

@@ -113,23 +113,20 @@ class Predictor:
         intervals: Sequence[float] = (),
         quantiles: Sequence[float] = (),
         horizon: int | None = None,
-        future_data: Any = None,
         max_repaired: float = MAX_REPAIRED,
     ) -> Any:
         """Predict for new data.
 
         Args:
-            data: A pandas or polars frame, a file, the name of a data set, or an array or tensor:
-                rows `[T, C]`, or windows `[B, L, C]` that are answered one by one; for
-                classification one case `[L, C]` or cases `[B, L, C]`. Columns are found by name, in
-                any order; others are ignored.
+            data: A pandas frame, a file, the name of a data set, or an array or tensor:
+                rows `[T, C]`; for forecasting also windows `[B, L, C]`, for classification one
+                case `[L, C]` or cases `[B, L, C]`. Columns are found by name, in any order; others
+                are ignored. Rows after the last value hold known-future covariates.
             intervals: Forecasting: shares of future values to enclose; each adds columns such as
                 `load_lower_80` and `load_upper_80`.
             quantiles: Forecasting: levels; each adds a column such as `load_q90`.
             horizon: Forecasting: steps. Default: those the network was trained for; more are
                 forecast from the forecasts before them.
-            future_data: Forecasting: a frame or file with the known-future covariates of the steps
-                ahead. Not needed if the rows after the last value in `data` hold them.
             max_repaired: Forecasting: the share of a window's values that may have been repaired or
                 missing.
 
@@ -144,8 +141,8 @@ class Predictor:
             DataError: The data cannot be read, are too short, or too much of them is missing.
             SACMError: A prediction is not finite.
         """
-        options = {"horizon": horizon, "future_data": future_data, "max_repaired": max_repaired}
-        return self._ask("predict", data, intervals=intervals, quantiles=quantiles, **options)
+        bounds = {"intervals": intervals, "quantiles": quantiles}
+        return self._ask("predict", data, **bounds, horizon=horizon, max_repaired=max_repaired)
 
     def tabulate(
         self,
@@ -154,14 +151,12 @@ class Predictor:
         intervals: Sequence[float] = (),
         quantiles: Sequence[float] = (),
         horizon: int | None = None,
-        future_data: Any = None,
         max_repaired: float = MAX_REPAIRED,
     ) -> Answer:
         """Predict as `predict`, but always as a pandas frame, with notes on the data."""
-        options = {"horizon": horizon, "future_data": future_data, "max_repaired": max_repaired}
-        answer: Answer = self._ask(
-            "tabulate", data, intervals=intervals, quantiles=quantiles, **options
-        )
+        bounds = {"intervals": intervals, "quantiles": quantiles}
+        options = {**bounds, "horizon": horizon, "max_repaired": max_repaired}
+        answer: Answer = self._ask("tabulate", data, **options)
         return answer
 
     def evaluate(self, data: Any) -> Result:
@@ -190,9 +185,8 @@ class Predictor:
 
         task = self.settings.task
         if task != "forecasting":
-            for name in ("intervals", "quantiles", "horizon", "future_data"):
-                value = options.get(name)
-                if value is not None and not (isinstance(value, Sequence) and not value):
+            for name in ("intervals", "quantiles", "horizon"):
+                if options.get(name):
                     raise ArgumentError(f"{name}: {task} has no use for it.")
             options = {}
         if isinstance(data, str) and not names_file(data):
@@ -224,20 +218,6 @@ class Predictor:
         """Where values of scaled windows `[B, L, C]` are missing or get repaired, bool."""
         flags = self.strategy.flags(x)
         return x.isnan() if flags is None else x.isnan() | (flags.to(x.device) > 0)
-
-    def scale(self, windows: Array | Tensor, scaler: ChannelScaler | None = None) -> Tensor:
-        """Raw windows `[B, L, C]` as scaled float32, by the network's scaler or another."""
-        self.check_windows(windows)
-        return (scaler or self.scaler).transform(as_tensor(windows))
-
-    def check_windows(self, windows: Array | Tensor) -> None:
-        """Refuse windows of another shape than the network takes."""
-        length, channels = self.shape.input_len, self.shape.channels
-        if windows.ndim != 3 or windows.shape[1:] != (length, channels) or not len(windows):
-            raise ArgumentError(
-                f"windows must be [B, {length}, {channels}] (window, step, channel), got "
-                f"{list(windows.shape)}."
-            )
 
     @property
     def trained(self) -> Trained:

@@ -217,9 +217,7 @@ def obeying(predictor: Any, rules: Path | None, keep: Path | None) -> Any:
     Raises:
         ArgumentError: The run has no guard, or a file cannot be read.
     """
-    # `backtest --refit` trains with the strategy of the settings.
-    text = with_files(predictor.settings.strategy, rules, keep)
-    settings = predictor.settings.model_copy(update={"strategy": text})
+    with_files(predictor.settings.strategy, rules, keep)  # refuses files that no guard takes
     parts = parts_of(predictor.strategy)
     changed = [p.with_files(rules, keep) if isinstance(p, FittedGuard) else p for p in parts]
-    return replace(predictor, strategy=join(changed), settings=settings)
+    return replace(predictor, strategy=join(changed))
