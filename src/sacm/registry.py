@@ -247,4 +247,5 @@ def letters_and_digits(name: str) -> str:
 COMMANDS: Registry[Any] = Registry("command")
 CORRUPTIONS: Registry[Any] = Registry("fault")
 DATASETS: Registry[Any] = Registry("data set", simplify=letters_and_digits)
+METRICS: Registry[Any] = Registry("metric")
 STRATEGIES: Registry[Any] = Registry("strategy")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sacm.registry import COMMANDS, Registry
+from sacm.registry import COMMANDS, METRICS, Registry
 from sacm_lab import datasets, rivals
 from sacm_lab.robust import faults
 
@@ -22,6 +22,12 @@ They return a record whose `test` holds numbers by name; a job writes it into th
 datasets.register()
 rivals.register()
 faults.register()
+
+for _name in (
+    *("mse_last", "mae_last", "accuracy_last_ten", "mean_fault_mse", "worst_degradation"),
+    *("clean_mse", *(f"degradation_{fault}" for fault in faults.TESTED), "f1_affiliation"),
+):
+    METRICS.register(_name)(f"sacm_lab.metrics:{_name}")
 
 _RESEARCH = "For research"
 for _name, _place, _help in (

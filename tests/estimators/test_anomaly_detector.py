@@ -11,7 +11,7 @@ import sacm
 from sacm import AnomalyDetector, DataError, SACMError, SACMWarning
 from sacm.data import anomaly_data
 from sacm.errors import ArgumentError
-from sacm.metrics.pointwise import quantile_threshold
+from sacm.metrics.anomaly import quantile_threshold
 from sacm.tasks import get_task
 from sacm.tasks.anomaly import normal_scores
 from tests.estimators.cases import waves

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from sacm.metrics.intervals import read_labels
+from sacm.metrics.anomaly import read_labels
 
 Pairs = list[tuple[int, int]]
 
@@ -15,9 +15,9 @@ def on_labels(measure, values, labels, segments=None, **options):
     return measure(np.asarray(values), read_labels(labels, segments), **options)
 
 
-def alarms_on(measure, alarms, labels, segments=None):
+def alarms_on(measure, alarms, labels, segments=None, **options):
     """A measure of 0/1 alarms [T]."""
-    return on_labels(measure, np.asarray(alarms, dtype=bool), labels, segments)
+    return on_labels(measure, np.asarray(alarms, dtype=bool), labels, segments, **options)
 
 
 @st.composite

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def test_classes_that_never_occur_do_not_count():
 
 def test_the_report_is_json():
     report = measure_classes(*sample())
-    assert json.loads(json.dumps(report.to_dict()))["accuracy"] == report.accuracy
+    assert json.loads(json.dumps(asdict(report)))["accuracy"] == report.accuracy
 
 
 def test_bad_input_is_refused():

@@ -14,7 +14,6 @@ def test_coverage_and_width_are_counts_and_means() -> None:
     found = measure_intervals(truth, lower, upper, 0.9)
     assert found["coverage"] == pytest.approx(2 / 3)
     assert found["width"] == 2.5
-    assert found["step_coverage"] == [1.0, 0.0]
     with pytest.raises(ArgumentError, match="no target was observed"):
         measure_intervals(np.full((1, 1, 1), np.nan), lower[:1, :1], upper[:1, :1], 0.9)
 

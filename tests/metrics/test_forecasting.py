@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import mean_absolute_error, mean_squared_error
 
+from sacm.data import ChannelScaler
 from sacm.errors import ArgumentError, DataError, SACMError
 from sacm.metrics.forecasting import (
     ForecastAccumulator,
@@ -26,8 +28,15 @@ def batches(windows=23, horizon=4, channels=3, seed=0):
     return torch.randn(shape, generator=generator), torch.randn(shape, generator=generator)
 
 
-def report_of(prediction, target, *, size=64, **scales):
-    errors = ForecastAccumulator(**scales)
+def measured(mean, std, naive=None):
+    """An accumulator of errors in these scales."""
+    return ForecastAccumulator(
+        ChannelScaler(mean, std), np.ones_like(std) if naive is None else naive
+    )
+
+
+def report_of(prediction, target, *, size=64, errors=None):
+    errors = errors or ForecastAccumulator()
     for start in range(0, len(prediction), size):
         errors.update(prediction[start : start + size], target[start : start + size])
     return errors.compute()
@@ -36,7 +45,7 @@ def report_of(prediction, target, *, size=64, **scales):
 def test_agrees_with_scikit_learn_scaled_and_raw():
     prediction, target = batches()
     mean, std = np.array([3.0, -1.0, 0.5]), np.array([2.0, 0.1, 40.0])
-    report = report_of(prediction, target, mean=mean, std=std)
+    report = report_of(prediction, target, errors=measured(mean, std))
     first, second = (x.double().numpy() for x in (prediction, target))
     for table, a, b in (
         (report.scaled, first, second),
@@ -48,7 +57,6 @@ def test_agrees_with_scikit_learn_scaled_and_raw():
         assert table.channel_mae == pytest.approx(np.abs(a - b).mean(axis=(0, 1)))
         assert table.channel_mse == pytest.approx(((a - b) ** 2).mean(axis=(0, 1)))
         assert table.step_mae == pytest.approx(np.abs(a - b).mean(axis=(0, 2)))
-        assert table.step_mse == pytest.approx(((a - b) ** 2).mean(axis=(0, 2)))
     assert (report.windows, report.horizon, report.channels) == (23, 4, 3)
 
 
@@ -60,7 +68,7 @@ def test_the_batch_size_does_not_matter(windows, size, seed):
     assert in_parts.windows == windows
     assert in_parts.scaled.mae == pytest.approx(at_once.scaled.mae, rel=1e-13)
     assert in_parts.scaled.mse == pytest.approx(at_once.scaled.mse, rel=1e-13)
-    assert in_parts.scaled.step_mse == pytest.approx(at_once.scaled.step_mse, rel=1e-13)
+    assert in_parts.scaled.step_mae == pytest.approx(at_once.scaled.step_mae, rel=1e-13)
 
 
 def test_small_errors_survive_many_large_sums():
@@ -90,14 +98,14 @@ def test_half_precision_and_gradients_are_accepted():
 
 
 def test_the_report_is_json():
-    report = report_of(*batches(), std=np.array([1.0, 2.0, 3.0]))
-    loaded = json.loads(json.dumps(report.to_dict()))
+    report = report_of(*batches(), errors=measured(np.zeros(3), np.array([1.0, 2.0, 3.0])))
+    loaded = json.loads(json.dumps(asdict(report)))
     assert loaded["raw"]["mae"] == report.raw.mae
     assert report_of(*batches()).raw is None
 
 
 def test_bad_input_is_refused():
-    errors = ForecastAccumulator(std=np.array([1.0, 2.0]))
+    errors = ForecastAccumulator()
     with pytest.raises(SACMError, match="no window"):
         errors.compute()
     with pytest.raises(ArgumentError, match="share one shape"):
@@ -110,7 +118,7 @@ def test_the_three_measures_are_their_formulas() -> None:
     truth, forecast = generator.normal(size=(2, 6, 4, 2))
     seen = generator.random((6, 4, 2)) > 0.3
     naive = np.array([0.7, 0.2])
-    errors = ForecastAccumulator(mean=mean, std=std, naive_error=naive)
+    errors = measured(mean, std, naive)
     for part in (slice(0, 2), slice(2, 6)):  # whatever the batches
         errors.update(
             torch.from_numpy(forecast[part]),
@@ -133,7 +141,7 @@ def test_the_three_measures_are_their_formulas() -> None:
 
 def test_a_channel_that_never_changes_has_no_mase_and_zeros_no_wape() -> None:
     zeros = torch.zeros(2, 3, 1)
-    errors = ForecastAccumulator(mean=np.zeros(1), std=np.ones(1), naive_error=np.zeros(1))
+    errors = measured(np.zeros(1), np.ones(1), np.zeros(1))
     errors.update(zeros, zeros)
     assert errors.compute().relative == {"mase": None, "smape": 0.0, "wape": None}
 

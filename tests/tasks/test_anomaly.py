@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from sacm.errors import SACMError
-from sacm.metrics.pointwise import quantile_threshold
+from sacm.metrics.anomaly import quantile_threshold
 from sacm.tasks.anomaly import normal_scores, step_scores
 from sacm.training import Run
 from tests.training.cases import make_data, small_run

@@ -50,7 +50,7 @@ LEGEND = (
 )
 ANOMALY_LEGEND = (
     "PA: point-adjusted, which random scores pass easily; the random row has what they reach. "
-    "Compare VUS-PR and affiliation F1."
+    "Compare VUS-PR."
 )
 _WINDOWS = 1024  # training windows of which rates are computed
 

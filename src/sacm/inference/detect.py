@@ -23,7 +23,7 @@ from sacm.inference.predictor import (
     like,
     warn,
 )
-from sacm.metrics.pointwise import quantile_threshold
+from sacm.metrics.anomaly import quantile_threshold
 from sacm.settings import ReadOptions
 from sacm.tasks import Result, get_task
 from sacm.tasks.anomaly import flag, judge_scores, step_scores

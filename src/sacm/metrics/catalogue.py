@@ -11,6 +11,7 @@ from typing import Any, TypeVar, get_args
 import torch
 from torch import Tensor
 
+from sacm import registry
 from sacm.errors import ArgumentError, SACMWarning
 from sacm.registry import Registry
 from sacm.types import TaskName
@@ -39,7 +40,7 @@ class Metric:
     function: Callable[..., Any] | None = None
 
 
-METRICS: Registry[Metric] = Registry("metric")
+METRICS: Registry[Metric] = registry.METRICS
 
 
 def register(
@@ -55,8 +56,9 @@ def register(
         share: Whether values lie between 0 and 1; differences are then percentage points.
 
     Returns:
-        A decorator for a function of what the task's test gives, all on the CPU. A result that is
-        not finite, or an exception, becomes None in the row, with a `SACMWarning`.
+        A decorator for a function of what the task's test gives, all on the CPU. None says that
+        the metric is not defined for these data. A result that is not finite, or an exception,
+        becomes None in the row, with a `SACMWarning`.
 
         forecasting: `(prediction, target, observed)` to one value a window `[N]`, for every batch
         of test windows: z-scored tensors `[N, H, C]`, `observed` False where a target was filled
@@ -64,8 +66,8 @@ def register(
 
         classification: `(probabilities, labels)`, tensors `[N, K]` and `[N]`, to one number.
 
-        anomaly: `(scores, labels, threshold)`, arrays `[T]` and the threshold from the validation
-        scores, to one number.
+        anomaly: `(scores, labels, threshold, segments)`, arrays `[T]` and the threshold from the
+        validation scores, to one number; `segments` names the machine of each row.
 
     Raises:
         ArgumentError: If the name is taken or the task unknown.
@@ -95,11 +97,6 @@ def register(
     return add
 
 
-def registered_metrics(task: TaskName) -> list[Metric]:
-    """List the metrics that were registered for a task, plug-ins included."""
-    return [each for each in METRICS.values() if each.task == task]
-
-
 # The entries of rows in the order they are shown in: name, whether it is an error or a share,
 # label in tables, and phrase in sentences where that differs.
 _TABLE = (
@@ -107,7 +104,6 @@ _TABLE = (
     ("mae", "error", "MAE"),
     ("mse_raw", "error", "MSE, raw units", "MSE in raw units"),
     ("mae_raw", "error", "MAE, raw units", "MAE in raw units"),
-    ("crps", "error", "CRPS"),
     ("accuracy", "share", "accuracy"),
     ("balanced_accuracy", "share", "balanced accuracy"),
     ("macro_f1", "share", "macro F1"),
@@ -115,7 +111,6 @@ _TABLE = (
     ("f1_pa", "share", "F1 (PA)", "point-adjusted F1"),
     ("precision_pa", "share", "precision (PA)", "point-adjusted precision"),
     ("recall_pa", "share", "recall (PA)", "point-adjusted recall"),
-    ("f1_pa_best", "share", "best F1 (PA)", "point-adjusted F1 at its best threshold"),
     ("f1", "share", "F1"),
     ("precision", "share", "precision"),
     ("recall", "share", "recall"),
@@ -123,33 +118,15 @@ _TABLE = (
     ("auc_pr", "share", "AUC-PR"),
     ("auc_roc", "share", "AUC-ROC"),
     ("vus_pr", "share", "VUS-PR"),
-    ("f1_affiliation", "share", "affiliation F1"),
     ("epochs", "error", "epochs"),
     ("seconds_per_epoch", "error", "seconds an epoch"),
     ("train_seconds", "error", "seconds of training"),
-    ("mse_last", "error", "MSE, last epoch", "MSE of the last epoch"),
-    ("mae_last", "error", "MAE, last epoch", "MAE of the last epoch"),
-    ("accuracy_last_ten", "share", "accuracy, last ten", "mean accuracy of the last ten epochs"),
-    ("mean_fault_mse", "error", "mean fault MSE", "mean MSE over the faults"),
-    ("worst_degradation", "error", "D_w", "the largest degradation"),
-    ("clean_mse", "error", "clean MSE", "MSE on clean inputs"),
     ("rate_mean", "error", "mean rate", "mean dropout rate"),
     ("rate_std", "error", "spread of rates", "spread of the dropout rates"),
-    # The scenarios of SensorFault-Bench: the error under each over the error on clean inputs.
-    *(
-        (f"degradation_{fault}", "error", f"D {fault}")
-        for fault in ("drift", "attenuation", "noise", "spike", "time_stretch", "time_compress")
-    ),
-    ("degradation_stuck_sensor", "error", "D stuck_sensor"),
-    ("degradation_missing_data", "error", "D missing_data"),
 )
-# What random scores reach; these entries describe no model.
-_RANDOM = {"f1_pa": "f1_pa_random", "f1_pa_best": "f1_pa_best_random"}
 for _name, _kind, *_words in _TABLE:
-    _share = _kind == "share"
-    METRICS.register(_name)(
-        Metric(_name, _words[0], _words[-1], _share, _share, random=_RANDOM.get(_name))
-    )
+    _share, _random = _kind == "share", "f1_pa_random" if _name == "f1_pa" else None
+    METRICS.register(_name)(Metric(_name, _words[0], _words[-1], _share, _share, _random))
 
 
 def metric(name: str) -> Metric:
@@ -162,33 +139,9 @@ def order_metrics(names: set[str]) -> list[str]:
     return [name for name in METRICS.names() if name in names]
 
 
-class RegisteredForecastMetrics:
-    """Collects the registered forecasting metrics batch by batch: exact means over windows."""
-
-    def __init__(self) -> None:
-        self._metrics = registered_metrics("forecasting")
-        self._totals: Row = {metric.name: 0.0 for metric in self._metrics}
-        self._windows = 0
-
-    def update(self, prediction: Tensor, target: Tensor, *, observed: Tensor | None = None) -> None:
-        """Add predictions and targets, both `[B, H, C]`; None observed everything."""
-        if not self._metrics:
-            return
-        prediction, target = prediction.detach().cpu(), target.detach().cpu()
-        seen = torch.ones_like(target, dtype=torch.bool) if observed is None else observed.cpu()
-        self._windows += len(prediction)
-        for metric in self._metrics:
-            total = self._totals[metric.name]
-            if total is not None:
-                batch = _compute(metric, _window_sum, prediction, target, seen)
-                self._totals[metric.name] = None if batch is None else total + batch
-
-    def compute(self) -> Row:
-        """Give the mean of each metric over all windows seen; None where one failed."""
-        return {
-            name: None if total is None or not self._windows else total / self._windows
-            for name, total in self._totals.items()
-        }
+def registered_metrics(task: TaskName) -> list[Metric]:
+    """List the metrics that were registered for a task, plug-ins included."""
+    return [each for each in METRICS.values() if each.task == task]
 
 
 def compute_metrics(task: TaskName, *arguments: Any) -> Row:
@@ -199,11 +152,41 @@ def compute_metrics(task: TaskName, *arguments: Any) -> Row:
     return {each.name: _compute(each, float, *arguments) for each in registered_metrics(task)}
 
 
+class RegisteredForecastMetrics:
+    """Collects the registered forecasting metrics batch by batch: exact means over windows."""
+
+    def __init__(self) -> None:
+        self._metrics = registered_metrics("forecasting")
+        self._totals: Row = {metric.name: 0.0 for metric in self._metrics}
+        self._windows = 0
+
+    def update(self, prediction: Tensor, target: Tensor, *, observed: Tensor | None = None) -> None:
+        """Add predictions and targets, both `[B, H, C]`; None observed everything."""
+        prediction, target = prediction.detach().cpu(), target.detach().cpu()
+        seen = torch.ones_like(target, dtype=torch.bool) if observed is None else observed.cpu()
+        self._windows += len(prediction)
+        for metric in self._metrics:
+            total = self._totals[metric.name]
+            if total is not None:  # one that failed is not called again
+                batch = _compute(metric, _window_sum, prediction, target, seen)
+                self._totals[metric.name] = None if batch is None else total + batch
+
+    def compute(self) -> Row:
+        """Give the mean of each metric over all windows seen; None where one failed."""
+        return {
+            name: None if total is None else total / max(self._windows, 1)
+            for name, total in self._totals.items()
+        }
+
+
 def _compute(metric: Metric, read: Callable[[Any], float], *arguments: Any) -> float | None:
     """Call a metric's function; an error in it must not cost the run its other results."""
     assert metric.function is not None
     try:
-        value = read(metric.function(*arguments))
+        result = metric.function(*arguments)
+        if result is None:
+            return None
+        value = read(result)
         if math.isfinite(value):
             return value
         problem = f"it gave {value}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -15,32 +14,20 @@ from sacm.errors import ArgumentError, SACMError
 
 @dataclass(frozen=True)
 class ClassificationReport:
-    """Quality over `samples` samples.
-
-    Attributes:
-        accuracy: share of right answers.
-        balanced_accuracy: mean recall over the classes that occur in the labels.
-        macro_f1: mean F1 over the classes that occur in labels or predictions.
-        nll: mean negative log-likelihood of the true class, in nats.
-        confusion: counts [true class][predicted class].
-    """
+    """Quality over `samples` samples."""
 
     samples: int
     classes: int
-    accuracy: float
-    balanced_accuracy: float
-    macro_f1: float
-    nll: float
-    confusion: tuple[tuple[int, ...], ...]
+    accuracy: float  # share of right answers
+    balanced_accuracy: float  # mean recall over the classes that occur in the labels
+    macro_f1: float  # mean F1 over the classes that occur in labels or predictions
+    nll: float  # mean negative log-likelihood of the true class, in nats
+    confusion: tuple[tuple[int, ...], ...]  # counts [true class][predicted class]
 
     def row(self) -> dict[str, float | None]:
         """The numbers of one table row."""
         names = ("accuracy", "balanced_accuracy", "macro_f1", "nll")
         return {name: getattr(self, name) for name in names}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a run's record."""
-        return asdict(self)
 
 
 def measure_classes(logits: Tensor, labels: Tensor) -> ClassificationReport:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from sacm.errors import ArgumentError, DataError, SACMError
+
+if TYPE_CHECKING:
+    from sacm.data.scaling import ChannelScaler
 
 _DAY = {"s": 86_400.0, "min": 1440.0, "h": 24.0}
 _CALENDAR = {"D": 7, "B": 5, "W": 52, "M": 12, "Q": 4, "Y": 1, "A": 1}
@@ -92,7 +95,7 @@ def naive_training_error(pieces: Sequence[np.ndarray], season: int) -> np.ndarra
 
 @dataclass(frozen=True)
 class ErrorTable:
-    """Means over windows, steps and channels; `step_*` [H] and `channel_*` [C] in part.
+    """Means over windows, steps and channels, and by step [H] and channel [C].
 
     A step or channel of which nothing was observed is None.
     """
@@ -101,21 +104,32 @@ class ErrorTable:
     mse: float
     rmse: float
     step_mae: tuple[float | None, ...]
-    step_mse: tuple[float | None, ...]
     channel_mae: tuple[float | None, ...]
     channel_mse: tuple[float | None, ...]
+
+    @classmethod
+    def of(cls, totals: Tensor) -> ErrorTable:
+        """Means of sums [3, H, C]: count, absolute and squared errors."""
+        count, absolute, squared = totals
+        mse = float(squared.sum() / count.sum())
+
+        def means(errors: Tensor, dim: int) -> tuple[float | None, ...]:
+            pairs = zip(errors.sum(dim=dim).tolist(), count.sum(dim=dim).tolist(), strict=True)
+            return tuple(total / seen if seen else None for total, seen in pairs)
+
+        mae = float(absolute.sum() / count.sum())
+        by_channel = means(absolute, 0), means(squared, 0)
+        return cls(mae, mse, math.sqrt(mse), means(absolute, 1), *by_channel)
 
 
 @dataclass(frozen=True)
 class ForecastReport:
-    """Errors over `windows` windows, in parts that the accumulator was given what they need for.
+    """Errors over `windows` windows, scaled, and in raw units if the accumulator has a scaler.
 
-    `relative` holds errors without units. MASE is the mean absolute error over that of the seasonal
-    naive forecast on the training rows (Hyndman & Koehler, "Another look at measures of forecast
-    accuracy", 2006). sMAPE is the mean of 2 |y - f| / (|y| + |f|), from 0 to 2, and 0 where both
-    are 0. WAPE is the sum of the errors over the sum of the values. They are made for each channel,
-    or each channel of each series if these have scales of their own, then averaged over those that
-    have one; None where none has.
+    `relative` holds errors without units, the mean over channels (of each series, where these have
+    their own scales). MASE is the mean absolute error over that of the seasonal naive forecast on
+    the training rows (Hyndman & Koehler, "Another look at measures of forecast accuracy", 2006),
+    sMAPE the mean of 2 |y - f| / (|y| + |f|), WAPE the sum of errors over the sum of values.
     """
 
     windows: int
@@ -125,48 +139,35 @@ class ForecastReport:
     raw: ErrorTable | None = None
     relative: Row = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for a run's record."""
-        return asdict(self)
-
 
 class ForecastAccumulator:
     """Collects errors of scaled forecasts batch by batch.
 
     Args:
-        mean, std: What windows were scaled by, `[C]`, or `[S, C]` where every series has its own
-            scale. With them the report has errors in raw units.
-        units: Deviations in which scaled errors are stated, if not `std`; of the same shape.
-        naive_error: Error of the naive forecast in the training rows, of the same shape. With it
-            the report has relative errors.
+        scaler: What windows were scaled by; with it the report has raw and relative errors.
+        naive_error: Error of the naive forecast in the training rows, `[C]`, or `[S, C]` where
+            every series has its own scale.
     """
 
     def __init__(
-        self,
-        *,
-        mean: np.ndarray | None = None,
-        std: np.ndarray | None = None,
-        units: np.ndarray | None = None,
-        naive_error: np.ndarray | None = None,
+        self, scaler: ChannelScaler | None = None, naive_error: np.ndarray | None = None
     ) -> None:
         self.windows = 0
         self._totals: Tensor | float = 0.0  # sums [S, K, H, C] of the parts that `update` makes
-        self._factor = None
-        if std is not None and units is not None:
-            self._factor = torch.from_numpy(np.atleast_2d(std / units))
-        self._mean, self._std, self._naive = (
-            None if each is None else torch.from_numpy(np.atleast_2d(np.asarray(each, np.float64)))
-            for each in (mean, std, naive_error)
-        )  # [S, C]
-        self._scale = (
-            self._std if units is None else torch.from_numpy(np.atleast_2d(units)).double()
-        )
+        self._factor, self._scales = None, None
+        if scaler is not None and naive_error is not None:
+            if scaler.reference is not None:
+                self._factor = torch.from_numpy(np.atleast_2d(scaler.std / scaler.reference))
+            arrays = (scaler.mean, scaler.std, scaler.units, naive_error)
+            self._scales = [  # [S, C] each
+                torch.from_numpy(np.atleast_2d(np.asarray(each, np.float64))) for each in arrays
+            ]
 
     def in_units(self, values: Tensor, series: Tensor | None) -> Tensor:
         """Scaled values `[B, H, C]` in the units that errors are stated in."""
         if self._factor is None:
             return values
-        return values * _of_windows(self._factor, series).to(values.device)
+        return values * _by_window(self._factor, series).to(values.device)
 
     def update(
         self,
@@ -186,24 +187,24 @@ class ForecastAccumulator:
                 "prediction and target must share one shape [B, H, C], got"
                 f" {list(prediction.shape)} and {list(target.shape)}"
             )
-        self._check_finite(prediction, what="prediction", error=SACMError)
-        self._check_finite(target, what="target", error=DataError)
         pair = prediction.detach(), target.detach()
+        self._check_finite(pair[0], "prediction", SACMError)
+        self._check_finite(pair[1], "target", DataError)
         # On the CPU, because not every accelerator has float64.
         first, second = (self.in_units(each, series).cpu().double() for each in pair)
         difference = first - second
         counted = torch.ones_like(difference) if observed is None else observed.cpu().double()
         parts = [counted, difference.abs() * counted, difference.square() * counted]
-        if self._mean is not None and self._std is not None and self._naive is not None:
-            mean, std = (_of_windows(each, series) for each in (self._mean, self._std))
+        if self._scales is not None:
+            mean, std = (_by_window(each, series) for each in self._scales[:2])
             forecast, truth = (each.cpu().double() * std + mean for each in pair)  # raw
             error, level = (forecast - truth).abs(), forecast.abs() + truth.abs()
             symmetric = torch.where(level > 0, 2 * error / level.clamp_min(1e-300), 0.0)
             parts += [error * counted, symmetric * counted, truth.abs() * counted]
-        if series is None or self._scale is None:
+        if series is None or self._scales is None:
             totals = torch.stack([part.sum(dim=0) for part in parts])[None]
         else:
-            totals = torch.zeros(len(self._scale), len(parts), *counted.shape[1:]).double()
+            totals = torch.zeros(len(self._scales[0]), len(parts), *counted.shape[1:]).double()
             totals.index_add_(0, series.cpu(), torch.stack(parts, dim=1))
         self._totals = self._totals + totals
         self.windows += len(prediction)
@@ -214,13 +215,12 @@ class ForecastAccumulator:
         if not isinstance(totals, Tensor) or not bool(totals[:, 0].any()):
             raise SACMError("no window was evaluated, so there is no forecasting error to report")
         *_, horizon, channels = totals.shape
-        scaled = _table(totals[:, :3].sum(dim=0))
-        raw = None if self._scale is None else _table(self._raw_totals().sum(dim=0))
-        relative: Row = {}
-        if self._naive is not None:
+        scaled, raw, relative = ErrorTable.of(totals[:, :3].sum(dim=0)), None, {}
+        if self._scales is not None:
+            raw = ErrorTable.of(self._raw_totals(totals).sum(dim=0))
             count, _, _, error, symmetric, level = totals.sum(dim=2).transpose(0, 1)  # [S, C] each
             relative = {
-                "mase": _mean_ratio(error, count * self._naive),
+                "mase": _mean_ratio(error, count * self._scales[3]),
                 "smape": _mean_ratio(symmetric, count),
                 "wape": _mean_ratio(error, level),
             }
@@ -229,33 +229,36 @@ class ForecastAccumulator:
     def by_series(self) -> list[tuple[float, float] | None]:
         """Mean absolute error of each series, scaled and raw; None of one without any target."""
         assert isinstance(self._totals, Tensor)
-        count = self._totals[:, 0].sum(dim=(1, 2)).tolist()
-        errors, raw = (
-            totals[:, 1].sum(dim=(1, 2)).tolist() for totals in (self._totals, self._raw_totals())
+        count, *errors = (
+            totals.sum(dim=(1, 2)).tolist()
+            for totals in (
+                self._totals[:, 0],
+                self._totals[:, 1],
+                self._raw_totals(self._totals)[:, 1],
+            )
         )
-        triples = zip(errors, raw, count, strict=True)
-        return [(own / seen, other / seen) if seen else None for own, other, seen in triples]
+        triples = zip(*errors, count, strict=True)
+        return [(own / seen, raw / seen) if seen else None for own, raw, seen in triples]
 
-    def _raw_totals(self) -> Tensor:
+    def _raw_totals(self, totals: Tensor) -> Tensor:
         """Counts, absolute and squared errors in raw units, [S, 3, H, C]."""
-        assert isinstance(self._totals, Tensor)
-        assert self._scale is not None
-        powers = [torch.ones_like(self._scale), self._scale, self._scale.square()]
-        return self._totals[:, :3] * torch.stack(powers, dim=1)[:, :, None]
+        assert self._scales is not None
+        units = self._scales[2]
+        powers = torch.stack([torch.ones_like(units), units, units.square()], dim=1)
+        return totals[:, :3] * powers[:, :, None]
 
-    def _check_finite(self, values: Tensor, *, what: str, error: type[SACMError]) -> None:
-        finite = torch.isfinite(values)
-        if bool(finite.all()):
-            return
-        window, step, channel = (~finite).nonzero()[0].tolist()
-        raise error(
-            f"{what} is {float(values[window, step, channel])} at window {self.windows + window},"
-            f" step {step}, channel {channel} ({int((~finite).sum())} non-finite values in this"
-            " batch); a metric over it would hide a failed run"
-        )
+    def _check_finite(self, values: Tensor, what: str, error: type[SACMError]) -> None:
+        bad = (~torch.isfinite(values)).nonzero()
+        if len(bad):
+            window, step, channel = bad[0].tolist()
+            raise error(
+                f"{what} is {float(values[window, step, channel])} at window "
+                f"{self.windows + window}, step {step}, channel {channel} ({len(bad)} non-finite "
+                "values in this batch); a metric over it would hide a failed run"
+            )
 
 
-def _of_windows(scale: Tensor, series: Tensor | None) -> Tensor:
+def _by_window(scale: Tensor, series: Tensor | None) -> Tensor:
     """What to scale windows [B, H, C] by, from [S, C]."""
     return scale[0] if series is None else scale[series.cpu()][:, None]
 
@@ -266,26 +269,6 @@ def _mean_ratio(above: Tensor, below: Tensor) -> float | None:
     return float((above[usable] / below[usable]).mean()) if bool(usable.any()) else None
 
 
-def _table(totals: Tensor) -> ErrorTable:
-    """Means of summed errors [3, H, C]: count, absolute, squared."""
-    count, absolute, squared = totals
-    mse = float(squared.sum() / count.sum())
-
-    def means(errors: Tensor, dim: int) -> tuple[float | None, ...]:
-        pairs = zip(errors.sum(dim=dim).tolist(), count.sum(dim=dim).tolist(), strict=True)
-        return tuple(total / seen if seen else None for total, seen in pairs)
-
-    return ErrorTable(
-        mae=float(absolute.sum() / count.sum()),
-        mse=mse,
-        rmse=math.sqrt(mse),
-        step_mae=means(absolute, 1),
-        step_mse=means(squared, 1),
-        channel_mae=means(absolute, 0),
-        channel_mse=means(squared, 0),
-    )
-
-
 def measure_intervals(
     truth: np.ndarray, lower: np.ndarray, upper: np.ndarray, nominal: float
 ) -> dict[str, Any]:
@@ -293,8 +276,7 @@ def measure_intervals(
 
     Returns:
         `nominal`, the share of targets they should enclose; `coverage`, the share they enclosed;
-        `width`, the mean width in the units of the targets; `step_coverage` `[H]` and
-        `channel_coverage` `[C]`, None where nothing was observed.
+        `width`, the mean width in the units of the targets.
 
     Raises:
         ArgumentError: No target was observed.
@@ -303,31 +285,14 @@ def measure_intervals(
     if not seen.any():
         raise ArgumentError("no target was observed, so there is no coverage to report.")
     inside = seen & (truth >= lower) & (truth <= upper)
-
-    def shares(axes: tuple[int, int]) -> list[float | None]:
-        pairs = zip(inside.sum(axis=axes).tolist(), seen.sum(axis=axes).tolist(), strict=True)
-        return [hits / count if count else None for hits, count in pairs]
-
-    return {
-        "nominal": float(nominal),
-        "coverage": float(inside.sum() / seen.sum()),
-        "width": float((upper - lower)[seen].mean()),
-        "step_coverage": shares((0, 2)),
-        "channel_coverage": shares((0, 1)),
-    }
+    coverage, width = float(inside.sum() / seen.sum()), float((upper - lower)[seen].mean())
+    return {"nominal": float(nominal), "coverage": coverage, "width": width}
 
 
 def crps(truth: np.ndarray, quantiles: np.ndarray, levels: Sequence[float]) -> float:
-    """Continuous ranked probability score from quantiles: twice the mean pinball loss.
+    """Continuous ranked probability score: twice the mean pinball loss; lower is better.
 
-    Args:
-        truth: Targets of any shape; NaN do not count.
-        quantiles: Forecast quantiles `[Q, *truth.shape]`.
-        levels: The Q levels, evenly spaced between 0 and 1.
-
-    Returns:
-        The mean over targets, in their units; lower is better. With a single level of 0.5 it is
-        the mean absolute error.
+    `quantiles` `[Q, *truth.shape]` have evenly spaced levels; NaN targets do not count.
     """
     losses = []
     for quantile, level in zip(quantiles, levels, strict=True):

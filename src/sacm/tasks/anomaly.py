@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,8 @@ from sacm.data.load import DATASETS
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows, anomaly_windows
 from sacm.errors import SACMError
-from sacm.metrics.anomaly import evaluate_scores
+from sacm.metrics.anomaly import evaluate_scores, quantile_threshold
 from sacm.metrics.catalogue import compute_metrics
-from sacm.metrics.pointwise import quantile_threshold
 from sacm.quality.inspect import inspect
 from sacm.settings import ResolvedSettings, RunSettings
 from sacm.strategies.base import Step, Strategy
@@ -48,7 +47,6 @@ _ROWS = (
     ("plain", "precision", "recall", "f1"),
     ("point-adjusted", "precision_pa", "recall_pa", "f1_pa"),
     ("point-adjusted, random scores", None, None, "f1_pa_random"),
-    ("affiliation", None, None, "f1_affiliation"),
     ("best threshold (an upper bound)", None, None, "f1_best"),
     ("AUC-PR, no threshold", None, None, "auc_pr"),
     ("AUC-ROC, no threshold", None, None, "auc_roc"),
@@ -68,7 +66,7 @@ class Anomaly(Task[AnomalyData]):
     default_strategy = "raw"
     selections = ("loss",)
     unused = FORECASTING_ONLY
-    leading_metrics = ("f1_pa", "f1", "vus_pr", "f1_affiliation")
+    leading_metrics = ("f1_pa", "f1", "vus_pr")
 
     def preset(self, settings: RunSettings, data: AnomalyData) -> dict[str, Any]:
         # Short telemetry gets windows of which validation holds a few.
@@ -148,8 +146,8 @@ def judge_scores(
 ) -> Result:
     """Test scores `[T]` against labels `[T]`; `segments` `[T]` names the machine of each row."""
     report = evaluate_scores(scores, labels, threshold, segments=segments, seed=settings.seed)
-    row = {**report.measures, **compute_metrics("anomaly", scores, labels, threshold)}
-    return Result(row, report.to_dict(), len(scores), alarm_baselines(report))
+    row = {**report.measures, **compute_metrics("anomaly", scores, labels, threshold, segments)}
+    return Result(row, asdict(report), len(scores), alarm_baselines(report))
 
 
 def normal_scores(trained: Trained, windows: SplitWindows[Any], data: AnomalyData) -> np.ndarray:

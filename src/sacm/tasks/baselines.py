@@ -66,13 +66,7 @@ class ForecastBaselines:
 
     def accumulator(self) -> ForecastAccumulator:
         """A new one that measures all that results are compared by."""
-        scaler = self._scaler
-        return ForecastAccumulator(
-            mean=scaler.mean,
-            std=scaler.std,
-            units=scaler.reference,
-            naive_error=self._naive_error,
-        )
+        return ForecastAccumulator(self._scaler, self._naive_error)
 
     def compare(self, batches: WindowBatches[Any], model: ForecastReport) -> dict[str, Any]:
         """Measure the naive forecasts on test batches, beside the report on the model."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ class Classification(Task[ClassificationData]):
         report = measure_classes(logits, labels)
         row = {**report.row(), **compute_metrics(self.name, logits.softmax(dim=1), labels)}
         beside = class_baselines(data, report)
-        return Result(row, report.to_dict(), report.samples, beside)
+        return Result(row, asdict(report), report.samples, beside)
 
     def tabulate(self, metrics: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
         rows = [(name.replace("_", " "), value) for name, value in metrics["test"].items()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -218,7 +218,7 @@ class Forecasting(Task[ForecastingData]):
             "mse_raw": report.raw.mse,
             **registered.compute(),
         }
-        record = {**report.to_dict(), "columns": list(data.columns)}
+        record = {**asdict(report), "columns": list(data.columns)}
         if share := unmeasured_share(data):
             record["unmeasured"] = share
         if scaler.series:

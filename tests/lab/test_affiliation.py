@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from sacm.metrics.affiliation import affiliation_precision_recall
-
-from .cases import alarms_on, labelled, runs
+from sacm_lab.affiliation import affiliation_precision_recall
+from tests.metrics.cases import alarms_on, labelled, runs
 
 CELL = 1 / 8  # every corner of the integrands lies on a multiple of it, so midpoints are exact
 

@@ -19,8 +19,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sacm.metrics.intervals import Bools, Floats, Ints, Labelled, find_intervals
-from sacm.metrics.pointwise import NO_ALARM, PrecisionRecall
+from sacm.metrics.anomaly import (
+    Bools,
+    Floats,
+    Ints,
+    Labelled,
+    PrecisionRecall,
+    find_intervals,
+    read_labels,
+)
 
 
 class _Zones(NamedTuple):
@@ -47,7 +54,7 @@ def affiliation_precision_recall(flags: Bools, labelled: Labelled) -> PrecisionR
     zones = _find_zones(labelled)
     alarms = _cut_alarms(flags, labelled, zones)
     if not len(alarms.zone):
-        return NO_ALARM
+        return PrecisionRecall(None, 0.0, 0.0)
     zones_of_alarms = _Zones(*(each[alarms.zone] for each in zones))
 
     def by_zone(values: Floats) -> Floats:
@@ -62,6 +69,16 @@ def affiliation_precision_recall(flags: Bools, labelled: Labelled) -> PrecisionR
     recall = float((covered / (zones.stop - zones.start)).mean())
     total = precision + recall
     return PrecisionRecall(precision, recall, 2 * precision * recall / total if total > 0 else 0.0)
+
+
+def affiliation_f1(
+    scores: np.ndarray, labels: np.ndarray, threshold: float, segments: np.ndarray | None
+) -> float | None:
+    """Affiliation F1 of scores [T] at a threshold; None where labels are all alike."""
+    labelled = read_labels(labels, segments)
+    if labelled.problem:
+        return None
+    return affiliation_precision_recall(scores >= threshold, labelled).f1
 
 
 def _find_zones(labelled: Labelled) -> _Zones:
