@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -13,12 +14,9 @@ PAGE = (Path(__file__).parents[2] / "docs" / "quality.md").read_text(encoding="u
 
 
 def config_table() -> str:
-    """A row for each field, with the words of the docstring."""
-    words = (GuardConfig.__doc__ or "").partition("Attributes:")[2]
-    meaning = {
-        name: " ".join(text.split())
-        for name, text in re.findall(r"^ {8}(\w+): (.+(?:\n {12}.+)*)", words, flags=re.MULTILINE)
-    }
+    """A row for each field, with the words beside it."""
+    source = inspect.getsource(GuardConfig)
+    meaning = dict(re.findall(r"^    (\w+): .+?  # (.+)$", source, flags=re.MULTILINE))
     rows = [f"| `{f.name}` | {f.default} | {meaning[f.name]} |" for f in fields(GuardConfig)]
     return "\n".join(["| field | default | meaning |", "|---|---|---|", *rows])
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sacm.data import AnomalyData, classification_data, forecasting_data
 from sacm.quality.guard import Guard
-from sacm.quality.prepare import repair_for_training
+from sacm.quality.inspect import repair_for_training
 
 
 def make_rows(rows: int = 1200, channels: int = 2, seed: int = 0) -> np.ndarray:
@@ -45,12 +45,12 @@ def test_later_splits_change_nothing_before_them() -> None:
     changed = values.copy()
     changed[data.splits.test.start :] = 99.0
     other = forecasting_data(changed, name="x")
-    found = [repair_for_training(each, Guard(window=None).fit(each)).data for each in (data, other)]
+    found = [repair_for_training(each, Guard(window=None).fit(each))[0] for each in (data, other)]
     stop = data.splits.test.start
     np.testing.assert_array_equal(found[0].values[:stop], found[1].values[:stop])
     changed[data.splits.val.start :] = 99.0
     other = forecasting_data(changed, name="x")
-    later = repair_for_training(other, Guard(window=None).fit(other)).data
+    later = repair_for_training(other, Guard(window=None).fit(other))[0]
     stop = data.splits.val.start
     np.testing.assert_array_equal(found[0].values[:stop], later.values[:stop])
 
@@ -58,7 +58,7 @@ def test_later_splits_change_nothing_before_them() -> None:
 def test_anomalies_of_the_test_part_are_never_repaired() -> None:
     train, test = break_rows(make_rows(), 300), break_rows(make_rows(400, seed=1), 100)
     data = AnomalyData("x", train, test, np.zeros(400, np.uint8), ("0", "1"))
-    repaired = repair_for_training(data, Guard(window=None).fit(data)).data
+    repaired = repair_for_training(data, Guard(window=None).fit(data))[0]
     np.testing.assert_array_equal(repaired.test, test)
     assert (repaired.train[310:330, 0] != train[310:330, 0]).all()
 
@@ -68,7 +68,7 @@ def test_cases_are_repaired_one_by_one() -> None:
     rows[3, 0, 20:50] = rows[3, 0, 20]
     labels = np.arange(40) % 2
     data = classification_data(rows, labels, name="cases")
-    repaired = repair_for_training(data, Guard(window=None).fit(data)).data
+    repaired = repair_for_training(data, Guard(window=None).fit(data))[0]
     assert repaired.X_train.shape == data.X_train.shape
     same = repaired.X_train == data.X_train
     assert same.mean() > 0.97

@@ -173,13 +173,9 @@ def _write_repaired(found: Quality, file: Path) -> None:
     """Write the repaired table; of a data set its rows with their series and times."""
     import pandas as pd
 
-    from sacm.data.datasets import AnomalyData
-
     table, recording = found.repaired, found.recording
     if not isinstance(table, pd.DataFrame):
-        anomaly = isinstance(table, AnomalyData)  # its test rows stay as they are
-        values = np.concatenate([table.train, table.test]) if anomaly else found.values
-        table = pd.DataFrame(values, columns=list(recording.columns))
+        table = pd.DataFrame(found.values, columns=list(recording.columns))
         if recording.times is not None:
             table.insert(0, "time", recording.times)
         if len(set(recording.labels)) > 1:

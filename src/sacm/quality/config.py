@@ -14,8 +14,8 @@ KINDS = ("normal", "missing", "code", "stuck", "spike", "burst", "shift", "rule"
 GRADES = ("normal", "suspect", "fail")
 SUSPECT, FAIL = 1, 2
 """Grades: suspect values are unusual and may be real; fail values are repaired."""
-REPAIRS = ("fail", "all", "none")
-"""What `repair=` takes: which grades are replaced by their repair."""
+REPAIRS = {"fail": FAIL, "all": SUSPECT, "none": FAIL + 1}
+"""What `repair=` takes, and the lowest grade that it repairs."""
 VALUES = 1e4
 """`false_events` counts events in this many values."""
 LARGEST_RATE = VALUES**-0.5
@@ -36,85 +36,45 @@ class Kind:
 
 @dataclass(frozen=True)
 class GuardConfig:
-    """Thresholds of the checks.
+    """Thresholds of the checks; each field is explained beside it.
 
     A deviation is the robust standard deviation of a channel; a residual is the distance of a value
     from what its neighbours in time predict, in units of its usual size.
-
-    Attributes:
-        false_events: Expected false fail events in 10,000 normal values; every cut follows from it.
-        suspect_factor: Suspect events may be this many times as frequent as fail events.
-        wrong_share: Share of flagged values that may be false where faults are common.
-        lone_wrong_share: The same where faults are independent of each other.
-        material: Smallest residual worth flagging, in deviations.
-        spike_fail: Smallest residual of a rare spike that is a fail, in deviations; where spikes
-            are common every one beyond the cut is.
-        one_sided: Common spikes of a channel are real if this share of them goes one way.
-        most_broken: Largest share of a channel's rows that may be broken.
-        fewest_values: Measured values from which on a channel is judged.
-        fewest_levels: Different values from which on a channel is a measurement and not a state.
-        moving: Share of steps with a change from which on residuals of a channel are judged.
-        restless: Share of steps with a change from which on a spike or burst can be a fail.
-        skewed: A channel is judged on a logarithmic scale if one side of its median is this many
-            times as wide as the other.
-        code_count: Times that a value must recur to be a gap code.
-        shortest: Rows of the shortest stuck run, burst or shift.
-        long_run: A run this many times the limit is stuck even if it ends without a jump.
-        jump: Quantile of a channel's steps from which on a step is a jump.
-        tied: Share of equal steps in normal rows from which on rest is normal for a channel.
-        rounds: Times that residuals are computed again without what was flagged.
-        local_rows: Rows of the running median that follows the size of residuals.
-        related: Share of large residuals that must coincide beyond chance in related channels.
-        together: Size of related channels' residuals from which on a move is shared by them.
-        independent: Large residuals are independent of each other if they follow each other at
-            most this many times as often as by chance.
-        burst_rows: Rows of the two running medians of residuals.
-        burst_least: Smallest rise of the residuals' size in a burst, as a factor.
-        burst_fail: Factor beyond its cut from which on a burst is a fail, not suspect.
-        shift_step: Smallest step at both ends of a shift, in typical steps.
-        shift_least: Smallest shift, in deviations.
-        shift_longest: Rows of the longest shift.
-        suspect_weight: Weight of a suspect value in training.
-        online_range: Room beyond the training range before a new value is impossible, in widths of
-            that range.
-        online_suspect: Residuals of the window model from which on a value is suspect, in those
-            that normal training windows exceed with the chance of a false event.
-        online_fail: The same for a fail.
     """
 
-    false_events: float = 1.0
-    suspect_factor: float = 10.0
-    wrong_share: float = 0.1
-    lone_wrong_share: float = 0.3
-    material: float = 0.25
-    spike_fail: float = 3.0
-    one_sided: float = 0.75
-    most_broken: float = 0.35
-    fewest_values: int = 100
-    fewest_levels: int = 5
-    moving: float = 0.3
-    restless: float = 0.6
-    skewed: float = 3.0
-    code_count: int = 3
-    shortest: int = 5
-    long_run: float = 4.0
-    jump: float = 0.7
-    tied: float = 0.1
-    rounds: int = 4
-    local_rows: int = 31
-    related: float = 0.2
-    together: float = 4.0
-    independent: float = 1.3
-    burst_rows: tuple[int, int] = (25, 9)
-    burst_least: float = 2.5
-    burst_fail: float = 1.5
-    shift_step: float = 12.0
-    shift_least: float = 1.5
-    shift_longest: int = 2000
-    suspect_weight: float = 0.5
-    online_range: float = 1.0
-    online_suspect: float = 1.2
-    online_fail: float = 1.5
+    false_events: float = 1.0  # Expected false fail events in 10,000 normal values; sets all cuts.
+    suspect_factor: float = 10.0  # How many times as frequent suspect events may be.
+    wrong_share: float = 0.1  # Share of flagged values that may be false where faults are common.
+    lone_wrong_share: float = 0.3  # The same where faults are independent of each other.
+    material: float = 0.25  # Smallest residual worth flagging, in deviations.
+    spike_fail: float = 3.0  # Smallest residual of a rare spike that is a fail, in deviations.
+    one_sided: float = 0.75  # Common spikes are real if this share of them goes one way.
+    most_broken: float = 0.35  # Largest share of a channel's rows that may be broken.
+    fewest_values: int = 100  # Measured values from which on a channel is judged.
+    fewest_levels: int = 5  # Different values from which on a channel is not a state.
+    moving: float = 0.3  # Share of steps with a change from which on residuals are judged.
+    restless: float = 0.6  # The same, from which on a spike or burst can be a fail.
+    skewed: float = 3.0  # Ratio of the sides of the median that asks for a logarithmic scale.
+    code_count: int = 3  # Times that a value must recur to be a gap code.
+    shortest: int = 5  # Rows of the shortest stuck run, burst or shift.
+    long_run: float = 4.0  # A run this many times the limit is stuck even without a jump after it.
+    jump: float = 0.7  # Quantile of a channel's steps from which on a step is a jump.
+    tied: float = 0.1  # Share of equal steps from which on rest is normal for a channel.
+    rounds: int = 4  # Times that residuals are computed again without what was flagged.
+    local_rows: int = 31  # Rows of the running median that follows the size of residuals.
+    related: float = 0.2  # Share of large residuals that coincide in related channels.
+    together: float = 4.0  # Size of related channels' residuals that makes a move a shared one.
+    independent: float = 1.3  # Largest ratio to chance at which residuals are independent.
+    burst_rows: tuple[int, int] = (25, 9)  # Rows of the two running medians of residuals.
+    burst_least: float = 2.5  # Smallest rise of the residuals' size in a burst, as a factor.
+    burst_fail: float = 1.5  # Factor beyond its cut from which on a burst is a fail.
+    shift_step: float = 12.0  # Smallest step at both ends of a shift, in typical steps.
+    shift_least: float = 1.5  # Smallest shift, in deviations.
+    shift_longest: int = 2000  # Rows of the longest shift.
+    suspect_weight: float = 0.5  # Weight of a suspect value in training.
+    online_range: float = 1.0  # Room of new values beyond the training range, in its widths.
+    online_suspect: float = 1.2  # Cut of suspect window residuals, in the largest normal ones.
+    online_fail: float = 1.5  # The same for a fail.
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -14,28 +14,13 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from sacm.errors import ArgumentError, SACMError
 from sacm.quality import checks
-from sacm.quality.config import FAIL, KINDS, REPAIRS, SUSPECT, GuardConfig, Kind, Models
+from sacm.quality.config import FAIL, KINDS, REPAIRS, GuardConfig, Kind, Models
 from sacm.quality.predictor import Array, find_segments
 from sacm.quality.recording import STEP_ROOM, Recording, read_recording
 from sacm.quality.repair import RepairModel
 from sacm.quality.result import Quality
-from sacm.quality.rules import (
-    CODES,
-    LONGEST_REST,
-    MAINTENANCE,
-    MAX_CHANGE,
-    RANGE,
-    RULE_KINDS,
-    Rules,
-    apply_rules,
-    rows_of_rule,
-)
-from sacm.quality.windows import (
-    WindowGuard,
-    check_length,
-    fit_window_guard,
-    other_version_error,
-)
+from sacm.quality.rules import MAINTENANCE, RULE_KINDS, RULES, Rules, apply_rules, rows_of_rule
+from sacm.quality.windows import WindowGuard, check_length, fit_window_guard, other_version_error
 
 
 class Guard:
@@ -75,12 +60,8 @@ class Guard:
         keep: Any = None,
         config: GuardConfig | None = None,
     ) -> None:
-        self.rules = rules
-        self.false_events = false_events
-        self.window = window
-        self.repair = repair
-        self.keep = keep
-        self.config = config
+        self.rules, self.false_events, self.window = rules, false_events, window
+        self.repair, self.keep, self.config = repair, keep, config
 
     _PARAMS = ("rules", "false_events", "window", "repair", "keep", "config")
 
@@ -119,7 +100,7 @@ class Guard:
         recording = read_recording(data)
         found = self._learn(recording, None)
         if recording.parts().segments == recording.segments == recording.train:
-            return self._judged_table(recording, *found)
+            return self._repair_table(recording, np.arange(self.n_features_in_), *found)
         return self.judge(recording)
 
     def _learn(self, recording: Recording, window: int | None) -> tuple[Array, Array, Array]:
@@ -129,14 +110,12 @@ class Guard:
         if self.window is not None:
             check_length(self.window)
         self.config_ = replace(self.config or GuardConfig(), false_events=self.false_events)
-        self.rules_ = Rules.read(self.rules, self.keep)
-        self.columns_ = recording.columns
+        self.columns_, self.step_ = recording.columns, recording.step
         self.n_features_in_ = len(recording.columns)
-        self.step_ = recording.step
-        self.channel_rules_ = self.rules_.of_channels(self.columns_, self.step_)
+        self._set_rules(Rules.read(self.rules, self.keep))
         at, rows = recording.training_part()
         values = np.asarray(recording.values[at], np.float64)
-        ruled, kept = (array[at] for array in self._ruled_and_kept(recording))
+        ruled, kept = (array[at] for array in self._apply_rules(recording, recording.values))
         self.levels_, flags, grades = checks.learn(values, rows, self.config_, ruled > 0)
         flags, grades, ruled = self._combine(flags, grades, values, ruled, kept)
         fail = grades == FAIL
@@ -150,90 +129,89 @@ class Guard:
         }
         self.window_guard_ = None
         if window is not None:
-            self.window_guard_ = fit_window_guard(
-                self.repair_.fill(values, fail, rows),
-                int(window),
-                rows=rows,
-                levels=self.levels_,
-                rules=self.channel_rules_,
-                config=self.config_,
-            )
+            repaired, learnt = self.repair_.fill(values, fail, rows), (self.levels_, self.config_)
+            options = int(window), rows, self.channel_rules_
+            self.window_guard_ = fit_window_guard(repaired, *options, *learnt)
         return flags, grades, ruled
 
-    def _ruled_and_kept(self, recording: Recording) -> tuple[Array, Array]:
-        """Which rule each value `[T, C]` breaks, and which values stay as measured."""
+    def _set_rules(self, rules: Rules) -> None:
+        """Obey rules; which kinds are looked for in each channel, `[kinds, C]`."""
+        self.rules_ = rules
+        self.channel_rules_ = rules.of_channels(self.columns_, self.step_)
+        self._wanted = np.ones((len(KINDS), len(self.columns_)), bool)
+        for channel, own in enumerate(self.channel_rules_):
+            for kind in range(Kind.MISSING + 1, len(KINDS)):
+                self._wanted[kind, channel] = KINDS[kind] in own.kinds and not own.leave_alone
+            # With the rule, it alone says what is stuck.
+            self._wanted[Kind.STUCK, channel] &= own.longest_rest is None
+
+    def _apply_rules(self, recording: Recording, values: Array) -> tuple[Array, Array]:
+        """Which rule each of the values `[T, C]` breaks, and which values stay as measured."""
         rules, times = self.channel_rules_, recording.times
-        kept = rows_of_rule("keep", rules, times, np.arange(len(recording.values)))
-        return apply_rules(recording.values, recording.rows, rules, times), kept
+        kept = rows_of_rule("keep", rules, times, np.arange(len(values)))
+        alone = np.array([own.leave_alone for own in rules])
+        ruled = np.where(alone, 0, apply_rules(values, recording.rows, rules, times))
+        return ruled, kept & np.isfinite(values)
 
     def breaks_rules(self, data: Any) -> Array:
         """Which values `[T, C]` of rows with the channels of the fit break a rule, bool."""
-        recording, _ = read_recording(data).ordered(self.columns_, None)
-        ruled, kept = self._ruled_and_kept(recording)
-        return (ruled > 0) & ~kept & ~np.array([rules.leave_alone for rules in self.channel_rules_])
+        given = read_recording(data)
+        values = given.values[:, given.order(self.columns_, None)]
+        ruled, kept = self._apply_rules(given, values)
+        return (ruled > 0) & ~kept
 
     def with_rules(self, rules: Any = None, keep: Any = None) -> Self:
         """A copy that judges tables by other rules; None keeps those that it has."""
         self._check_fitted()
         other = copy(self)
-        other.rules_ = Rules.read(self.rules_ if rules is None else rules, keep)
-        other.channel_rules_ = other.rules_.of_channels(other.columns_, other.step_)
+        other._set_rules(Rules.read(self.rules_ if rules is None else rules, keep))
         return other
 
     def _combine(
         self, flags: Array, grades: Array, values: Array, ruled: Array, kept: Array
     ) -> tuple[Array, Array, Array]:
         """Flags, grades and broken rules `[T, C]`, with what rules say about the checks."""
-        ruled, wanted = ruled.copy(), np.ones((len(KINDS), flags.shape[1]), bool)
-        kept = kept & np.isfinite(values)
-        for channel, rules in enumerate(self.channel_rules_):
-            for kind in range(Kind.MISSING + 1, len(KINDS)):
-                wanted[kind, channel] = KINDS[kind] in rules.kinds and not rules.leave_alone
-            # With the rule, it alone says what is stuck.
-            wanted[Kind.STUCK, channel] &= rules.longest_rest is None
-            ruled[:, channel] *= not rules.leave_alone
-        ruled[kept | ((flags == Kind.MISSING) & (ruled != MAINTENANCE))] = 0
-        free = ~np.take_along_axis(wanted, flags.astype(int), 0) | kept
+        free = ~np.take_along_axis(self._wanted, flags.astype(int), 0) | kept
+        ruled = np.where(kept | ((flags == Kind.MISSING) & (ruled != MAINTENANCE)), 0, ruled)
         flags = np.where(ruled > 0, np.array(RULE_KINDS)[ruled], np.where(free, 0, flags))
         grades = np.where(ruled > 0, FAIL, np.where(free, 0, grades))
-        return flags.astype(np.uint8), grades.astype(np.uint8), ruled
+        return flags.astype(np.uint8), grades.astype(np.uint8), ruled.astype(np.uint8)
 
     def judge(self, data: Any) -> Quality:
         """Judge rows by what was learnt, each by the rows around it; no split by another."""
         self._check_fitted()
-        recording, _ = read_recording(data).ordered(self.columns_, None)
-        ruled, kept = self._ruled_and_kept(recording)
-        values = np.asarray(recording.values, np.float64)
-        found = checks.judge(values, recording.parts(), self.config_, self.levels_, ruled > 0)
-        return self._judged_table(recording, *self._combine(*found, values, ruled, kept))
+        given = read_recording(data)
+        order = given.order(self.columns_, None)
+        values = given.values[:, order]
+        ruled, kept = self._apply_rules(given, values)
+        found = checks.judge(values, given.parts(), self.config_, self.levels_, ruled > 0)
+        return self._repair_table(given, order, *self._combine(*found, values, ruled, kept))
 
-    def _judged_table(
-        self, recording: Recording, flags: Array, grades: Array, ruled: Array
+    def _repair_table(
+        self, given: Recording, order: Array, flags: Array, grades: Array, ruled: Array
     ) -> Quality:
+        """What was found in a table, with its repairs."""
+        values = np.asarray(given.values[:, order], np.float64)
         bad = grades == FAIL if self.repair != "all" else flags > 0
-        values = np.asarray(recording.values, np.float64)
-        filled = self.repair_.fill(values, bad, recording.parts())
+        repaired = self.repair_.fill(values, bad, given.parts())
         uncertainty = self.repair_.uncertainty(bad | ~np.isfinite(values))
-        return self._quality(recording, flags, grades, ruled, filled, uncertainty)
+        return self._quality(given, order, flags, grades, ruled, repaired, uncertainty)
 
     def _quality(
-        self, recording: Recording, flags: Array, grades: Array, ruled: Array, *repairs: Array
+        self, given: Recording, order: Array, *found: Array, causal: bool = False
     ) -> Quality:
-        """What was found, with the repaired values and their uncertainty where they are used."""
-        changed = grades >= self._least_repaired
+        """What was found, with channels as they were given, repaired where they are used."""
+        flags, grades, ruled, repaired, uncertainty = found
+        changed = grades >= REPAIRS[self.repair]
         for channel, rules in enumerate(self.channel_rules_):
             for first, stop in zip(*find_segments(changed[:, channel]), strict=True):
-                changed[first:stop, channel] = stop - first <= rules.longest_gap
-        repaired, uncertainty = repairs
-        values = np.where(changed, repaired, recording.values)
-        uncertainty = np.where(changed, uncertainty, 0.0)
-        found = flags, grades, ruled, values, changed, uncertainty
-        return Quality(recording, *found, self.config_, dict(self.unjudged_))
-
-    @property
-    def _least_repaired(self) -> int:
-        """The lowest grade that is repaired."""
-        return {"fail": FAIL, "all": SUSPECT, "none": FAIL + 1}[self.repair]
+                length = np.arange(1, stop - first + 1) if causal else stop - first
+                changed[first:stop, channel] = length <= rules.longest_gap
+        values = np.where(changed, repaired, given.values[:, order])
+        arrays = flags, grades, ruled, values, changed, np.where(changed, uncertainty, 0.0)
+        back = np.argsort(order)
+        ordered = (array[:, back] for array in arrays)
+        return Quality(given, *ordered, self.config_, dict(self.unjudged_))
 
     def check(self, data: Any) -> Quality:
         """Judge new rows by themselves and earlier rows: nothing after a row changes its answer.
@@ -245,15 +223,15 @@ class Guard:
             ArgumentError: The guard is not fitted, or channels or time step are others.
         """
         module, given = self.module(), read_recording(data)
-        recording, order = given.ordered(self.columns_, self.step_)
-        values = np.asarray(recording.values, np.float64)
-        times, numbers = recording.times, np.arange(len(values))
+        order = given.order(self.columns_, self.step_)
+        values = np.asarray(given.values[:, order], np.float64)
+        times, numbers = given.times, np.arange(len(values))
         before = np.full((module.length - 1, values.shape[1]), np.nan)
         outside = rows_of_rule("maintenance", self.channel_rules_, times, numbers)
         shown = np.where(outside, np.nan, values)
         together = max(1, Models.most_entries // before.size // Models.fewest_windows)
         parts = []
-        for segment in recording.segments:
+        for segment in given.segments:
             padded = np.concatenate([before, shown[segment.start : segment.stop]])
             windows = sliding_window_view(padded, module.length, axis=0).swapaxes(1, 2)
             for first in range(0, len(windows), together):
@@ -262,25 +240,26 @@ class Guard:
                 when = None if times is None else times[at]
                 parts.append(self._judge_last(part, values[at], outside[at], when, numbers[at]))
         joined = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        back = np.argsort(order)
-        return self._quality(given, *(array[:, back] for array in joined))
+        return self._quality(given, order, *joined, causal=True)
 
     def _judge_last(
         self, windows: Array, values: Array, outside: Array, times: Array | None, numbers: Array
     ) -> tuple[Array, ...]:
         """Flags, grades, rules, repairs and uncertainty of the last rows of windows `[B, L, C]`."""
         flags, grades, repaired, since = self.module().judge_last(windows, self.repair == "all")
-        ruled = np.zeros(flags.shape, np.uint8)
-        for channel, rules in enumerate(self.channel_rules_):
-            kinds, column, broken = flags[:, channel], values[:, channel], ruled[:, channel]
-            low, high = rules.range
-            broken[kinds == Kind.RULE] = MAX_CHANGE
-            broken[(kinds == Kind.RULE) & ((column < low) | (column > high))] = RANGE
-            broken[(kinds == Kind.CODE) & np.isin(column, rules.codes)] = CODES
-            if rules.longest_rest is not None:
-                broken[kinds == Kind.STUCK] = LONGEST_REST
+        rules = self.channel_rules_
+        low, high = np.array([own.range for own in rules]).T
+        coded = np.stack([np.isin(v, own.codes) for v, own in zip(values.T, rules, strict=True)], 1)
+        limited = np.array([own.longest_rest is not None for own in rules])
+        broken = {
+            "range": (flags == Kind.RULE) & ((values < low) | (values > high)),
+            "codes": (flags == Kind.CODE) & coded,
+            "longest_rest": (flags == Kind.STUCK) & limited,
+            "max_change": flags == Kind.RULE,
+        }
+        ruled = np.select(list(broken.values()), [RULES.index(name) for name in broken], 0)
         ruled[outside] = MAINTENANCE
-        kept = rows_of_rule("keep", self.channel_rules_, times, numbers)
+        kept = rows_of_rule("keep", rules, times, numbers) & np.isfinite(values)
         judged = self._combine(flags, grades, values, ruled, kept)
         return (*judged, repaired, self.repair_.errors_after(since))
 
@@ -291,6 +270,11 @@ class Guard:
     def fit_transform(self, data: Any, y: None = None) -> Any:
         """Learn from rows, and repair these rows causally."""
         return self.fit(data).transform(data)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Names of the channels that `transform` gives back, for scikit-learn."""
+        self._check_fitted()
+        return np.asarray(self.columns_, dtype=object)
 
     def stream(self) -> GuardStream:
         """Judge rows as they come, one at a time; agrees with `check`."""
@@ -306,11 +290,6 @@ class Guard:
         if self.window_guard_ is None:
             raise ArgumentError("this guard judges tables only: make it with a window and fit it.")
         return self.window_guard_
-
-    def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Names of the channels that `transform` gives back, for scikit-learn."""
-        self._check_fitted()
-        return np.asarray(self.columns_, dtype=object)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "levels_"):
@@ -355,14 +334,12 @@ class Guard:
         except (KeyError, TypeError, ValueError) as error:
             raise SACMError(f"{path} is no saved guard, or is damaged ({error}).") from None
         try:
-            config = GuardConfig(**record["config"])
-            rules = Rules.from_dict(record["rules"])
+            config, rules = GuardConfig(**record["config"]), Rules.from_dict(record["rules"])
             window, repair = record["options"]
             guard = cls(rules, config.false_events, window, repair, config=config)
-            guard.config_, guard.rules_ = config, rules
             guard.columns_, guard.step_ = tuple(record["columns"]), record["step"]
-            guard.n_features_in_ = len(guard.columns_)
-            guard.channel_rules_ = guard.rules_.of_channels(guard.columns_, guard.step_)
+            guard.config_, guard.n_features_in_ = config, len(guard.columns_)
+            guard._set_rules(rules)
             guard.levels_ = checks.Levels.from_dict(record["levels"])
             guard.repair_ = RepairModel.from_dict(record["repair_model"])
             guard.unjudged_ = record["unjudged"]
@@ -397,11 +374,9 @@ class GuardStream:
     """
 
     def __init__(self, guard: Guard) -> None:
-        self.guard = guard
-        module = guard.module()
+        self.guard, module = guard, guard.module()
         self._rows = np.full((module.length, module.channels), np.nan)
-        self._gap = np.zeros(module.channels, int)
-        self._count = 0
+        self._gap, self._count = np.zeros(module.channels, int), 0
         self._time: np.datetime64 | None = None
 
     def push(self, row: Any, time: Any = None) -> StreamRow:
@@ -422,19 +397,18 @@ class GuardStream:
         self._rows[-1] = np.where(outside[0], np.nan, values)
         judged = guard._judge_last(self._rows[None], values[None], outside, times, number)
         flags, grades, _, repaired, _ = (array[0] for array in judged)
-        changed = grades >= guard._least_repaired
+        changed = grades >= REPAIRS[guard.repair]
         self._gap, self._count = np.where(changed, self._gap + 1, 0), self._count + 1
         changed &= self._gap <= [rule.longest_gap for rule in rules]
         return StreamRow(np.where(changed, repaired, values), flags, grades)
 
     def _read(self, row: Any) -> Array:
+        """The values of a row in the order of the channels."""
         columns = self.guard.columns_
         if isinstance(row, Mapping):
             if set(map(str, row)) != set(columns):
-                raise ArgumentError(
-                    f"the row has {', '.join(map(str, row))}; the channels are "
-                    f"{', '.join(columns)}."
-                )
+                names = ", ".join(map(str, row))
+                raise ArgumentError(f"the row has {names}; the channels are {', '.join(columns)}.")
             row = [row[column] for column in columns]
         try:
             values = np.asarray(row, np.float64).ravel()
@@ -450,14 +424,13 @@ class GuardStream:
             here = np.datetime64(time, "ns")
         except (TypeError, ValueError):
             raise ArgumentError(f"time = {time!r} is no time.") from None
-        step = self.guard.step_
         if self._time is not None:
             seconds = float((here - self._time) / np.timedelta64(1, "s"))
             if seconds <= 0:
                 raise ArgumentError(f"time = {time} does not follow {self._time}.")
-            steps = seconds / step if step else 1.0
-            whole = max(round(steps), 1)
-            if abs(steps - whole) > STEP_ROOM * whole:
+            step = self.guard.step_ or seconds
+            whole = max(round(seconds / step), 1)
+            if abs(seconds / step - whole) > STEP_ROOM * whole:
                 raise ArgumentError(
                     f"time = {time} comes {seconds:g} s after the last row; the training rows had "
                     f"one every {step:g} s."

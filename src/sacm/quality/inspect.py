@@ -1,20 +1,18 @@
-"""`sacm.inspect`: look at data of any kind and say what is broken in them."""
+"""`sacm.inspect`: look at data of any kind and say what is broken; data sets for training."""
 
 from __future__ import annotations
 
-from typing import Any, overload
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
+
+from sacm.data.datasets import AnyData, ForecastingData
 from sacm.quality.guard import Guard
-from sacm.quality.labels import LabelQuality, find_wrong_labels
 from sacm.quality.recording import read_recording
 from sacm.quality.result import Quality
 
 
-@overload
-def inspect(data: Any, *, y: Any, keep: Any = None) -> LabelQuality: ...
-
-
-@overload
 def inspect(
     data: Any,
     train: Any = None,
@@ -24,20 +22,7 @@ def inspect(
     repair: str = "fail",
     keep: Any = None,
     time: str | None = None,
-) -> Quality: ...
-
-
-def inspect(
-    data: Any,
-    train: Any = None,
-    rules: Any = None,
-    false_events: float = 1.0,
-    *,
-    repair: str = "fail",
-    keep: Any = None,
-    time: str | None = None,
-    y: Any = None,
-) -> Quality | LabelQuality:
+) -> Quality:
     """Find broken and unusual values, and what they probably were.
 
     Fail values are broken and repaired; suspect values are unusual, may be real, and stay.
@@ -53,11 +38,6 @@ def inspect(
         keep: Events that stay as measured: a table that `to_frame` or `--flags` wrote, with its
             column `keep` filled in.
         time: The time column of a frame or file, where it is not found by itself.
-        y: Labels `[N]` of cases `[N, C, L]`: they are judged instead of the values, and `keep`
-            holds positions of cases whose label is right.
-
-    Returns:
-        A `Quality`; with labels a `LabelQuality` of `sacm.quality.labels`.
 
     Raises:
         DataError: The data cannot be read.
@@ -71,8 +51,26 @@ def inspect(
         >>> [event.kind for event in inspect(rows).events]
         ['stuck']
     """
-    if y is not None:
-        return find_wrong_labels(data, y, keep=() if keep is None else keep)
-    reading = {} if time is None else {"time": time}
-    recording = read_recording(data, train, reading=reading)
+    recording = read_recording(data, train, reading={} if time is None else {"time": time})
     return Guard(rules, false_events, None, repair, keep).inspect(recording)
+
+
+def repair_for_training(data: AnyData, guard: Guard) -> tuple[AnyData, float]:
+    """A data set repaired by a guard of its training part, and the share that was repaired.
+
+    Forecasting: training rows and validation rows, each by themselves, with targets weighed by
+    their reliability; of test rows what breaks a rule is missing, and nothing else changes.
+    Classification: every case by itself. Anomaly detection: training rows alone.
+    """
+    quality = guard.judge(data)
+    if not isinstance(data, ForecastingData):
+        return quality.repaired, float(quality.changed.mean())
+    learnt = np.arange(len(data.values))[:, None] < data.splits.val.stop
+    changed, ruled = quality.changed & learnt, (quality.rules > 0) & ~learnt
+    values = np.where(changed, quality.values.astype(data.values.dtype), data.values)
+    values[ruled] = np.nan
+    weights = np.where(learnt, quality.reliability, 1.0).astype(np.float32)
+    weights[ruled | ~np.isfinite(quality.recording.values)] = 0.0
+    observed = weights if (weights < 1).any() else data.observed
+    share = float(changed[: data.splits.val.stop].mean())
+    return replace(data, values=values, observed=observed), share

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -18,9 +18,7 @@ from sacm.quality.predictor import Array, Rows, list_names
 if TYPE_CHECKING:
     from sacm.data.read import Table
 
-TEST_KEPT = (
-    "Test rows stay as they are in `repaired`: their anomalies are to be found, not repaired."
-)
+TEST_KEPT = "Test rows are not looked at: their anomalies are to be found, not repaired."
 STEP_ROOM = 0.1  # by which the time step of new rows may differ; months differ in length
 
 
@@ -81,39 +79,24 @@ class Recording:
             cuts = {*self.borders, train.start, train.stop} if len(train) else {*self.borders}
             ends = sorted({segment.start, segment.stop, *(c for c in cuts if c in segment)})
             parts += [range(first, stop) for first, stop in pairwise(ends)]
-        numbers = self.rows.number
-        return Rows(parts, [int(numbers[part.start]) for part in parts])
+        return Rows(parts, self.rows.number[[part.start for part in parts]])
 
     def training_part(self) -> tuple[Array, Rows]:
         """Positions `[T']` of the training rows, and their segments."""
         kept = [rows for rows in self.train if len(rows)]
-        numbers = self.rows.number
-        starts = [int(numbers[rows.start]) for rows in kept]
-        at = np.concatenate([np.arange(rows.start, rows.stop) for rows in kept])
-        return at, Rows(_end_to_end([len(rows) for rows in kept]), starts)
+        starts = self.rows.number[[rows.start for rows in kept]]
+        return np.concatenate(kept), Rows(_end_to_end(map(len, kept)), starts)
 
-    def until(self, stop: int) -> Recording:
-        """The rows before `stop`, all of them training rows."""
-        segments = tuple(range(s.start, min(s.stop, stop)) for s in self.segments if s.start < stop)
-        return replace(
-            self,
-            values=self.values[:stop],
-            times=None if self.times is None else self.times[:stop],
-            segments=segments,
-            labels=self.labels[: len(segments)],
-            train=segments,
-        )
-
-    def ordered(self, columns: Sequence[str], step: float | None) -> tuple[Recording, Array]:
-        """The same rows with channels in the order of training, and where they came from.
+    def order(self, columns: Sequence[str], step: float | None) -> Array:
+        """Where each channel of the training rows is here, `[C]`.
 
         Raises:
             ArgumentError: The channels or the time step are not those of the training rows.
         """
-        count = len(columns)
-        if self.values.shape[1] != count:
+        if len(self.columns) != len(columns):
             raise ArgumentError(
-                f"{self.name} has {self.values.shape[1]} channels, the training rows had {count}."
+                f"{self.name} has {len(self.columns)} channels, the training rows had "
+                f"{len(columns)}."
             )
         unnamed = any(all(n.isdigit() for n in names) for names in (self.columns, columns))
         if not unnamed and set(self.columns) != set(columns):
@@ -127,8 +110,7 @@ class Recording:
                 f"{self.name} has a row every {here:g} s, the training rows had one every "
                 f"{step:g} s: bring the rows to this step, or fit a guard for them."
             )
-        order = np.array([at if unnamed else self.columns.index(c) for at, c in enumerate(columns)])
-        return replace(self, values=self.values[:, order], columns=tuple(columns)), order
+        return np.array([at if unnamed else self.columns.index(c) for at, c in enumerate(columns)])
 
 
 def read_recording(
@@ -159,45 +141,43 @@ def read_recording(
         recording = _from_source(data, dict(reading or {}))
     if train is None:
         return recording
-    chosen = []
-    for segment in recording.segments:
-        first, stop = _ends(train, len(segment))
-        chosen.append(range(segment.start + first, segment.start + max(first, stop)))
+    chosen = tuple(segment[_ends(train, len(segment))] for segment in recording.segments)
     if not any(map(len, chosen)):
         raise ArgumentError(f"train = {train!r} holds no row of {recording.name}.")
-    return replace(recording, train=tuple(chosen))
+    return replace(recording, train=chosen)
 
 
-def _ends(train: Any, length: int) -> tuple[int, int]:
-    """First training row of a series and the row after the last."""
+def _ends(train: Any, length: int) -> slice:
+    """The training rows of a series of `length` rows."""
     if isinstance(train, range | slice) and train.step in (None, 1):
         ends = train.start, train.stop
         if all(end is None or isinstance(end, int | np.integer) for end in ends):
-            return slice(*ends).indices(length)[:2]
-    elif isinstance(train, int | np.integer) and not isinstance(train, bool):
-        if train > 0:
-            return 0, min(int(train), length)
+            return slice(*ends)
+    elif isinstance(train, int | np.integer) and not isinstance(train, bool) and train > 0:
+        return slice(int(train))
     elif isinstance(train, float | np.floating) and 0 < train <= 1:
-        return 0, max(1, round(float(train) * length))
+        return slice(max(1, round(float(train) * length)))
     raise ArgumentError(
         f"train = {train!r}: pass a share in (0, 1], a number of rows, or a range of rows."
     )
 
 
-def _end_to_end(lengths: Sequence[int]) -> tuple[range, ...]:
+def _end_to_end(lengths: Iterable[int]) -> tuple[range, ...]:
     """Ranges of these lengths that follow each other."""
     return tuple(range(int(a), int(b)) for a, b in pairwise(np.cumsum([0, *lengths])))
 
 
-# Frames, arrays and files
-
-
 def _from_source(data: Any, options: dict[str, Any]) -> Recording:
+    """Rows of a frame, an array or a file."""
     from sacm.data.read import read_table
 
     table = read_table(data, options, grid=False)
     segments = tuple(range(start, stop) for _, start, stop in table.series)
-    resampled = bool(options.get("resample"))
+
+    def restore(new: Array, changed: Array) -> Any:
+        # Rows that were averaged into even steps are none of those that came.
+        return new if options.get("resample") else _give_back(data, table, new, changed)
+
     return Recording(
         name=table.name,
         values=table.values,
@@ -206,26 +186,10 @@ def _from_source(data: Any, options: dict[str, Any]) -> Recording:
         labels=tuple(name for name, *_ in table.series),
         train=segments,
         times=table.times,
-        restore=lambda new, changed: (
-            _give_resampled(table, new) if resampled else _give_back(data, table, new, changed)
-        ),
+        restore=restore,
         notes=table.notes,
         understood=table.understood,
     )
-
-
-def _give_resampled(table: Table, values: Array) -> Any:
-    """Rows that were averaged into even steps, as a frame with their times and series."""
-    import pandas as pd
-
-    form = table.form.as_table()
-    frame = pd.DataFrame(values, columns=list(table.names))
-    assert table.times is not None
-    frame.insert(0, form.time or "time", form.write_times(table.times))
-    if form.long:
-        lengths = [stop - start for _, start, stop in table.series]
-        frame.insert(0, form.id, np.repeat([name for name, *_ in table.series], lengths))
-    return frame
 
 
 def _give_back(data: Any, table: Table, new: Array, changed: Array) -> Any:
@@ -235,13 +199,19 @@ def _give_back(data: Any, table: Table, new: Array, changed: Array) -> Any:
     marks = np.zeros(values.shape, bool)
     values[table.order], marks[table.order] = new, changed
     if isinstance(content, np.ndarray):
-        return _give_array(data, content, values, marks)
+        return _give_array(data, content, values.reshape(content.shape), marks)
+    import pandas as pd
+
     if not set(table.names) <= set(content.columns):
         raise DataError(f"{table.source.where} holds a series in every row: turn it into columns.")
     columns = {}
     for channel in np.flatnonzero(marks.any(0)):
         at = list(content.columns).index(table.names[channel])
-        columns[at] = _give_column(content.iloc[:, at], values[:, channel], marks[:, channel])
+        old = content.iloc[:, at]
+        numbers = pd.to_numeric(old).to_numpy(np.float64, na_value=np.nan)
+        column = np.where(marks[:, channel], values[:, channel], numbers)
+        kind = old.dtype if pd.api.types.is_float_dtype(old) else None
+        columns[at] = pd.Series(column, index=old.index, name=old.name, dtype=kind)
     if table.source.kind == "polars":
         import polars
 
@@ -260,23 +230,11 @@ def _give_array(data: Any, content: Array, values: Array, changed: Array) -> Any
     marks, result = changed.reshape(content.shape), np.array(content)
     if marks.any():
         result = result if result.dtype.kind == "f" else result.astype(np.float64)
-        result[marks] = values.reshape(content.shape)[marks]
+        result[marks] = values[marks]
     if isinstance(data, Tensor):
         tensor = from_numpy(result)
         return tensor.to(data.device, data.dtype if data.is_floating_point() else tensor.dtype)
     return np.ma.masked_invalid(result) if isinstance(data, np.ma.MaskedArray) else result
-
-
-def _give_column(column: Any, values: Array, changed: Array) -> Any:
-    """One column of a frame with the changed values in it."""
-    import pandas as pd
-
-    numbers = pd.to_numeric(column).to_numpy(np.float64, na_value=np.nan)
-    result = pd.Series(np.where(changed, values, numbers), index=column.index, name=column.name)
-    return result.astype(column.dtype) if pd.api.types.is_float_dtype(column) else result
-
-
-# The three data sets
 
 
 def _replace(old: Array, new: Array, changed: Array) -> Array:
@@ -307,55 +265,42 @@ def _from_forecasting(data: ForecastingData) -> Recording:
 
 
 def _from_anomaly(data: AnomalyData) -> Recording:
-    """Training rows, then test rows; a machine's test rows follow its training rows."""
-    count = len(data.train)
-    train = [(s.name, s.train, s.train) for s in data.segments]
-    tests = [(s.name, range(s.test.start + count, s.test.stop + count)) for s in data.segments]
-    parts = [*train, *((name, rows, rows[:0]) for name, rows in tests)]
-    labels, segments, trained = zip(*(part for part in parts if len(part[1])), strict=True)
-
-    def restore(new: Array, changed: Array) -> AnomalyData:
-        return replace(data, train=_replace(data.train, new[:count], changed[:count]))
-
+    """The training rows of telemetry."""
+    segments = [segment for segment in data.segments if len(segment.train)]
+    train = tuple(segment.train for segment in segments)
     return Recording(
         name=data.name,
-        values=np.concatenate([data.train, data.test]),
+        values=data.train,
         columns=data.columns or tuple(map(str, range(data.channels))),
-        segments=segments,
-        labels=labels,
-        train=trained,
-        restore=restore,
+        segments=train,
+        labels=tuple(segment.name for segment in segments),
+        train=train,
+        restore=lambda new, changed: replace(data, train=_replace(data.train, new, changed)),
         notes=(*data.notes, TEST_KEPT),
     )
 
 
 def _from_classification(data: ClassificationData) -> Recording:
     """Cases end to end, each a series of its own."""
-    arrays, lengths = (data.X_train, data.X_test), (data.lengths_train, data.lengths_test)
-    cases = [
-        (part, case, int(length))
-        for part in (0, 1)
-        for case, length in enumerate(lengths[part])
-        if length
-    ]
-    segments = _end_to_end([length for *_, length in cases])
+    arrays = [data.X_train.swapaxes(1, 2), data.X_test.swapaxes(1, 2)]  # [N, L, C]
+    lengths, trained = [data.lengths_train, data.lengths_test], len(data.X_train)
+    inside = np.arange(data.length) < np.concatenate(lengths)[:, None]
+    numbers = [(split, case) for split in (0, 1) for case in np.flatnonzero(lengths[split])]
+    segments = _end_to_end(lengths[split][case] for split, case in numbers)
 
     def restore(new: Array, changed: Array) -> ClassificationData:
-        results = [array.copy() for array in arrays]
-        for (part, case, length), rows in zip(cases, segments, strict=True):
-            at = slice(rows.start, rows.stop)
-            old = results[part][case, :, :length]
-            results[part][case, :, :length] = _replace(old, new[at].T, changed[at].T)
-        return replace(data, X_train=results[0], X_test=results[1])
+        cases = np.concatenate(arrays)
+        cases[inside] = _replace(cases[inside], new, changed)
+        cases = cases.swapaxes(1, 2)
+        return replace(data, X_train=cases[:trained], X_test=cases[trained:])
 
-    trained = sum(part == 0 for part, *_ in cases)
     return Recording(
         name=data.name,
-        values=np.concatenate([arrays[part][case, :, :length].T for part, case, length in cases]),
+        values=np.concatenate(arrays)[inside],
         columns=tuple(map(str, range(data.channels))),
         segments=segments,
-        labels=tuple(f"{('training', 'test')[part]} case {case + 1}" for part, case, _ in cases),
-        train=(*segments[:trained], *(rows[:0] for rows in segments[trained:])),
+        labels=tuple(f"{('training', 'test')[split]} case {n + 1}" for split, n in numbers),
+        train=tuple(r[: len(r) * (not s)] for r, (s, _) in zip(segments, numbers, strict=True)),
         restore=restore,
         notes=data.notes,
     )

@@ -10,6 +10,7 @@ residual is that of the fit over `1 - |U_entry|²`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from math import inf
 from numbers import Integral
 from pathlib import Path
@@ -121,8 +122,8 @@ class WindowGuard(nn.Module):
         """Which entries of windows `[B, L, C]` are repaired, bool `[B, L, C]`."""
         return self.inspect(x).grades == FAIL
 
-    def inspect(self, x: Tensor) -> WindowJudgement:
-        """Repaired windows, flags and grades of windows `[B, L, C]`."""
+    def inspect(self, x: Tensor, *, repair_all: bool = False) -> WindowJudgement:
+        """Repaired windows, flags and grades of windows `[B, L, C]`; suspects stay if not all."""
         if x.shape[1:] != self.lever.shape:
             raise ArgumentError(
                 f"The guard was fitted for windows [B, {self.length}, {self.channels}] (batch, "
@@ -131,54 +132,29 @@ class WindowGuard(nn.Module):
         if not x.is_floating_point():
             raise ArgumentError(f"The guard needs floating-point windows, got {x.dtype}.")
         if not tracing() and len(x) > Models.batch:
-            parts = [self.inspect(part) for part in x.split(Models.batch)]
+            parts = [self.inspect(part, repair_all=repair_all) for part in x.split(Models.batch)]
             return WindowJudgement(*map(torch.cat, zip(*parts, strict=True)))
         with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
-            if tracing():
-                values, flags, grades = self._judge(x)
-            else:
-                flags, grades = torch.zeros((2, *x.shape), dtype=torch.uint8, device=x.device)
-                rows = self._doubtful(x).nonzero().squeeze(1)
-                if not len(rows):
-                    return WindowJudgement(x, flags, grades)
-                values = x.detach().clone()
-                values[rows], flags[rows], grades[rows] = self._judge(x[rows])
-        return WindowJudgement(torch.where(grades == FAIL, values, x), flags, grades)
-
-    def _doubtful(self, x: Tensor) -> Tensor:
-        """Windows `[B]` in which anything may be flagged; the others need no further look."""
-        values, z = self._scaled(x)
-        low, high = z.aminmax(dim=1)  # NaN where there is one
-        normal = (low >= self.limits[0]) & (high <= self.limits[1])
-        if self._ruled or self._limits_change or self.codes.shape[0]:
-            normal = normal & (self._certain(values, z, x.dtype) == 0).all(1)
-        runs, rows = z[:, 1:] == z[:, :-1], 1  # of `rows` steps that repeat their predecessor
-        while rows < self._shortest_run - 1:
-            further = min(rows, self._shortest_run - 1 - rows)
-            runs, rows = runs[:, further:] & runs[:, :-further], rows + further
-        residual, middle, shared = _scores(self.residuals(z))
-        normal = normal & (residual.amax(1) <= self.cuts[0, 0] * shared)
-        normal = normal & (middle <= self.cuts[1, 1])
-        return ~(normal & ~runs.any(1)).all(1)
-
-    def _scaled(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Values as numbers, and their z-scores in float32."""
-        # Differences first: in float32 a small change at a high level would be lost.
-        values = x.detach() if x.dtype == torch.float64 else x.detach().float()
-        return values, ((values - self.mean) / self.scale).float()
+            # Differences first: in float32 a small change at a high level would be lost.
+            values = x.detach() if x.dtype == torch.float64 else x.detach().float()
+            z = ((values - self.mean) / self.scale).float()
+            flags = self._certain(values, z, x.dtype)
+            grades = (flags > 0).to(torch.uint8) * FAIL
+            z = self._fill(z, flags > 0)
+            if self.basis.shape[1]:
+                z, flags, grades = self._compare(z, flags, grades, repair_all)
+            changed = grades >= (SUSPECT if repair_all else FAIL)
+            if not _some(changed):
+                return WindowJudgement(x, flags, grades)
+            repaired = (z * self.scale + self.mean).to(x.dtype)
+        return WindowJudgement(torch.where(changed, repaired, x), flags, grades)
 
     def judge_last(self, windows: np.ndarray, repair_all: bool) -> tuple[np.ndarray, ...]:
         """Flags, grades, repaired values and rows since the last good value, of the last rows."""
         x = torch.from_numpy(np.array(windows)).to(self.mean.device)
-        repaired, flags, grades = self.inspect(x)
-        last = repaired[:, -1]
-        suspect = grades[:, -1] == SUSPECT
-        if repair_all and bool(suspect.any()):
-            again = x.clone()
-            again[:, -1].masked_fill_(suspect, torch.nan)
-            last = torch.where(suspect, self.inspect(again).repaired[:, -1], last)
+        repaired, flags, grades = self.inspect(x, repair_all=repair_all)
         since = self.length - 1 - _last(grades != FAIL)[:, -1]
-        return tuple(t.cpu().numpy() for t in (flags[:, -1], grades[:, -1], last, since))
+        return tuple(t.cpu().numpy() for t in (flags[:, -1], grades[:, -1], repaired[:, -1], since))
 
     def leave_alone(self, channels: Tensor) -> WindowGuard:
         """A copy that fills only gaps in some channels, bool `[C]`."""
@@ -225,8 +201,12 @@ class WindowGuard(nn.Module):
 
     def _fill(self, z: Tensor, bad: Tensor) -> Tensor:
         """z-scores `[B, L, C]` with bad entries at their conditional mean."""
-        if not _some(bad):
-            return z
+        if tracing():
+            return self._fill_rows(z, bad)
+        rows = bad.flatten(1).any(1).nonzero().squeeze(1)
+        return z.index_copy(0, rows, self._fill_rows(z[rows], bad[rows])) if len(rows) else z
+
+    def _fill_rows(self, z: Tensor, bad: Tensor) -> Tensor:
         fit = self._fit(z.masked_fill(bad, 0.0), (~bad).to(z.dtype))
         path = _bridge((z - fit).masked_fill(bad, 0.0), bad, self.carry)
         return torch.where(bad, fit + path, z)
@@ -234,17 +214,6 @@ class WindowGuard(nn.Module):
     def residuals(self, z: Tensor) -> Tensor:
         """Leave-out residuals `[B, L, C]` in usual sizes."""
         return ((z - self._fit(z)) * self._gain).abs()
-
-    def _judge(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Repaired values, flags and grades: all checks in float32."""
-        values, z = self._scaled(x)
-        flags = self._certain(values, z, x.dtype)
-        flags = torch.where(~self.alone | (flags == Kind.MISSING), flags, 0)
-        z = self._fill(z.masked_fill(flags > 0, 0.0), flags > 0)
-        grades = torch.where(flags > 0, FAIL, 0).to(torch.uint8)
-        if self.basis.shape[1]:
-            z, flags, grades = self._compare(z, flags, grades)
-        return (z * self.scale + self.mean).to(x.dtype), flags, grades
 
     def _certain(self, values: Tensor, z: Tensor, dtype: torch.dtype) -> Tensor:
         """Flags of missing values, gap codes, broken rules, impossible values and stuck runs."""
@@ -260,7 +229,8 @@ class WindowGuard(nn.Module):
             flags = torch.where(code, Kind.CODE, flags)
         if self._limits_change:
             flags = torch.where(self._too_fast(values, flags > 0), Kind.RULE, flags)
-        return torch.where(self._stuck(z, flags > 0, dtype), Kind.STUCK, flags).to(torch.uint8)
+        flags = torch.where(self._stuck(z, flags > 0, dtype), Kind.STUCK, flags)
+        return torch.where(~self.alone | (flags == Kind.MISSING), flags, 0).to(torch.uint8)
 
     def _too_fast(self, values: Tensor, gone: Tensor) -> Tensor:
         """Values that differ from the last accepted one by more than `max_change` a step."""
@@ -284,25 +254,35 @@ class WindowGuard(nn.Module):
         if dtype not in (torch.float32, torch.float64):
             return torch.zeros_like(gone)
         same = (z[:, 1:] == z[:, :-1]) & ~gone[:, 1:]
+        runs, rows = same, 1  # of `rows` steps that repeat their predecessor
+        while rows < self._shortest_run - 1:
+            further = min(rows, self._shortest_run - 1 - rows)
+            runs, rows = runs[:, further:] & runs[:, :-further], rows + further
+        if not _some(runs):
+            return torch.zeros_like(gone)
         same = torch.cat([torch.zeros_like(gone[:, :1]), same], 1)
         runs = same & (_next(~same) - _last(~same) >= self.run_limit)
         near = GRAIN * (1 + self.rests.abs())
         return runs & ~((z.unsqueeze(-2) - self.rests).abs() <= near).any(-2)
 
-    def _compare(self, z: Tensor, flags: Tensor, grades: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _compare(
+        self, z: Tensor, flags: Tensor, grades: Tensor, repair_all: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
         """z-scores with rough channels and spikes repaired, their flags and grades."""
-        measured = (flags == 0) & ~self.alone
         residual, middle, shared = _scores(self.residuals(z))
-        z, rough = self._smooth(z, middle)
         suspect_cut, fail_cut = ((cut * shared).unsqueeze(1) for cut in self.cuts[:, 0])
-        doubt = residual > suspect_cut
+        doubt, rough = residual > suspect_cut, (middle > self.cuts[1, 1]) & ~self.alone
+        if not _some(rough) and not _some(doubt):
+            return z, flags, grades
+        measured = (flags == 0) & ~self.alone
+        rough = rough & self._few(rough, 1)
+        z = self._smooth(z, middle, rough)
         sure = (residual > fail_cut) & measured & self._few(doubt, 2)
         sure = sure & self._few(sure, (1, 2))
-        z = self._fill(z, sure)
-        noisy = rough.unsqueeze(1) & measured
-        flags = torch.where(doubt & measured, Kind.SPIKE, torch.where(noisy, Kind.BURST, flags))
-        grades = torch.where(doubt & measured, SUSPECT, grades)
-        grades = torch.where(sure | noisy, FAIL, grades)
+        doubt, noisy = doubt & measured, rough.unsqueeze(1) & measured
+        z = self._fill(z, doubt if repair_all else sure)
+        flags = torch.where(doubt, Kind.SPIKE, torch.where(noisy, Kind.BURST, flags))
+        grades = torch.where(sure | noisy, FAIL, torch.where(doubt, SUSPECT, grades))
         return z, flags.to(torch.uint8), grades.to(torch.uint8)
 
     def _few(self, doubted: Tensor, dim: int | tuple[int, int]) -> Tensor:
@@ -311,17 +291,14 @@ class WindowGuard(nn.Module):
             return torch.ones_like(doubted)
         return doubted.float().mean(dim, keepdim=True) <= Models.most_doubted
 
-    def _smooth(self, z: Tensor, middle: Tensor) -> tuple[Tensor, Tensor]:
-        """Take noise out of channels whose usual residual is large; which ones, `[B, C]`."""
-        rough = (middle > self.cuts[1, 1]) & ~self.alone
-        rough = rough & self._few(rough, 1)
+    def _smooth(self, z: Tensor, middle: Tensor, rough: Tensor) -> Tensor:
+        """Take noise out of the rough channels `[B, C]`, whose usual residual is large."""
+        if not _some(rough):
+            return z
         usual = self.size.mean(0) / NORMAL_MEDIAN
         noise = torch.where(rough, usual.square() * (middle.square() - 1), 0.0).unsqueeze(1)
-        if _some(rough):
-            weight = 1 / (1 + Models.entry_weight * noise / self.spread)
-            fit = self._fit(z, weight.expand(z.shape))
-            z = z + noise / (noise + self.spread) * (fit - z)
-        return z, rough
+        weight = 1 / (1 + Models.entry_weight * noise / self.spread)
+        return z + noise / (noise + self.spread) * (self._fit(z, weight.expand(z.shape)) - z)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> WindowGuard:
         """Follow a move to another device; a cast to another precision changes nothing."""
@@ -407,19 +384,18 @@ def check_length(length: Any) -> None:
 def fit_window_guard(
     repaired: np.ndarray,
     length: int,
-    *,
     rows: Rows,
-    levels: Levels,
     rules: Sequence[ChannelRules],
+    levels: Levels,
     config: GuardConfig,
 ) -> WindowGuard:
     """Learn from repaired training rows `[T, C]` what windows look like, in the same units.
 
     Few rows teach only limits and runs.
     """
-    count, channels = length * len(rules), len(rules)
-    tensors = _limit_tensors(repaired, levels, rules, config, length) | {
-        "basis": torch.zeros(count, 0),
+    channels = len(rules)
+    tensors = _limit_tensors(repaired, length, rules, levels, config) | {
+        "basis": torch.zeros(length * channels, 0),
         "spread": torch.ones(channels),
         "carry": torch.full((channels,), Models.largest_carry),
         "lever": torch.ones(length, channels),
@@ -427,20 +403,24 @@ def fit_window_guard(
         "cuts": torch.full((2, 2, channels), inf),
     }
     z = ((torch.from_numpy(repaired) - tensors["mean"]) / tensors["scale"]).float()
-    windows = _cut(z, rows, length)
+    ranges = [torch.arange(s.start, s.stop - length + 1) for s in rows.segments if len(s) >= length]
+    starts = torch.cat([*ranges, torch.zeros(0, dtype=torch.long)])
     # A shorter window is no example of what comes next.
-    if rows.count < Models.fewest_windows * length or len(windows) < 2:
+    if rows.count < Models.fewest_windows * length or len(starts) < 2:
         return WindowGuard(tensors).eval()
+    most = max(Models.fewest_windows, Models.most_entries // (length * channels))
+    stride = max(1, len(starts) // min(Models.most_windows, most))
+    windows = z[starts[::stride, None] + torch.arange(length)]  # [N, L, C]
     guard = WindowGuard(tensors | _gaussian(windows))
     return guard._with(**_sizes_and_cuts(guard, windows, config))
 
 
 def _limit_tensors(
     repaired: np.ndarray,
-    levels: Levels,
-    rules: Sequence[ChannelRules],
-    config: GuardConfig,
     length: int,
+    rules: Sequence[ChannelRules],
+    levels: Levels,
+    config: GuardConfig,
 ) -> dict[str, Tensor]:
     """Buffers of units, limits, codes and rules."""
     mean, scale = repaired.mean(0), repaired.std(0)
@@ -448,53 +428,33 @@ def _limit_tensors(
     z = (repaired - mean) / scale
     room = np.maximum(np.ptp(z, 0), 1.0) * config.online_range
     ranges = np.array([rule.range for rule in rules]).T
-    limits = np.where(np.isfinite(ranges), [[-inf], [inf]], [z.min(0) - room, z.max(0) + room])
-    rests = [
-        [] if rule.longest_rest is not None else (np.array(values) - mean[c]) / scale[c]
-        for c, (rule, values) in enumerate(zip(rules, levels.rests, strict=True))
-    ]
-    # In a window that is mostly one run nothing tells what comes next, unless a rule does.
-    runs = [
-        int(run if run <= length // 2 else length + 1)
-        if rule.longest_rest is None
-        else int(rule.longest_rest) + 1
-        for run, rule in zip(levels.run_limit, rules, strict=True)
-    ]
-    codes = [[*own, *rule.codes] for own, rule in zip(levels.codes, rules, strict=True)]
+    rests, runs = [], []
+    for channel, rule in enumerate(rules):
+        run, rest = int(levels.run_limit[channel]), np.array(levels.rests[channel])
+        rests.append((rest - mean[channel]) / scale[channel])
+        # In a window that is mostly one run nothing tells what comes next, unless a rule does.
+        runs.append(run if run <= length // 2 else length + 1)
+        if rule.longest_rest is not None:
+            rests[-1], runs[-1] = np.zeros(0), int(rule.longest_rest) + 1
     arrays = {
         "mean": mean,
         "scale": scale,
-        "limits": limits,
+        "limits": np.where(
+            np.isfinite(ranges), [[-inf], [inf]], [z.min(0) - room, z.max(0) + room]
+        ),
         "rule_range": ranges,
-        "codes": _table(codes),
+        "codes": _table([[*c, *rule.codes] for c, rule in zip(levels.codes, rules, strict=True)]),
         "rests": _table(rests),
         "max_change": [rule.max_change for rule in rules],
     }
     tensors = {name: torch.as_tensor(np.asarray(a)).float() for name, a in arrays.items()}
-    return {
-        **tensors,
-        "alone": torch.tensor([rule.leave_alone for rule in rules]),
-        "run_limit": torch.tensor(runs),
-    }
+    alone = torch.tensor([rule.leave_alone for rule in rules])
+    return {**tensors, "alone": alone, "run_limit": torch.tensor(runs)}
 
 
 def _table(values: Sequence[Any]) -> np.ndarray:
     """Some numbers for each of C channels as `[n, C]`, NaN where there are fewer."""
-    table = np.full((max(map(len, values), default=0), len(values)), np.nan)
-    for channel, numbers in enumerate(values):
-        table[: len(numbers), channel] = numbers
-    return table
-
-
-def _cut(z: Tensor, rows: Rows, length: int) -> Tensor:
-    """At most a few thousand windows `[N, L, C]` of rows `[T, C]`."""
-    most = min(
-        Models.most_windows,
-        max(Models.fewest_windows, Models.most_entries // (length * z.shape[1])),
-    )
-    ranges = [torch.arange(s.start, s.stop - length + 1) for s in rows.segments if len(s) >= length]
-    starts = torch.cat([*ranges, torch.zeros(0, dtype=torch.long)])
-    return z[starts[:: max(1, len(starts) // most), None] + torch.arange(length)]
+    return np.array(list(zip_longest(*values, fillvalue=np.nan)), float).reshape(-1, len(values))
 
 
 def _sizes_and_cuts(guard: WindowGuard, windows: Tensor, config: GuardConfig) -> dict[str, Tensor]:
@@ -509,40 +469,31 @@ def _sizes_and_cuts(guard: WindowGuard, windows: Tensor, config: GuardConfig) ->
     return {"size": size, "cuts": cuts * factors}
 
 
-def _gaussian(windows: Tensor) -> dict[str, Tensor]:
-    """Buffers of the model of windows `[N, L, C]`."""
-    _, length, channels = windows.shape
-    flat = windows.flatten(1)
-    vectors, variances = _leading_directions(flat)
-    residual = (flat - (flat @ vectors) @ vectors.T).view_as(windows)
-    power = residual.square().mean((0, 1)).clamp_min(SMALL)
-    products = (residual[:, 1:] * residual[:, :-1]).mean((0, 1))
-    root = (Models.entry_weight / power).sqrt().repeat(length)
-    # Directions are rotated so that complete windows need no linear solve.
-    scaled = (vectors * variances.sqrt() * root[:, None]).double()
-    precision = torch.eye(scaled.shape[1], dtype=torch.float64) + scaled.T @ scaled
-    factor = torch.linalg.cholesky(precision)
-    basis = torch.linalg.solve_triangular(factor, scaled.T, upper=False).T
-    basis = basis.to(flat.dtype).contiguous()
-    lever = 1 - basis.view(length, channels, -1).square().sum(-1)
-    return {
-        "spread": power,
-        "carry": (products / power).clamp(SMALL, Models.largest_carry),
-        "basis": basis,
-        "lever": lever.clamp_min(SMALL),
-    }
-
-
 def _upper(values: Tensor, share: float) -> Tensor:
     """The value `[C]` that a share of values `[N, C]` exceeds."""
     ordered = values.sort(0, descending=True).values
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
-def _leading_directions(flat: Tensor) -> tuple[Tensor, Tensor]:
-    """Leading eigenvectors `[D, K]` and eigenvalues `[K]` of the covariance of windows `[N, D]`."""
+def _gaussian(windows: Tensor) -> dict[str, Tensor]:
+    """Buffers of the model of windows `[N, L, C]`: its leading directions, and the rest."""
+    _, length, channels = windows.shape
+    flat = windows.flatten(1)
     count = max(1, min(Models.directions, len(flat) - 1, flat.shape[1]))
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         _, values, vectors = torch.svd_lowrank(flat, min(count + count // 4, *flat.shape), niter=8)
-    return vectors[:, :count], values[:count].square() / len(flat)
+    vectors, variances = vectors[:, :count], values[:count].square() / len(flat)
+    residual = (flat - (flat @ vectors) @ vectors.T).view_as(windows)
+    power = residual.square().mean((0, 1)).clamp_min(SMALL)
+    products = (residual[:, 1:] * residual[:, :-1]).mean((0, 1))
+    root = (Models.entry_weight / power).sqrt().repeat(length)
+    # Directions are rotated so that complete windows need no linear solve.
+    scaled = (vectors * variances.sqrt() * root[:, None]).double()
+    precision = torch.eye(count, dtype=torch.float64) + scaled.T @ scaled
+    factor = torch.linalg.cholesky(precision)
+    basis = torch.linalg.solve_triangular(factor, scaled.T, upper=False).T
+    basis = basis.to(flat.dtype).contiguous()
+    lever = 1 - basis.view(length, channels, -1).square().sum(-1)
+    carry = (products / power).clamp(SMALL, Models.largest_carry)
+    return {"spread": power, "carry": carry, "basis": basis, "lever": lever.clamp_min(SMALL)}

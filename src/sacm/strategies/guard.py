@@ -54,7 +54,7 @@ class GuardStrategy(Strategy):
         """Fit a guard on the training part and repair what is learnt from."""
         from sacm.data.datasets import ForecastingData
         from sacm.quality.guard import Guard
-        from sacm.quality.prepare import repair_for_training
+        from sacm.quality.inspect import repair_for_training
         from sacm.quality.windows import SHORTEST_WINDOW
 
         windows = isinstance(data, ForecastingData) and window >= SHORTEST_WINDOW
@@ -100,10 +100,10 @@ class FittedGuard(GuardStrategy):
     def prepare(self, data: Any, *, window: int) -> Prepared:
         """Repair cases one by one; series are repaired window by window, telemetry never."""
         from sacm.data.datasets import ClassificationData
-        from sacm.quality.prepare import repair_for_training
+        from sacm.quality.inspect import repair_for_training
 
         if isinstance(data, ClassificationData):
-            data = repair_for_training(data, self.guard).data
+            data = repair_for_training(data, self.guard)[0]
         return super(GuardStrategy, self).prepare(self.obey(data), window=window)
 
     def obey(self, data: Any) -> Any:
@@ -148,10 +148,6 @@ class FittedGuard(GuardStrategy):
 def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
     """The guard of windows that the task's scaler has changed; training rows are repaired."""
     from sacm.data.scaling import fit_scaler, scale_training_rows
-    from sacm.quality.checks import learn
-    from sacm.quality.predictor import Rows
-    from sacm.quality.rules import ChannelRules
-    from sacm.quality.windows import fit_window_guard
 
     segments = [rows for rows in data.ranges("train") if len(rows) >= window]
     segments = segments or list(data.ranges("train"))
@@ -159,13 +155,9 @@ def scaled_module(guard: Guard, data: Any, window: int) -> WindowGuard:
     if not scaler.series:
         return guard.module().rescaled(scaler.mean, scaler.std)
     scaled = scale_training_rows(data, segments)  # every series by itself
-    repaired = np.concatenate([scaled[rows.start : rows.stop] for rows in segments])
-    ends = np.cumsum([0, *map(len, segments)]).tolist()
-    rows = Rows([range(first, stop) for first, stop in pairwise(ends)])
-    levels, *_ = learn(repaired, rows, guard.config_)
-    rules = [ChannelRules()] * repaired.shape[1]
-    options: dict[str, Any] = {"levels": levels, "rules": rules, "config": guard.config_}
-    return fit_window_guard(repaired.astype(np.float64), window, rows=rows, **options)
+    values = np.concatenate([scaled, data.values[len(scaled) :]])
+    fitted = type(guard)(None, guard.false_events, window)
+    return fitted.fit(replace(data, values=values, observed=None)).module()
 
 
 def mark_broken_rules(strategy: Strategy, data: Any) -> Any:

@@ -35,15 +35,14 @@ class Oracle(Strategy):
             return super().prepare(data, window=window)
         recording = read_recording(data)
         at, rows = recording.training_part()
-        stop = data.splits.val.stop
-        known, broken = recording.until(stop), data.broken[:stop]
-        values, weights = data.values.copy(), np.ones(data.values.shape, np.float32)
-        weights[:stop][broken] = 0.0
+        learnt = np.arange(len(data.values))[:, None] < data.splits.val.stop
+        broken = data.broken & learnt
+        values, weights = data.values.copy(), np.where(broken, 0.0, 1.0).astype(np.float32)
         if self.repair:
             given = np.asarray(recording.values, np.float64)
             model = RepairModel.learn(given[at], data.broken[at], rows)
-            repaired = model.fill(given[:stop], broken, known.parts())
-            values[:stop] = np.where(broken, repaired, values[:stop])
+            repaired = model.fill(np.where(learnt, given, 0.0), broken, recording.parts())
+            values = np.where(broken, repaired, values).astype(values.dtype)
         if data.observed is not None:
             weights = weights * data.observed
         found = replace(data, values=values, observed=weights)
