@@ -9,9 +9,7 @@ import os
 import re
 import secrets
 import shutil
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from glob import escape as glob_escape
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +35,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         raise SACMError(f"{path} is not a plain file: name another.")
     # File systems take names of 255 bytes: a long one is cut short.
     short = path.name.encode()[:100].decode(errors="ignore")
-    temporary = path.with_name(f".{short}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{short}.{secrets.token_hex(4)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary.touch(exist_ok=False)
@@ -50,40 +48,35 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         with temporary.open("rb") as written:
             os.fsync(written.fileno())
         temporary.replace(path)
-    except Exception as error:  # each library has its own for a full disk
-        reason = reason_not_written(error, path.parent)
+    except Exception as error:
+        reason = _reason_not_written(error, path.parent)
         if reason is None:
             raise
         raise SACMError(f"{path} cannot be written ({reason}).") from error
     finally:
         temporary.unlink(missing_ok=True)
-        remove_leftovers(path.parent, f".{glob_escape(short)}.*.tmp")
 
 
-def remove_leftovers(folder: Path, pattern: str = ".*.tmp") -> None:
-    """Remove the temporary files of `write_atomically` whose processes were killed."""
-    for path in folder.glob(pattern):
-        owner = re.search(r"\.(\d+)-[0-9a-f]{8}\.tmp$", path.name)
-        if owner is not None and not is_alive(int(owner[1])):
-            path.unlink(missing_ok=True)
-
-
-def reason_not_written(error: Exception, folder: Path) -> str | None:
+def _reason_not_written(error: Exception, folder: Path) -> str | None:
     """Say why a file could not be written; None if the error is about something else."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    number = re.search(r"\(os error (\d+)\)", str(error))  # as safetensors writes it
+    # safetensors and torch have errors of their own for a full disk
+    number = re.search(r"\(os error (\d+)\)", str(error))
     if number is not None:
         return os.strerror(int(number[1]))
-    if "inline_container" in str(error) or shutil.disk_usage(folder).free < NO_ROOM:
-        return "the disk may be full"
-    return None
+    full = "inline_container" in str(error) or shutil.disk_usage(folder).free < NO_ROOM
+    return "the disk may be full" if full else None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"))
 
 
 def write_json(path: Path, record: Any) -> None:
     """Write indented JSON; NaN and infinity are refused, because JSON has none."""
-    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
-    write_atomically(path, lambda file: file.write_text(text + "\n", encoding="utf-8"))
+    write_text(path, json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _read(path: Path, read: Callable[[Path], Any]) -> Any:
@@ -107,7 +100,7 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [])
     writer.writeheader()
     writer.writerows(rows)
-    write_atomically(path, lambda file: file.write_text(text.getvalue(), encoding="utf-8"))
+    write_text(path, text.getvalue())
 
 
 def write_weights(
@@ -126,8 +119,7 @@ def read_metadata(path: Path) -> dict[str, str]:
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Read a state_dict from safetensors."""
-    weights: dict[str, Tensor] = _read(path, load_file)
-    return weights
+    return dict(_read(path, load_file))
 
 
 def write_state(path: Path, state: Mapping[str, Any]) -> None:
@@ -140,22 +132,6 @@ def read_state(path: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+        return dict(torch.load(path, map_location="cpu", weights_only=True))
     except Exception as error:  # pickle, zipfile and torch each have their own for damaged files
-        raise SACMError(
-            f"{path} is damaged and cannot be resumed from: delete it to start afresh."
-        ) from error
-    return state
-
-
-def is_alive(process: int) -> bool:
-    """Tell whether a process with this number may be running on this machine."""
-    if sys.platform == "win32":
-        return True  # signal 0 is no mere question there
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+        raise SACMError(f"{path} is damaged: delete it to start afresh.") from error

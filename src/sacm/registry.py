@@ -1,22 +1,17 @@
-"""Things by name: one kind of registry for everything that this or another package can add.
+"""Things by name: backbones, strategies, metrics, data sets, commands and whatever else has names.
 
-Backbones, strategies, scorers, mappers, metrics, corruptions, data sets, engines, commands and
-experiments are each kept in a `Registry`. Another package adds to them by declaring a module in
-the entry-point group `sacm.plugins`; importing that module registers what it offers. Plug-ins are
-imported once, and only when a name is unknown or all names are listed.
-
-A value may be registered as text, `"package.module:attribute"`: it is imported when it is first
-used. A plug-in whose module registers nothing but such texts costs no time to load.
+Another package adds to them by declaring a module in the entry-point group `sacm.plugins`, which
+registers what it offers when it is imported: once, when a name is unknown or names are listed.
 """
 
 from __future__ import annotations
 
-import importlib
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import entry_points
+from pkgutil import resolve_name
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sacm.errors import ArgumentError, SACMWarning, did_you_mean
@@ -27,7 +22,6 @@ T = TypeVar("T")
 Registered = TypeVar("Registered")
 _lock = threading.RLock()
 _plugins_loaded = threading.Event()
-_plugins_loading = threading.Event()
 _registries: list[Registry[Any]] = []
 
 
@@ -37,13 +31,12 @@ class Entry(NamedTuple):
     name: str
     value: Any
     origin: Any
-    from_plugin: bool
     group: str
     help: str
 
 
 class Registry(Generic[T]):
-    """Named things of one kind, in the order they were registered in, those of plug-ins last.
+    """Named things of one kind, in the order they were registered in, those of sacm first.
 
     Args:
         kind: What one of them is called in messages, such as "backbone".
@@ -51,16 +44,12 @@ class Registry(Generic[T]):
         simplify: Maps names to one spelling; names of equal spelling are the same name.
 
     Example:
-        >>> from sacm.registry import Registry
         >>> greetings = Registry("greeting")
         >>> @greetings.register("Hello")
-        ... def hello():
-        ...     return "hello"
-        >>> greetings.get("HELLO")()
-        'hello'
+        ... def hello(): ...
         >>> _ = greetings.register("Bye")("builtins:print")  # imported by the first `get`
-        >>> greetings.names()
-        ['Hello', 'Bye']
+        >>> greetings.names(), greetings.get("BYE")
+        (['Hello', 'Bye'], <built-in function print>)
     """
 
     def __init__(
@@ -91,14 +80,10 @@ class Registry(Generic[T]):
                 the value itself. Registering the same one again (a reloaded file) replaces it.
             group: What it is listed under, such as the task of a data set.
             help: One line for listings.
-
-        Raises:
-            ArgumentError: If the name is empty or taken by something else.
         """
 
         def add(value: Registered) -> Registered:
             source = _reference(value if origin is None else origin)
-            from_plugin = _plugins_loading.is_set()
             for each in (name, *aliases):
                 if not self.simplify(each):
                     raise ArgumentError(f"a {self.kind} needs a name, got {each!r}.")
@@ -108,28 +93,22 @@ class Registry(Generic[T]):
                         f"a {self.kind} named {known.name!r} is already registered{self._scope}: "
                         "choose another name."
                     )
-                from_plugin = known.from_plugin if known else from_plugin
-            entry = Entry(name, value, source, from_plugin, group, help)
+            entry = Entry(name, value, source, group, help)
             self._entries.update({self.simplify(each): entry for each in (name, *aliases)})
             return value
 
         return add
 
     def entry(self, name: str) -> Entry:
-        """Look an entry up in any letter case, plug-ins included.
-
-        Raises:
-            ArgumentError: If there is none; the message suggests the nearest name and lists all.
-        """
+        """Look an entry up in any letter case; an unknown name is an `ArgumentError`."""
         if name not in self:
             raise self.unknown(name)
         return self._entries[self.simplify(name)]
 
     def get(self, name: str) -> T:
         """Return what a name stands for; what was registered as text is imported."""
-        entry = self.entry(name)
-        value: T = import_reference(entry.value) if isinstance(entry.value, str) else entry.value
-        return value
+        value: T = self.entry(name).value
+        return resolve_name(value) if isinstance(value, str) else value  # type: ignore[return-value]
 
     def find(self, name: str) -> T | None:
         """Return what a name stands for; None if it is not registered."""
@@ -138,10 +117,8 @@ class Registry(Generic[T]):
     def names(self, group: str | None = None) -> list[str]:
         """List all names, or those of a group; nothing is imported."""
         load_plugins()
-        entries = [
-            entry for key, entry in self._entries.items() if key == self.simplify(entry.name)
-        ]
-        entries.sort(key=lambda entry: entry.from_plugin)
+        entries = [e for key, e in self._entries.items() if key == self.simplify(e.name)]
+        entries.sort(key=lambda entry: not str(entry.origin).startswith("sacm."))
         return [entry.name for entry in entries if group in (None, entry.group)]
 
     def items(self) -> list[tuple[str, T]]:
@@ -150,7 +127,7 @@ class Registry(Generic[T]):
 
     def values(self) -> list[T]:
         """List everything registered, in the order of `names`."""
-        return [self.get(name) for name in self.names()]
+        return [value for _, value in self.items()]
 
     def unknown(self, name: str) -> ArgumentError:
         """Return the error about a name that is not registered."""
@@ -165,33 +142,13 @@ class Registry(Generic[T]):
             load_plugins()
         return self.simplify(name) in self._entries
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names())
-
-
-def import_reference(reference: str) -> Any:
-    """Import what the text `"package.module:attribute"` names."""
-    module_name, _, attribute = reference.partition(":")
-    if not module_name or not attribute:
-        raise ArgumentError(
-            f'a reference is written "package.module:attribute", got {reference!r}.'
-        )
-    module = importlib.import_module(module_name)
-    if not hasattr(module, attribute):
-        raise ArgumentError(f"the module {module_name} has no {attribute!r}.")
-    return getattr(module, attribute)
-
 
 def load_plugins() -> None:
-    """Import the modules of the entry-point group `sacm.plugins`, once in a process.
-
-    A plug-in that cannot be imported is left out with one `SACMWarning`.
-    """
+    """Import the modules of the entry-point group once; what fails is a `SACMWarning`."""
     with _lock:
         if _plugins_loaded.is_set():
             return
         _plugins_loaded.set()  # first, because a plug-in may list names while it is imported
-        _plugins_loading.set()
         for point in entry_points(group=PLUGIN_GROUP):
             try:
                 point.load()
@@ -204,7 +161,6 @@ def load_plugins() -> None:
                     SACMWarning,
                     stacklevel=2,
                 )
-        _plugins_loading.clear()
 
 
 @contextmanager
@@ -216,8 +172,6 @@ def temporary_entries() -> Iterator[None]:
         >>> from sacm.registry import temporary_entries
         >>> with temporary_entries():
         ...     _ = sacm.data.register("Mine", task="forecasting")(lambda: None)
-        ...     "Mine" in sacm.data.names()
-        True
         >>> "Mine" in sacm.data.names()
         False
     """
@@ -231,11 +185,9 @@ def temporary_entries() -> Iterator[None]:
 
 
 def _reference(thing: Any) -> Any:
-    """Return `"module:attribute"` of a class, a function or such a text; else the thing itself."""
-    if isinstance(thing, str):
-        return thing
-    module, name = (getattr(thing, each, None) for each in ("__module__", "__qualname__"))
-    return thing if module is None or name is None else f"{module}:{name}"
+    """Return `"module:attribute"` of a class or a function; else the thing itself."""
+    name = getattr(thing, "__qualname__", None)
+    return thing if name is None else f"{thing.__module__}:{name}"
 
 
 def letters_and_digits(name: str) -> str:

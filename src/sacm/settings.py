@@ -15,10 +15,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, ValidationError
 
-from sacm.errors import ArgumentError
+from sacm.errors import ArgumentError, did_you_mean
 from sacm.types import ScoreKind, Size, TaskName
 
 _FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".npy", ".npz", ".ts")
@@ -34,11 +33,7 @@ Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 def setting(
     default: Any, help: str, *, flag: str | None = None, panel: str | None = None, **limits: Any
 ) -> Any:
-    """Declare one setting; `...` as default if it must be named.
-
-    `flag` is the name of its option where it is not the field's with dashes, `panel` the heading
-    under which the help lists it, and limits are bounds as pydantic has them (`ge`, `gt`, …).
-    """
+    """Declare one setting: `flag` is its option, `panel` its heading in the help."""
     extra: Any = {"flag": flag, "panel": panel}
     return Field(default, description=help, json_schema_extra=extra, **limits)
 
@@ -46,35 +41,17 @@ def setting(
 def _split_names(value: Any) -> Any:
     """`a,b` or lists of such as names; a name that holds a comma stands in double quotes."""
     if isinstance(value, str):
-        value = [value]
-        return [name.strip() for row in csv.reader(value) for name in row if name.strip()]
+        return [name.strip() for row in csv.reader([value]) for name in row if name.strip()]
     values = [value] if isinstance(value, int | float) else value
     return [str(each) for each in values] if isinstance(values, list | tuple) else values
-
-
-def _split_shares(value: Any) -> Any:
-    """`0.7,0.1,0.2` or `0.7/0.1/0.2` as numbers."""
-    return value.replace("/", ",").split(",") if isinstance(value, str) else value
-
-
-def _order_of_dates(value: Any) -> Any:
-    """`day` for `day first`."""
-    return f"{value} first" if value in ("day", "month", "year") else value
-
-
-def is_duration(value: Any) -> bool:
-    """Whether a text says how long: `60`, `90s`, `10m`, `1h`, or `none`."""
-    return not isinstance(_seconds(str(value)), str)
 
 
 def _seconds(value: Any) -> Any:
     """`10m` as 600 seconds, `none` as None; what is no duration as it is."""
     text = str(value).strip().lower()
-    if text == "none":
-        return None
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?", text)
     if match is None:
-        return value
+        return None if text == "none" else value
     if not float(match[1]):
         raise ValueError("must be more than 0 seconds")
     return float(match[1]) * _SECONDS[match[2] or ""]
@@ -82,11 +59,19 @@ def _seconds(value: Any) -> Any:
 
 # What the user gives as text on the command line or as a list in a file.
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
-Shares = Annotated[tuple[float, ...], BeforeValidator(_split_shares)]
+Shares = Annotated[
+    tuple[float, ...], BeforeValidator(lambda v: v.split(",") if isinstance(v, str) else v)
+]
 Seconds = Annotated[float | None, BeforeValidator(_seconds)]
 DateOrder = Annotated[
-    Literal["day first", "month first", "year first"], BeforeValidator(_order_of_dates)
+    Literal["day first", "month first", "year first"],
+    BeforeValidator(lambda v: f"{v} first" if v in ("day", "month", "year") else v),
 ]
+
+
+def is_duration(value: Any) -> bool:
+    """Whether a text says how long: `60`, `90s`, `10m`, `1h`, or `none`."""
+    return not isinstance(_seconds(str(value)), str)
 
 
 def _reading(help: str, *, flag: str | None = None) -> Any:
@@ -106,9 +91,7 @@ class ReadOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    time: Names | None = _reading(
-        "The time column, or several that make the time: date,hour.", flag="--time-column"
-    )
+    time: Names | None = _reading("The time column, or several: date,hour.", flag="--time-column")
     date_order: DateOrder | None = _reading("day, month or year: what comes first in 01/02/03.")
     zone: str | None = _reading("Time zone of the times, such as Europe/Berlin.")
     frequency: str | None = _reading("Time step as a pandas alias, such as h, 15min or MS.")
@@ -117,22 +100,16 @@ class ReadOptions(BaseModel):
         "Rows of the same time: mean, first, or error (default)."
     )
     columns: Names | None = _reading("The channels, separated by commas, in this order.")
-    target: Names | None = _reading(
-        "Channels to forecast; the others are inputs and count in no error."
-    )
+    target: Names | None = _reading("Channels to forecast; the others are only inputs.")
     category: Names | None = _reading("Columns of words that become inputs of 0 and 1.")
     ignore: Names | None = _reading("Columns to leave out, separated by commas.")
     label: str | None = _reading("The column of anomaly labels, 0 or 1; never a channel.")
     id: Names | None = _reading("The column that tells several series apart, or several.")
-    split: Shares | None = _reading(
-        "Shares of rows for training, validation, test: 0.7,0.1,0.2; anomaly: training, test."
-    )
+    split: Shares | None = _reading("Shares of training, validation, test rows: 0.7,0.1,0.2.")
     scaling: Literal["series", "shared"] | None = _reading(
         "Several series: series (default) scales each by its own rows, shared all alike."
     )
-    decimal: Literal[",", "."] | None = _reading(
-        "Decimal sign, . or ,; the other separates thousands."
-    )
+    decimal: Literal[",", "."] | None = _reading("Decimal sign; the other separates thousands.")
     na: Names | None = _reading("Words or numbers that stand for a missing value: 'no data',-999.")
     sheet: str | None = _reading("The sheet of an Excel file, or the file in a zip archive.")
     encoding: str | None = _reading("Code page of a text file, such as cp1251 or shift_jis.")
@@ -148,8 +125,8 @@ class ReadOptions(BaseModel):
         for problem in problems:
             name = ".".join(map(str, problem["loc"]))
             if problem["type"] == "extra_forbidden":
-                known = ", ".join(cls.model_fields)
-                sentences.append(f"there is no setting {name!r}; the settings are {known}.")
+                near = did_you_mean(name, cls.model_fields)
+                sentences.append(f"there is no setting {name!r}.{near}")
             elif problem["type"] == "missing":
                 sentences.append(f"the setting {name!r} is missing.")
             else:
@@ -188,9 +165,7 @@ class RunSettings(ReadOptions):
     """
 
     past: Names | None = _covariate("Columns that are inputs only and are not forecast.")
-    future: Names | None = _covariate(
-        "Columns that are known ahead: rows after the last value to forecast hold them."
-    )
+    future: Names | None = _covariate("Columns known ahead: rows after the last value hold them.")
     static: Names | None = _covariate("Columns that never change within a series of several.")
     calendar: Names | None = _covariate(
         "Features of the calendar: hour, weekday, weekend, monthday, yearday, or all."
@@ -199,73 +174,39 @@ class RunSettings(ReadOptions):
     task: TaskName = setting(..., "forecasting, classification or anomaly.")
     data: str = setting(..., "A name from `sacm data list`, or a file of your own.")
     backbone: str | None = setting(
-        None,
-        "A network from `sacm backbones`. Default: for your own series candidates compete; else "
-        "PatchTST, InceptionTime, TranAD by task.",
+        None, "See `sacm backbones`. Default: candidates compete on your series; else by task."
     )
     time_limit: Seconds = setting(
-        None,
-        "Time for training: 60 (seconds), 10m, 1h, none. Default: 60 where candidates compete, "
-        "else none.",
-        flag="--time",
+        None, "60 (seconds), 10m, 1h, none. Default: 60 where candidates compete.", flag="--time"
     )
     size: Size = setting("paper", "paper or small.")
     strategy: str | None = setting(
-        None,
-        "raw, guard, sacm, guard+sacm …: `sacm strategies`. Default: guard to forecast, else raw.",
+        None, "See `sacm strategies`; such as guard+sacm. Default: guard to forecast, else raw."
     )
     seed: int = setting(42, "Seed of weights, order of the data and masks.", ge=0)
-    input_len: int | None = setting(
-        None,
-        "Steps the network sees. Default: two seasons or more, anomaly 100; less for short series.",
-        ge=1,
-    )
-    horizon: int | None = setting(
-        None, "Steps to forecast. Default: a season of your own data; else the paper's.", ge=1
-    )
-    batch_size: int | None = setting(
-        None, "Windows in a batch. Default: 32; classification 64.", ge=1
-    )
+    input_len: int | None = setting(None, "Steps in. Default: two seasons; anomaly 100.", ge=1)
+    horizon: int | None = setting(None, "Steps to forecast. Default: a season.", ge=1)
+    batch_size: int | None = setting(None, "Windows in a batch; 32, classification 64.", ge=1)
     epochs: int = setting(100, "Passes over the training windows, at most.", ge=1)
     patience: int = setting(10, "Epochs without improvement before stopping.", ge=1)
     learning_rate: float = setting(2e-4, "Learning rate of Adam.", flag="--lr", gt=0)
     weight_decay: float = setting(5e-4, "Weight decay of Adam; not for SACM's scalars.", ge=0)
     gradient_clip: float = setting(0.0, "Largest norm of a step's gradients; 0: any.", ge=0)
-    stride: int = setting(
-        1,
-        "Rows between two training windows; for anomaly between all windows, though every row is "
-        "scored.",
-        ge=1,
-    )
-    validation_stride: int = setting(
-        1, "Forecasting: rows between two validation windows; more make long series quicker.", ge=1
-    )
+    stride: int = setting(1, "Rows between two training windows; of anomaly, all windows.", ge=1)
+    validation_stride: int = setting(1, "Forecasting: rows between two validation windows.", ge=1)
     select: Selection | None = setting(
-        None,
-        "What chooses the epoch: mae (default) or mse; for classification accuracy (default) or "
-        "loss.",
+        None, "What chooses the epoch: mae (default), mse; classification: accuracy, loss."
     )
     score: ScoreKind = setting("native", "Anomaly score: native or reconstruction.")
-    train_fraction: float = setting(
-        1.0, "Forecasting: only this share of the training windows.", gt=0, le=1
-    )
-    contamination: str = setting(
-        "", "Break training and validation data first, such as mix(0.3): `sacm corrupt --list`."
-    )
+    train_fraction: float = setting(1.0, "Forecasting: share of training windows.", gt=0, le=1)
+    contamination: str = setting("", "Break training data first: mix(0.3); `sacm corrupt --list`.")
     minimum: float | Literal["none"] | None = setting(
-        None,
-        "Forecasting: no forecast is below this; none for no limit. Default: 0 for channels that "
-        "never were below it in training.",
-        flag="--min",
+        None, "No forecast is below this, or none. Default: 0 if no value is.", flag="--min"
     )
-    watch: bool = setting(
-        False, "Also test after every epoch, for the history; nothing is chosen by it."
-    )
+    watch: bool = setting(False, "Also test after every epoch; nothing is chosen by it.")
     precision: Precision = setting("32-true", "32-true, bf16-mixed or 16-mixed.")
     compile: bool = setting(False, "Compile the network with torch.compile.")
-    overrides: dict[str, Any] = setting(
-        {}, "A setting of the backbone, as key=value. Repeatable.", flag="--set"
-    )
+    overrides: dict[str, Any] = setting({}, "A setting of the backbone. Repeatable.", flag="--set")
 
     def reading(self) -> dict[str, Any]:
         """The options for reading that were given, by name, with columns that are covariates."""
@@ -287,15 +228,13 @@ _IDENTITY = (
 class ResolvedSettings(RunSettings):
     """Complete settings: what a task made of `RunSettings` for given data."""
 
-    backbone: str = setting(..., "The network.")
-    strategy: str = setting(..., "What is done for robustness.")
-    input_len: int = setting(..., "Steps the network sees.", ge=1)
-    horizon: int = setting(0, "Steps to forecast; 0 for tasks without.", ge=0)
-    batch_size: int = setting(..., "Windows in a batch.", ge=1)
-    select: Selection = setting(..., "What chooses the epoch.")
-    scaling: Literal["series", "shared"] = setting(
-        "shared", "Whether every series has its own scale."
-    )
+    backbone: str
+    strategy: str
+    input_len: PositiveInt
+    horizon: int = Field(0, ge=0)  # 0 of tasks without
+    batch_size: PositiveInt
+    select: Selection
+    scaling: Literal["series", "shared"] = "shared"
 
     def identity(self) -> dict[str, Any]:
         """The settings that tell this run from others."""
@@ -314,13 +253,7 @@ class ResolvedSettings(RunSettings):
         return "_".join([data, self.backbone, strategy, f"seed{self.seed}", digest])
 
 
-def extras_of(field: FieldInfo) -> dict[str, Any]:
-    """What `setting` noted about a field besides its type and limits."""
-    extra = field.json_schema_extra
-    return extra if isinstance(extra, dict) else {}
-
-
 def option_name(name: str) -> str:
     """The command-line option of a setting, such as `--lr` of `learning_rate`."""
-    flag = extras_of(RunSettings.model_fields[name]).get("flag")
-    return str(flag) if flag else f"--{name.replace('_', '-')}"
+    extra: Any = RunSettings.model_fields[name].json_schema_extra
+    return extra["flag"] or f"--{name.replace('_', '-')}"

@@ -72,7 +72,7 @@ def names(task: TaskName | None = None) -> list[str]:
     if task is not None:
         check_task(task)
     tasks = BACKBONES if task is None else [task]
-    return list(dict.fromkeys(name for each in tasks for name in BACKBONES[each]))
+    return list(dict.fromkeys(name for each in tasks for name in BACKBONES[each].names()))
 
 
 def check_task(task: str) -> None:

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 
 from sacm.errors import ArgumentError
-from sacm.settings import READING, RunSettings, extras_of, is_duration, option_name
+from sacm.settings import READING, RunSettings, is_duration, option_name
 
 Command = Callable[..., None]
 
@@ -161,6 +161,7 @@ def _option(name: str, *, time_flag: bool) -> inspect.Parameter:
     if name == "task":
         argument = typer.Argument(metavar="TASK", help=field.description)
         return _parameter(name, Annotated[str | None, argument])
+    extra: Any = field.json_schema_extra
     hidden = field.default in (None, False, {}) or field.is_required()
     flags = [option_name(name), *(["--time"] if name == "time" and time_flag else [])]
     option = typer.Option(
@@ -168,7 +169,7 @@ def _option(name: str, *, time_flag: bool) -> inspect.Parameter:
         help=field.description,
         metavar="KEY=VALUE" if name == "overrides" else None,
         show_default=False if hidden else str(field.default),
-        rich_help_panel=extras_of(field).get("panel") or (None if name in _FIRST else _DETAILS),
+        rich_help_panel=extra["panel"] or (None if name in _FIRST else _DETAILS),
     )
     plain: Any = str if name in _TEXT else _plain_type(field.annotation)
     return _parameter(name, Annotated[plain | None, option])

@@ -24,7 +24,6 @@ from sacm.errors import DataError, RunError, SACMError
 from sacm.files import (
     read_state,
     read_weights,
-    remove_leftovers,
     write_csv,
     write_json,
     write_state,
@@ -485,7 +484,8 @@ class Training:
         for name in (_RESUME, "failure.json"):
             (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / _RACE_FOLDER, ignore_errors=True)
-        remove_leftovers(folder)  # of an earlier process that was killed
+        for leftover in folder.glob(".*.tmp"):  # of an earlier process that was killed
+            leftover.unlink(missing_ok=True)
 
 
 def make_optimizer(

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sacm.errors import DataError
-from sacm.files import is_alive, write_atomically, write_json
+from sacm.files import write_atomically, write_json
 
 if TYPE_CHECKING:
     from sacm_lab.datasets.public import PublicDataset, RemoteFile
@@ -114,6 +115,19 @@ def download(file: RemoteFile, path: Path, dataset: PublicDataset, *, label: str
             write_json(cache / CHECKSUM_FILE, dict(sorted(recorded.items())))
         path.parent.mkdir(parents=True, exist_ok=True)
         os.replace(arrived, path)
+
+
+def is_alive(process: int) -> bool:
+    """Tell whether a process with this number may be running on this machine."""
+    if sys.platform == "win32":
+        return True  # signal 0 is no mere question there
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 @contextmanager
