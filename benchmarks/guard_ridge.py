@@ -20,7 +20,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 import sacm
-from sacm.data.corrupt import corrupt_series
+from sacm_lab.robust.faults.fault import corrupt_series
 
 Array = np.ndarray
 DEVELOPMENT = {  # rows used, look-back and horizon

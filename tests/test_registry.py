@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 import sacm
-from sacm.data.corrupt import register as register_corruption
+from sacm.data.corrupt import Fault
 from sacm.data.load import find, resolve
 from sacm.errors import ArgumentError, DataError, SACMWarning
 from sacm.metrics import catalogue as metrics
@@ -255,9 +255,10 @@ def test_a_forecasting_metric_must_give_one_value_a_window() -> None:
 
 
 def test_a_registered_corruption_is_applied_and_its_level_checked() -> None:
-    @register_corruption("shrink", largest=1.0)
     def shrink(x: np.ndarray, level: float, seed: int) -> np.ndarray:
         return x * (1 - level)
+
+    CORRUPTIONS.register("shrink")(Fault("values shrink", shrink, largest=1.0))
 
     own = {"gaussian", "student_t", "missing", "layered"}
     assert own < set(CORRUPTIONS.names())

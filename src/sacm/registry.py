@@ -201,3 +201,4 @@ CORRUPTIONS: Registry[Any] = Registry("fault")
 DATASETS: Registry[Any] = Registry("data set", simplify=letters_and_digits)
 METRICS: Registry[Any] = Registry("metric")
 STRATEGIES: Registry[Any] = Registry("strategy")
+TRAINING_FAULTS: Registry[Any] = Registry("fault")  # functions (data, ratio, seed) of a data set

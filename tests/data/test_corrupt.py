@@ -81,11 +81,11 @@ def test_bad_arguments():
 
 def test_targets_may_be_corrupted_like_the_inputs():
     data = synth12(0.0)
-    worse = corrupt(data, "stuck", 0.2, seed=1, targets="same")
+    worse = corrupt(data, "missing", 0.2, seed=1, targets="same")
     assert worse.targets is None
     assert (worse.values != data.values).any()
     with pytest.raises(ArgumentError, match="clean or same, got 'none'"):
-        corrupt(data, "stuck", 0.2, targets="none")
+        corrupt(data, "missing", 0.2, targets="none")
 
 
 @pytest.mark.lab  # a mix of its faults
@@ -96,6 +96,7 @@ def test_values_that_are_gone_are_interpolated_and_not_observed():
     assert 0.02 < 1 - worse.observed.mean() < 0.06  # a seventh of the share
 
 
+@pytest.mark.lab
 def test_faults_of_series_are_corruptions_too():
     stuck = corrupt(X[:2000], "stuck", 0.2, seed=1)
     assert 0.15 < (np.diff(stuck, axis=0) == 0).mean() < 0.25

@@ -205,8 +205,9 @@ def test_a_guard_is_an_estimator_of_scikit_learn() -> None:
         Guard().check(rows())
 
 
+@pytest.mark.lab
 def test_the_training_rows_may_be_broken_in_a_third_of_their_values() -> None:
-    from sacm.data.corrupt import corrupt_series
+    from sacm_lab.robust.faults.fault import corrupt_series
 
     values = corrupt_series(rows(4000), "mix", 0.3, seed=3).values
     quality = Guard(window=WINDOW).fit(values).check(fresh())

@@ -9,9 +9,9 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from sacm.data.corrupt import CORRUPTIONS
 from sacm.errors import ArgumentError
 from sacm.strategies.base import REPLACES_LOSS, Step, Strategy, StrategyRun, TrainingContext
+from sacm_lab.robust.faults import FAULTS
 from sacm_lab.robust.faults.windows import corrupt_windows
 
 _FAMILIES = {"transfer": ("transfer",), "tested": ("tested",), "all": ("tested", "transfer")}
@@ -46,7 +46,7 @@ class Augment(Strategy):
         """Windows `[B, L, C]`, in training some of them with one fault of a random kind."""
         if not training:
             return x
-        kinds = [name for group in _FAMILIES[self.families] for name in CORRUPTIONS.names(group)]
+        kinds = [name for group in _FAMILIES[self.families] for name in FAULTS.names(group)]
         return corrupt_some(x, kinds, share=self.share, severity=self.severity)
 
 
@@ -85,9 +85,7 @@ class Expose(Strategy):
         """Windows `[B, L, C]`, in training some of them with one fault of a random family."""
         if not training:
             return x
-        return corrupt_some(
-            x, CORRUPTIONS.names("transfer"), share=self.share, severity=self.severity
-        )
+        return corrupt_some(x, FAULTS.names("transfer"), share=self.share, severity=self.severity)
 
     def begin(self, model: nn.Module, context: TrainingContext) -> StrategyRun:
         """Add the consistency loss if its weight is not 0."""

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sacm.data.corrupt import CORRUPTIONS, corrupt_training
+from sacm.data.corrupt import corrupt_training
 from sacm.data.datasets import AnomalyData, AnyData, ForecastingData
 from sacm.data.scaling import ChannelScaler
 from sacm.data.windows import SplitWindows
@@ -32,6 +32,7 @@ from sacm.strategies.base import Strategy
 from sacm.tasks.base import EVALUATION_BATCH, evaluating, to_device
 from sacm.tasks.forecasting import forecast
 from sacm.training.run import Run
+from sacm_lab.robust.faults import FAULTS
 from sacm_lab.robust.faults.windows import corrupt_windows
 
 CLEAN = "clean"
@@ -71,7 +72,7 @@ class FaultTest:
             kind: run.scaler.transform(
                 clean.inverse(corrupt_windows(z, kind, severity, seed=SEED + 100 + number))
             )
-            for number, kind in enumerate(CORRUPTIONS.names("tested"))
+            for number, kind in enumerate(FAULTS.names("tested"))
         }
         return cls(windows, places, {CLEAN: x, **broken})
 

@@ -7,12 +7,13 @@ import itertools
 import numpy as np
 import pytest
 
-from sacm.data.corrupt import CORRUPTIONS, corrupt_series, series_kinds
 from sacm.errors import ArgumentError
+from sacm_lab.robust.faults import FAULTS
+from sacm_lab.robust.faults.fault import corrupt_series, series_kinds
 
 SERIES_KINDS = series_kinds()
 SERIES_FAULTS = SERIES_KINDS[1:]
-MIXTURES = {name: CORRUPTIONS.get(name).parts for name in ("mix", "all")}
+MIXTURES = {name: FAULTS.get(name).parts for name in ("mix", "all")}
 
 ROWS = 6000
 SCALE = np.array([1.0, 50.0, 0.01])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from sacm.registry import CORRUPTIONS
+from typing import Any
+
+from sacm.registry import CORRUPTIONS, TRAINING_FAULTS, Registry
 
 # The eight scenarios of SensorFault-Bench (arXiv:2605.10822), and its other families, which may be
 # used to train or to choose settings when the first are reported.
@@ -15,14 +17,29 @@ TRANSFER = (
     *("trimming_varying", "packet_loss"),
 )
 OTHERS = (
+    *("missing", "zero", "stuck", "points", "burst", "mix"),
     *("code", "near_stuck", "shift", "range", "clipped", "all"),
     *("tsf_const", "tsf_missing", "tsf_gaussian", "tsf_seq"),
     *("symmetric", "asymmetric", "anomalies"),
 )
 
 
+FAULTS: Registry[Any] = Registry("fault")
+
+
+def add_fault(name: str, fault: Any, *, group: str = "") -> None:
+    """Make a fault available to protocols, `sacm corrupt`, `sacm.data.corrupt` and `contamination`.
+
+    `fault` is a `sacm_lab.robust.faults.fault.Fault`, or the text that says where it is.
+    """
+    for registry in (FAULTS, TRAINING_FAULTS):
+        registry.register(name, group=group)(fault)
+    if name != "missing":  # the library has its own, which sets single values to 0
+        CORRUPTIONS.register(name, group=group)(fault)
+
+
 def register() -> None:
-    """Make the faults available to `sacm.data.corrupt` by name."""
+    """Make the faults of the laboratory available by name."""
     for group, names in (("tested", TESTED), ("transfer", TRANSFER), ("", OTHERS)):
         for name in names:
-            CORRUPTIONS.register(name, group=group)(f"sacm_lab.robust.faults.catalogue:{name}")
+            add_fault(name, f"sacm_lab.robust.faults.catalogue:{name}", group=group)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from sacm.data.corrupt import Fault
-from sacm_lab.robust.faults.rows import CHANGES, add_anomalies, flip_to_any, flip_to_next
-from sacm_lab.robust.faults.series import ALL, SERIES, from_window_fault
+from sacm_lab.robust.faults.fault import Fault
+from sacm_lab.robust.faults.rows import (
+    CHANGES,
+    add_anomalies,
+    flip_to_any,
+    flip_to_next,
+    on_labels,
+    on_rows,
+)
+from sacm_lab.robust.faults.series import ALL, MIX, SERIES, from_window_fault
 from sacm_lab.robust.faults.windows import WINDOWS
 
 
@@ -15,24 +22,27 @@ def _title(name: str) -> str:
 
 
 FAULTS: dict[str, Fault] = {
-    name: Fault(title, series=series, windows=WINDOWS.get(name))
+    name: Fault(name, title, series=series, windows=WINDOWS.get(name))
     for name, (title, series) in SERIES.items()
 }
 FAULTS |= {
-    name: Fault(_title(name), series=from_window_fault(operator), windows=operator)
+    name: Fault(name, _title(name), series=from_window_fault(operator), windows=operator)
     for name, operator in WINDOWS.items()
     if name not in SERIES
 }
-FAULTS |= {
-    "all": Fault(f"{', '.join(ALL)} in equal shares", parts=ALL),
-    "symmetric": Fault("labels become any other class", labels=flip_to_any),
-    "asymmetric": Fault("labels become the next class", labels=flip_to_next),
-    "anomalies": Fault(
+_MADE = (
+    Fault("mix", f"{', '.join(MIX)} in equal shares", parts=MIX),
+    Fault("all", f"{', '.join(ALL)} in equal shares", parts=ALL),
+    Fault("symmetric", "labels become any other class", training=on_labels(flip_to_any)),
+    Fault("asymmetric", "labels become the next class", training=on_labels(flip_to_next)),
+    Fault(
+        "anomalies",
         "segments of rows are anomalous in several channels",
-        rows=add_anomalies,
+        training=on_rows(add_anomalies),
         parts=tuple(CHANGES),
     ),
-}
+)
+FAULTS |= {fault.name: fault for fault in _MADE}
 
 
 def __getattr__(name: str) -> Fault:

@@ -42,8 +42,8 @@ def corrupt(
     Example: sacm corrupt my.csv --kind stuck --ratio 0.3 --out bad.csv
     """
     from sacm.cli.output import show_json
-    from sacm.data.corrupt import corrupt_series, series_kinds
     from sacm.files import write_atomically
+    from sacm_lab.robust.faults.fault import corrupt_series, series_kinds
 
     if listing:
         _show_faults(as_json)
@@ -81,9 +81,9 @@ def corrupt(
 
 def _show_faults(as_json: bool) -> None:
     from sacm.cli.output import show_json, show_texts
-    from sacm.data.corrupt import CORRUPTIONS
+    from sacm_lab.robust.faults import FAULTS
 
-    rows = [(name, each.title) for name, each in CORRUPTIONS.items() if each.series or each.parts]
+    rows = [(name, each.title) for name, each in FAULTS.items() if each.series or each.parts]
     if as_json:
         show_json([{"kind": name, "what": title} for name, title in rows])
         return

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
-from sacm.data.corrupt import Channel, SegmentChange, add_burst, hold_first
+from sacm.data.datasets import AnomalyData, AnyData, ClassificationData
 from sacm.errors import ArgumentError
-from sacm_lab.robust.faults.series import drift_away, shift_level
+from sacm_lab.robust.faults.fault import Channel, SegmentChange
+from sacm_lab.robust.faults.series import add_burst, drift_away, hold_first, shift_level
 
 _SHORTEST, _LONGEST = 10, 100  # length of an anomaly in rows
 _TRIES = 5000
@@ -86,3 +89,37 @@ def flip_to_next(
     """Each label becomes, with probability `ratio`, the class that follows it."""
     hit = random.random(len(codes)) < ratio
     return np.asarray(np.where(hit, (codes + 1) % classes, codes))
+
+
+def on_labels(
+    change: Callable[[np.ndarray, int, float, np.random.Generator], np.ndarray],
+) -> Callable[[AnyData, float, int], AnyData]:
+    """Make a fault of training labels from a change of class numbers `[N]`."""
+
+    def fault(data: AnyData, ratio: float, seed: int) -> AnyData:
+        if not isinstance(data, ClassificationData):
+            raise ArgumentError(f"{data.name} has no labels of cases to corrupt: use mix.")
+        random = np.random.default_rng(seed)
+        wrong = change(data.encode(data.y_train), len(data.classes), ratio, random)
+        labels = np.asarray(data.classes)[wrong].astype(data.y_train.dtype)
+        return replace(data, y_train=labels)
+
+    return fault
+
+
+def on_rows(
+    change: Callable[[np.ndarray, float, int], np.ndarray],
+) -> Callable[[AnyData, float, int], AnyData]:
+    """Make a fault of the training rows of telemetry, each segment by itself."""
+
+    def fault(data: AnyData, ratio: float, seed: int) -> AnyData:
+        if not isinstance(data, AnomalyData):
+            raise ArgumentError(f"{data.name} is no telemetry to corrupt row by row: use mix.")
+        train = data.train.copy()
+        for number, segment in enumerate(data.segments):
+            rows = slice(segment.train.start, segment.train.stop)
+            if len(segment.train) > 1:
+                train[rows] = change(train[rows], ratio, seed + number)
+        return replace(data, train=np.where(np.isnan(train), data.train, train))
+
+    return fault

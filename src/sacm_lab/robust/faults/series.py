@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from sacm.data.corrupt import (
+from sacm_lab.robust.faults.fault import (
     Channel,
     DrawnOffsets,
+    SegmentChange,
     SeriesFault,
     WindowFault,
     at_points,
     on_segments,
-    put,
 )
 
 CODE_VALUE = -9999.0
@@ -40,6 +40,26 @@ def on_channel(change: WholeChange) -> SeriesFault:
         channel.kinds[hit] = code
 
     return fault
+
+
+def put(value: float) -> SegmentChange:
+    """Make a change that puts one number in place of a segment."""
+    return lambda segment, channel, random: value
+
+
+def add_burst(segment: np.ndarray, channel: Channel, random: np.random.Generator) -> np.ndarray:
+    """Add white noise of 1.5 deviations."""
+    return segment + 1.5 * channel.size * random.standard_normal(len(segment))
+
+
+def hold_first(segment: np.ndarray, channel: Channel, random: np.random.Generator) -> float:
+    """Hold the first value."""
+    return float(segment[0])
+
+
+def add_errors(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np.ndarray:
+    """Add normal errors of three deviations."""
+    return values + channel.size * (3 * drawn.normal)
 
 
 def add_spikes(values: np.ndarray, channel: Channel, drawn: DrawnOffsets) -> np.ndarray:
@@ -133,6 +153,11 @@ def from_window_fault(operator: WindowFault) -> SeriesFault:
 
 
 SERIES: dict[str, tuple[str, SeriesFault]] = {
+    "missing": ("segments are gone", on_segments(put(np.nan))),
+    "zero": ("segments read 0", on_segments(put(0.0))),
+    "stuck": ("segments hold their first value", on_segments(hold_first)),
+    "points": ("single steps get normal errors of 3 deviations", at_points(add_errors)),
+    "burst": ("segments get noise of 1.5 deviations", on_segments(add_burst)),
     "code": ("segments read -9999", on_segments(put(CODE_VALUE))),
     "near_stuck": ("segments hardly move", on_segments(hold_nearly)),
     "spike": ("single steps are off by 3 to 8 deviations", at_points(add_spikes, isolated=True)),
@@ -145,4 +170,5 @@ SERIES: dict[str, tuple[str, SeriesFault]] = {
     "tsf_gaussian": ("RobustTSF: normal errors of 2 deviations", at_points(add_gaussian)),
     "tsf_seq": ("RobustTSF: sequences of bad steps", on_channel(follow_on)),
 }
+MIX = ("points", "burst", "stuck", "zero")
 ALL = ("missing", "code", "stuck", "spike", "burst", "shift", "range")

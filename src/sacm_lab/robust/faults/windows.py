@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from sacm.data.corrupt import CORRUPTIONS, Channel, WindowFault, series_parts
 from sacm.errors import ArgumentError
+from sacm_lab.robust.faults import FAULTS
+from sacm_lab.robust.faults.fault import Channel, WindowFault, series_parts
 
 
 def draw_channels(x: Tensor, s: Tensor, generator: Generator) -> Tensor:
@@ -209,7 +210,7 @@ def corrupt_windows(x: Tensor, kind: str, severity: Tensor | float, *, seed: int
         >>> torch.equal(corrupt_windows(x, "stuck", 0.5, seed=1), x)
         False
     """
-    fault = CORRUPTIONS.get(kind)
+    fault = FAULTS.get(kind)
     if x.dim() != 3 or x.shape[1] < 2:
         raise ArgumentError(f"Windows must be [B, L, C] with L of 2 or more, got {list(x.shape)}.")
     s = torch.as_tensor(severity, dtype=torch.float32).expand(len(x)).cpu()
