@@ -7,7 +7,6 @@ import torch
 
 from sacm.data import OverlapMean
 from sacm.inject.infer import movement
-from sacm.strategies.selective import ResidualSpread
 from tests.pretend_device import PRETENDED, Elsewhere
 
 
@@ -30,12 +29,3 @@ def test_means_over_windows() -> None:
     mean = OverlapMean(3)
     mean.update(Elsewhere(torch.tensor([[1.0, 2.0], [4.0, 5.0]])), Elsewhere(torch.tensor([0, 1])))
     assert mean.result().tolist() == [1.0, 3.0, 5.0]
-
-
-def test_residuals_of_selective_learning() -> None:
-    spread = ResidualSpread(4, 1, 0.5, PRETENDED)
-    for residual in ([[1.0], [1.0]], [[1.0], [9.0]]):
-        spread.add(Elsewhere(torch.tensor([[1, 2]])), Elsewhere(torch.tensor([residual])))
-    spread.begin_epoch()
-    assert spread.kept is not None
-    assert spread.kept[:, 0].tolist() == [True, True, False, True]

@@ -21,7 +21,7 @@ OTHERS = [
     "sacm(p_max=0.3,detrend=endpoint,skip=second)",
     "sacm(score_range=running,nonfinite=max_rate)",
     "hard_denoise(keep=0.2,kind=lowpass)",
-    "selective+sacm",
+    pytest.param("selective+sacm", marks=pytest.mark.lab),
     "sacm(scale=free)",
     pytest.param("ema+sacm", marks=pytest.mark.lab),
 ]

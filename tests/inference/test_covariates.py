@@ -154,7 +154,7 @@ def test_the_estimator_takes_the_same_names(tmp_path: Path) -> None:
     [
         "sacm",
         pytest.param("ensemble(k=2)", marks=pytest.mark.lab),
-        pytest.param("guard+selective", marks=pytest.mark.slow),
+        pytest.param("guard+selective", marks=[pytest.mark.slow, pytest.mark.lab]),
     ],
 )
 def test_strategies_work_with_covariates(strategy: str) -> None:

@@ -17,7 +17,7 @@ from sacm.strategies.registry import without
         ("fixed(p=0.2)", "fixed(p=0.2)"),
         ("sacm(p_max=0.5)", "sacm"),
         ("sacm(detrend=none, log_norm=false)", "sacm(detrend=none,log_norm=false)"),
-        ("selective + sacm", "selective+sacm"),
+        ("guard + sacm", "guard+sacm"),
         ("hard_denoise(keep=0.1)", "hard_denoise"),
         ("SACM(gamma=5)", "sacm(gamma=5.0)"),
         ("guard+raw", "guard"),
@@ -77,8 +77,8 @@ def test_every_strategy_and_option_is_explained() -> None:
 def test_options_have_kinds_defaults_and_choices() -> None:
     (p,) = describe("FIXED").options
     assert (p.name, p.kind, p.default, p.required) == ("p", "number", None, True)
-    (share,) = describe("selective").options
-    assert (share.default, share.required) == (0.1, False)
+    keep = describe("hard_denoise").options[0]
+    assert (keep.default, keep.required) == (0.1, False)
     options = {option.name: option for option in describe("sacm").options}
     assert options["log_norm"].kind == "true or false"
     assert options["rates"].kind == "own, permuted, mean, reversed"

@@ -117,7 +117,8 @@ class _StopError(Exception):
 @pytest.mark.parametrize(
     "strategy",
     [
-        *("sacm", "selective+sacm", "learned_global"),
+        *("sacm", "learned_global"),
+        pytest.param("selective+sacm", marks=pytest.mark.lab),
         pytest.param("ensemble(k=2)", marks=pytest.mark.lab),
     ],
 )
@@ -208,6 +209,7 @@ def _seconds_beforehand(run: Run) -> float:
     return float(run.metrics["train_seconds"]) - epochs
 
 
+@pytest.mark.lab
 @pytest.mark.slow
 def test_what_a_strategy_trains_beforehand_counts_as_training(tmp_path: Path) -> None:
     with_estimator, without = (
@@ -216,6 +218,7 @@ def test_what_a_strategy_trains_beforehand_counts_as_training(tmp_path: Path) ->
     assert _seconds_beforehand(with_estimator) > 5 * _seconds_beforehand(without)
 
 
+@pytest.mark.lab
 @pytest.mark.slow
 def test_a_resumed_run_counts_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = _training("forecasting", tmp_path, strategy="selective")

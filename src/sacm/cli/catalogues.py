@@ -63,15 +63,23 @@ def strategies(as_json: AsJson = False) -> None:
     Example: sacm strategies
     """
     from sacm.strategies import describe, mappers, names, scorers
+    from sacm.strategies.registry import spell_value
 
     described = [describe(name) for name in names()]
     if as_json:
         parts = {"scorers": scorers.names(), "mappers": mappers.names()}
-        show_json({"strategies": [asdict(each) for each in described], **parts})
+        records = [
+            {**each._asdict(), "options": [option._asdict() for option in each.options]}
+            for each in described
+        ]
+        show_json({"strategies": records, **parts})
         return
     for strategy in described:
         typer.echo(f"{strategy.name}: {strategy.summary}")
-        rows = [(o.name, o.default_text, o.kind, o.help) for o in strategy.options]
+        rows = [
+            (o.name, "(needed)" if o.required else spell_value(o.default), o.kind, o.help)
+            for o in strategy.options
+        ]
         if rows:
             show_texts(("option", "default", "takes", "meaning"), rows)
         else:
@@ -79,5 +87,5 @@ def strategies(as_json: AsJson = False) -> None:
     typer.echo(f"Scorers: {', '.join(scorers.names())}. Mappers: {', '.join(mappers.names())}.")
     typer.echo(
         "Options go in brackets, as in sacm(p_max=0.3,detrend=none); strategies combine with +, "
-        "as in selective+sacm."
+        "as in guard+sacm."
     )

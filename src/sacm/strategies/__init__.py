@@ -9,7 +9,6 @@ from sacm.strategies import (  # noqa: F401  (importing a file registers what is
     labels,
     race,
     sacm,
-    selective,
 )
 from sacm.strategies.base import Prepared, Step, Strategy, StrategyRun, TrainingContext
 from sacm.strategies.registry import canonical, describe, names, parse, register

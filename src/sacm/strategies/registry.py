@@ -1,12 +1,11 @@
-"""Strategies by name: `raw`, `fixed(0.2)`, `sacm(detrend=none)`, `selective+sacm`."""
+"""Strategies by name: `raw`, `fixed(0.2)`, `sacm(detrend=none)`, `guard+sacm`."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from sacm import registry
 from sacm.errors import ArgumentError
@@ -32,8 +31,7 @@ def register(name: str, *, aliases: tuple[str, ...] = ()) -> Callable[[StrategyT
         ArgumentError: If the name is taken or has other characters in it.
 
     Example:
-        >>> from dataclasses import dataclass
-        >>> from sacm.registry import temporary_entries
+        >>>         >>> from sacm.registry import temporary_entries
         >>> from sacm.strategies import Strategy, canonical, register
         >>> with temporary_entries():
         ...     @register("clip")
@@ -71,7 +69,7 @@ def parse(text: str) -> Strategy:
         ArgumentError: A name or an option is not known, or two strategies exclude each other.
 
     Example:
-        >>> parse("selective+sacm(p_max=0.4)").parts[1].p_max
+        >>> parse("guard+sacm(p_max=0.4)").parts[1].p_max
         0.4
     """
     parts = [_parse_part(part) for part in split(text, "+")]
@@ -121,7 +119,7 @@ def spell(*parts: Strategy) -> str:
             if isinstance(value, tuple):
                 options += value
             elif value != field.default:
-                options.append(f"{field.name}={_spell_value(value)}")
+                options.append(f"{field.name}={spell_value(value)}")
         texts.append(part.name + (f"({','.join(options)})" if options else ""))
     return "+".join(texts)
 
@@ -197,7 +195,10 @@ def _read_value(text: str, hint: Any) -> Any:
     return hint(text) if hint in (float, int) else text
 
 
-def _spell_value(value: Any) -> str:
+def spell_value(value: Any) -> str:
+    """The value of an option as strategies are written."""
+    if isinstance(value, tuple):
+        return ", ".join(value)
     return str(value).lower() if isinstance(value, bool) else f"{value}"
 
 
@@ -210,8 +211,7 @@ def _takes(hint: Any) -> str:
     return {bool: "true or false", float: "a number", int: "a whole number"}.get(hint, "a text")
 
 
-@dataclass(frozen=True)
-class StrategyOption:
+class StrategyOption(NamedTuple):
     """One option of a strategy; `default` is None where a value must be given."""
 
     name: str
@@ -220,18 +220,8 @@ class StrategyOption:
     required: bool
     help: str
 
-    @property
-    def default_text(self) -> str:
-        """The default as strategies are written."""
-        if self.required:
-            return "(needed)"
-        if isinstance(self.default, tuple):
-            return ", ".join(self.default)
-        return _spell_value(self.default) or "(none)"
 
-
-@dataclass(frozen=True)
-class StrategyDescription:
+class StrategyDescription(NamedTuple):
     """A strategy by name: one sentence, and its options in the order they may be given in."""
 
     name: str
@@ -259,7 +249,8 @@ def describe(name: str) -> StrategyDescription:
     for field in _fields(kind):
         required = field.default is dataclasses.MISSING
         takes = _takes(hints[field.name]).removeprefix("one of ").removeprefix("a ")
-        default, help = None if required else field.default, helps.get(field.name, "")
+        default = None if required else field.default
+        help = helps.get(field.name, "")
         options.append(StrategyOption(field.name, takes, default, required, help))
     summary = (kind.__doc__ or "").partition("\n\n")[0]
     return StrategyDescription(kind.name, " ".join(summary.split()), tuple(options))

@@ -21,6 +21,7 @@ RIVALS = {
     "pgd": "pgd:PGD",
     "reld": "reld:ReLD",
     "robust_tsf": "robust_tsf:RobustTSF",
+    "selective": "selective:Selective",
     "smoothing": "smoothing:Smoothing",
     "trim": "trim:Trim",
 }

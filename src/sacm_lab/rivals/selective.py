@@ -18,13 +18,11 @@ from torch import Tensor, nn
 from sacm.backbones.blocks.normalisation import MovingAverage
 from sacm.errors import ArgumentError
 from sacm.strategies.base import Strategy, StrategyRun, TrainingContext
-from sacm.strategies.registry import register
 from sacm.types import TaskName
 
 _EPOCHS, _PATIENCE, _LEARNING_RATE = 100, 10, 2e-4  # of the linear estimator
 
 
-@register("selective")
 @dataclass(frozen=True)
 class Selective(Strategy):
     """Leave the targets that look unreliable out of the training loss; for forecasting.
@@ -34,6 +32,7 @@ class Selective(Strategy):
     share: The share of targets that each of two masks leaves out, in (0, 1).
     """
 
+    name: ClassVar[str] = "selective"
     tasks: ClassVar[tuple[TaskName, ...]] = ("forecasting",)
 
     share: float = 0.1

@@ -7,9 +7,9 @@ import torch
 
 from sacm.errors import ArgumentError
 from sacm.strategies import parse
-from sacm.strategies.selective import LinearEstimator, ResidualSpread, SelectiveRun, quantile
-
-from .cases import batches
+from sacm_lab.rivals.selective import LinearEstimator, ResidualSpread, SelectiveRun, quantile
+from tests.pretend_device import PRETENDED, Elsewhere
+from tests.strategies.cases import batches
 
 
 def test_the_uncertainty_mask_leaves_out_the_most_variable_steps() -> None:
@@ -54,3 +54,12 @@ def test_the_anomaly_mask_leaves_out_where_the_model_wins_by_most() -> None:
 def test_selective_refuses_other_tasks() -> None:
     with pytest.raises(ArgumentError, match="selective is for forecasting"):
         parse("selective").check_task("anomaly")
+
+
+def test_residuals_on_another_device() -> None:
+    spread = ResidualSpread(4, 1, 0.5, PRETENDED)
+    for residual in ([[1.0], [1.0]], [[1.0], [9.0]]):
+        spread.add(Elsewhere(torch.tensor([[1, 2]])), Elsewhere(torch.tensor([residual])))
+    spread.begin_epoch()
+    assert spread.kept is not None
+    assert spread.kept[:, 0].tolist() == [True, True, False, True]
