@@ -61,6 +61,17 @@ def test_faults_are_repaired_and_other_values_pass_bit_by_bit() -> None:
     assert error[flags].mean() < 0.5 * before[flags].mean()
 
 
+def test_an_outage_of_most_channels_keeps_its_level() -> None:
+    x = clean_windows(1)
+    x[:, LENGTH // 4 :] = x[:, LENGTH // 4, None]  # nothing is left to repair from
+    answer = guard().inspect(x)
+    assert (answer.grades[:, LENGTH // 4 + 1 :] == FAIL).float().mean() > 0.5
+    assert torch.allclose(answer.repaired, x, atol=1e-5)
+    alone = clean_windows(1)
+    alone[..., 0] = x[..., 0]
+    assert not torch.allclose(guard()(alone), alone, atol=1e-2)  # one channel has the others
+
+
 def test_clean_windows_hardly_change() -> None:
     assert guard().flags(clean_windows(200, 7)).float().mean() < 0.005
 

@@ -140,7 +140,7 @@ class WindowGuard(nn.Module):
             z = ((values - self.mean) / self.scale).float()
             flags = self._certain(values, z, x.dtype)
             grades = (flags > 0).to(torch.uint8) * FAIL
-            z = self._fill(z, flags > 0)
+            z = torch.where(self._outage(flags == Kind.STUCK), z, self._fill(z, flags > 0))
             if self.basis.shape[1]:
                 z, flags, grades = self._compare(z, flags, grades, repair_all)
             changed = grades >= (SUSPECT if repair_all else FAIL)
@@ -210,6 +210,14 @@ class WindowGuard(nn.Module):
         fit = self._fit(z.masked_fill(bad, 0.0), (~bad).to(z.dtype))
         path = _bridge((z - fit).masked_fill(bad, 0.0), bad, self.carry)
         return torch.where(bad, fit + path, z)
+
+    def _outage(self, stuck: Tensor) -> Tensor:
+        """Stuck entries that keep their level: most channels rest for most of the window.
+
+        Too little is left of such a window to repair from.
+        """
+        mostly = stuck.float().mean(1, keepdim=True) > Models.most_doubted
+        return stuck & mostly & ~self._few(mostly, 2)
 
     def residuals(self, z: Tensor) -> Tensor:
         """Leave-out residuals `[B, L, C]` in usual sizes."""
